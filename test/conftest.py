@@ -6,7 +6,7 @@ import os
 from functools import cache
 from pathlib import Path
 
-# set before NumPy is imported: its threads do not help small matrices and wait for each other
+# set before NumPy is imported, whose threads only wait for each other with small matrices
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # set before a node starts: in the shared memory of Fast DDS a process that is killed, or stalls on
 # a busy machine, can leave others without messages. Fresh processes of tests have it, as users do.
@@ -30,7 +30,7 @@ NOTICE.is_due = False  # on stderr; a test does not report that the cache was em
 # until all tests are collected: they stay, and the garbage collector would search them for seconds
 gc.disable()
 
-# public names are imported at their first use, which must not be while a test has patched them
+# import public names now: their first use could be in a test that has patched them
 for _name in rbdyn_ros.__all__:
     getattr(rbdyn_ros, _name)
 
@@ -156,7 +156,7 @@ def pytest_sessionfinish(session, exitstatus):
 
 
 def _selects(config):
-    """Return whether the command line selects some of the tests."""
+    """Return whether the command line selects only some of the tests."""
     paths = config.args_source is config.ArgsSource.ARGS
     options = ("keyword", "markexpr", "lf", "deselect", "ignore", "ignore_glob")
     return paths or any(getattr(config.option, name, None) for name in options)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests reached by a change, as `make affected` chooses them."""
+"""The tests that a change can affect, as `make affected` chooses them."""
 
 import importlib.util
 import sys

@@ -14,7 +14,7 @@ grimp = pytest.importorskip("grimp")
 
 
 def circles(graph):
-    """Return the strongly connected components of more than one module (Tarjan, 1972)."""
+    """Return the cycles of imports: strongly connected components (Tarjan, 1972)."""
     index, low, stack, found = {}, {}, [], []
 
     def visit(module):
@@ -39,7 +39,7 @@ def circles(graph):
 
 
 def test_no_module_imports_itself_by_way_of_others():
-    """Imports seen only by type checkers count too."""
+    """Imports for type checkers count as well."""
     graph = grimp.build_graph("rbdyn_ros", cache_dir=None)
     assert len(graph.modules) > 300
     assert circles(graph) == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every mistake of a Python user is answered with a sentence and has no effect."""
+"""Every mistake of a Python user raises an error with a clear message and has no effect."""
 
 import copy
 
@@ -234,7 +234,7 @@ def test_only_the_joint_without_inertia_is_named():
 
 
 def test_inertia_that_vanishes_only_at_qpos0_is_accepted():
-    # the second axis is the first one at zero, and turns away from it with the joint between
+    # the second axis equals the first at zero, and the joint between them separates the axes
     urdf = f"""<robot name="r"><link name="a"/><link name="b"/><link name="c"/>
         <link name="d">{BRICK}</link>
         <joint name="j0" type="continuous"><axis xyz="0 0 1"/><parent link="a"/><child link="b"/>
@@ -448,7 +448,7 @@ def test_trajectories_within_reach_of_a_spline_are_accepted(times, positions, pe
 
 
 def ring(**fields):
-    """Three joints in a circle: the spanning tree reaches both ends of `far` without it."""
+    """Return three joints in a loop: without `far` the spanning tree reaches both of its ends."""
     inertial = Inertial(1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0))
     links = (Link("a"), Link("b", inertial), Link("c", inertial))
     near = Joint("j", "revolute", "a", "b"), Joint("k", "revolute", "a", "c")
@@ -457,7 +457,7 @@ def ring(**fields):
 
 
 def test_a_mimic_holds_in_a_built_description():
-    """This holds in Python too, not only in a URDF; mimic=False switches it off."""
+    """A mimic joint acts in Python as in a URDF; mimic=False switches it off."""
     follower = Joint("k", "revolute", "b", "c", mimic=Mimic("j"))
     given = ring()
     described = Description("r", given.links, (given.joints[0], follower), base="a")

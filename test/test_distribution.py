@@ -19,7 +19,7 @@ SHARE = "share/rbdyn_ros"
 
 
 def tracked(*folders):
-    """Return the files of a folder in git; skip without a repository."""
+    """Return the files of a folder in git; skip the test without a repository."""
     if not (ROOT / ".git").exists():
         pytest.skip("this is not a repository")
     command = ["git", "ls-files", "--", *folders]
@@ -34,7 +34,7 @@ def setup(folder, *arguments):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The modules and the data files that an installation of the source distribution has.
+    """Return the modules and data files of an installation of the source distribution.
 
     setuptools makes it from the files of the Dockerfile: pip would ask a package index.
     """
@@ -83,7 +83,7 @@ def test_the_package_contains_its_data_files(installed, name):
 
 
 def test_the_package_contains_all_its_modules(installed):
-    """Type hints, field lists and the CMake file as well."""
+    """Type hints, field lists and the CMake file are included."""
     found = {name for name in installed if name.startswith("rbdyn_ros/")}
     assert found == set(tracked("rbdyn_ros"))
     assert {"rbdyn_ros/py.typed", "rbdyn_ros/__init__.pyi"} <= found
@@ -164,7 +164,7 @@ def arguments():
 
 @pytest.fixture(scope="module")
 def release(tmp_path_factory):
-    """The folder that `make release` writes, of the newest commit."""
+    """Return the folder that `make release` writes for the newest commit."""
     tracked()
     folder = tmp_path_factory.mktemp("release") / "ros"
     command = ["make", "release", f"RELEASE={folder}"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gymnasium environments over rb.Batch: gymnasium's own vector env is the oracle."""
+"""Gymnasium environments over rb.Batch, compared with gymnasium's own vector environment."""
 
 import runpy
 import subprocess
@@ -24,7 +24,7 @@ NSTEP, HORIZON = 5, 7
 
 
 class Fall(BatchEnv):
-    """An arm that ends when its first joint has turned too far; starts differ by the robot."""
+    """A task that ends when the first joint has turned too far; each robot has another start."""
 
     def reward(self, actions):
         return -np.abs(self.batch.qpos).sum(axis=1) - 0.1 * (actions**2).sum(axis=1)
@@ -37,7 +37,7 @@ class Fall(BatchEnv):
 
 
 class Drawn(Fall):
-    """The same with random starts."""
+    """The same task with random starts."""
 
     def start(self, robots):
         self.batch.qpos[robots] = self.np_random.uniform(-0.2, 0.2, (int(robots.sum()), 7))
@@ -54,7 +54,7 @@ def actions(count, steps, seed=0):
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 def test_episodes_equal_gymnasiums_vector_env(m, mode):
-    """Observations, rewards, ends and infos, to the last bit."""
+    """Observations, rewards, ends and infos are equal to the last bit."""
     envs = Fall(m, 5, nstep=NSTEP, horizon=HORIZON, autoreset_mode=mode)
     single = [lambda: RobotEnv(Fall, m, nstep=NSTEP, horizon=HORIZON)] * 5
     oracle = SyncVectorEnv(single, autoreset_mode=mode)
@@ -127,7 +127,7 @@ def test_spaces_follow_from_the_limits_of_the_robot(m):
     assert envs.single_action_space.shape == (7,)
     np.testing.assert_array_equal(envs.effort, m.jnt_effort)
     envs.reset()
-    envs.step(np.full((2, 7), 2.0))  # clipped
+    envs.step(np.full((2, 7), 2.0))  # the action is clipped
     np.testing.assert_array_equal(envs.batch.qfrc_applied, np.tile(m.jnt_effort, (2, 1)))
     floating = rb.load_urdf(bundled_robot("seven_dof_arm"), floating_base=True)
     assert Fall(floating, 1).actuated.tolist() == list(range(6, 13))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A gymnasium environment over the simulator node: the engine is the oracle."""
+"""A gymnasium environment over the simulator node, compared with the engine."""
 
 import runpy
 from types import SimpleNamespace
@@ -64,7 +64,7 @@ class Upright(NodeEnv):
 
 
 class Through(Upright):
-    """The same, with a node between the actions and the robot."""
+    """The same task with a node between the actions and the robot."""
 
     def act(self, action):
         from sensor_msgs.msg import JointState
@@ -85,7 +85,7 @@ def env():
 
 
 def simulated(env, seed, actions, factor=1.0):
-    """Return the states of an episode by the engine, and its start."""
+    """Return the states of an episode, computed by the engine, and its start."""
     env.reset(seed=seed)
     m = rb.load_urdf(ROBOT)
     d = rb.make_data(m)

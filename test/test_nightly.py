@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of families of cases, most of which run nightly."""
+"""The table of families of cases, most of which run only nightly."""
 
 import re
 from pathlib import Path

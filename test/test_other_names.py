@@ -29,7 +29,7 @@ def owners():
 
 @pytest.fixture(scope="module")
 def theirs():
-    """Objects of the other libraries, as oracles of their names."""
+    """Return objects of the other libraries, whose names are the reference."""
     mujoco, pinocchio = pytest.importorskip("mujoco"), pytest.importorskip("pinocchio")
     m = mujoco.MjModel.from_xml_path(str(bundled_robot("seven_dof_arm")))
     p = pinocchio.buildModelFromUrdf(str(bundled_robot("seven_dof_arm")))

@@ -12,7 +12,7 @@ import rbdyn_ros as rb
 
 STUB = Path(rb.__file__).with_suffix(".pyi")
 
-#: Loading one of these takes longer than the rest of `import rbdyn_ros`.
+#: Modules that each take longer to load than the rest of `import rbdyn_ros`.
 SLOW = ("numpy", "numba", "llvmlite", "scipy", "viser", "matplotlib", "mcap", "yaml", "lxml")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tools/setup_env.py: its ROS 2, its Python, and its messages about missing parts."""
+"""tools/setup_env.py: the choice of ROS 2 and Python, and messages about missing parts."""
 
 import importlib.util
 import re
@@ -141,7 +141,7 @@ def test_a_workspace_with_an_old_python_is_refused():
 
 
 def fake_steps(setup_env, monkeypatch, tmp_path, **actions):
-    """Let set_up run these actions in an empty folder; return the environment."""
+    """Let set_up run fake actions in an empty folder; return the environment."""
     info = {"version": [3, 12], "executable": sys.executable, "base": "/usr"}
     monkeypatch.setattr(setup_env, "ROOT", tmp_path)
     monkeypatch.setattr(setup_env, "choose_python", lambda *_: info)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A joint with one link, without gravity."""
+"""A fixture of a joint with one link, without gravity."""
 
 import pytest
 

@@ -21,7 +21,7 @@ NAMES = ("qpos", "qvel", "act", "actuator_force")
 
 @pytest.fixture(scope="module")
 def m():
-    """An arm whose actuators have everything that an actuators file can describe."""
+    """Return an arm whose actuators have all features of an actuators file."""
     arm = rb.load_urdf("config/robots/seven_dof_arm.urdf")
     shoulder, elbow, wrist = read_actuators("config/actuators.yaml", arm)
     wrist = replace(wrist, cogging=(0.01, 7.0, 0.3), motorconst_error=0.1)
@@ -48,7 +48,7 @@ def test_a_specialised_step_moves_actuators_as_the_engine_does(m, s):
         d.qfrc_applied = e.qfrc_applied = effort
         rb.step(m, d)
         s.step(e)
-    assert d.act[m.actuator_actadr[0] + 1] > 0.01  # it is warm
+    assert d.act[m.actuator_actadr[0] + 1] > 0.01  # the motor is warm
     for name in NAMES:
         expected = getattr(d, name)
         np.testing.assert_allclose(

@@ -62,13 +62,13 @@ def test_the_rotor_moves_freely_within_the_backlash(one):
     n = round(d.time / H)
     assert d.act[TWIST] == pytest.approx(0.1 / ROTOR * H * H * n * (n + 1) / 2, rel=1e-12)
     rb.step(m, d, 3000)
-    # both accelerate together: the gear carries the share of the joint
+    # both accelerate together: the gear carries the torque of the joint's inertia
     twist = 0.5 * play + 0.1 * INERTIA / (INERTIA + ROTOR) / stiffness
     assert d.act[TWIST] == pytest.approx(twist, rel=1e-4)
 
 
 def test_a_servo_of_the_joint_circles_within_the_backlash(one):
-    """The limit cycle of a servo with the play in its loop neither dies nor grows."""
+    """A servo with backlash in its loop has a limit cycle of constant size."""
     play = 0.02
     m, d = geared(one, stiffness=5000.0, gear_damping=1.0, backlash=play)
     d.qpos[0], path = 0.05, []

@@ -23,7 +23,7 @@ NAMES = {"x": "x"}, {"out": "out"}
 
 @pytest.fixture(params=[1, 7, 100])
 def short(request, monkeypatch):
-    """Cut every function into blocks of this many operations."""
+    """Cut every function into blocks of a few operations."""
     monkeypatch.setattr(source, "LONGEST_FUNCTION", 0)
     monkeypatch.setattr(source, "LONGEST_BLOCK", request.param)
 
@@ -31,7 +31,7 @@ def short(request, monkeypatch):
 @needs_gcc
 @pytest.mark.usefixtures("short")
 def test_blocks_compute_the_same_as_one_function(monkeypatch, tmp_path):
-    """The order is kept, so compilers that contract nothing give the same bits."""
+    """The order of operations is kept, so the bits are the same without contraction."""
     m = rb.load_urdf(find("ur5_robot.urdf"))
     functions = ("gravity", "forward", "step")
     code = code_of(m, *functions)
@@ -76,7 +76,7 @@ def test_a_function_without_inputs_is_not_cut(tmp_path):
         ("gravity", "tau", rb.gravity_term(m, d)),
     ):
         found = library.call(name, q)[output]
-        # the same operations, folded by the trace: a compiled kernel may contract some
+        # the trace folds the same operations, of which a compiled kernel can contract some
         np.testing.assert_allclose(found, expected.ravel(), rtol=1e-13, atol=1e-13)
 
 
@@ -89,7 +89,7 @@ def straight(make):
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.usefixtures("short")
 def test_outputs_may_be_the_memory_of_inputs(compiler, tmp_path):
-    """The outputs are an input, a constant, a sine and a select."""
+    """The outputs here are an input, a constant, a sine and a select."""
     each = straight(
         lambda x, y, z: [y, x, 2.5, (x * y + z).sin(), (x < y).select(z, x * y), x * y - z]
     )

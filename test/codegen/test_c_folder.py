@@ -24,7 +24,7 @@ def m():
 
 @contextlib.contextmanager
 def nearly_full(m):
-    """No file may exceed LARGEST in this block, as on a disk that is nearly full."""
+    """Limit the size of files to LARGEST in a block, as on a disk that is nearly full."""
     sizes = [len(text) for text in files(code_of(m, "inverse")).values()]  # compiles, too
     assert sizes[0] < LARGEST < sizes[1]
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

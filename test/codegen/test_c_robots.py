@@ -25,7 +25,7 @@ pytestmark = needs_gcc
 
 ALL = ("gravity", "bias", "inverse", "forward", "step", "mass_matrix", "kinematics", "jacobian")
 
-#: Bounds on the error of double and of float, in units in the last place.
+#: Largest errors of double and float, in units in the last place.
 DOUBLE_ERROR, FLOAT_ERROR = 1e-12, 1e-12 / DOUBLE.eps * FLOAT.eps
 
 ROBOTS = {
@@ -46,7 +46,7 @@ def robot(name, cache={}):  # noqa: B006 - a Model is read-only
 
 
 def states(m, real):
-    """Yield Data in random states that are exact in a type, the last beyond limits."""
+    """Yield Data in random states that the type represents exactly; the last is beyond limits."""
     for seed in range(3):
         d = rb.make_data(m)
         randomise(m, d, seed)
@@ -64,7 +64,7 @@ def exact(array, real):
 
 
 def by_engine(m, given):
-    """Yield function, output in C, and the engine's result."""
+    """Yield the function, its output in C, and the engine's result."""
     d = rb.make_data(m)
     for name in ("qpos", "qvel", "qacc", "qfrc_applied", "xfrc_applied"):
         setattr(d, name, getattr(given, name))

@@ -59,7 +59,7 @@ def code(m, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def partial(m, tmp_path_factory):
-    """Return code of an arm whose third joint is not controlled, with limits of accelerations."""
+    """Return the code of an arm with acceleration limits, without control of the third joint."""
     effort = m.jnt_effort.copy()
     effort[m.dof_jntid[2]] = 0.0
     gains = np.where(m.jnt_dofnum == 1, 40.0, m.jnt_acceleration)
@@ -69,7 +69,7 @@ def partial(m, tmp_path_factory):
 
 
 def corrupted(rng, q, v, limits):
-    """Return a state that is near its limits, mixed up, or plain."""
+    """Return a state that is near a limit, has a false number, or is unchanged."""
     q, v, k = q.copy(), v.copy(), int(rng.integers(len(limits.names)))
     dof = limits.dofs[k]
     kind = rng.integers(12)
@@ -87,7 +87,7 @@ def corrupted(rng, q, v, limits):
 
 
 def sequence(rng, limits, nv):
-    """Yield states and the steps between them: motions with a false state now and then."""
+    """Yield states and the times between them: a motion with some false states."""
     q, v = 0.5 * rng.uniform(-1.0, 1.0, nv), rng.uniform(-1.0, 1.0, nv)
     for _ in range(60):
         step = float(rng.choice([1e-3, 4e-3, 1e-2, 0.05], p=[0.7, 0.15, 0.1, 0.05]))
@@ -149,7 +149,7 @@ def test_the_gate_limits_efforts_as_the_gate_of_arm_controller(which, request):
 
 
 class Pair:
-    """The Controller and the generated loop, armed at rest, with the states of one motion."""
+    """The Controller and the generated loop, armed at rest; both get the same states."""
 
     def __init__(self, code, mode, compensates=False, friction=0.0, **settings):
         m = self.m = code.package.code.m
@@ -176,7 +176,7 @@ class Pair:
         return self.compared(self.python(q, v), self.native.update(q, v, H, reference))
 
     def without_state(self, q):
-        """Let time pass without a state, and compare."""
+        """Let time pass without a state, and compare the answers."""
         self.now += round(H * NANOSECONDS)
         expected = self.controller.on_watch(self.now)
         return self.compared(expected, self.native.update(q, 0.0 * q, H, readable=False))
@@ -206,7 +206,7 @@ def plant(m, d, effort, limits, push=0.0):
 def rough_plant(m):
     """Return the arm with its friction, of which the controllers compensate half."""
     rough = m.replaced()
-    rough.opt.passive, rough.opt.exact_stops = True, False  # at rest the numbers do not repeat
+    rough.opt.passive, rough.opt.exact_stops = True, False  # otherwise numbers repeat at rest
     return rough
 
 
@@ -241,7 +241,7 @@ def test_the_loop_sends_the_efforts_of_arm_controller(which, mode, request):
 
 @pytest.mark.parametrize("lie", ["velocity_sign", "frozen", "swapped", "position_drift"])
 def test_an_arm_with_false_states_is_braked_as_by_arm_controller(code, lie):
-    """Both brake by the same velocity until both are silent."""
+    """Both controllers brake by the same velocity until both are silent."""
     pair, d = Pair(code, "gravity"), rb.make_data(code.package.code.m)
     d.qpos[:] = BENT
     for _ in range(150):
@@ -264,7 +264,7 @@ def test_an_arm_with_false_states_is_braked_as_by_arm_controller(code, lie):
 @pytest.mark.parametrize("missing", [40, 60, 300])
 @pytest.mark.parametrize("mode", ["gravity", "computed_torque"])
 def test_an_arm_whose_states_are_missing_coasts_as_by_arm_controller(code, mode, missing):
-    """The lie lasts for 40 ms between other states, for 60 ms, or for ever."""
+    """The false states last for 40 ms between other states, for 60 ms, or for ever."""
     pair = Pair(code, mode, friction=0.5, tracking_tolerance=0.5)
     rough = rough_plant(pair.m)
     d = rb.make_data(rough)
@@ -379,7 +379,7 @@ def started(code, mode="gravity", simulated=False, **settings):
 
 
 def test_numbers_that_are_not_measurements_end_in_silence(code):
-    """The arm is braked blindly for blind_time, then nothing is sent."""
+    """The arm brakes without states for blind_time, then no effort is sent."""
     still = np.zeros(7)
     for wrong in (np.nan, np.inf, 1e9):
         native = started(code)
@@ -415,7 +415,7 @@ def test_updates_that_pause_too_long_are_a_fault(code):
 
 
 def test_a_blind_arm_is_left_alone_after_a_pause(code):
-    """The arm may be elsewhere, so not even the last efforts are sent."""
+    """The arm can have moved, so not even the last efforts are sent."""
     native, still = started(code, blind_time=0.5), np.zeros(7)
     for _ in range(100):
         assert native.update(BENT * np.nan, still, H) == EFFORTS
@@ -518,7 +518,7 @@ def test_references_move_the_target(code):
         native.update(reference[0].copy(), np.full(7, 1.0), H, reference)
     assert native.fault == ("", False)
     assert native.event() == 0
-    for k in range(60):  # the arm does not keep up
+    for k in range(60):  # the arm lags behind its target
         reference[0] += 2e-3
         native.update(BENT + 0.1 + 1e-3 * k, np.full(7, 1.0), H, reference)
     assert native.fault == ("tracking", False)
@@ -530,7 +530,7 @@ def test_references_move_the_target(code):
     [(0.05, 1, 0.05), (0.06, 1, 0.0), (-1.5, 1, 0.0), (0.06, 10, 0.06), (0.5, 20, 0.05)],
 )
 def test_a_reference_that_jumps_is_not_followed(code, mode, jump, updates, moved):
-    """The start of one may be 0.05 rad away, and the joint moves at 2.175 rad/s at most."""
+    """A reference can start up to 0.05 rad away, and the joint moves at up to 2.175 rad/s."""
     native, d = started(code, mode), rb.make_data(code.package.code.m)
     d.qpos[:] = BENT
     reference = np.stack([BENT, np.zeros(7), np.zeros(7)])
@@ -574,12 +574,12 @@ def test_an_arm_does_not_start_where_arm_controller_would_not_arm(code):
     assert stiff.start(BENT, still, held, "computed_torque") == 9
     assert stiff.start(BENT, still, held, "gravity") == 0
     stiff.update(BENT, still, H)
-    assert stiff.set_mode("computed_torque") == "gravity"  # it must not come later by itself
+    assert stiff.set_mode("computed_torque") == "gravity"  # the refused mode must not start later
     assert stiff.event() == 9
     assert native.phase == "disarmed"
     native.start(BENT, still, held, "gravity")
     native.update(BENT, 5.0 * joint, H)
-    assert native.set_mode("impedance") == "impedance"  # of the next start
+    assert native.set_mode("impedance") == "impedance"  # the mode of the next start
     assert native.phase == "braking"
     native.stop()
     assert (native.phase, native.fault) == ("disarmed", ("velocity", False))

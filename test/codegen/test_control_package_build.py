@@ -84,7 +84,7 @@ def test_the_package_passes_its_own_tests(workspace):
 
 
 def alone(workspace, *words):
-    """Return the lines that the program prints about the controller."""
+    """Return the lines that the program `alone` prints about the controller."""
     there = {
         name: os.pathsep.join([str(workspace / "install" / tail), os.environ.get(name, "")])
         for name, tail in (("AMENT_PREFIX_PATH", ""), ("LD_LIBRARY_PATH", "lib"))
@@ -109,7 +109,7 @@ def test_references_are_followed_without_allocations(mode, workspace):
 
 
 def test_an_encoder_that_jumps_ends_in_errors_of_the_controller(workspace):
-    """The arm is braked blindly for 0.2 s; then the controller manager would deactivate it."""
+    """The arm brakes without states for 0.2 s; then the controller manager would deactivate it."""
     found = alone(workspace, "computed_torque", "chained", "jump")
     assert (found["active"], found["allocations"]) == (1, 0)
     assert 2700 < found["errors"] < 2900

@@ -129,7 +129,7 @@ def test_an_fmu_is_valid_and_has_the_bits_of_the_c_and_the_motion_of_the_engine(
         rb.step(m, d)
         assert slave.get("q.").tobytes() == state["qpos"].tobytes()
         assert slave.get("v.").tobytes() == state["qvel"].tobytes()
-    # rounding grows with the motion; a wrong sign or order is off by 1e-3 and more
+    # rounding grows with the motion; a wrong sign or order causes errors of at least 1e-3
     assert np.abs(state["qpos"] - d.qpos).max() < 1e-9
     assert np.abs(state["qvel"] - d.qvel).max() < 1e-7
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels in C++ compute what they compute in Python; other Python is refused with its line."""
+"""Kernels translated to C++ compute the same as in Python; other Python is refused by line."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def spread(rows: Matrix, k: int) -> None:
 
 
 def everything(x: Vector, rows: Matrix, order: Ints, t: float) -> float:
-    """Use each part of Python that is translated."""
+    """Use each feature of Python that is translated."""
     place, most = largest(x, t)
     total = 0.0
     for k in order:
@@ -94,7 +94,7 @@ def everything(x: Vector, rows: Matrix, order: Ints, t: float) -> float:
 
 
 class Memory(Record):
-    """A record with each kind of field."""
+    """A record with a field of each kind."""
 
     FIELDS = (
         Field("count", (), "a number", "int"),

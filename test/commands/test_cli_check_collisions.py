@@ -66,7 +66,7 @@ def test_pairs_that_always_never_and_sometimes_overlap(robot):
 
 
 def test_links_that_are_apart_at_the_start_are_not_always_pairs(robot):
-    """The hook is turned half round at zero, so it overlaps the hand in other poses only."""
+    """At zero the hook is half a turn away, so it overlaps the hand only in other poses."""
     robot.write_text(URDF.replace('"to hook" type="revolute"><origin xyz="0 0 1"',
                                   '"to hook" type="revolute"><origin xyz="1 0 0"'))  # fmt: skip
     found = checked(robot, "--collisions")
@@ -86,7 +86,7 @@ def test_the_report_is_also_text_and_sampling_needs_the_option(robot):
 
 
 def test_only_links_that_a_joint_connects_are_adjacent(robot, tmp_path):
-    """A gripper fixed to the hand belongs to its body: the simulation lets it overlap the arm."""
+    """A gripper that is fixed to the hand is part of its body: it may overlap the arm."""
     grip = LINK.format(name="grip", z=0.5, r=0.1)  # fixed to the hand, half way to the arm's axis
     fixed = '<joint name="f" type="fixed"><parent link="hand"/><child link="grip"/></joint>'
     robot.write_text(URDF.replace("</robot>", f"{grip}{fixed}</robot>"))

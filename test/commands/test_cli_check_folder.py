@@ -37,7 +37,7 @@ OTHERS = {
 
 @pytest.fixture
 def folder(tmp_path):
-    """A function that fills a folder with files."""
+    """Return a function that fills a folder with files."""
 
     def fill(files):
         for name, text in files.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of `rbdyn codegen`: it replaces its own files only."""
+"""`rbdyn codegen` replaces only its own files in a folder."""
 
 import shutil
 

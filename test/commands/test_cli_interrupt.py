@@ -17,7 +17,7 @@ ARM = str(bundled_robot("seven_dof_arm"))
 
 
 def ended(words, is_there, env=None):
-    """Start a command, interrupt it once a condition holds; return its status and stderr."""
+    """Start a command and interrupt it when a condition holds; return its status and stderr."""
     process = subprocess.Popen(
         [*AS_A_PROCESS, *words],
         stdout=subprocess.DEVNULL,
@@ -38,7 +38,7 @@ def ended(words, is_there, env=None):
 
 
 def test_ctrl_c_ends_a_command_at_work(tmp_path):
-    """Files of the user run where commands do their work."""
+    """The command runs an endless file of the user."""
     file, mark = tmp_path / "slow.py", tmp_path / "mark"
     code = f"import time\nopen({str(mark)!r}, 'w').close()\n"
     # a signal before the command starts has no effect
@@ -75,7 +75,7 @@ def test_ctrl_c_ends_a_compilation(tmp_path):
 
 
 def test_the_sigint_handler_is_restored_after_kernels_of_the_user(tmp_path):
-    """Ask from a file of the user, which is told of a kernel after the command."""
+    """A file of the user compiles a kernel; it reports the handler before, meanwhile and after."""
     file = tmp_path / "hears.py"
     file.write_text(
         "import signal, numba\nfrom numba.core import event\n"
@@ -108,7 +108,7 @@ def test_ctrl_c_stays_ignored_in_the_background(tmp_path):
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """Return the signal handler while a kernel is compiled, and afterwards."""
+    """Return a function that lists changes of the handler in and after a compilation."""
 
     def look(handler):
         seen = []
@@ -130,5 +130,5 @@ def test_only_the_outermost_kernel_counts(compiled):
 
 
 def test_handlers_of_others_are_kept(compiled):
-    """Nodes handle the signal themselves while they load."""
+    """Nodes install handlers of their own while they load."""
     assert compiled(lambda *_: None) == ([], [])

@@ -18,7 +18,7 @@ from rbdyn_ros.view.live import spawned
 
 @pytest.fixture
 def node(monkeypatch):
-    """Return the arguments of a stand-in for the node; this process keeps its signals."""
+    """Return the arguments with which the command starts a replaced node."""
     called = {}
 
     def stand_in(words, urdf, fallback, imports, view):
@@ -34,7 +34,7 @@ def node(monkeypatch):
 
 @pytest.fixture
 def viser(monkeypatch):
-    """Set whether the viewer seems installed."""
+    """Return a function that sets whether the viewer seems to be installed."""
 
     def installed(there):
         spec = object() if there else None
@@ -45,7 +45,7 @@ def viser(monkeypatch):
 
 
 def parameters(words):
-    """Return the parameters of ROS in words; the last value of a name counts."""
+    """Return the ROS parameters in a list of arguments; the last value of a name counts."""
     pairs = [word.split(":=", 1) for flag, word in pairwise(words) if flag == "-p"]
     return dict(pairs)
 

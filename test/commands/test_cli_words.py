@@ -13,7 +13,7 @@ from support.commands import AS_A_PROCESS, run, run_process
 import rbdyn_ros as rb
 from rbdyn_ros.cli import GROUPS, make_parser
 
-#: A device without space.
+#: A device on which every write fails for lack of space.
 FULL = Path("/dev/full")
 
 NAMES = (
@@ -119,7 +119,7 @@ def test_two_dashes_end_the_options():
 
 
 def test_a_closed_pipe_ends_the_command_without_a_traceback():
-    """As in `rbdyn ... | head`."""
+    """This happens in `rbdyn ... | head`."""
     read, write = os.pipe()
     os.close(read)
     command = [*AS_A_PROCESS, "info"]
@@ -133,7 +133,7 @@ def test_a_closed_pipe_ends_the_command_without_a_traceback():
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize(("words", "unbuffered"), [("info", ""), ("info", "1"), ("--help", "")])
 def test_a_full_disk_is_one_line_of_error(words, unbuffered):
-    """Python buffers its output, or not."""
+    """The error is the same with and without buffered output."""
     with FULL.open("w") as full:
         done = subprocess.run(
             [*AS_A_PROCESS, words],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn plot` and `rbdyn replay --film`, as a user calls them."""
+"""`rbdyn plot` and `rbdyn replay --film`, called as by a user."""
 
 from pathlib import Path
 

@@ -34,16 +34,16 @@ GUIDE = Path(__file__).parents[2] / "docs/guides/arm_faults.md"
 WORST_TABLE = "| states | distance [rad] | speed [%] | worst in |\n|---|---|---|---|\n"
 MODES = ("gravity", "hold", "computed_torque", "impedance")
 SPEEDS = (0.0, 0.2, 1.0)
-#: Time after the onset that is judged, and before it [s].
+#: Judged times after the onset, and time before the onset [s].
 JUDGED, BEFORE = 1.3, 0.02
-#: Coupled joints may speed up while they coast, so they begin a little below their limits.
+#: Coupled joints can speed up while they coast, so they begin a little below their limits.
 SPARE, SPARE_OF = 0.9, dict.fromkeys((SEVEN, "panda.urdf", "kinova.urdf"), 0.75)
 #: Centre of mass [m] and inertia of payloads, and the arm_tolerance that finds a load [N m].
 COMPACT = (0.0, 0.0, 0.05), (0.0,) * 6
 TOLERANCE = {"payload": 3.0, "gravity": 5.0}
 #: Time until a restarted controller answers again [s].
 DOWN = 0.4
-#: Bounds of a lie: distance [rad or m], and the largest speed as a part of the limit.
+#: Bounds of a lie: distance [rad or m], and the largest speed as a share of the limit.
 FARTHEST, FASTEST = 0.3, 1.2
 #: The docs list the worst cases from here on.
 LISTED_EXCESS, LISTED_SPEED = 0.05, 1.005
@@ -51,7 +51,7 @@ LISTED_EXCESS, LISTED_SPEED = 0.05, 1.005
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A lie and its arm."""
+    """A lie, and the arm and mode in which it is told."""
 
     lie: str
     mode: str
@@ -89,7 +89,7 @@ def rubbed(m):
 
 
 def motion(loop, share):
-    """Return velocities: joints with room move towards the middle of their ranges."""
+    """Return velocities by which joints with room move towards the middle of their ranges."""
     limits = loop.gate.limits
     q = loop.d.qpos[limits.dofs]
     low, high = np.maximum(limits.lower, -6.0), np.minimum(limits.upper, 6.0)
@@ -138,7 +138,7 @@ def both(q):
 
 
 def follow(loop):
-    """Follow a path that goes on at the present velocity and then stops."""
+    """Follow a path that continues at the present velocity and then stops."""
     k = loop.dofs
     q, v = loop.d.qpos[k].copy(), loop.d.qvel[k].copy()
     v = np.clip(v, -loop.gate.limits.velocity, loop.gate.limits.velocity)
@@ -216,7 +216,7 @@ def tilt_base(loop, time):
 
 
 def restart_controller(loop, time):
-    """End the controller; another one begins after DOWN, and must begin disarmed."""
+    """End the controller; another controller begins disarmed after DOWN."""
     if time == 0.0:
         loop.publish, loop.watched = False, np.inf
     elif not loop.publish and time >= DOWN:
@@ -251,7 +251,7 @@ def last_link(m):
 
 
 def possible(case):
-    """Return whether a row makes sense in a mode, at a speed."""
+    """Return whether a row is possible in a mode at a speed."""
     if case.lie == "gravity":  # arming needs an arm at rest
         return case.speed == 0.0
     # in mode gravity only the load determines the motion of the arm

@@ -33,7 +33,7 @@ BENT = {
 MS = 1_000_000
 #: The steady clock at the start [ns].
 START = 5_000 * MS
-#: After this time without commands the arm's own controller takes over [s].
+#: Time without commands after which the arm's own controller holds the arm [s].
 WATCHDOG = 0.1
 
 
@@ -62,13 +62,13 @@ class Trace:
 
 
 class ClosedLoop:
-    """Steps an arm and a controller in turn.
+    """A loop that steps an arm and a controller in turn.
 
     Args:
-        m: the controller's idea of the arm.
-        plant: the arm; None: m itself.
-        mode: in which it starts, disarmed.
-        mounting, gravity: of both.
+        m: the Model of the controller.
+        plant: the Model of the simulated arm; None for m itself.
+        mode: at the start, disarmed.
+        mounting, gravity: of both Models.
         gate: keywords of GateSettings.
         arm: keywords of Arm.
         settings: keywords of ControlSettings; dry_run and start_up_test are False by default.
@@ -115,7 +115,7 @@ class ClosedLoop:
         self.applied[:] = self.watchdog(self.d.qpos, self.d.qvel, Target(self.plant.nv))
 
     def kick(self, velocity, joints=slice(None)):
-        """Give joints a velocity that no effort caused; the controller begins with it."""
+        """Give joints a velocity that no effort caused; the controller starts with it as well."""
         self.d.qvel[joints] = velocity
         seen = self.gate.measured  # as if the arm had moved like this before
         seen.qvel[:], seen.qpos[:] = self.d.qvel, self.d.qpos - self.h * self.d.qvel
@@ -123,7 +123,7 @@ class ClosedLoop:
         self.controller._blind.forget()
 
     def state(self, **changes):
-        """Return the arguments of on_state now."""
+        """Return the present arguments of on_state."""
         given = {
             "names": self.names,
             "position": self.d.qpos.copy(),

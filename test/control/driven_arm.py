@@ -21,9 +21,9 @@ class DrivenArm(ClosedLoop):
     """An arm behind a driver.
 
     Args:
-        m: the controller's idea of the arm.
+        m: the Model of the controller.
         carries: names of the terms that the robot adds: gravity, coriolis, friction.
-        effort: what it reports, one of EFFORTS.
+        effort: the kind of reported effort, one of EFFORTS.
         friction: viscous and dry friction of every joint of the plant [N m s/rad, N m].
         watchdog: time without commands after which the robot holds itself [s].
         more: of ClosedLoop.

@@ -29,9 +29,9 @@ CLOCKS += ("other_clock", "ntp_step", "ntp_slew")
 #: Rows that do not exist here: interfaces are claimed by name, the payload is compiled, and the
 #: controller manager starts nothing by itself.
 NOT_HERE = ("missing", "extra", "payload", "controller_restart")
-#: Without states the last ones stay in the interfaces, as if they were frozen.
+#: Without new states the last states stay in the interfaces, like frozen states.
 STALE = ("velocity", "frozen", "acceleration", "tracking", NONE)
-#: Faults that may follow here and differ from those of arm_controller.
+#: Faults that can follow in a generated controller and not in arm_controller.
 CODES = dict.fromkeys(
     (
         *("loss", "driver_restart", "stall", "reordered", "growing_lag"),
@@ -39,7 +39,7 @@ CODES = dict.fromkeys(
     ),
     STALE,
 )
-#: Refusals by the start-up test: it found something, or a fault stopped it.
+#: Refusals by the start-up test: a found error, or a fault that stopped the test.
 REFUSED = (12, 13)
 COMPILED = {}
 CODES |= {"half_pace": ("latency", "velocity", "clock")}
@@ -67,7 +67,7 @@ class GeneratedController:
         self._state, self._stamp, self._time = None, 0, None
 
     def on_state(self, names, position, velocity, effort, stamp, arrival):  # noqa: ARG002
-        """Write the interfaces; the answer follows in `update`."""
+        """Write a state to the interfaces; `update` answers."""
         self._state = position.copy(), velocity.copy(), effort[self.loop.dofs].copy()
         self._stamp = stamp - arrival
 

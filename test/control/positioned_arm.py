@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """An arm that takes positions, and its controller, in one loop without ROS and without waiting.
 
-The arm is where it was told to be at the last state. Joint efforts are those that hold it against
-gravity and a wrench.
+At each state the arm is at the last commanded position. Joint efforts hold the arm against gravity
+and a wrench.
 """
 
 import numpy as np
@@ -73,7 +73,7 @@ class PositionedArm:
         self.now += int(self.h * 1e9)
 
     def drive(self, qpos, qvel):
-        """Move to positions that were sent."""
+        """Move the arm to commanded positions."""
         self.d.qpos[:], self.d.qvel[:] = qpos, qvel
 
     def run(self, duration, **changes):

@@ -72,7 +72,7 @@ def test_a_wrong_model_mounting_or_payload_is_refused(plant, controllers):
 
 @pytest.mark.parametrize("share", [0.98, 1.02])
 def test_the_tolerance_is_a_tenth_of_the_effort_limit(share):
-    """A tenth of each joint's effort limit."""
+    """By default arm_tolerance is a tenth of each joint's effort limit."""
     loop = ClosedLoop(model())
     loop.hold()
     for k, most in enumerate(0.1 * loop.gate.limits.effort):
@@ -233,7 +233,7 @@ def test_an_arm_whose_efforts_are_measured_wrongly_stays_where_it_is(file, off, 
     [(0.5, "payload-mismatch"), (1.0, "payload-mismatch"), (3.0, "effort-mismatch")],
 )
 def test_a_missing_payload_is_refused_while_armed(mass, code):
-    """The measured efforts must agree better with the payload than without it."""
+    """The measured efforts must agree better with the payload than without the payload."""
     loop = ClosedLoop(model(), mode="hold").arm()
     loop.run(1.0)
     with refused(RbdynError, code):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A joint that is really blocked, by a brake or by an obstacle on one side, with true states.
 
-To the model it looks as if its states were frozen, so the reaction must be safe in both cases. The
+The model cannot tell this from frozen states, so the reaction must be safe in both cases. The
 bound is that of the battery, against runs of a trusted fault with and without the block and of no
 fault. The shock of the stop itself may be faster.
 """
@@ -40,7 +40,7 @@ def cases(robots=(FILES[0], "panda.urdf", SEVEN), speeds=SPEEDS, **more):
 
 
 class Block:
-    """Holds a joint of a loop at its place; an obstacle lets it go back."""
+    """A block that holds a joint of a loop in place; an obstacle lets the joint move back."""
 
     def __init__(self, case):
         self.joint, self.by, self.place, self.way = case.joint, case.by, None, 0.0
@@ -92,7 +92,7 @@ def judged(case):
     return loop.controller.fault, beyond(q, places), speed / max(fastest, 1.0)
 
 
-#: These cases threw the other joints by 0.5 to 2.5 rad, with up to 430 % of a limit.
+#: Cases in which the other joints once moved by 0.5 to 2.5 rad, at up to 430 % of a limit.
 WORST = (
     Blocked("", "hold", 1.0, joint=3, by=OBSTACLE),
     Blocked("", "computed_torque", 0.2, joint=0, by=OBSTACLE),

@@ -199,7 +199,7 @@ def test_half_a_turn_is_corrected_in_either_direction(axis, short):
 
 
 def closed_loop(law, qpos):
-    """Return the state matrix at rest in the wanted pose; central differences."""
+    """Return the state matrix at rest in the wanted pose, by central differences."""
     m, n, h = law.arm.m, law.arm.m.nv, 1e-5
     pose, d = law.pose(qpos), rb.make_data(law.arm.m)
     A = np.zeros((2 * n, 2 * n))
@@ -253,7 +253,7 @@ def test_null_space_motion_follows_the_posture_gains():
 
 
 def simulate(law, qpos, pose, posture, wrench, seconds):
-    """Return the place where the arm rests with a wrench [torque; force] on the frame."""
+    """Return the positions at which the arm rests with a wrench [torque; force] on the frame."""
     m = law.arm.m.replaced()
     d = rb.make_data(m)
     d.qpos[:] = qpos
@@ -328,7 +328,7 @@ def test_a_rehearsal_is_the_motion_of_the_arm(file, share):
     ],
 )
 def test_a_rehearsal_ends_where_the_arm_rests(file, stiffness, ratio, null, monkeypatch):
-    """This holds also with a soft or overdamped frame, and with such a null space."""
+    """Soft and overdamped frames and null spaces are included."""
     m = model(file)
     law = CartesianImpedance(Arm(m), ARMS[file], stiffness, ratio, *null)
     start, dofs = BENT[: m.nv], np.arange(m.nv)

@@ -35,7 +35,7 @@ def rms_error(mode, **settings):
 
 
 def test_computed_torque_tracks_twenty_times_closer_than_pd():
-    """PD has the gains times the diagonal of M at the start [N m/rad]."""
+    """PD control has the same gains times the diagonal of M at the start."""
     m = model()
     d = rb.make_data(m)
     d.qpos[:] = Q
@@ -53,7 +53,7 @@ def test_computed_torque_tracks_twenty_times_closer_than_pd():
 
 @pytest.mark.parametrize("duration", [1.0, 3.0, 10.0])
 def test_an_arm_whose_joints_stick_follows_slow_paths(duration):
-    """Dry friction holds all joints; efforts on one push the others, which stick as well."""
+    """Dry friction holds all joints; efforts on one push the other joints, which stick as well."""
     file = "seven_dof_arm.urdf"
     m, plant = model(file), model(file, damped=True)
     loop = ClosedLoop(m, plant, "computed_torque", arm={"friction": friction_of_robot(m, 0.9)})
@@ -89,7 +89,7 @@ def test_a_path_may_replace_another_in_motion():
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        (Path([0.0, 1.0], [Q + 0.051, Q]), "path"),  # starts too far away
+        (Path([0.0, 1.0], [Q + 0.051, Q]), "path"),  # the path starts too far away
         (Path([-5.0, 1.0], [Q, Q + 0.7]), "path"),  # also too far away, at time 0
         (Path([0.0, 1.0], np.zeros((2, 1))), "path"),
         (Path([0.0, 1.0], np.zeros((2, 7))), "path"),

@@ -94,7 +94,7 @@ def test_a_fault_during_a_bumpless_start_ends_the_start():
     loop.kick(2.0, 0)
     loop.run(0.01)
     loop.controller.set_mode("hold")
-    loop.kick(2.5, 0)  # a push: the target stays
+    loop.kick(2.5, 0)  # a push, which does not move the target
     trace = loop.run(2.0)
     assert loop.controller.fault.code == "tracking"
     assert loop.controller.status().endswith("holding")
@@ -205,7 +205,7 @@ def test_disarming_ends_a_path():
 
 
 def test_a_moving_uncontrolled_joint_does_not_disturb_the_others():
-    """The shoulder is turned from outside; the other joints have no error."""
+    """An external torque turns the shoulder; the other joints have no error."""
     m = model()
     for mode in ("hold", "computed_torque", "impedance"):
         loop = ClosedLoop(m, mode=mode, names=list(m.jnt_names[1:]))

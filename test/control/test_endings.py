@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of an armed arm after a fault: braked and held, or held blindly and then silent."""
+"""The end of an armed arm after a fault: brake and hold, or hold without states, then silence."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_an_arm_brakes_until_it_rests_and_holds_there():
     np.testing.assert_allclose(braking, -BRAKING * M_v, atol=1e-9)
     for _ in range(99):
         see(end, Q, ZERO, 0.001)
-    assert end.phase == "braking"  # it rests for 0.1 s first
+    assert end.phase == "braking"  # the arm must first rest for 0.1 s
     for _ in range(3):
         held = see(end, Q, ZERO, 0.001)
     assert end.phase == "holding"
@@ -82,7 +82,7 @@ def growing(k):
 
 
 def faster(k):
-    """Soon 1.2 times as fast as the limits."""
+    """The arm soon moves 1.2 times as fast as the limits."""
     return Q, np.full(6, 3.1 if k == 0 else 3.9)
 
 
@@ -97,7 +97,7 @@ def not_resting(k):
 
 
 def moved_away(k):
-    """At rest for 0.15 s, then slowly led away."""
+    """The arm rests for 0.15 s and is then slowly led away."""
     return Q + 1e-3 * max(0, k - 150), np.full(6, 0.0 if k < 150 else 1.0)
 
 
@@ -164,7 +164,7 @@ def test_a_pause_of_minutes_ends_a_blind_arm():
 
 @pytest.mark.parametrize("mode", ["gravity", "hold", "computed_torque"])
 def test_a_controller_that_was_not_called_for_minutes_sends_nothing(mode):
-    """The driver controls the arm; somebody may have moved it."""
+    """The driver controls the arm then, and somebody can have moved it."""
     loop = armed(mode=mode)
     loop.d.qvel[:] = 0.3
     loop.run(0.05)
@@ -235,14 +235,14 @@ def moving(mode="gravity", speed=0.5, **keywords):
 
 
 def ended(loop, trace, fault, state):
-    """Assert that the arm came to rest and was never accelerated before."""
+    """Check that the arm came to rest and did not accelerate before."""
     assert loop.controller.fault.code == fault
     assert loop.controller.status().endswith(state)
     assert np.abs(loop.d.qvel).max() < 0.01
     assert np.abs(trace.qvel).max() < 3.3
     assert np.isfinite(trace.effort[~np.isnan(trace.effort).all(axis=1)]).all()
     loop.run(0.1)
-    assert loop.controller.armed  # it stays armed: no other controller may take over
+    assert loop.controller.armed  # the arm stays armed, so that no other controller takes over
     with refused(RbdynError, "fault", fault):
         loop.controller.set_mode("hold")
     with refused(RbdynError, "fault", fault):

@@ -18,7 +18,7 @@ class TriedCode(Tried, GeneratedArm):
     """An arm behind a generated controller; arguments as Tried."""
 
 
-#: Numbers of refusals: the start-up test found something, or a fault stopped it.
+#: Numbers of refusals: the start-up test found an error, or a fault stopped the test.
 REFUSED, STOPPED = 12, 13
 ROWS = ("sign_0", "sign_5", "ratio_0_0.3", "ratio_5_2.0", "wrists", "delay_20", "filter_50")
 ROWS += ("velocity_sign", "effort_milli", "drift")

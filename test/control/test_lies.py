@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The battery of lies, one case a kind; its rows and the faults in the guides of arms."""
+"""The battery of lies, one case of each kind; rows and faults are those of the guides of arms."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -155,7 +155,7 @@ def test_an_arm_with_false_states_stays_within_safe_distances(case):
 
 
 def test_two_lies_at_once_end_in_a_fault(request):
-    """Each is harmless alone; the option `--lies all` prints all pairs outside the bound."""
+    """Each lie is harmless alone; the option `--lies all` prints all pairs outside the bound."""
     every = request.config.getoption("--lies") == "all"
     chosen = pairs()[:: 1 if every else SAMPLED]
     tried = [Case(name, MODES[k % 4], 0.2) for k, name in enumerate(chosen)]
@@ -172,7 +172,7 @@ def test_two_lies_at_once_end_in_a_fault(request):
 
 @pytest.mark.parametrize("mode", FILTERED)
 def test_a_driver_that_filters_frozen_numbers_does_not_hide_them(mode):
-    """The arm seems to slow down, and no effort explains it."""
+    """The arm seems to slow down, but no effort explains this."""
     case = Case("frozen", mode, 0.2)
     stopped, going = references(replace(case, lie=""))
     loop = moving(case)
@@ -204,7 +204,7 @@ def pressed(loop, coarse=False):
 
 @pytest.mark.parametrize("coarse", [False, True])
 def test_a_blocked_joint_counts_as_frozen(coarse):
-    """The model cannot tell the two apart."""
+    """The model cannot tell a blocked joint from frozen states."""
     loop = armed(mode="impedance", settle=0.3, **STIFF)
     assert pressed(loop, coarse)[0].code == "frozen"
 
@@ -292,7 +292,7 @@ def test_partly_modelled_friction_is_not_a_freeze(mode):
 
 @pytest.mark.parametrize("friction", [False, True])
 def test_encoders_that_freeze_together_are_not_taken_for_friction(friction):
-    """Measured efforts go on, and follow the commands."""
+    """Measured efforts continue and follow the commands."""
     case = Case("frozen", "computed_torque", 0.0, friction=friction)
     stopped, going = references(replace(case, lie=""))
     loop = moving(case)

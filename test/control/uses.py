@@ -287,7 +287,7 @@ def goal_beside_the_state(loop):
 
 @use(*FOLLOWING)
 def goal_far_beside_the_state(loop):
-    """It may be refused; the arm then goes on."""
+    """If the goal is refused, the arm continues."""
     start = loop.d.qpos[loop.dofs] + way(loop, 0.2)
     try:
         loop.controller.follow_path(quintic([start, start + way(loop, 0.1)], [0.0, 1.5]))

@@ -298,7 +298,7 @@ def test_the_links_are_frames_of_the_model():
 
 @robots.needs_robots
 def test_every_visual_and_collision_of_the_real_robots_is_read():
-    """Only 20 meshes of one robot, in a format of OGRE, cannot be read."""
+    """All meshes but 20 of one robot, in a format of OGRE, can be read."""
     lost = {}
     for path in robots.FILES:
         read, root = read_appearance(path), ET.parse(path).getroot()
@@ -316,7 +316,7 @@ def test_every_visual_and_collision_of_the_real_robots_is_read():
     "name", ["ur5_robot.urdf", "panda.urdf", "talos_reduced.urdf", "kinova.urdf"]
 )
 def test_pinocchio_reads_the_same_visuals(name):
-    """Number, places and colours agree with urdfdom, which reads in single precision."""
+    """Number, poses and colours agree with urdfdom, which reads in single precision."""
     pin = pytest.importorskip("pinocchio")
     path = robots.find(name)
     read, model = read_appearance(path), pin.buildModelFromUrdf(str(path))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every number of a robot file has an allowed range; a robot at its ends stays finite."""
+"""Every number of a robot file has an allowed range, and robots at its ends stay finite."""
 
 import math
 
@@ -44,7 +44,7 @@ URDF = """<robot name="r"><link name="base"/>
   <mimic joint="j" multiplier="{ratio}" offset="{offset}"/></joint>
 </robot>"""
 
-#: For each number of the arm: its quantity, and the line of its element.
+#: By number of the arm: its quantity, and the line of its element.
 OF_URDF = {
     "mass": ("mass", 2),
     "ixx": ("inertia", 2),

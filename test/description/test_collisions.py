@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`<collision>` elements: their geometries, the refusal of mistakes, and contact off."""
+"""`<collision>` elements: their geometries, refused mistakes, and contact that is off."""
 
 import math
 

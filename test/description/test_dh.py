@@ -34,7 +34,7 @@ def shift(x=0.0, y=0.0, z=0.0):
 def frames(description, q):
     """Return the frame of every link: X_P, the joint's motion along z, X_S^-1."""
     placed = {"base": np.eye(4)}
-    q = [*q, 0.0]  # the joint of the tool
+    q = [*q, 0.0]  # position of the tool's joint
     for joint, value in zip(description.joints, q, strict=False):
         moved = shift(z=value) if joint.type == "prismatic" else turn("z", value)
         motion = np.eye(4) if joint.type == "fixed" else moved

@@ -54,7 +54,7 @@ def test_urdf_requires_limits_and_a_mechanism_does_not(kind):
 
 @pytest.mark.parametrize(("kind", "name"), [("helical", "pitch"), ("rack_pinion", "radius")])
 def test_a_screw_or_rack_that_moves_nothing_along_is_refused(kind, name):
-    """Both would be hinges; a negative value turns the other way."""
+    """With a zero pitch or radius the joint would be a hinge; negative values reverse it."""
     with refused(DescriptionError, "zero-parameter", "joint 'j'"):
         check(system(joint(kind, parameters={name: 0.0})))
     assert found(joint(kind, parameters={name: -0.02})) == []

@@ -77,7 +77,7 @@ def with_shape(shape):
     return system(geometries=(dataclasses.replace(GEOM, shape=shape),))
 
 
-#: A good part of each kind, and a Description with another in its place.
+#: By kind: a valid part, and a function that returns a Description with another part instead.
 PLACES = {
     "Description": (system(), lambda part: part),
     "Link": (LINKS[1], lambda part: system(links=(LINKS[0], part, LINKS[2]))),

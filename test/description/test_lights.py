@@ -112,7 +112,7 @@ def test_extreme_numbers_make_a_light_that_can_be_drawn(more, kind, tmp_path):
     assert one.range > 0.0
     assert 0.0 <= one.angles[0] <= one.angles[1]
     inner, outer = _row(lamp, np.eye(4))[-2:]
-    assert inner > outer  # cosines
+    assert inner > outer  # these are cosines
 
 
 def test_a_light_that_is_too_far_away_is_left_out():
@@ -204,7 +204,7 @@ def test_a_light_of_an_mjcf_ends_at_its_range_and_warns_of_unused_values():
 
 
 def test_a_scene_names_lights_beyond_the_limit_and_draws_lights_of_links(tmp_path):
-    """An object drops the light of its own world, which takes no place."""
+    """An object drops the light of its own world, which does not count towards the limit."""
     (tmp_path / "lamp.xml").write_text(MJCF)
     names = range(MOST_LIGHTS + 1)
     objects = "".join(f"  o{k}: {{file: lamp.xml, xyz: [{k}, 0, 5]}}\n" for k in names)

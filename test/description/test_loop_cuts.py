@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where loops are cut: at joints without properties, else through a link."""
+"""Loops are cut at joints without properties, or else through a link."""
 
 import itertools
 from dataclasses import replace
@@ -34,7 +34,7 @@ TURN = (0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 
 
 def ring(order="ABCD", loops="", inertial=HEAVY, **properties):
-    """Four links in a ring; `properties` by joint."""
+    """Return four links in a ring; `properties` are by joint."""
     links = (Link("g"), *(Link(name, inertial) for name in "abc"))
     joints = (
         Joint(name, "revolute", *ENDS[name], closes_loop=name in loops, **properties.get(name, {}))

@@ -101,7 +101,7 @@ def test_all_sections_are_read():
 
 
 def small(joint="type: revolute", more=""):
-    """A mechanism of two links; the joint is on line 3, additions start on line 4."""
+    """Return a mechanism of two links; the joint is on line 3, additions start on line 4."""
     return (
         "rbdyn_mechanism: 1\nbase: a\n"
         f"joints: {{j: {{parent: a, child: b, {joint}}}}}\nlinks: {{a: , b: }}\n{more}"
@@ -665,7 +665,7 @@ def test_a_large_file_is_read_in_time():
     start = time.process_time()
     text = f"{TOP}base: l0\nlinks:\n{links}joints:\n{joints}"
     assert len(mechanism.read_text(text).joints) == count - 1
-    assert time.process_time() - start < 60.0  # limits a hang only: it takes 0.3 s
+    assert time.process_time() - start < 60.0  # limit for a hang; it takes 0.3 s
 
 
 def test_unreadable_files_are_refused(tmp_path):

@@ -26,14 +26,14 @@ CUBE = np.array([(x, y, z) for x in (0.0, 1.0) for y in (0.0, 2.0) for z in (0.0
 
 
 def stl(corners=CUBE):
-    """A binary STL with a triangle at each corner: points inside its hull do not matter."""
+    """Return a binary STL with a triangle at each corner."""
     triangles = [np.array([c, corners[0], corners[-1]]) for c in corners]
     body = b"".join(struct.pack("<12fH", 0, 0, 0, *triangle.ravel(), 0) for triangle in triangles)
     return b" " * 80 + struct.pack("<I", len(triangles)) + body
 
 
 def solid_stl():
-    """A binary STL of the cube with all its faces."""
+    """Return a binary STL of the cube with all its faces."""
     return trimesh.Trimesh(CUBE, trimesh.convex.convex_hull(CUBE).faces).export(file_type="stl")
 
 
@@ -64,7 +64,7 @@ def dae(unit="1", up="Z_UP", doctype=""):
 
 @pytest.fixture
 def package(tmp_path):
-    """A ROS package `pack` with urdf/ and meshes/; and a file outside the package."""
+    """Return a ROS package `pack` with urdf/ and meshes/, and a file outside of it."""
     folder = tmp_path / "pack"
     (folder / "urdf").mkdir(parents=True)
     (folder / "meshes").mkdir()
@@ -107,7 +107,7 @@ def test_cubes_in_stl_and_obj_are_equal(package):
 
 @pytest.mark.parametrize("title", [b"Stra\xdfe", b"\xff\xfe", "\u8f6e".encode()])
 def test_titles_and_comments_can_have_any_encoding(package, title):
-    """The word `solid` may begin a binary file too."""
+    """A binary file can begin with the word `solid` as well."""
     corners = "".join(f"vertex {x} {y} {z}\n" for x, y, z in [*CUBE, CUBE[0]])
     text = b"\r\nsolid " + title + b"\n" + corners.encode() + b"endsolid " + title + b"\n"
     (package / "text.stl").write_bytes(text)
@@ -171,7 +171,7 @@ def test_a_reduced_ball_is_still_a_ball():
     few = reduced(hull_corners(every))
     assert len(few) == hulls.MOST_CORNERS
     assert {tuple(x) for x in few} <= {tuple(x) for x in every}
-    assert np.array_equal(np.ptp(few, axis=0), np.ptp(every, axis=0))  # its bounding box
+    assert np.array_equal(np.ptp(few, axis=0), np.ptp(every, axis=0))  # the bounding box is kept
     directions = ball(500, seed=1)
     lost = (every @ directions.T).max(axis=0) - (few @ directions.T).max(axis=0)
     assert lost.min() >= 0.0
@@ -330,7 +330,7 @@ def test_links_of_an_install_space_lead_to_the_source(package, tmp_path):
 
 
 def bomb():
-    """An archive that pycollada would unpack."""
+    """Return an archive that pycollada would unpack."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         entry = zipfile.ZipInfo("m.dae")  # of a constant date: the bytes are the same every time
@@ -372,7 +372,7 @@ def test_bad_content_is_reported(package, name, content, code):
 
 
 def scene(*nodes):
-    """A document with these nodes in its library, the first of them in its scene."""
+    """Return a document with nodes in its library, the first of which is in its scene."""
     library = "".join(
         f'<node id="{name}">' + "".join(f'<instance_node url="#{x}"/>' for x in below) + "</node>"
         for name, below in nodes
@@ -384,7 +384,7 @@ def scene(*nodes):
 
 
 def test_nodes_in_nodes_do_not_explode(package):
-    """Ten levels of ten instances each are ten thousand million; a circle never ends."""
+    """Ten levels of ten instances each are ten thousand million; a cycle would never end."""
     doubled = [(f"n{k}", [f"n{k + 1}"] * 10) for k in range(10)]
     for nodes in ([*doubled, ("n10", [])], [("n0", ["n1"]), ("n1", ["n0"])]):
         (package / "m.dae").write_text(scene(*nodes))
@@ -425,7 +425,7 @@ def test_a_huge_file_is_not_read(package):
 
 
 def test_materials_and_pictures_are_not_opened(package):
-    """A material library that could not be read without an error."""
+    """To read the material library would be an error."""
     (package / "a.mtl").mkdir()
     (package / "m.obj").write_bytes(obj(top="mtllib a.mtl\nmtllib /etc/passwd\nusemtl x"))
     same(points(package, "m.obj"), CUBE)

@@ -89,7 +89,7 @@ def test_a_mimic_joint_beyond_its_limits_has_a_warning(lead, follower, expected)
 
 
 def test_a_chain_is_held_by_the_limits_of_its_leader():
-    """q_tip = 2 q_finger + 1 = -2 q_thumb + 3, whatever the limits of the finger."""
+    """q_tip = 2 q_finger + 1 = -2 q_thumb + 3 for any limits of the finger."""
     tip = Joint("tip", "revolute", "c", "d", limit=Limit(0.0, 4.0), mimic=Mimic("finger", 2.0, 1))
     ((severity, code, message),) = found(thumb(-0.5, 2.0), finger(Mimic("thumb", -1.0, 1.0)), tip)
     assert (severity, code) == ("warning", "mimic-limits")

@@ -90,7 +90,7 @@ ACTUATORS = """<mujoco>
 </mujoco>"""
 
 
-#: Vectors of which an element gives fewer numbers than its class, or than the format.
+#: Vectors with fewer numbers in the element than in its class or in the format.
 SHORT = """<mujoco>
   <default>
     <general biastype="affine" gainprm="100" biasprm="0 -100 -5"/>
@@ -121,7 +121,7 @@ def write(tmp_path):
 
 
 def body(inside, more=""):
-    """Return a model of one body that hangs on a hinge, and more sections."""
+    """Return a model of a body on a hinge, with further sections."""
     joint = '<joint name="j" axis="0 1 0"/>'
     return f'<mujoco>{more}<worldbody><body name="b">{joint}{inside}</body></worldbody></mujoco>'
 
@@ -266,7 +266,7 @@ def test_geoms_give_the_inertia_of_mujoco(write, shape, compiler):
 def test_meshes_give_the_inertia_of_mujoco(write, kind):
     from support.mjcf import Twins
 
-    # an L, not convex: exact and convex differ
+    # an L is not convex: inertia `exact` and `convex` differ
     corners = [(0, 0), (2, 0), (2, 1), (1, 1), (1, 3), (0, 3)]
     points = "".join(f"v {x} {y} {z}\n" for z in (0, 1) for x, y in corners)
     flat = [(1, 2, 3), (1, 3, 4), (1, 4, 5), (1, 5, 6)]
@@ -654,7 +654,7 @@ def test_a_file_that_includes_itself_is_refused(write):
 
 
 def test_a_file_may_be_included_several_times(write):
-    """MuJoCo reads it under several names, such as links to it."""
+    """MuJoCo reads the file under several names, such as symbolic links."""
     mujoco = pytest.importorskip("mujoco")
     part = write("<mujocoinclude><geom size='0.1' pos='0 0 1'/></mujocoinclude>", "part.xml")
     part.with_name("link.xml").symlink_to("part.xml")
@@ -843,7 +843,7 @@ def test_a_height_field_with_infinite_heights_is_refused(write, tmp_path, worst)
 
 
 def test_a_star_keeps_all_its_faces_outside_of_mjcf(tmp_path):
-    """Its sides cross, so ear clipping does not finish."""
+    """The sides of the star cross, so ear clipping does not finish."""
     angles = np.arange(51) * 2 * np.pi * 25 / 51
     lines = [f"v {x} {y} 1" for x, y in zip(np.cos(angles), np.sin(angles), strict=True)]
     face = " ".join(map(str, range(1, 52)))

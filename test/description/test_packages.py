@@ -82,7 +82,7 @@ def test_a_folder_that_colcon_ignores_is_not_searched(tmp_path):
 
 
 def test_a_folder_for_everybody_is_not_searched(tmp_path):
-    """In /tmp anybody may put a package whose xacro files run Python."""
+    """Anybody can put a package into /tmp whose xacro files run Python."""
     package(tmp_path / "shared/clone")
     robot = tmp_path / "shared/robot"
     robot.mkdir()
@@ -101,7 +101,7 @@ def test_a_folder_for_everybody_is_not_searched(tmp_path):
     ],
 )
 def test_a_package_for_everybody_is_found_only_if_it_is_given(tmp_path, place, shared):
-    """Below / or /home the folders above a robot and beside it belong to others."""
+    """Below / or /home the folders above and next to a robot belong to others."""
     at = package(tmp_path / place)
     (tmp_path / "src/robot").mkdir(parents=True)
     assert find_package("pack", robot=tmp_path / "src/robot") == at

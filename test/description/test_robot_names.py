@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots by name: of example-robot-data, and of a stand-in for robot_descriptions."""
+"""Robots by name: of example-robot-data, and of a replacement for robot_descriptions."""
 
 import sys
 
@@ -32,7 +32,7 @@ def test_a_name_of_two_files_is_the_name_of_their_folder():
 
 @pytest.fixture
 def descriptions(tmp_path, monkeypatch):
-    """A package like robot_descriptions with modules of one line."""
+    """Return a package like robot_descriptions with modules of one line."""
     folder = tmp_path / "robot_descriptions"
     folder.mkdir()
     for name, line in {

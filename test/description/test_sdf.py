@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SDF models: the robots equal those in URDF in any notation of frames; joints and shapes."""
+"""SDF models equal the same robots in URDF, in any notation of frames; joints and shapes."""
 
 import math
 
@@ -15,7 +15,7 @@ from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
 
 EXACT = 1e-12
 
-#: A tree with each type of URDF, and inertial frames that are turned.
+#: A tree with each joint type of URDF, and rotated inertial frames.
 URDF = """<robot name="arm">
   <link name="base"><inertial><origin xyz="0.1 0 0.2" rpy="0.3 0 0.1"/><mass value="2"/>
     <inertia ixx="0.1" iyy="0.2" izz="0.15" ixy="0.01" ixz="0" iyz="0.02"/></inertial></link>
@@ -97,13 +97,13 @@ def links(place):
 
 
 def by_parents():
-    """Each link relative to its parent link; joints have no pose."""
+    """Return the model with each link relative to its parent link, and joints without poses."""
     place = links(lambda _, _k, above, _b, at: f'<pose relative_to="{above}">{at}</pose>')
     return document(place + "".join(map(joint, JOINTS)))
 
 
 def by_joints():
-    """Joints relative to their parents, links relative to their joints."""
+    """Return the model with joints relative to parents, and links relative to joints."""
     own = "".join(
         joint(name, f'<pose relative_to="{above}">{at}</pose>')
         for name, (_, above, _, at) in JOINTS.items()
@@ -126,7 +126,7 @@ def by_frames():
 
 
 def in_model_frame(version):
-    """Poses and axes in the frame of the model, as the old versions have them."""
+    """Return the model with poses and axes in its own frame, as in old versions."""
     m = rb.load_urdf(URDF, mimic=False)
     d = rb.make_data(m)
     rb.forward(m, d)
@@ -225,7 +225,7 @@ def test_nested_models_and_placement_frames_are_read(tmp_path):
 
 
 def test_included_models_equal_models_in_place(tmp_path):
-    """Included by folder, by model.config, and merged: the same robot as in one file."""
+    """A model that is included by folder, by model.config, or merged equals that in one file."""
     folder = tmp_path / "models/tip"
     folder.mkdir(parents=True)
     (folder / "model.config").write_text(
@@ -298,7 +298,7 @@ def test_self_collide_of_a_nested_model_counts_at_any_depth(tmp_path, flag):
 
 
 def two(kind, axes="", more="", at=""):
-    """Two links of 1 kg with a joint, the first one fixed to the world."""
+    """Return two links of 1 kg with a joint; the first link is fixed to the world."""
     body = "".join(
         f'<link name="{name}">{place}{inertial(1, (0.1, 0.1, 0.1))}</link>'
         for name, place in (("a", ""), ("b", at))
@@ -356,7 +356,7 @@ def test_springs_starts_and_limits_are_read(tmp_path):
 
 
 def test_a_gearbox_couples_the_joints_of_its_reference_body(tmp_path):
-    """theta_2 = -ratio theta_1; the output joint points the other way."""
+    """theta_2 = -ratio theta_1; the axis of the output joint is opposite."""
     bodies = "".join(
         f'<link name="{name}">{inertial(1, (0.1, 0.1, 0.1))}</link>' for name in "abc"
     )

@@ -11,7 +11,7 @@ LINKS = '<link name="a"/><link name="b"/>'
 
 
 def model(body, version="1.11"):
-    """The body begins on line 2."""
+    """Return a model; its body begins on line 2."""
     return f'<sdf version="{version}"><model name="m">\n{body}\n</model></sdf>'
 
 
@@ -33,7 +33,7 @@ def shape(text):
 
 
 def circle(tag, attribute):
-    """Two elements that name each other, on lines 2 and 3."""
+    """Return two elements that refer to each other, on lines 2 and 3."""
     pairs = (("a", "b"), ("b", "a"))
     if tag == "link":
         return "\n".join(f'<link name="{x}"><pose {attribute}="{y}"/></link>' for x, y in pairs)
@@ -185,7 +185,7 @@ def test_links_to_files_of_the_same_package_are_followed(tmp_path):
 
 
 def test_ten_thousand_frames_are_read(tmp_path):
-    """Each frame is relative to the one before it."""
+    """Each frame is relative to the frame before it."""
     frames = '<frame name="f0"><pose>0 0 0 0 0 0</pose></frame>' + "".join(
         f'<frame name="f{k}"><pose relative_to="f{k - 1}">0 0 1e-3 0 0 0</pose></frame>'
         for k in range(1, 10_001)
@@ -247,7 +247,8 @@ def test_repair_leaves_out_missing_models(tmp_path):
     assert "include-missing" in [finding.code for finding in m.findings]
 
 
-#: Unused elements at their places; a warning where they would change the motion.
+#: By unused element: its name in the finding, and the severity of the finding. A warning is for
+#: elements that would change the motion.
 UNUSED = {
     "<plugin name='p' filename='f'><a><b/></a></plugin>": ("<model> <plugin>", "note"),
     "<link name='c'><sensor name='s' type='altimeter'/></link>": (

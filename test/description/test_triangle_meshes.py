@@ -70,7 +70,7 @@ def test_a_moving_or_marked_mesh_becomes_its_hull(folder, how):
 
 
 def test_a_triangle_mesh_that_would_move_is_refused_by_its_name(folder, monkeypatch):
-    """The reader makes hulls for models that move; here it makes triangles for all."""
+    """The reader makes hulls for moving models; in this test it makes triangles for all."""
     read = SolidReader._of_mesh
     monkeypatch.setattr(SolidReader, "_of_mesh", lambda self, *args: read(self, *args[:2], True))
     with refused(rb.DescriptionError, "moving-plane", "collision 'post/l'") as caught:
@@ -148,7 +148,7 @@ def test_too_many_triangles_are_refused(folder, monkeypatch):
 
 
 def test_the_last_corner_of_a_large_mesh_is_found():
-    """400,000 triangles: each edge inside has two of them, and the tree has them all."""
+    """A mesh has 400,000 triangles: each inner edge has two of them, and the tree has all."""
     n = 448
     y, x = np.divmod(np.arange((n + 1) ** 2), n + 1)
     k = (np.arange(n)[:, None] * (n + 1) + np.arange(n)).ravel()
@@ -171,7 +171,7 @@ def box(extents, centre):
 
 
 SLAB = box((2.0, 2.0, 0.2), (0.0, 0.0, -0.1))
-#: Meshes of several parts, and the height of a ball that rests on them, less 0.1.
+#: Meshes of several parts, and the height of a ball at rest on them, less its radius 0.1.
 PARTS = {
     "a wall in a slab": ([SLAB, box((0.2, 2.0, 1.0), (0.5, 0.0, 0.4))], (0.25, 0.0), 0.0),
     "on a step in a slab": ([SLAB, box((1.0, 2.0, 0.1), (0.5, 0.0, 0.045))], (0.5, 0.0), 0.095),

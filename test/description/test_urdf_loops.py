@@ -20,7 +20,7 @@ AXIS = '<axis xyz="0 0 1"/>'
 
 
 def four_bar(loop, version="1.0"):
-    """A parallelogram with cranks of 1 m, 2 m apart; the loop starts on line 7."""
+    """Return a parallelogram with cranks of 1 m, 2 m apart; the loop starts on line 7."""
     return f"""<robot name="bar" version="{version}"><link name="ground"/>
 <link name="left">{BODY}</link><link name="right">{BODY}</link>
 <link name="rod">{BODY}</link>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words in the wrong place of a URDF: a finding names the right place."""
+"""Elements and attributes in a wrong place of a URDF: a finding names the right place."""
 
 import pytest
 from support.refusals import refused

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rbdyn_ros reads and urdfdom refuses has a warning; Pinocchio reads with urdfdom 6.0."""
+"""URDFs that rbdyn_ros reads and urdfdom refuses get a warning; Pinocchio uses urdfdom 6.0."""
 
 import pytest
 

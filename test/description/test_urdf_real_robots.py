@@ -84,7 +84,7 @@ def test_agrees_with_pinocchio(path):
 
 @pytest.mark.parametrize("path", FILES[::4], ids=name_of)
 def test_frames_agree_with_pinocchio(path):
-    """Without a fixed joint in between: Pinocchio fuses fixed joints."""
+    """Pinocchio fuses fixed joints, so joints on links behind fixed joints are left out."""
     pinocchio = pytest.importorskip("pinocchio")
     if path.name == "ur3.urdf":
         pytest.skip("it has neither a name nor links")

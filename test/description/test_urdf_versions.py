@@ -21,7 +21,7 @@ NEW = 'acceleration="5" deceleration="6" jerk="7"'
 
 
 def robot(turn, version="1.0", limit=LIMIT, shape='<sphere radius="0.1"/>'):
-    """The origins are on lines 3, 7 and 9; the limit is on line 11."""
+    """Return a robot with origins on lines 3, 7 and 9, and the limit on line 11."""
     origin = f'<origin xyz="0.1 0.2 0.3" {turn}/>'
     return f"""<robot name="r" version="{version}"><link name="a"/><link name="b">
       <inertial>
@@ -111,7 +111,7 @@ def test_a_long_quaternion_is_normalised_with_a_note():
 @pytest.mark.parametrize("beside", ["", ' rpy="0 0 0.5"'])
 @pytest.mark.parametrize("version", ['version="1.0"', ""])
 def test_version_1_0_has_no_quaternion(version, beside):
-    """As in urdfdom, it is ignored with a warning, and the angles count."""
+    """As in urdfdom, a quaternion is ignored with a warning, and the angles count."""
     text = robot(f'quat_xyzw="0 0 1 0"{beside}').replace('version="1.0"', version)
     description = read_text(text)
     assert codes(description) == [("warning", "newer-attribute", n) for n in (3, 9)]
@@ -120,7 +120,7 @@ def test_version_1_0_has_no_quaternion(version, beside):
 
 
 def test_version_1_0_has_no_capsule():
-    """As in urdfdom, it is left out with a warning."""
+    """As in urdfdom, a capsule is left out with a warning."""
     text = robot("", shape='<capsule radius="1" length="2"/>')
     left = read_text(text, contact=True)
     assert (left.geometries, codes(left)) == ((), [("warning", "newer-shape", 7)])

@@ -111,7 +111,7 @@ def test_other_arguments_are_refused_by_name(tmp_path, given, element):
 
 @pytest.mark.parametrize("name", ["heavi", "m", ""])
 def test_an_argument_that_the_file_does_not_have(tmp_path, name):
-    """xacro itself ignores it."""
+    """xacro itself ignores such an argument."""
     with refused(DescriptionError, "xacro-args", found=name, allowed="heavy"):
         read(write(tmp_path), xacro_args={name: "6"})
 
@@ -186,7 +186,7 @@ def test_a_missing_package_is_refused(tmp_path):
 
 
 def test_a_package_of_a_sourced_workspace_is_found(tmp_path, monkeypatch):
-    """A stand-in replaces the index of ROS, so that this runs without ROS."""
+    """The index of ROS is replaced, so that the test runs without ROS."""
     index = tmp_path / "ros/ament_index_python"
     index.mkdir(parents=True)
     (index / "__init__.py").touch()
@@ -203,7 +203,7 @@ def test_a_package_of_a_sourced_workspace_is_found(tmp_path, monkeypatch):
 
 
 def test_this_package_is_found_where_no_workspace_is_sourced(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ament_index_python.packages", None)  # it cannot be imported
+    monkeypatch.setitem(sys.modules, "ament_index_python.packages", None)  # no import
     folder = find_package("rbdyn_ros")
     assert (folder / "config" / "worlds" / "tables.yaml").is_file()
 
@@ -288,7 +288,7 @@ def test_a_urdf_may_declare_xacro_without_its_use(tmp_path):
 
 
 def doubling(depth):
-    """Return macros that each call the one before twice."""
+    """Return macros that each call the macro before it twice."""
     macros = [f'<xacro:macro name="m{k}"><xacro:m{k - 1}/><xacro:m{k - 1}/></xacro:macro>'
               for k in range(1, depth)]  # fmt: skip
     last = f"<xacro:m{depth - 1}/>"

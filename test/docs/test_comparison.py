@@ -188,7 +188,7 @@ def test_a_nan_state_stays_here_and_is_reset_in_mujoco():
 
 @pytest.mark.parametrize("fraction", [0.5, 0.9, 0.99])
 def test_a_box_on_a_slope_creeps_as_listed(fraction, monkeypatch):
-    """The no-slip solver iterates, so its creep depends on rounding; the others hold to 5 %.
+    """The no-slip solver iterates, so its creep depends on rounding; others agree to 5 %.
 
     Drake, in the last two columns, is not installed here.
     """

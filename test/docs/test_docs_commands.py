@@ -148,9 +148,9 @@ def with_bash(page):
     return bool(of_language(page, "bash"))
 
 
-#: Its commands are the examples, which test_examples.py runs.
+#: The commands of this page are the examples, which test_examples.py runs.
 EXAMPLES = "docs/guides/examples.md"
-#: Two dozen commands, which test/commands runs.
+#: A page of two dozen commands, which test/commands runs.
 REFERENCE_OF_COMMANDS = "docs/reference/command_line.md"
 RUN = [
     pytest.param(page, marks=[pytest.mark.nightly] * (page in {EXAMPLES, REFERENCE_OF_COMMANDS}))
@@ -163,7 +163,7 @@ TRIALS = ("/tmp/reach_trial", "/tmp/rbdyn_trial")
 
 @pytest.fixture(scope="module")
 def outcomes(request, tmp_path_factory):
-    """Return the futures of the selected pages, which run in parallel."""
+    """Start the selected pages in parallel; return their futures."""
     asked = [
         item.callspec.params["page"]
         for item in request.session.items
@@ -255,7 +255,7 @@ def test_names_and_types_in_a_ros_command_exist(where, line):
         check_message(words)
     elif words[:2] == ["param", "set"]:
         assert words[2] in {"/simulator", "/arm_controller"}
-        live = rf"| `{words[3]}` \* |"  # the star: it can be set at run time
+        live = rf"| `{words[3]}` \* |"  # a star marks parameters that can be set at run time
         assert live in REFERENCE, f"{where}: {words[3]}"
         yaml.safe_load(words[4])
     elif words[:2] == ["launch", "rbdyn_ros"]:
@@ -291,7 +291,7 @@ def fill(message, values):
 
 
 def check_launch(file, arguments):
-    """Check that the launch file exists and takes these arguments."""
+    """Check that the launch file exists and has these arguments."""
     launching = "".join(
         path.read_text() for path in (ROOT / "rbdyn_ros/ros").rglob("*launching.py")
     )

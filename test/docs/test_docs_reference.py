@@ -28,7 +28,7 @@ def test_generated_pages_are_up_to_date():
 
 
 def test_every_field_is_listed_once():
-    """Options, sizes, arrays and names."""
+    """Options, sizes, arrays and names are listed."""
     named = [field.name for field in (*OPTION_FIELDS, *MODEL_FIELDS, *DATA_FIELDS)]
     tables, scratch = FIELDS.split("## Scratch of a Data")
     listed = re.findall(r"^\| `(\w+)`", tables, re.MULTILINE)
@@ -51,7 +51,7 @@ def test_mujoco_has_the_fields_marked_as_its_own(name):
 
 @pytest.fixture(scope="module")
 def topics():
-    """The pages of the API on the site, by their titles."""
+    """Return the pages of the API on the site by title."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(ROOT / "tools")
         from docs_api import topics
@@ -110,7 +110,7 @@ LOADED = {"stylesheet", "preload", "preconnect", "icon"}
 
 
 class Loaded(HTMLParser):
-    """Collects the addresses that a browser loads with a page."""
+    """A parser that collects the addresses that a browser loads with a page."""
 
     def __init__(self):
         super().__init__()

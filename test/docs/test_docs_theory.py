@@ -109,7 +109,7 @@ def test_each_name_of_the_page_exists(name):
 
 
 def reaches(thing, path):
-    """Return whether a dotted name exists; fields of a dataclass count."""
+    """Return whether a dotted name exists, including fields of dataclasses."""
     for name in path:
         if name in getattr(thing, "__dataclass_fields__", {}):
             return True

@@ -36,7 +36,7 @@ def test_python_blocks_of_a_page_run_in_turn(page, monkeypatch):
     found = {"__name__": "page"}
     for block in of_language(page, "python"):
         if not block.source:
-            # empty lines before it: an error then has the line number of the page
+            # with empty lines before the block an error has the line number of the page
             code = compile("\n" * block.line + block.text, page, "exec")
             exec(code, found)
     if page == "README.md":
@@ -177,7 +177,7 @@ def test_make_targets_exist(target):
 
 
 def test_files_in_commands_exist():
-    """This holds also for commands that do not run."""
+    """Commands that do not run are included."""
     for page in page_names():
         for block in of_language(page, "bash", "console"):
             for word in re.findall(r"(?<![\w/.])(?:examples|config)/[\w/.]+", block.text):
@@ -200,7 +200,7 @@ def exists(path):
 
 @pytest.mark.parametrize("page", [*page_names(), "pyproject.toml"])
 def test_named_files_exist(page):
-    """Paths of the repository or of the package; of pyproject.toml those in comments."""
+    """Names are paths in the repository or the package; in pyproject.toml comments are checked."""
     text = text_of(page)
     if page == "pyproject.toml":
         text = "\n".join(re.findall("#.*", text))

@@ -96,7 +96,7 @@ def test_the_gravity_node_finds_its_robot_from_any_folder(monkeypatch, tmp_path)
 
     def note(urdf):
         loaded.append(urdf)
-        raise LookupError  # enough is seen
+        raise LookupError  # the test needs no more of main()
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(node["rclpy"], "init", lambda **_: None)
@@ -149,7 +149,7 @@ def line_of(name, start):
 
 
 def test_the_box_satisfies_eulers_equation():
-    """Solved in body axes by another integrator, with dR/dt = R [w x]."""
+    """Another integrator solves the equation in body axes, with dR/dt = R [w x]."""
     I = 3.0 * np.array([0.4**2 + 0.9**2, 0.1**2 + 0.9**2, 0.1**2 + 0.4**2])
 
     def rate(_t, x):
@@ -208,7 +208,7 @@ def test_double_pendulums_diverge_while_energy_is_conserved():
 @pytest.mark.nightly  # test_contact_robots.py has a humanoid that comes to rest
 def test_the_humanoid_is_at_rest_from_10_s_to_40_s():
     fastest, begin, end, quiet = line_of("falling_humanoid.py", "fastest joint")
-    assert fastest > 5.0  # it fell
+    assert fastest > 5.0  # the robot fell
     assert (begin, end) == (10.0, 40.0)
     assert quiet < 1e-3
     force, weight = line_of("falling_humanoid.py", "the floor carries it")

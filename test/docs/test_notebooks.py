@@ -92,7 +92,7 @@ RUN = [
 
 @pytest.fixture(scope="module")
 def kernel():
-    """A kernel of this Python for all notebooks: imports take most of the time of a run."""
+    """Yield one kernel for all notebooks, because imports take most of the time of a run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JUPYTER_PREFER_ENV_PATH", "1")
         patch.setenv("OPENBLAS_NUM_THREADS", "1")
@@ -104,7 +104,7 @@ def kernel():
 
 @pytest.mark.parametrize("name", RUN)
 def test_a_notebook_runs(name, kernel):
-    """Names of another notebook are gone; the picture is among the outputs."""
+    """A notebook runs without names of other notebooks, and its outputs include the picture."""
     book = nbformat.reads((NOTEBOOKS / f"{name}.ipynb").read_text(), as_version=4)
     for cell in book.cells:
         if "parameters" in cell.metadata.get("tags", ()):

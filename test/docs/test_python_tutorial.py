@@ -21,7 +21,7 @@ NUMBER = r"-?\d+(?:\.\d*)?(?:e[-+]\d+)?"
 
 
 def statements(code):
-    """Yield the statements of a block, and the comments right below each of them."""
+    """Yield the statements of a block, each with the comments right below it."""
     lines = code.splitlines()
     for node in ast.parse(code).body:
         expected = []

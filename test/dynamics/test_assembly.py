@@ -17,7 +17,7 @@ NAMES = (
 
 
 def gap(m, qpos):
-    """Return the largest position error of a new Data."""
+    """Return the largest position error at qpos, with a new Data."""
     d = rb.make_data(m)
     d.qpos = qpos
     see_constraints(m, d)
@@ -90,7 +90,7 @@ def test_everything_fixed_and_open_is_refused():
     m = rb.build(mechanisms.grashof())
     with refused(rb.ModelError, "cannot-close", "loop joint 'C'") as caught:
         rb.assemble(m, np.zeros(3), fixed=["A", "B", "D"])
-    # bars of 0.1 and 0.25, then 0.3 to the rocker of 0.2
+    # crank 0.1 and coupler 0.25 end at 0.35 m, the rocker at 0.3 + 0.2 m
     assert " 0.15 m " in str(caught.value)
 
 
@@ -114,7 +114,7 @@ def test_only_the_constraint_that_stays_open_is_named():
 
 
 def elbow(low, high):
-    """Two bars from the wall hold a hand at one point: the elbow can bend in two ways."""
+    """Return two bars between two points of a wall: the elbow can bend to either side."""
     return (
         rb.SystemBuilder("elbow", base="wall")
         .body("upper", mechanisms.bar(0.3))
@@ -141,7 +141,7 @@ def test_assemble_closes_a_loop_rather_than_obey_limits():
     m = rb.build(elbow(2.5, 3.0))
     qpos = rb.assemble(m, (0.0, 2.6))
     assert gap(m, qpos) <= 1e-12
-    # two bars of 0.3 over 0.4
+    # two bars of 0.3 m span 0.4 m
     assert np.cos(qpos[1]) == pytest.approx((0.4**2 - 2 * 0.3**2) / (2 * 0.3**2), abs=1e-10)
 
 
@@ -159,7 +159,7 @@ def test_a_screw_keeps_its_turns(pitch):
 @pytest.mark.parametrize("turns", [0.4, 3.0, -11.25])
 @pytest.mark.parametrize("name", ["screw_jack", "rack"])
 def test_a_closed_configuration_is_closed_for_every_data(name, turns):
-    """This holds for any number of turns: efc_pos is a function of qpos, not of earlier calls."""
+    """For any number of turns efc_pos is a function of qpos and not of earlier calls."""
     m = rb.build(getattr(mechanisms, name)())
     angle = 2.0 * np.pi * turns
     qpos = np.array([-0.005 * angle, angle] if name == "screw_jack" else [angle, -0.05 * angle])
@@ -167,7 +167,7 @@ def test_a_closed_configuration_is_closed_for_every_data(name, turns):
 
 
 def test_a_run_goes_on_in_another_data():
-    """The state is ten turns along: qpos and qvel describe it completely."""
+    """After ten turns qpos and qvel still describe the state completely."""
     m = rb.build(mechanisms.screw_jack())
     m.opt.integrator = "rk4"
     d, other = rb.make_data(m), rb.make_data(m)

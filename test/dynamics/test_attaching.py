@@ -42,7 +42,7 @@ def test_a_ball_hangs_in_the_world_and_falls_when_it_is_let_go():
     assert np.array_equal(h.qpos, d.qpos)
     assert (h.time, held.nq) == (d.time, m.nq)
     rb.step(held, h, 1)
-    # the other one falls on, to the last bit
+    # the other body falls on, equal to the last bit
     rb.step(m, d, 1)
     assert np.array_equal(h.qpos[-7:], d.qpos[-7:])
     assert not np.array_equal(other, d.qpos[-7:])
@@ -52,7 +52,7 @@ def test_a_ball_hangs_in_the_world_and_falls_when_it_is_let_go():
     assert np.array_equal(free.qpos, h.qpos)
     free.qvel[:] = 0.0
     rb.step(m, free, 200)
-    fallen = G * 1e-6 * 200 * 201 / 2  # of the semi-implicit method, exactly
+    fallen = G * 1e-6 * 200 * 201 / 2  # the exact sum of the semi-implicit steps
     assert place(m, free, "ball")[2] == pytest.approx(at[2] - fallen, abs=1e-12)
 
 
@@ -64,7 +64,7 @@ def test_the_force_of_a_weld_carries_the_weight():
 
 
 def test_a_pendulum_with_a_ball_swings_as_one_with_this_payload():
-    """Oracle: the ball's mass and inertia as a payload of the rod, one rigid body."""
+    """The reference has the ball's mass and inertia as a payload of the rod."""
     m = scene(BALL)
     d = rb.make_data(m)
     held, h = rb.attach(m, d, "ball", "rod")

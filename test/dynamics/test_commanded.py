@@ -28,7 +28,7 @@ PARTS = (
 
 
 def cart_pole():
-    """Return the text of the URDF."""
+    """Return the URDF of the cart with the pole and the caster."""
     bodies = "".join(BODY.format(f"{part[0]}_link") for part in PARTS)
     return CART_POLE.format(bodies=bodies, joints="".join(JOINT.format(*part) for part in PARTS))
 

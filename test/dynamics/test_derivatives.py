@@ -61,7 +61,7 @@ def robot_in_motion(name):
     m = m.replaced(jnt_limited=0 * m.jnt_limited)  # a finger's range is shorter than differences
     d = rb.make_data(explicit(m))
     states.randomise(m, d, 2)
-    d.qvel = np.where(np.abs(d.qvel) < 0.1, 0.5, d.qvel)  # away from rest, for dry friction
+    d.qvel = np.where(np.abs(d.qvel) < 0.1, 0.5, d.qvel)  # dry friction is steep at rest
     return m, d
 
 
@@ -137,7 +137,7 @@ def test_forward_derivatives_come_from_inverse_derivatives(moving):
 
 
 def test_derivatives_include_dry_friction_at_rest():
-    """Below STICTION_SPEED it is steep: differences have to stay there, which costs digits."""
+    """Below STICTION_SPEED friction is steep; small differences stay there and lose digits."""
     m, d = forest_in_motion("lossy")
     d.qvel = 0.0
     _, dv, _ = rb.inverse_derivatives(m, d)
@@ -150,7 +150,7 @@ def test_derivatives_include_dry_friction_at_rest():
 
 @pytest.mark.parametrize("load", [(1.0, 0.2), (30.0, 5.0)], ids=["friction", "limit"])
 def test_joints_that_stand_still_have_the_derivatives_of_the_smooth_law(load):
-    """This holds for any forces that friction and limits had in the last step."""
+    """The forces of friction and limits in the last step do not matter."""
     rod = rb.shapes.box((0.1, 0.1, 0.4), mass=1.0)
     robot = rb.SystemBuilder("two", base="world").body("a", rod).body("b", rod)
     stops = {"friction": 1.5, "limit": (-1.0, 1.0), "axis": (0, 1, 0)}
@@ -207,7 +207,7 @@ def pushes(m, d):
 
 
 def test_the_second_derivative_by_speed_is_the_coriolis_matrix():
-    """d(C v)/dv v = 2 C v, for C v is quadratic."""
+    """d(C v)/dv v = 2 C v, because C v is quadratic in v."""
     m, d = forest_in_motion("coupled")
     d.qacc = 0.0
     m.opt.passive = False

@@ -28,7 +28,7 @@ def seven():
 
 
 def walk(m, d, tasks, steps, dt=DT, **options):
-    """Follow differential_ik; return the velocities."""
+    """Move with the velocities of differential_ik; return them."""
     walked = []
     for _ in range(steps):
         walked.append(rb.differential_ik(m, d, tasks, dt, **options))
@@ -47,7 +47,7 @@ def test_a_frame_arrives_within_the_limits_of_velocity_and_position():
     np.testing.assert_allclose(p, goal[0], atol=1e-8)
     assert Rotation.from_matrix(R @ goal[1].T).magnitude() < 1e-8
     assert np.abs(walked).max() <= m.jnt_velocity.max()
-    assert np.abs(walked).max() > 0.99 * m.jnt_velocity.min()  # it hurried
+    assert np.abs(walked).max() > 0.99 * m.jnt_velocity.min()  # some joint was at its speed limit
 
 
 def test_a_step_is_the_bounded_least_squares_of_scipy():
@@ -119,7 +119,7 @@ def test_fixed_joints_stay():
 
 
 def arm_beside_a_ball(radius=0.1, place=(0.55, 0.35, 0.0)):
-    """Return a planar arm with a ball beside it, which bars its way."""
+    """Return a planar arm and a ball that blocks its path."""
     s = rb.SystemBuilder("planar")
     parent, at = "base", 0.0
     for k, length in enumerate((0.5, 0.4)):
@@ -141,7 +141,7 @@ def test_nothing_comes_nearer_than_the_clearance():
     for _ in range(300):
         rb.integrate_pos(m, free.qpos, rb.differential_ik(m, free, [task], DT), DT)
         kept.append(min(one.distance for one in rb.collisions(m, free, 1.0)))
-    assert min(kept) < 0.0  # straight through
+    assert min(kept) < 0.0  # without a clearance the arm passes through the ball
     nearest = []
     for _ in range(300):
         qvel = rb.differential_ik(m, d, [task], DT, clearance=0.02)
@@ -229,7 +229,7 @@ def test_bad_tasks_are_refused(case):
 
 
 def gripper():
-    """Two fingers that slide towards each other, the second a mimic joint of the first."""
+    """Return two fingers that slide towards each other; the second mimics the first."""
     fingers = rb.SystemBuilder("gripper", base="hand")
     for name, side in (("left", -1.0), ("right", 1.0)):
         fingers.body(name, BODY).geometry(f"{name} skin", name, rb.Sphere(0.02))
@@ -251,5 +251,5 @@ def test_fingers_that_one_dof_moves_against_each_other_keep_their_clearance():
     assert pair.distance == pytest.approx(0.01, abs=1e-6)
     d.qpos[:] = 0.0
     assert rb.ik(m, d, "left", (0.0, 0.0, 0.2), clearance=0.01, attempts=3).too_near
-    with refused(rb.ParameterError, "fixed", "fixed"):  # its leader is fixed, too
+    with refused(rb.ParameterError, "fixed", "fixed"):  # the leader is fixed as well
         rb.differential_ik(m, d, [task], 0.1, fixed=["right slide"])

@@ -89,7 +89,7 @@ def flyer_model():
 
 
 def flyer(y, yd, q, G, g):
-    """A body on a circle, turned by Rz(y0) Ry(y1); a free joint turns in its own axes."""
+    """Return a body on a circle with the rotation Rz(y0) Ry(y1), on a free joint."""
     (f, t), (wf, wt) = y, yd
     cf, sf, ct, st = np.cos(f), np.sin(f), np.cos(t), np.sin(t)
     q[:3] = RADIUS * cf, RADIUS * sf, HEIGHT * st
@@ -111,7 +111,7 @@ CASES = {
 
 @pytest.fixture(params=CASES)
 def case(request):
-    """A constraint with a Data and a random state and force."""
+    """Return a constraint with a Data in a random state with random forces."""
     make, ny, gamma = CASES[request.param]
     m = make()
     constraint = ExplicitConstraint(m, ny, gamma, [(-3.0, 3.0)] * ny)
@@ -222,7 +222,7 @@ def test_gears_agree_with_their_closed_form():
     acceleration = (0.4 + RATIO * 0.1) / inertia
     assert yd[0] == pytest.approx(2.0 + acceleration, rel=1e-11)
     assert y[0] == pytest.approx(0.2 + 2.0 + 0.5 * acceleration, rel=1e-11)
-    assert d.qpos[1] == RATIO * y[0]  # exactly: it cannot drift
+    assert d.qpos[1] == RATIO * y[0]  # exact, without drift
 
 
 def test_joints_driven_over_time_go_on():
@@ -351,11 +351,11 @@ def test_vectors_of_wrong_size_are_refused():
     with refused(rb.ModelError, "not-a-model"):
         ExplicitConstraint("m", 1, gears)
     assert d.time == 0.0
-    np.testing.assert_array_equal(d.qpos, m.qpos0)  # the Data is unchanged
+    np.testing.assert_array_equal(d.qpos, m.qpos0)  # Data is unchanged
 
 
 def test_coordinates_without_inertia_are_refused():
-    """A coordinate moves no body at one y that was not checked."""
+    """At a y that was not checked before, a coordinate moves no body."""
 
     def dead_point(y, yd, q, G, g):
         q[0], G[0, 0], g[0] = y[0] ** 2, 2.0 * y[0], 2.0 * yd[0] ** 2

@@ -12,8 +12,7 @@ from rbdyn_ros.sensors.ray_specs import Fan, LidarSpec
 BAR = rb.shapes.box((0.1, 0.1, 0.4), mass=0.5)
 REST = (0.1, 0.2, -0.1, 0.2, 0.3, 0.4)
 
-#: Arguments of the functions that need more than a Model and a Data; `frame_` and `com` and their
-#: siblings take a name.
+#: Arguments besides Model and Data, by function; functions like `frame_pose` and `com` get a name.
 MORE = {
     "cast_rays": (np.zeros((2, 3)), np.eye(3)[:2]),
     "differential_ik": ([rb.FrameTask("f", velocity=(0.0,) * 6)], 0.01),
@@ -34,7 +33,7 @@ WITHOUT_CONTACT = {"inverse_derivatives", "forward_derivatives", "linearise"}
 
 
 def arm(touching):
-    """Three sliders and three hinges in a row, the last with a box that reaches into the floor."""
+    """Return three sliders and three hinges in a row; a box at the end overlaps the floor."""
     system, above = rb.SystemBuilder("arm"), "base"
     for k, name in enumerate("abcdef"):
         system.body(name, BAR)

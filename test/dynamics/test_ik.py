@@ -78,7 +78,7 @@ def drawn(m, frame, number, seed=7):
 
 
 def misses(m, qpos, frame, position=None, rotation=None):
-    """Return the errors of position [m] and angle [rad] of a configuration."""
+    """Return the errors of position [m] and angle [rad] of a configuration by frame_pose."""
     d = rb.make_data(m)
     d.qpos = qpos
     p, R = rb.frame_pose(m, d, frame)
@@ -100,7 +100,7 @@ def test_arms_reach_all_that_forward_kinematics_reaches(name):
     m, frame = arm(name), ARMS[name]
     d = rb.make_data(m)
     places, turns = drawn(m, frame, POSES)
-    # on another processor the same starts may lead elsewhere, so more of them than by default
+    # on another processor the same starts can end elsewhere, so allow more starts than by default
     found = rb.ik(m, d, frame, places, turns, attempts=400)
     assert found.success.mean() >= 0.999
     assert within(m, found.qpos)
@@ -111,7 +111,7 @@ def test_arms_reach_all_that_forward_kinematics_reaches(name):
     assert np.array_equal(d.qpos, m.qpos0)
 
 
-#: Joints of a mobile base, and how far its slides are limited.
+#: Joints of a mobile base, and the limits of its slides [m].
 BASES = {
     "prismatic": math.inf,
     "gantry": 100.0,
@@ -120,7 +120,7 @@ BASES = {
 
 
 def mobile(kind, size=1.0):
-    """Return an arm of six joints on a mobile base, and of this size [m]."""
+    """Return an arm of six joints, with links of a size [m], on a mobile base."""
     s = rb.SystemBuilder("mobile", base="world").body("chassis", BODY)
     if kind in ("prismatic", "gantry"):
         limit = {"limit": rb.Limit(-100.0, 100.0)} if kind == "gantry" else {}
@@ -227,7 +227,7 @@ def test_both_solutions_of_a_planar_arm_are_found():
     for sign in (1.0, -1.0):
         inner = math.atan2(0.4 * math.sin(sign * elbow), 0.5 + 0.4 * math.cos(sign * elbow))
         shoulder = math.atan2(target[1], target[0]) - inner
-        d.qpos = [shoulder + 0.2, sign * elbow - 0.3 * sign]  # near the one that is wanted
+        d.qpos = [shoulder + 0.2, sign * elbow - 0.3 * sign]  # near the wanted solution
         q = rb.ik(m, d, "tip", target).check()
         np.testing.assert_allclose(q, [shoulder, sign * elbow], atol=1e-7)
 
@@ -236,7 +236,7 @@ def test_limits_choose_the_branch_or_forbid_the_target():
     target = np.array([0.3, 0.5, 0.0])
     m = planar(0.5, 0.4, j1=(-3.0, -0.2))
     d = rb.make_data(m)
-    d.qpos = [0.5, 1.2]  # on the wrong side
+    d.qpos = [0.5, 1.2]  # near the other solution
     assert rb.ik(m, d, "tip", target).check()[1] < -0.2
     narrow = planar(0.5, 0.4, j1=(-0.2, 0.2))
     found = rb.ik(narrow, rb.make_data(narrow), "tip", target)
@@ -315,7 +315,7 @@ def test_only_joints_that_carry_the_frame_move():
     names = {m.jnt_names[int(np.flatnonzero(m.jnt_qposadr <= k)[-1])] for k in moved}
     assert names
     assert all("arm_left" in name for name in names)
-    # with the base free as well the hand goes anywhere
+    # with a free base the hand can reach any pose
     assert rb.ik(m, d, hand, [5.0, 3.0, 2.0], np.eye(3)).success
 
 
@@ -359,7 +359,7 @@ def test_a_posture_is_the_nearest_as_far_as_the_target_leaves_room(name):
         # a target met to 1e-12 changes way.way by |way| 1e-12 / size, and a minimum shows the
         # square of the step to it
         hidden = math.sqrt(8.0 * np.linalg.norm(way) * 1e-12 / size.min())
-        # no direction that keeps the target comes nearer (Karush, Kuhn, Tucker)
+        # no motion that keeps the target reduces the distance (Karush, Kuhn, Tucker)
         assert np.abs(null @ way).max(initial=0.0) < 1e-6 + hidden
 
 
@@ -427,7 +427,8 @@ def test_a_target_inside_an_obstacle_is_too_near():
     d = rb.make_data(m)
     found = rb.ik(m, d, "panda_hand", (0.5, 0.0, 0.6), clearance=0.0, attempts=5)
     assert (found.success, found.too_near, found.attempts) == (False, True, 5)
-    assert misses(m, found.qpos, "panda_hand", (0.5, 0.0, 0.6))[0] <= 1.01e-8  # it is reached
+    # the hand reaches the target
+    assert misses(m, found.qpos, "panda_hand", (0.5, 0.0, 0.6))[0] <= 1.01e-8
     assert found.position_error <= 1e-8
     with refused(rb.ModelError, "too-near", "target"):
         found.check()
@@ -440,7 +441,8 @@ def test_pairs_that_cannot_be_separated_do_not_count():
     s.joint("j0", "continuous", "base", "a", axis=(0, 0, 1))
     s.joint("j1", "prismatic", "a", "b", xyz=(0.5, 0, 0), axis=(1, 0, 0), limit=(-1.0, 1.0))
     s.body("c", BODY).joint("j2", "prismatic", "b", "c", xyz=(0.1, 0, 0), axis=(1, 0, 0))
-    for name in "ac":  # a finger may be as near to the hand as it likes, while j1 and j2 stay
+    # the distance of a and c is constant while j1 and j2 are fixed, so the pair does not count
+    for name in "ac":
         s.geometry(f"{name}_ball", name, rb.Sphere(0.4 if name == "a" else 0.1))
     m = rb.build(s, contact=rb.Contact(obstacles=()))
     d = rb.make_data(m)

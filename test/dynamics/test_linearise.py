@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""linearise against the flow of the nonlinear system, and against closed forms.
+"""Compare linearise with the flow of the nonlinear system and with closed forms.
 
-Changes of position are along the axes of qvel, which turn with a rotating body.
+Changes of position are along the axes of qvel, which rotate with a body.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ def one_body(kind, inertial=BRICK, **fields):
 
 
 class Flow:
-    """The state after some time, as a change from where the undisturbed motion leads."""
+    """The state after a time, as a change from the undisturbed motion."""
 
     def __init__(self, m, d, time, steps):
         self.m, self.d, self.time, self.steps = m, d, time, steps
@@ -67,9 +67,9 @@ def compare_with_flow(m, d, time, steps, where, tolerance):
 
 @pytest.mark.parametrize("kind", CURVED)
 def test_the_discrete_system_is_exact_in_a_steady_turn(kind):
-    """A turn about a principal axis, no gravity: A is constant along the motion, in turning axes.
+    """In a rotation about a principal axis without gravity A is constant in rotating axes.
 
-    So the discrete system is exact; the rest is Runge-Kutta's error, (w h)^4 / 120 = 1e-13.
+    So the discrete system is exact up to Runge-Kutta's error, (w h)^4 / 120 = 1e-13.
     """
     m = one_body(kind)
     m.opt.gravity = (0.0, 0.0, 0.0)
@@ -96,7 +96,7 @@ def test_the_discrete_system_is_exact_in_a_straight_motion(kind):
 
 @pytest.mark.parametrize("case", [{"seed": 21}, {"seed": 22, "coupled": True, "count": 3}])
 def test_the_discrete_system_is_exact_at_an_equilibrium(case):
-    """A forest held at rest against gravity: the state stays, so A and B are constant in time."""
+    """A forest is held at rest against gravity, so A and B are constant in time."""
     m = rb.build(forests.forest(KINDS, offsets=0.5, **case))
     d = rb.make_data(m)
     forests.randomise(m, d, 1)
@@ -143,7 +143,7 @@ def test_the_continuous_system_is_the_growth_of_changes():
 
         return derivative(lambda time: derivative(lambda s: apart(time, s)))
 
-    # along directions at random: every column would be checked as well as any
+    # random directions check all columns equally
     rng = np.random.default_rng(1)
     with Comparison("linearise", "in motion") as case:
         for x in rng.normal(size=(4, 2 * nv)):
@@ -151,9 +151,9 @@ def test_the_continuous_system_is_the_growth_of_changes():
 
 
 def test_the_discrete_system_tends_to_the_flow_in_any_motion():
-    """It holds A still for one timestep: the error falls with the square of that.
+    """The discrete system has a constant A for a timestep: its error falls with the square of it.
 
-    Were A wrong, it would fall with the timestep itself.
+    With a wrong A the error would fall with the timestep itself.
     """
     m = rb.build(trees.auto_tree(4, kinds=("universal", "spherical", "floating"), seed=5))
     m.opt.integrator = "rk4"

@@ -21,7 +21,7 @@ def arm():
 
 
 def run(simulated, known, ticks, force=None):
-    """Hold an arm, and observe it as `known`; return observer and Data."""
+    """Hold an arm and observe it with the Model `known`; return observer and Data."""
     d, observer = rb.make_data(simulated), rb.MomentumObserver(known, GAIN)
     d.qpos[:] = POSE
     last = simulated.nbody - 1
@@ -74,7 +74,7 @@ def test_a_wrench_explains_the_known_efforts_only(arm):
     d.qpos[:] = POSE
     pushed = np.array([0.1, 0.2, -0.3, 4.0, -2.0, 5.0])
     effort = rb.gravity_term(arm, d) - rb.frame_jacobian(arm, d, frame, "local").T @ pushed
-    effort[0] = 50.0  # wrong
+    effort[0] = 50.0  # a wrong effort
     for _ in range(400):
         observer.update(POSE, np.zeros(arm.nv), effort, PERIOD)
     known = observer.wrench(frame, "local", range(1, arm.nv))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pairs of geometries that are near each other, and those that never count."""
+"""The pairs of geometries that are near each other, and the pairs that are left out."""
 
 import warnings
 
@@ -213,7 +213,7 @@ def test_bad_queries_are_refused(arm):
         d.qpos[1] = np.nan
         with refused(rb.ParameterError, "qpos", "d.qpos"):
             call(arm, d)
-        d.qpos[1] = 1e200  # far, but somewhere
+        d.qpos[1] = 1e200  # far away, but finite
         call(arm, d)
     with refused(rb.ModelError, "no-geometries"):
         rb.start_overlaps(bare)
@@ -236,7 +236,7 @@ def test_pairs_of_a_thousand_geometries_are_not_listed():
 
 
 def test_collision_code_is_compiled_only_on_request(arm):
-    """Nor does a new Data hold memory for it."""
+    """A new Data does not have memory for collisions either."""
     d = rb.make_data(arm)
     rb.step(arm, d, 3)
     assert "near" not in vars(d)
@@ -263,7 +263,7 @@ def test_stored_models_answer_alike(arm, tmp_path):
     assert [a.distance for a in one] == [b.distance for b in two]
 
 
-#: Poses of a robot from which on all robots are tested.
+#: From this number of poses of `--poses` on, all robots are tested.
 MANY = 10
 
 FEW = ("panda.urdf", "go2.urdf", "icub.urdf", "talos_full_v2_box.urdf")

@@ -19,7 +19,7 @@ AXES = ("body_iquat", "body_imat")
 
 
 def laden(path, link):
-    """Return the text of a robot with one link more, fixed to a link."""
+    """Return the URDF of a robot with a load as a link that is fixed to another link."""
     robot = ET.parse(path).getroot()
     load = ET.SubElement(robot, "link", name="the_load")
     inertial = ET.SubElement(load, "inertial")

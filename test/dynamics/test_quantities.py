@@ -19,7 +19,7 @@ import rbdyn_ros as rb
 
 EXACT, RATE = 1e-13, 1e-11
 REFERENCES = ("world", "local", "local_world_aligned")
-#: every type, and enough of those that may follow others
+#: Every joint type, and several of the types that can mimic others.
 KINDS = (*trees.LIBRARY, "revolute", "prismatic", "helical", "revolute", "prismatic", "revolute")
 MIXED = {"reversals": 0.4, "offsets": 0.5}
 CASES = {
@@ -30,7 +30,7 @@ CASES = {
     "three trees": {"seed": 5, "coupled": True, "count": 3, "offsets": 0.5},
     "lossy": {"seed": 6, "coupled": True, "losses": True, **MIXED},
 }
-#: joints that are driven move without a dof
+#: Forests with driven joints, which move without a dof.
 MOVED = {"driven": {"seed": 7, "coupled": True, "driven": True, **MIXED}}
 EVERYTHING = "everything"  # with user-defined joints, loops, springs between points
 
@@ -54,7 +54,7 @@ def system(name, floating):
     scope="module",
 )
 def free(request):
-    """A system without driven joints."""
+    """Return a system without driven joints."""
     return *system(*request.param), request.param[0]
 
 
@@ -161,7 +161,7 @@ def test_jacobians_give_velocities_and_accelerations_of_frames(free):
 
 
 def test_rates_of_frames_are_exact(any_system):
-    """This holds also with joints driven over time, which move frames without qvel."""
+    """Joints driven over time, which move frames at qvel = 0, are included."""
     m, d, where = any_system
     for name in frames(m):
         for ref in REFERENCES:
@@ -244,7 +244,7 @@ def ancestors(m, i):
 
 
 def test_links_fixed_to_the_world_do_not_count():
-    """N5: the masses are not in a Model, as the docstring of rb.com says."""
+    """N5: a Model has no masses of links fixed to the world, as the docstring of rb.com says."""
     heavy, light = (rb.shapes.box((0.1, 0.1, 0.1), mass=mass) for mass in (5.0, 2.0))
     system = rb.SystemBuilder("arm").body("base", heavy).body("plate", heavy).body("arm", light)
     system.joint("bolt", "fixed", "base", "plate", xyz=(1.0, 0.0, 0.0))
@@ -274,7 +274,7 @@ def test_the_momentum_matrix_gives_the_momentum(any_system):
 
 @pytest.mark.parametrize("name", CASES)
 def test_only_external_forces_change_the_momentum(name):
-    """One tree in the air: gravity and xfrc_applied change it, forces in its joints do not."""
+    """Gravity and xfrc_applied change the momentum of a free tree, joint forces do not."""
     m, d = system(name, floating=True)
     free = m.jnt_dofadr[m.jnt_id("root_joint")]
     d.qfrc_applied[free : free + 6] = 0.0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rays against MuJoCo, closed forms and a test of all triangles."""
+"""Compare rays with MuJoCo, closed forms and a loop over all triangles."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def unit(rows):
 
 
 def cloud(seed, count=30):
-    """Corners of a convex body."""
+    """Return the corners of a convex body."""
     return unit(np.random.default_rng(seed).normal(size=(count, 3))) * (0.3, 0.2, 0.25)
 
 
@@ -34,7 +34,7 @@ SOLIDS = {
 
 
 def free_solids(shapes, fixed=()):
-    """A Model of free bodies, one for each shape."""
+    """Return a Model of free bodies, one for each shape."""
     system = rb.SystemBuilder("solids", base="world")
     for name, shape in shapes.items():
         mass = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
@@ -107,7 +107,7 @@ def test_rays_meet_the_same_solids_as_in_mujoco(both, seed):
     ours = rb.cast_rays(m, d, origins, directions)
     assert (ours.geom >= 0).sum() > 500
     met = geoms >= 0
-    # rays that graze an edge may be on either side of it
+    # rays that graze an edge can pass on either side
     same = ours.geom == geoms
     assert np.count_nonzero(~same) <= 1
     both_meet = same & met
@@ -167,7 +167,7 @@ def test_terrain_is_met_on_its_triangles():
 
 
 def bumpy_ball(seed, count=4000):
-    """A closed surface of triangles that is not convex, (k, 3, 3)."""
+    """Return a closed, non-convex surface of triangles (k, 3, 3)."""
     rng = np.random.default_rng(seed)
     corners = unit(rng.normal(size=(count, 3)))
     faces = ConvexHull(corners).simplices
@@ -249,7 +249,7 @@ def test_rays_of_a_frame_move_with_it_and_pass_through_excluded_bodies():
         0.0,
         0.0,
         -np.sqrt(0.5),
-    )  # its y axis is the world's x
+    )  # the y axis of the obstacle is the world's x
     own = rb.cast_rays(m, d, [0, 0, 0], [0, 1, 0], frame="ball")
     assert own.distance == pytest.approx([0.1], abs=1e-15)
     past = rb.cast_rays(m, d, [0, 0, 0], [0, 1, 0], frame="ball", exclude=["ball"])

@@ -10,7 +10,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.parts.types import Description, Joint, Limit, Link, Spring
 
-#: name -> arguments after m and d; {frame} and {body} stand for names
+#: By function: arguments after m and d; {frame} and {body} stand for names.
 CALLS = {
     "gravity_term": (),
     "coriolis_term": (),
@@ -333,7 +333,7 @@ def test_inputs_are_left_alone(name, seed):
         "revolute", "prismatic", "floating", "spherical", "universal"
     )  # fmt: skip
     tree = forests.forest(kinds, seed, coupled=True, losses=name not in DERIVATIVES)
-    m = rb.build(tree, floating_base=True)  # so that every frame moves in all directions
+    m = rb.build(tree, floating_base=True)  # with it every frame can move in all directions
     d = rb.make_data(m)
     forests.randomise(m, d, seed)
     inputs = ("qpos", "qvel", "qacc", "qfrc_applied", "xfrc_applied", "time")
@@ -341,7 +341,7 @@ def test_inputs_are_left_alone(name, seed):
     first = arrays(call(name, m, d, body=0))
     for field in inputs:
         if field == "qacc" and name in ("forward_derivatives", "linearise"):
-            continue  # written, as by forward_dynamics
+            continue  # the call writes this field, as forward_dynamics does
         assert np.array_equal(getattr(d, field), before[field]), field
     d.qacc = before["qacc"]
     for x, y in zip(first, arrays(call(name, m, d, body=0)), strict=True):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The toolbox on robots with coupled joints.
 
-Pinocchio couples joints itself, but refuses to in half of its algorithms. Everything is therefore
+Pinocchio supports coupled joints in half of its algorithms. Everything is therefore
 also compared with the robot whose joints are free (which is compared with Pinocchio elsewhere),
 projected on the motion that the couplings allow: qvel_free = G qvel, G constant.
 """
@@ -18,7 +18,7 @@ from support.pinocchio_twin import pin
 import rbdyn_ros as rb
 
 TOLERANCE = 1e-10
-#: Pinocchio wants the joint that is followed before the one that follows
+#: Robots whose mimic joints come after their leaders, as Pinocchio requires.
 PINOCCHIO = ("baxter.urdf", "panda.urdf", "pr2.urdf", "tiago_pro.urdf")
 COUPLED = (*PINOCCHIO, "talos_full_v2.urdf")
 

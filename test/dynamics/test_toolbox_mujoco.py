@@ -71,12 +71,12 @@ def compare_frame(case, m, d, mm, md, body):
         case.close(f"frame_velocity, {ref}", rb.frame_velocity(m, d, name, ref), res, TOLERANCE)
     mujoco.mj_objectAcceleration(mm, md, XBODY, body, res, 0)
     ours = rb.frame_acceleration(m, d, name)
-    ours[3:] -= m.opt.gravity  # MuJoCo's is the reading of an accelerometer
+    ours[3:] -= m.opt.gravity  # MuJoCo's acceleration is that of an accelerometer
     case.close("frame_acceleration", ours, res, TOLERANCE)
 
 
 def own_frame(m, body):
-    """Return the frame of the link that a body's joint moves: the others of it are offset."""
+    """Return the frame of the link that a body's joint moves; its other frames have an offset."""
     return next(
         name
         for name, owner, pos, quat in zip(

@@ -18,7 +18,7 @@ import rbdyn_ros as rb
 
 TOLERANCE = 1e-10
 MIXED = {"reversals": 0.5, "offsets": 0.5}
-#: axes that turn in the successor; Pinocchio leaves their rate out of all that is a rate itself
+#: Joints with axes that rotate in the successor: Pinocchio omits the rate of axes in all rates.
 TURNING = ("universal", "spherical_ypr")
 STEADY = tuple(kind for kind in pinocchio_twin.KNOWN if kind not in TURNING)
 TREES = {
@@ -34,7 +34,7 @@ TREES = {
 def test_the_toolbox_agrees_with_pinocchio_on_a_robot(path, base):
     floating = pairs.BASES[base]
     m = robots.load(path, floating)
-    # strict=False may add a small armature; Pinocchio knows nothing of it
+    # strict=False may add a small armature, which Pinocchio does not have
     m = m.replaced(dof_armature=0.0 * m.dof_armature)
     theirs = pinocchio_twin.load(path, floating)
     if theirs.nv == 0:
@@ -68,7 +68,7 @@ def test_the_toolbox_agrees_with_pinocchio_on_turning_axes(name, base):
 
 @pytest.mark.parametrize("kind", TURNING)
 def test_pinocchio_leaves_out_the_term_of_turning_axes(kind):
-    """Its C v differs from its own force; ours equals that force."""
+    """Pinocchio's C v differs from Pinocchio's bias force; our C v equals this force."""
     case = tree_case((kind,), "forward", floating=False)
     m, d, twin = case.m, case.d, case.twin
     gravity, bias = twin.ours(pin.computeGeneralizedGravity), twin.nle()
@@ -100,7 +100,7 @@ def tree_case(kinds, name, floating):
 
 
 def compare(comparison, case, same_frames):
-    """Compare all but rates; same_frames: bodies have the frames of Pinocchio's joints."""
+    """Compare all quantities but rates; with same_frames bodies have the frames of joints."""
     compare_terms(comparison, case)
     for name in chosen_frames(case.m, case.twin):
         compare_frame(comparison, case, name)
@@ -208,7 +208,7 @@ def compare_rates(comparison, case):
 
 
 def compare_inverses(comparison, case):
-    """Compare quantities made with M^-1."""
+    """Compare quantities that need M^-1."""
     m, d, twin = case.m, case.d, case.twin
     tolerance = with_inverse(TOLERANCE, case.M, 1)
     X = rb.inverse_mass_matrix(m, d)

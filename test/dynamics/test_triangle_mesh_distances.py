@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distances of geometries from triangle meshes, and rays on them: against coal and trimesh."""
+"""Compare distances from triangle meshes, and rays, with coal and trimesh."""
 
 import coal
 import numpy as np
@@ -30,7 +30,7 @@ SHAPES = {
 
 
 def world_of(mesh, shape):
-    """Return a Model of a free shape and a turned triangle mesh."""
+    """Return a Model of a free shape and a rotated triangle mesh."""
     at = rb.Pose(tuple(AT), tuple(touching.wxyz(TURN)))
     ground = rb.TriangleMesh(mesh.vertices, mesh.faces)
     system = touching.free(shape, 1.0, floor=False)
@@ -51,7 +51,7 @@ def coal_mesh(mesh):
 @pytest.mark.parametrize("name", MESHES)
 @pytest.mark.parametrize("shape", ["ball", "box", "capsule", "cylinder"])
 def test_distances_equal_coals(shape, name):
-    """The shapes are apart; coal's penetration depths belong to one triangle."""
+    """The shapes are apart, because coal's penetration depth is that of a single triangle."""
     own, of_coal = SHAPES[shape]
     m, mesh, other = world_of(MESHES[name], own), coal_mesh(MESHES[name]), of_coal()
     request, apart = coal_twin.request(), 0
@@ -77,7 +77,7 @@ def test_distances_equal_coals(shape, name):
 
 
 def test_a_ball_has_the_signed_distance_of_its_centre():
-    """Closed form: the nearest point of the triangles, negative inside of a closed mesh."""
+    """The distance is that of the nearest point of the triangles, negative in a closed mesh."""
     m = world_of(RING, rb.Sphere(0.02))
     rng = np.random.default_rng(1)
     inside = 0
@@ -90,7 +90,7 @@ def test_a_ball_has_the_signed_distance_of_its_centre():
         inner = np.cos(np.pi / 32) * 0.3 < np.hypot(*x[:2]) < 0.5 and abs(x[2]) < 0.1
         found = rb.distance(m, d, 0, "ground").distance
         if gap < 0.021 or abs(np.hypot(*x[:2]) - 0.3) < 0.01 or abs(np.hypot(*x[:2]) - 0.5) < 0.01:
-            continue  # it overlaps a triangle, or is near the sides of the polygon
+            continue  # the shape overlaps a triangle, or is near the sides of the polygon
         inside += inner
         assert found == pytest.approx(-(gap - 0.02) if inner else gap - 0.02, abs=1e-9)
     assert inside > 20
@@ -143,7 +143,7 @@ def in_hollow(x):
     return np.abs(x).max() < 0.5 and not in_spike(x)
 
 
-#: Each with its sharp edge or corner, the size of a box around it, and the test of its inside.
+#: By mesh: its sharp edge or corner, the size of a box around it, and a test of the inside.
 SHARP = {
     "groove": (GROOVED, (0, 0, -0.5), (0.3, 0.3, 0.3), in_grooved),
     "wedge": (WEDGE, (0, 0, 0), (0.3, 0.3, 0.1), in_wedge),
@@ -164,7 +164,7 @@ def test_a_sharp_edge_or_corner_has_its_inside(name):
         nearest = trimesh.triangles.closest_point(mesh.triangles, np.tile(x, (len(mesh.faces), 1)))
         gaps = np.linalg.norm(nearest - x, axis=1)
         if gaps.min() < 0.0002:
-            continue  # it overlaps a triangle
+            continue  # the shape overlaps a triangle
         d = touching.placed(m, AT + TURN.apply(x))
         sign = -1.0 if is_inside(x) else 1.0
         found = rb.distance(m, d, 0, "ground").distance

@@ -54,7 +54,7 @@ START = {
 
 @pytest.mark.parametrize("seed", range(3))
 def test_two_motors_move_a_five_bar(seed):
-    """There are as many actuators as freedoms: their torques are unique; elbows stay free."""
+    """With as many actuators as degrees of freedom the torques are unique; elbows have none."""
     m = rb.build(mechanisms.five_bar())
     d = moving(m, seed)
     wanted, tau = d.qacc.copy(), tree_forces(m, d)
@@ -62,7 +62,7 @@ def test_two_motors_move_a_five_bar(seed):
     drives = actuated(m)
     assert drives.sum() == 2
     assert np.abs(d.qfrc_inverse[~drives]).max() < 1e-12 * np.abs(d.qfrc_inverse).max()
-    # (S - K^T lambda): solves for both unknowns at once, by numpy
+    # numpy solves for the motor torques and lambda at once
     K = d.efc_J
     unknown = np.linalg.lstsq(np.hstack([np.eye(m.nv)[:, drives], K.T]), tau, rcond=1e-9)[0]
     with Comparison("closed inverse", f"five-bar {seed}") as compare:
@@ -88,7 +88,7 @@ def test_three_motors_move_a_delta_robot():
 
 
 def test_static_torques_of_a_delta_robot_satisfy_virtual_work():
-    """The torques are J^T of the platform's weight, by differences of its inverse kinematics."""
+    """The torques are J^T times the platform's weight, J by differences of inverse kinematics."""
     m = rb.build(_light_delta())
     centre, h = np.array([0.06, -0.03, -0.45]), 1e-6
     d = rb.make_data(m)
@@ -124,7 +124,7 @@ def test_all_joints_actuated_share_the_least_forces(name, seed):
     d = moving(m, seed, **START[name])
     wanted, tau = d.qacc.copy(), tree_forces(m, d)
     rb.inverse(m, d)
-    # all u with u + K^T lambda = tau; the least is tau without its part in the range of K^T
+    # the shortest u with u + K^T lambda = tau is tau less its projection on the range of K^T
     K = d.efc_J
     least = tau - K.T @ np.linalg.lstsq(K.T, tau, rcond=1e-9)[0]
     force = np.linalg.lstsq(K.T, tau - least, rcond=1e-9)[0]
@@ -136,7 +136,7 @@ def test_all_joints_actuated_share_the_least_forces(name, seed):
 
 
 def test_three_actuators_of_two_freedoms_share():
-    """Three motors share the least forces; the joint without a motor has none."""
+    """Three motors share the forces of least norm; the joint without a motor has no force."""
     s = mechanisms.five_bar(passive=False)
     description = s.description()
     joints = tuple(
@@ -148,8 +148,8 @@ def test_three_actuators_of_two_freedoms_share():
     rb.inverse(m, d)
     drives = actuated(m)
     assert drives.sum() == 3
-    # min |u| with S u + K^T lambda = tau: u = S^T tau - (S^T K^T) lambda, lambda free but for
-    # the joint without: a least-squares problem in the null space of its row
+    # min |u| with S u + K^T lambda = tau: u = S^T tau - (S^T K^T) lambda, where lambda must
+    # balance the joint without a motor: a least-squares problem in the null space of its row
     K = d.efc_J
     free = K.T[~drives]
     particular = np.linalg.lstsq(free, tau[~drives], rcond=1e-9)[0]
@@ -164,7 +164,7 @@ def test_three_actuators_of_two_freedoms_share():
 
 
 def test_forces_without_an_actuator_stay_at_passive_joints():
-    """A five-bar with one motor."""
+    """A five-bar with one motor cannot have any acceleration: passive joints keep a force."""
     s = mechanisms.five_bar()
     description = s.description()
     joints = tuple(
@@ -189,7 +189,7 @@ def test_forces_without_an_actuator_stay_at_passive_joints():
 
 
 def test_a_driven_joint_in_a_loop_needs_the_force_of_a_free_one():
-    """Its force equals that of the same free joint for the same motion."""
+    """The drive has the force that the same joint, free, needs for the same motion."""
     motion = rb.Trajectory((-0.2, 0.1, 0.5, 0.8), ((1.0,), (1.4,), (0.8,), (1.0,)), True)
     s = mechanisms.five_bar().drive("shoulder_2", motion)
     m, free = rb.build(s), rb.build(mechanisms.five_bar())
@@ -209,7 +209,7 @@ def test_a_driven_joint_in_a_loop_needs_the_force_of_a_free_one():
     rb.inverse(free, e)
     shoulder = free.jnt_dofadr[free.jnt_id("shoulder_1")]
     other = free.jnt_dofadr[free.jnt_id("shoulder_2")]
-    # the tree of the driven system has one freedom less, and shares the rest
+    # m has no dof of shoulder_2: the force of this joint is in qfrc_driven
     with Comparison("closed inverse", "driven") as compare:
         compare.close("shoulder_1", d.qfrc_inverse[m.jnt_dofadr[m.jnt_id("shoulder_1")]],
                       e.qfrc_inverse[shoulder], 1e-9)  # fmt: skip

@@ -12,7 +12,7 @@ import pytest
 
 from rbdyn_ros.engine.compiler import interrupts, jit
 
-#: Limits a hang only [s].
+#: Time limit for the case of a hang [s].
 PATIENCE = 60.0
 
 
@@ -65,7 +65,7 @@ print(made())
     ],
 )
 def test_ctrl_c_ends_a_compilation_while_llvm_calls_python(tmp_path, made):
-    """There the exception would be lost, with "no compiled object yet" at the next call."""
+    """LLVM would lose the exception, and the next call fail with "no compiled object yet"."""
     tests = str(Path(__file__).parent)
     code = IN_LLVM.format(made=made.format(folder=str(tmp_path)), tests=tests)
     done = subprocess.run(
@@ -155,7 +155,7 @@ def test_other_threads_are_left_alone():
         try:
             with interrupts.deferred():
                 pass
-        except ValueError as error:  # signal only works in the main thread
+        except ValueError as error:  # Python's signal module works only in the main thread
             failed.append(error)
 
     thread = threading.Thread(target=work)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """K, k and position errors of every kind of constraint against differences, and their effect.
 
-Differences along motions of the mechanism do not use wrenches, subspaces or how a loop joint
-finds its position. Each kind is tried between bodies of one tree, of two, and on the world, with
-joints inside that are driven over time, that follow others, and that run the other way.
+The differences do not use wrenches, subspaces or the search for the position of a loop joint.
+Each kind connects bodies of one tree, of two trees, or a body and the world. Joints between them
+are driven over time, follow other joints, or are reversed.
 """
 
 import functools
@@ -35,7 +35,7 @@ CASES = (
 STEP = 2e-4
 TOLERANCE = 2e-8
 
-#: a motion with a velocity and an acceleration at time 0
+#: A trajectory with a velocity and an acceleration at time 0.
 SWING = rb.Trajectory((-0.2, 0.1, 0.5, 0.8), ((0.1,), (0.5,), (-0.3,), (0.1,)), True)
 
 
@@ -59,7 +59,7 @@ CHAINS = (
 
 
 def system(kind, ends, variant, seed):
-    """Two trees, one of them with two branches of six freedoms, and a constraint of this kind."""
+    """Return two trees, one with two branches of six dofs, joined by a constraint of this kind."""
     rng = np.random.default_rng([seed, KINDS.index(kind), ENDS.index(ends)])
     s = rb.SystemBuilder(kind)
     for name, joint_type, parent, child in CHAINS:
@@ -149,7 +149,7 @@ each_case = pytest.mark.parametrize(("ends", "variant"), CASES)
 
 
 def beside(values, scale):
-    """Return numbers with the scale by which their errors count, for Comparison."""
+    """Append a scale to numbers: Comparison divides errors by the largest entry."""
     return np.append(values, scale)
 
 
@@ -213,7 +213,7 @@ def test_equations_agree_with_differences(kind, ends, variant):
         see_constraints(m, d)
         rate, found = derivative(lambda t: errors(m, d, d.qvel, t)), d.efc_vel.copy()
         compare.close("efc_vel, any", found[rows], rate[rows], TOLERANCE)
-        # so is k, except for loop joints, which turn their axes when they are open
+        # k is the rate of efc_vel, except for loop joints, whose axes turn while they are open
         if m.nloop == 0:
             K, k, qvel = d.efc_J.copy(), d.efc_aref.copy(), d.qvel.copy()
             slope = derivative(lambda t: errors(m, d, qvel, t, qacc, rate=True))
@@ -237,7 +237,7 @@ def test_driven_joints_contribute_to_the_rate():
 @each_case
 @pytest.mark.parametrize("kind", ["sphere", "disk"])
 def test_rolling_bodies_do_not_slip(kind, ends, variant):
-    """Velocities of touching points, as parts of bodies, equal differences of poses."""
+    """efc_vel equals the slip of the touching points by differences of poses."""
     m, d = closed(kind, ends, variant)
     d.qvel = np.random.default_rng(3).uniform(-1.0, 1.0, m.nv)
     see_constraints(m, d)
@@ -298,7 +298,7 @@ def test_constraints_do_not_drift(kind, record_property):
     """The mechanism swings freely at up to 70 rad/s, so the steps are fine."""
     m, d = closed(kind, "trees", "plain", 1)
     d.qfrc_applied = 0.0
-    m.opt.integrator, m.opt.timestep = "rk4", 2.5e-4  # seed 1 belongs to this test only
+    m.opt.integrator, m.opt.timestep = "rk4", 2.5e-4  # only this test uses seed 1
     drift = mechanisms.Drift(m, d, 1.0, every=40)
     record_property(f"{kind}, rk4, 1 s", str(drift))
     print(f"{kind}, rk4, 1 s: {drift}")
@@ -310,7 +310,7 @@ def test_constraints_do_not_drift(kind, record_property):
 @pytest.mark.parametrize("copies", [2, 3])
 @pytest.mark.parametrize("kind", ["revolute", "fixed", "helical", "universal"])
 def test_the_same_loop_twice_shares_its_force(kind, copies):
-    """The motion is that of a single loop joint; its lambda is the shortest of all."""
+    """Copies of a loop joint move like one joint, and each has an equal share of its lambda."""
     twin = system(kind, "trees", "plain", 5)
     m = rb.build(twin)
     description = twin.description()
@@ -335,7 +335,7 @@ def test_the_same_loop_twice_shares_its_force(kind, copies):
 def test_lambda_is_the_shortest_in_mechanisms_with_more_equations_than_needed(kind):
     m = rb.build(getattr(mechanisms, kind)())
     d = mechanisms.started(m, seed=2)
-    # sideways forces use the rows that the motion does not need
+    # forces out of the plane load the rows that the motion does not need
     d.xfrc_applied[1:] = np.random.default_rng(1).uniform(-5.0, 5.0, (m.nbody - 1, 6))
     rb.forward(m, d)
     K, force = d.efc_J, d.efc_force

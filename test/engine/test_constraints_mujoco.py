@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """MuJoCo's equality constraints, made stiff, converge to these motions.
 
-MuJoCo's are springs and dampers of a given time constant: they become ours as it, and the
-timestep that it must not fall below, go to zero.
+MuJoCo's constraints are springs and dampers with a time constant of at least two timesteps. As
+both go to zero, MuJoCo's motion becomes ours.
 """
 
 from itertools import pairwise
@@ -55,11 +55,11 @@ def _equality(spec, joint, base, timestep):
     e.objtype = mujoco.mjtObj.mjOBJ_BODY
     e.name1, e.name2 = ("world" if n == base else n for n in (joint.parent, joint.child))
     if not weld:
-        # a hinge in the plane is two pins, one above the other
+        # a hinge needs two pins, one above the other
         e.data[:3] = joint.origin.pos
         return
     R_p, R_s = rotation(joint.origin.quat), rotation(joint.child_origin.quat)
-    # the point in the second body, the same in the first, how they are turned, and a weight
+    # anchors in the second and the first body, relative orientation, weight of the rotation
     e.data[:11] = [*joint.child_origin.pos, *joint.origin.pos, *wxyz(R_p * R_s.inv()), 1.0]
 
 
@@ -71,7 +71,7 @@ def _stiff(spec, kind, timestep):
 
 
 def difference(system, timestep, **start):
-    """Return the distance of MuJoCo from our motion, as part of the largest coordinate."""
+    """Return the largest difference from MuJoCo's qpos, as a share of the largest coordinate."""
     m = rb.build(system)
     m.opt.integrator = "rk4"
     d = started(m, speed=1.0, **start)
@@ -89,7 +89,7 @@ def _set_state(m, d, theirs, e):
         k = mujoco.mj_name2id(theirs, mujoco.mjtObj.mjOBJ_JOINT, name)
         e.qpos[theirs.jnt_qposadr[k]] = d.qpos[m.jnt_qposadr[j]]
         e.qvel[theirs.jnt_dofadr[k]] = d.qvel[m.jnt_dofadr[j]]
-    # anchors on the second body of a connect are those of the first at qpos0: set them here
+    # MuJoCo sets the second anchor of a connect at qpos0, where loops may be open: set it here
     mujoco.mj_kinematics(theirs, e)
     for i in np.flatnonzero(theirs.eq_type == mujoco.mjtEq.mjEQ_CONNECT):
         one, other = theirs.eq_obj1id[i], theirs.eq_obj2id[i]
@@ -103,7 +103,7 @@ def _by_name(theirs, e, m):
 
 
 def welded():
-    """A chain of three hinges and one along it; its end is welded to the end of another one."""
+    """Three hinged bars in a chain, whose end is welded to a fourth bar on a hinge of its own."""
     s = rb.SystemBuilder("welded", base="ground")
     for name in ("a", "b", "c", "e"):
         s.body(name, mechanisms.bar(0.2))
@@ -136,7 +136,7 @@ def test_stiff_equalities_converge_to_constraints(kind):
     steps = (1e-3, 2.5e-4, 6.25e-5)
     errors = [difference(SYSTEMS[kind](), h, **STARTS[kind]) for h in steps]
     print(kind, [f"{error:.1e}" for error in errors])
-    # first order: a quarter each time
+    # the error is of first order: it is a quarter at a quarter of the timestep
     assert errors[0] < 2e-2
     for coarse, fine in pairwise(errors):
         assert 2.5 < coarse / fine < 6.5

@@ -26,7 +26,7 @@ for m, state, steps in pickle.load(sys.stdin.buffer):
 
 
 def with_state(m, other):
-    """Return a new Data that has only the state of another one."""
+    """Return a new Data with the state of another Data and nothing else."""
     d = rb.make_data(m)
     for name in STATE:
         setattr(d, name, getattr(other, name))
@@ -35,7 +35,7 @@ def with_state(m, other):
 
 @pytest.mark.parametrize("name", SCENES)
 def test_bits_do_not_depend_on_earlier_calls(name):
-    """Single steps, a copy, a reset, a new Data and another start of the search agree."""
+    """Single steps, a copy, a reset, a new Data and other search axes leave equal bits."""
     m, start, steps = started(name)
     many, single, half = start.copy(), start.copy(), start.copy()
     rb.step(m, many, steps)
@@ -86,7 +86,7 @@ def test_threads_leave_the_bits_of_step(name):
 
 
 def test_two_processes_leave_equal_bits():
-    """The second robot begins with the last scene."""
+    """Both processes run the scenes in the same order, the last scene first."""
     expected, runs = [], []
     for name in reversed(SCENES):
         m, d, steps = started(name)

@@ -30,7 +30,7 @@ def bodies(*parts, floor=True):
 
 
 def at(m, places, linear=(0.0, 0.0, 0.0), angular=(0.0, 0.0, 0.0)):
-    """Return a Data with free bodies at these places, unturned."""
+    """Return a Data with free bodies at these positions, without rotation."""
     d = rb.make_data(m)
     d.qpos.reshape(-1, 7)[:, :3] = places
     d.qpos.reshape(-1, 7)[:, 3:] = (1.0, 0.0, 0.0, 0.0)
@@ -40,13 +40,13 @@ def at(m, places, linear=(0.0, 0.0, 0.0), angular=(0.0, 0.0, 0.0)):
 
 
 def stack(number):
-    """Return cubes on top of each other, a little out of line."""
+    """Return the Model and Data of cubes on top of each other, a little out of line."""
     m = bodies(*[(CUBE, 1.0, None)] * number)
     return m, at(m, [(0.003 * (n % 3), 0.002 * (n % 2), 0.05 + 0.1 * n) for n in range(number)])
 
 
 def test_a_stack_stays_while_other_bodies_collide():
-    """Only pairs that the collision accelerates are listed again, and the others stay listed."""
+    """Only pairs with bodies that the collision accelerates are listed again."""
     m = bodies(*[(CUBE, 1.0, None)] * 3, *[(BALL, 1.0, None)] * 2)
     d = at(
         m, [(0.0, 0.0, 0.05 + 0.1 * n) for n in range(3)] + [(1.0, 0.0, 0.11), (1.0, 0.0, 0.32)]
@@ -65,7 +65,7 @@ def test_a_stack_stays_while_other_bodies_collide():
 
 
 def momentum(m, d):
-    """Return momentum and angular momentum about the origin of free bodies, and their energy."""
+    """Return momentum, angular momentum about the origin and energy of free bodies."""
     rb.forward(m, d)
     linear, angular, energy = np.zeros(3), np.zeros(3), 0.0
     for i, twist in enumerate(d.qvel.reshape(-1, 6), start=1):
@@ -108,7 +108,7 @@ def balls(places, velocities, masses=None, restitution=1.0, friction=0.0):
 @pytest.mark.parametrize("mass", [1.0, 5.0])
 @pytest.mark.parametrize("spin", [0.0, 20.0])
 def test_balls_that_meet_at_a_slant_do_not_turn_each_other(restitution, mass, spin):
-    """At the touch the normal has turned by 70 degrees since the start of the step."""
+    """When the balls touch, the normal has rotated by 70 degrees since the start of the step."""
     way = 0.22 * np.array([0.436, 0.9, 0.0])
     m, d = balls([(0, 0, 0), way], [(9, 0, 0), (0, 0, 0)], [1.0, mass], restitution)
     d.qvel.reshape(-1, 6)[:, 3:] = spin * way
@@ -117,18 +117,18 @@ def test_balls_that_meet_at_a_slant_do_not_turn_each_other(restitution, mass, sp
     end = momentum(m, d)
     for n in range(2):
         assert end[n] == pytest.approx(start[n], abs=1e-11)
-    # a ball turns about its own axis, so its axes see the same angular velocity
+    # the spin is along its own axis: the same numbers in the axes of the ball and of the world
     assert abs(d.qvel.reshape(-1, 6)[:, 3:] - spin * way).max() < 1e-9
     aside = way[1] / 0.2
     normal = np.array([np.sqrt(1.0 - aside**2), aside, 0.0])
-    # the normal is that at a depth of 21 um (approach.py), and the touch is a grazing one
+    # the balls graze, and the engine takes the normal at a depth of 21 um (approach.py)
     speed = 9.0 * normal[0] * (1.0 + restitution) / (1.0 + mass)
     assert d.qvel[6:9] == pytest.approx(speed * normal, abs=6e-3 * speed)
 
 
 @pytest.mark.parametrize("restitution", [0.0, 1.0])
 def test_a_spinning_ball_is_touched_at_its_place(restitution):
-    """The skin moves by 20 mm in the step, which has no effect without friction."""
+    """The surface moves by 20 mm in the step, which has no effect without friction."""
     ends, way = [], 0.22 * np.array([0.436, 0.9, 0.0])
     for spin in ((0, 0, 0), (0, 0, 20), (0, 0, -20), (20, 0, 0)):
         m, d = balls([(0, 0, 0), way], [(9, 0, 0), (0, 0, 0)], [1.0, 5.0], restitution)
@@ -142,9 +142,9 @@ def test_a_spinning_ball_is_touched_at_its_place(restitution):
 
 @pytest.mark.parametrize(("mu", "most"), [(0.0, 3), (0.5, 26)])
 def test_a_contact_that_begins_in_a_step_is_found_once(mu, most):
-    """A box pushes a row of boxes with gaps of 0.5 mm, and the forces keep them apart in the end.
+    """A box pushes a row of boxes with gaps of 0.5 mm; at the end of the step they do not overlap.
 
-    4 and 35 passes where the step then forgot these contacts, and found them again.
+    The step needed 4 and 35 passes when it forgot these contacts and found them again.
     """
     skin, box = rb.Surface(friction=mu), rb.Box((0.1, 0.1, 0.1))
     m = rb.scene(
@@ -162,7 +162,7 @@ def test_a_contact_that_begins_in_a_step_is_found_once(mu, most):
 
 
 def overlaps(m, d, steps):
-    """Return the largest overlap of balls in so many steps."""
+    """Return the largest overlap of balls in a number of steps [m]."""
     first, second = np.triu_indices(m.nbody - 1, 1)
     worst = 0.0
     for _ in range(steps):
@@ -174,7 +174,7 @@ def overlaps(m, d, steps):
 
 @pytest.mark.parametrize("restitution", [0.5, 1.0])
 def test_a_rebound_does_not_lead_into_the_next_ball(restitution):
-    """The way of a step, 0.1 m, exceeds the gap behind the ball that is hit."""
+    """A ball moves 0.1 m in a step, which exceeds the gap behind the ball that is hit."""
     for aside in (0.0, 0.03):
         places = [(0, 0, 0), (0.25, aside, 0), (0.48, 0.01, aside)]
         m, d = balls(places, [(10, 0, 0), (0, 0, 0), (0, 0, 0)], restitution=restitution)
@@ -215,7 +215,7 @@ def test_many_elastic_balls_overlap_by_less_than_the_motion_of_a_step(h):
 
 
 def test_a_pile_of_balls_hardly_overlaps():
-    """216 balls collapse; the error was 1.2e-5 when one ball stopped for its next impact."""
+    """216 balls collapse. With balls that stopped for their next impacts the error was 1.2e-5."""
     at = 0.21 * np.indices((6, 6, 6)).reshape(3, -1).T + (0.0, 0.0, 0.101)
     at += np.random.default_rng(42).uniform(0.0, 0.001, at.shape)
     skin = rb.Surface(friction=0.0)
@@ -234,8 +234,8 @@ def test_a_pile_of_balls_hardly_overlaps():
         x = d.qpos.reshape(-1, 7)[:, :3]
         gaps = np.linalg.norm(x[first] - x[second], axis=1) - 0.2
         squares.append((np.minimum(np.concatenate((gaps, x[:, 2] - 0.1)), 0.0) ** 2).sum())
-        # the reported forces balance, and no ball spins; it was 4.9 rad/s with contact points that
-        # differed from those of the touch
+        # the reported forces balance, and no ball spins; with contact points that
+        # differed from those of the impact balls spun at 4.9 rad/s
         accelerations = (velocities - before)[:, :3] / 0.01 + (0.0, 0.0, G)
         missing = abs(10.0 * accelerations - d.cfrc_contact[1:, 3:]).max()
         assert missing < 1e-9 * max(1.0, abs(d.cfrc_contact).max())
@@ -244,7 +244,7 @@ def test_a_pile_of_balls_hardly_overlaps():
 
 
 def deepest(m, d):
-    """Return the present overlap of the bodies."""
+    """Return the largest present overlap of the bodies [m]."""
     now = d.copy()
     rb.forward(m, now)
     return -now.contact_dist[: now.ncon].min(initial=0.0)
@@ -252,14 +252,14 @@ def deepest(m, d):
 
 @pytest.mark.parametrize("gap", [5e-5, 2e-4])
 def test_a_body_that_is_hit_hits_the_next_one_in_the_same_step(gap):
-    """Before the blow no body moves towards the third one, which stands behind the second."""
+    """Before the impact no body moves towards the third one, which stands behind the second."""
     m = bodies((CUBE, 1.0, None), (CUBE, 1.0, None), (CUBE, 1.0, None), floor=False)
     d = at(m, [(0, 0, 0), (0.1005, 0, 0), (0.2005 + gap, 0, 0)], [(1, 0, 0), (0, 0, 0), (0, 0, 0)])
     for _ in range(5):
         rb.step(m, d, 1)
         assert deepest(m, d) < 1e-5  # the deflection of the springs
     assert d.qvel.reshape(-1, 6)[:, 0] == pytest.approx(1.0 / 3.0, abs=0.1)
-    # the matrix of the three has a condition of STIFF = 3e4
+    # the matrix of the three bodies has a condition number of STIFF = 3e4
     assert d.qvel.reshape(-1, 6)[:, 0].sum() == pytest.approx(1.0, abs=1e-10)
 
 
@@ -272,7 +272,7 @@ def test_two_boxes_exchange_opposite_impulses():
         start = d.copy()
         rb.step(m, d, 1)
         if d.nmutual:
-            time = d.contact_time[0]  # the force of a hit, else 0, at the place of the two bodies
+            time = d.contact_time[0]  # of the impact, when the bodies touch; 0 without an impact
             assert (d.contact_time[: d.ncon] == time).all()
             centres = start.qpos.reshape(-1, 7)[:, :3] + time * start.qvel.reshape(-1, 6)[:, :3]
             moments, forces = d.cfrc_contact[1:, :3], d.cfrc_contact[1:, 3:]
@@ -295,15 +295,15 @@ def cradle(gap, shift=0.0):
 
 @pytest.mark.parametrize("gap", [1e-9, 1e-6, 1e-3])
 def test_newtons_cradle_moves_the_last_ball(gap):
-    """Balls that do not touch pass the blow on, one impact after the other."""
+    """Balls that do not touch pass the impact on, one after the other."""
     assert cradle(gap) == pytest.approx([0, 0, 0, 0, 1], abs=5e-12)
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.1, 1.0 / 3.0, 7.0])
 def test_balls_of_a_cradle_that_touch_keep_the_energy(shift):
-    """Rounding decides which of them touch, and so which leave together.
+    """Rounding decides which balls touch, and so which balls leave together.
 
-    An impact is rigid to 1e-4, so momentum is rounded to 1e4 times 1e-16 in each step.
+    An impact is rigid to 1e-4, so rounding changes momentum by 1e4 times 1e-16 in each step.
     """
     speeds = cradle(0.0, shift)
     assert speeds.sum() == pytest.approx(1.0, abs=5e-12)
@@ -324,7 +324,7 @@ def test_a_stack_of_ten_comes_to_rest():
 
 
 def test_a_stack_of_fifty_comes_to_rest():
-    """The shock of the start dies out, and a stack of 5 m, not quite in line, does not sway."""
+    """The first shock dies out, and a stack of 5 m, not quite in line, does not sway."""
     m, d = stack(50)
     start = d.qpos.copy()
     fastest = 0.0
@@ -339,7 +339,7 @@ def test_a_stack_of_fifty_comes_to_rest():
 
 
 def test_the_softer_of_two_surfaces_acts():
-    """This holds on either side."""
+    """The order of the two surfaces does not matter."""
     forces = []
     for ratios in ((2.0, 1.0), (1.0, 2.0), (1.0, 1.0)):
         one, two = (rb.Surface(damping_ratio=ratio) for ratio in ratios)
@@ -399,7 +399,7 @@ def lifted(name="cube"):
 
 
 def relative(m, d, one, two):
-    """Return the place (3) and the turn (3) of a body in the axes of another one."""
+    """Return the position (3) and rotation vector (3) of frame two in the axes of frame one."""
     rb.kinematics(m, d)
     (p, R), (x, T) = (rb.frame_pose(m, d, name) for name in (one, two))
     return np.array([*(R.T @ (x - p)), *Rotation.from_matrix(R.T @ T).as_rotvec()])
@@ -440,7 +440,7 @@ def test_a_cube_stays_in_a_hand_that_shakes():
 
 
 def test_a_cube_stays_in_a_hand_that_turns_and_shakes():
-    """The hand turns by 90 degrees in a second; along tangents the cube would slip by 0.25 mm."""
+    """The hand turns by 90 degrees in 1 s. Contact points along tangents would slip by 0.25 mm."""
     m, d, go = lifted()
     start = relative(m, d, "palm", "it")
     for n in range(1500):
@@ -450,7 +450,7 @@ def test_a_cube_stays_in_a_hand_that_turns_and_shakes():
 
 
 def turntable(side, mass, shape):
-    """A square plate that turns about z, and a free body of 1 kg."""
+    """Return a Model of a square plate that turns about z, and a free body of 1 kg."""
     system, plate = rb.SystemBuilder("turntable", base="world"), (side, side, 0.1)
     system.body("plate", rb.shapes.box(plate, mass=mass)).geometry("plate", "plate", rb.Box(plate))
     system.joint("turn", "revolute", "world", "plate", axis=(0, 0, 1))
@@ -459,7 +459,7 @@ def turntable(side, mass, shape):
 
 
 def test_a_ball_on_a_turntable_runs_in_a_circle():
-    """Its centre has v' = 2/7 W z x v, from every start; along tangents it would be 0.4 mm off."""
+    """From any start v' = 2/7 W z x v. Contact points along tangents would be 0.4 mm off."""
     turn, start, v = 3.0, np.array([0.3, 0.1]), np.array([0.4, -0.2])
     m = turntable(4.0, 1e4, BALL)
     d = rb.make_data(m)
@@ -475,7 +475,7 @@ def test_a_ball_on_a_turntable_runs_in_a_circle():
 
 
 def test_friction_turns_with_a_plate():
-    """The memory is in the axes of the plate: a load that turns with it does not move.
+    """The memory of friction is in the axes of the plate: a load on a turning plate does not slip.
 
     With a memory in the axes of the world the cube would slip by 0.4 um.
     """
@@ -496,7 +496,7 @@ def test_friction_turns_with_a_plate():
 @pytest.mark.parametrize("h", [1e-3, 1e-2])
 @pytest.mark.parametrize("masses", [(1e-3, 1e4), (1e4, 1.0), (1.0, 1e4, 1.0, 1e4)], ids=str)
 def test_a_light_body_carries_a_heavy_one(masses, h):
-    """Four points on the floor carry all: each is as stiff as a tenth of the heaviest needs."""
+    """Four points on the floor carry all, each as stiff as for a tenth of the largest mass."""
     m = bodies(*((CUBE, mass, None) for mass in masses))
     m.opt.timestep = h
     d = at(m, [(0.003 * n, 0.0, 0.05 + 0.1 * n) for n in range(len(masses))])
@@ -504,7 +504,7 @@ def test_a_light_body_carries_a_heavy_one(masses, h):
     rb.step(m, d, round(2.0 / h))
     carried = sum(masses) / max(masses)
     deepest = 10.0 * carried * touching.sunk(h) / 4.0
-    assert d.contact_dist[: d.ncon].min() > -1.3 * deepest  # more on the side of the offset
+    assert d.contact_dist[: d.ncon].min() > -1.3 * deepest  # the offset deepens one side
     assert 0.0 < top - d.qpos[-5] < 1.01 * len(masses) * deepest
     assert abs(d.qvel).max() < 1e-5
     assert d.nunsolved == 0
@@ -581,7 +581,7 @@ if robots.FILES:
 
 
 def bounce(m, d, dof, nstep=250):
-    """Return the part of its fastest fall with which a body rebounds."""
+    """Return the largest speed upwards of a body over its largest speed downwards."""
     down, up = 0.0, 0.0
     for _ in range(nstep):
         rb.step(m, d)
@@ -590,7 +590,7 @@ def bounce(m, d, dof, nstep=250):
 
 
 def test_a_light_foot_that_is_welded_to_a_heavy_body_carries_and_bounces_it():
-    """10 g carry 1000 kg at rest, on a slope of 90 % of the friction angle, and in a fall."""
+    """A foot of 10 g carries 1000 kg at rest and on a slope, and bounces after a fall."""
     skin = rb.Surface(friction=0.5, restitution=0.5)
     foot, top = rb.Box((0.2, 0.2, 0.1)), rb.Box((0.2, 0.2, 0.2))
     loose = bodies((foot, 0.01, skin), (top, 1000.0, skin))
@@ -614,7 +614,7 @@ def still(t, q, qd, qdd):
 
 
 def test_a_body_whose_motion_is_prescribed_bounces_others_as_the_world_does():
-    """A ball of 1 kg on a plate of 0.1 g."""
+    """A ball of 1 kg bounces on a plate of 0.1 g with a prescribed motion."""
     skin, plate = rb.Surface(restitution=0.5), rb.Box((1.0, 1.0, 0.1))
     system = (
         rb.SystemBuilder("lift", base="world")
@@ -629,7 +629,7 @@ def test_a_body_whose_motion_is_prescribed_bounces_others_as_the_world_does():
     m = rb.build(system, contact=rb.Contact(obstacles=()))
     d = rb.make_data(m)
     d.qpos[2] = 0.2
-    # a contact that bounces is as stiff as 1e4 m / h: it misses a velocity by a part of 1e-4
+    # a bouncing contact is as stiff as 1e4 m / h: its velocity has an error of 1e-4
     assert bounce(m, d, 2) == pytest.approx(0.5, rel=3e-4)
 
 
@@ -650,9 +650,9 @@ def test_forces_satisfy_the_law(scene):
 
 @pytest.mark.parametrize("integrator", ["implicit", "implicit_midpoint"])
 def test_implicit_integrators_use_the_step_with_contact(integrator):
-    """Coriolis terms are left out, as in implicit_damping; implicit_midpoint keeps momentum, too.
+    """Both integrators leave out Coriolis terms in contact, as implicit_damping does.
 
-    For that it changes the velocity of the trunk alone, see test_flight.py.
+    To keep the momentum, implicit_midpoint also changes the trunk's velocity (test_flight.py).
     """
     ends = []
     for name in ("implicit_damping", integrator):
@@ -690,7 +690,7 @@ def test_a_drive_pushes_a_cube():
     assert d.qvel[0] == pytest.approx(0.1, abs=1e-12)
     assert d.qvel[1] == pytest.approx(0.1, abs=1e-6)
     rb.forward(m, d)
-    # the drive carries the reaction of the cube, close to its friction on the floor
+    # the force of the drive equals that on the cube, which is about the friction of the floor
     assert d.qfrc_drive[0] == pytest.approx(-d.cfrc_contact[1, 3], rel=1e-6)
     assert d.qfrc_drive[0] == pytest.approx(0.8 * 2.0 * G, rel=0.1)
 
@@ -743,7 +743,7 @@ def test_a_pile_that_is_too_large_is_refused(monkeypatch):
 
 @robots.needs_robots
 def test_a_panda_holds_a_cube_for_a_minute():
-    """The two fingers, one of which mimics the other, hold 0.1 kg; the arm turns at first."""
+    """Two fingers, one of which mimics the other, hold 0.1 kg; at first the arm moves."""
     m, d = contact_scenes.panda()
     numbers = [m.jnt_id(name) for name in contact_scenes.PANDA[:7]]
     arm, dofs = m.jnt_qposadr[numbers], m.jnt_dofadr[numbers]

@@ -10,7 +10,7 @@ import rbdyn_ros as rb
 
 
 def pair(size, block, mass=1.0, turn=(1.0, 0.0, 0.0, 0.0)):
-    """Return a free box and a box of the world whose unturned upper face is at z = 0."""
+    """Return a Model of a free box and a box of the world whose upper face is level at z = 0."""
     system = rb.SystemBuilder("pair", base="ground").body("box", rb.shapes.box(size, mass=mass))
     system.joint("free", "floating", "ground", "box").geometry("skin", "box", rb.Box(size))
     origin = rb.Pose((0.0, 0.0, -block[2] / 2), turn)
@@ -27,7 +27,7 @@ def placed(m, position, rotation):
 @pytest.mark.parametrize(
     ("size", "block", "x", "y", "yaw", "points"),
     [
-        ((0.2, 0.2, 0.2), (0.2, 0.2, 0.2), 0.0, 0.0, 0.0, 4),  # one exactly on the other
+        ((0.2, 0.2, 0.2), (0.2, 0.2, 0.2), 0.0, 0.0, 0.0, 4),  # equal boxes, aligned
         ((0.2, 0.2, 0.2), (0.2, 0.2, 0.2), 0.0, 0.0, np.pi / 4, 8),
         ((0.2, 0.2, 0.2), (0.2, 0.2, 0.2), 0.03, 0.02, 0.0, 4),
         ((0.6, 0.05, 0.05), (0.05, 0.6, 0.05), 0.0, 0.0, 0.0, 4),  # a plank across a beam
@@ -41,7 +41,7 @@ def test_a_box_rests(size, block, x, y, yaw, points):
     d = placed(m, (x, y, height + 0.02), Rotation.from_euler("z", yaw))
     rb.step(m, d, 3000)
     assert np.abs(d.qvel).max() < 1e-6
-    # the box lands flat, and rolls or slides far less than a millimetre
+    # the box lands flat, and moves far less than a millimetre sideways
     assert d.qpos[:3] == pytest.approx([x, y, height], abs=5e-4)
     assert d.ncon == points
     assert d.cfrc_contact[1, 5] == pytest.approx(9.81, rel=1e-9)
@@ -69,9 +69,10 @@ def test_edges_that_cross_have_one_contact():
 
 
 def overlap(m, p, R):
-    """Whether the boxes share a point: linear programming, without any of the fifteen directions.
+    """Return how far the boxes overlap, by linear programming; negative if they are apart.
 
-    Returns the largest part of their half sizes that both still keep away from a common point.
+    The result is the largest depth [m] of a point below the faces of both boxes. Unlike the engine
+    this does not use the fifteen directions that can separate boxes.
     """
     faces = np.vstack([np.eye(3), -np.eye(3)])
     half, other = m.geom_size
@@ -102,11 +103,11 @@ def test_overlaps_are_found_exactly_where_they_exist():
 
 
 def leads_out(m, d, p, turn):
-    """A shift along the normal by the depth separates the boxes, and a shorter one does not."""
+    """Check that a shift by the depth along the normal separates the boxes, half of it not."""
     n = d.contact_normal[0]
-    assert np.abs(d.contact_normal[: d.ncon] - n).max() < 1e-14  # all are points of one face
+    assert np.abs(d.contact_normal[: d.ncon] - n).max() < 1e-14  # all points have one normal
     depth = -d.contact_dist[: d.ncon].min()
     R = turn.as_matrix()
     assert overlap(m, p + (depth + 1e-6) * n, R) < 0.0
-    # the part above the face may be less deep than the whole direction of the face
+    # listed points can be less deep than the overlap along the normal: try half of the depth
     assert overlap(m, p + 0.5 * depth * n, R) > 0.0

@@ -21,7 +21,7 @@ UP = (0.0, 0.0, 1.0)
 
 
 def lever(length=0.4, mass=2.0, surface=None):
-    """A bar on a hinge at the origin, about y, with a ball at its end above a floor at -0.1."""
+    """Return a bar on a hinge about y, with a ball at its end above a floor at -0.1 m."""
     inertia = rb.shapes.box((length, 0.02, 0.02), mass=mass, at=rb.pose((length / 2, 0, 0)))
     return (
         rb.SystemBuilder("lever", base="world")
@@ -33,7 +33,7 @@ def lever(length=0.4, mass=2.0, surface=None):
 
 
 def press(mass=2.0, driven=None):
-    """A body on a vertical slide with a box for a foot, its sole at the slide's position."""
+    """Return a body on a vertical slide; the sole of its foot is at the slide's position."""
     system = (
         rb.SystemBuilder("press", base="world")
         .body("ram", rb.shapes.box((0.1, 0.1, 0.1), mass=mass))
@@ -110,13 +110,13 @@ def test_inverse_reverses_forward(kind):
 
 @each_kind
 def test_both_ways_to_accelerations_agree(kind):
-    """M qacc = applied + passive + contact - bias, by dense algebra."""
+    """Dense algebra gives M qacc = applied + passive + contact - bias."""
     m, d = touching_one(kind)
     d.xfrc_applied = 0.0
     rb.forward(m, d)
     M = rb.mass_matrix(m, d.copy())
     force = d.qfrc_applied + d.qfrc_passive + d.qfrc_contact - d.qfrc_bias
-    # a resting joint was left 1e-10 of its largest friction
+    # the friction of a joint at rest is exact to 1e-10 of its largest value
     scale = abs(d.qfrc_contact).max() + abs(d.qfrc_bias).max()
     assert M @ d.qacc == pytest.approx(force, abs=1e-10 * scale)
 
@@ -132,7 +132,7 @@ def test_passive_forces_off_leave_contact(kind):
 
 @pytest.mark.parametrize("way", ["bodies", "M"])
 def test_a_bearing_carries_the_rest_of_the_weight(way):
-    """A bar rests on hinge and ball: each carries half, but for the ball's depth."""
+    """A bar rests on a hinge and a ball, and each carries about half of the weight."""
     m = rb.build(lever())
     d = rb.make_data(m)
     if way == "M":
@@ -145,7 +145,7 @@ def test_a_bearing_carries_the_rest_of_the_weight(way):
     angle = d.qpos[0]
     assert angle == pytest.approx(-np.arcsin(0.05 / 0.4), abs=1e-3)
     at, normal = d.contact_pos[0], d.contact_force[0, 2]
-    # moments about the hinge: the ball touches right below its centre, friction lies 0.1 lower
+    # moments about the hinge: the ball touches right below its centre, friction acts 0.1 m lower
     rub = d.contact_force[0, 0]
     assert at[0] == pytest.approx(0.4 * np.cos(angle), rel=1e-12)
     moment = normal * at[0] - rub * at[2]
@@ -162,7 +162,7 @@ def test_a_free_root_transmits_nothing():
     d.qfrc_applied = 0.0
     rb.forward(m, d)
     rb.joint_forces(m, d)
-    # weights, inertial and contact forces of some hundred N have cancelled
+    # weights, inertial and contact forces of some hundred N cancel here
     assert d.cfrc_int[1] == pytest.approx(np.zeros(6), abs=1e-10 * abs(d.cfrc_contact).max())
 
 
@@ -175,10 +175,10 @@ def test_qfrc_driven_is_the_weight_minus_the_force_of_the_floor():
     rb.forward(m, d)
     rb.inverse(m, d)
     assert d.ncon == 4
-    assert d.qpos_all[1] == pytest.approx(-1e-3, rel=1e-9)  # after the freedom
+    assert d.qpos_all[1] == pytest.approx(-1e-3, rel=1e-9)  # qpos_all lists the free joint first
     floor = d.cfrc_contact[1, 5]
     assert floor > 10.0
-    assert d.qfrc_contact == pytest.approx([0.0], abs=1e-9)  # the bob has no effect on it
+    assert d.qfrc_contact == pytest.approx([0.0], abs=1e-9)  # the contact does not act on the bob
     # the same motion a centimetre higher, without contact
     above = press(driven=rb.Trajectory((0.0, 1.0, 2.0), (0.011, 0.009, 0.007)))
     free = rb.make_data(above)
@@ -189,7 +189,7 @@ def test_qfrc_driven_is_the_weight_minus_the_force_of_the_floor():
 
 
 def test_a_press_reaches_its_prescribed_position():
-    """The same holds for qfrc_drive; a step reaches the given position on any floor."""
+    """qfrc_drive is the force of the drive; a step reaches its position despite the floor."""
     m = press()
     d = rb.make_data(m)
     d.qpos[0] = -1e-4
@@ -259,7 +259,7 @@ SOLVED = (
 
 
 def test_plain_python_gives_the_same_contact(tmp_path):
-    """Plain Python gives the same up to rounding, with NUMBA_DISABLE_JIT=1.
+    """Plain Python, with NUMBA_DISABLE_JIT=1, gives the same up to rounding.
 
     A near-rigid contact would multiply the rounding of velocities by 3e4.
     """

@@ -18,7 +18,7 @@ MASKS = [(0, 0), (1, 1), (2, 1), (1, 2), (4, 0), (0, 4)]
 
 
 def test_a_weld_does_not_merge_two_robots():
-    """An attached object still blocks all bodies but its other half."""
+    """An attached object can touch all bodies but the body to which it is welded."""
     described = read("config/scenes/gripper.yaml")
     m = complete(described)
 
@@ -46,7 +46,7 @@ def touching(m, steps=400):
 
 
 def follows_the_rule(one, two):
-    """Return whether two filters match, by the rule of MuJoCo."""
+    """Return whether two geometries can touch by MuJoCo's rule of contype and conaffinity."""
     return bool(one[0] & two[1]) or bool(two[0] & one[1])
 
 
@@ -136,7 +136,7 @@ def test_bodies_that_overlap_at_the_start_are_named():
 
 
 POST, BEAM = rb.Box((0.1, 0.1, 0.2)), rb.Box((0.4, 0.05, 0.05))
-#: The beam turns about the middle of its post, through it.
+#: The beam turns about the middle of its post, and overlaps the post.
 CRANE = (
     rb.SystemBuilder("crane", base="post")
     .body("post", rb.shapes.box(POST.size, mass=1.0))
@@ -149,7 +149,7 @@ CRANE = (
 
 @pytest.mark.parametrize("self_collision", [True, False])
 def test_a_robot_touches_fixed_links_of_another_robot_but_not_its_own(self_collision, tmp_path):
-    """Parent and child do not touch; the world counts as parent of its own robot only."""
+    """Parent and child do not touch; a fixed post is a parent only in its own robot."""
     contact = rb.Contact(obstacles=(), self_collision=self_collision)
     places = {"left": (0.0, 0.0, 0.0), "right": (0.3, 0.3, 0.0)}
     cranes = {name: rb.Placed(CRANE, rb.pose(at), contact=contact) for name, at in places.items()}
@@ -171,7 +171,7 @@ def test_a_robot_touches_fixed_links_of_another_robot_but_not_its_own(self_colli
 
 
 def test_robots_that_come_and_go_keep_their_own_fixed_links(tmp_path):
-    """This holds beside a robot that was loaded without a scene, and had no number."""
+    """The first robot was loaded without a scene and has no robot number."""
     file = tmp_path / "crane.urdf"
     file.write_text(
         """<robot name="crane"><link name="world"/><link name="post"><collision><geometry>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The force at a touching point: its law by numbers, and the sums with it."""
+"""The law of the force at a contact point, and the sums of contact forces."""
 
 import warnings
 
@@ -27,7 +27,7 @@ FIRST_ORDER = 1e-6
 
 
 def point(obstacle_friction=np.inf, height=0.0, h=SHORT, **surface):
-    """A body of 2 kg that touches with one point, its centre of mass."""
+    """Return a Model of a body of 2 kg that touches with one point, its centre of mass."""
     skin = rb.Surface(**({"time_constant": T, "damping_ratio": Z, "friction": 0.5} | surface))
     system = touching.free(touching.POINT, MASS, skin, floor=False)
     m = rb.build(system.floor(height, obstacle_friction))
@@ -36,7 +36,7 @@ def point(obstacle_friction=np.inf, height=0.0, h=SHORT, **surface):
 
 
 def force(m, depth, velocity=(0.0, 0.0, 0.0), pos=(0.3, -0.2)):
-    """Return the force on a moving point at a depth below the floor at 0, without acceleration."""
+    """Return the force on a moving point below a floor at z = 0, by inverse with qacc = 0."""
     d = touching.placed(m, (*pos, -depth), linear=velocity)
     rb.inverse(m, d)
     assert d.ncon == 1
@@ -66,11 +66,11 @@ def test_contact_never_pulls():
 
 
 def test_a_point_above_does_not_touch():
-    """In a gap of less than 20 um a step could close it, so the contact is listed."""
+    """A gap below 20 um could close within the step, so the contact is listed, without a force."""
     m = point(h=0.001)
     for height in (1e-12, 1.9e-5, 2.1e-5, 0.1):
         d = touching.placed(m, (0.0, 0.0, height))
-        m.opt.gravity = (0.0, 0.0, 0.0)  # a speed that would close the gap
+        m.opt.gravity = (0.0, 0.0, 0.0)  # gravity would close the gap
         rb.forward(m, d)
         assert d.ncon == (height < 2e-5)
         assert not d.cfrc_contact.any()
@@ -81,7 +81,7 @@ def test_a_point_above_does_not_touch():
 @pytest.mark.parametrize("h", [0.05, 0.1])
 def test_no_spring_is_faster_than_a_third_of_a_step(h):
     m = point(h=h)
-    m.opt.gravity = (0.0, 0.0, 0.0)  # a weight does not make it stiffer
+    m.opt.gravity = (0.0, 0.0, 0.0)  # no weight stiffens the spring
     assert force(m, 0.01)[2] == pytest.approx(MASS / (h / np.pi * Z) ** 2 * 0.01, rel=1e-12)
 
 
@@ -94,7 +94,7 @@ def test_by_default_a_contact_is_near_rigid():
 
 
 def test_no_spring_lets_the_robot_sink_deeper_than_a_millimetre():
-    """This holds for any time constant; the damping ratio is unchanged."""
+    """The stiffness has a lower bound for any time constant; the damping ratio is unchanged."""
     m = point(time_constant=1.0)
     k = WEIGHT / DEEPEST
     assert force(m, DEEPEST)[2] == pytest.approx(WEIGHT, rel=1e-12)
@@ -107,7 +107,7 @@ def test_no_spring_lets_the_robot_sink_deeper_than_a_millimetre():
 
 
 def test_the_contact_carries_the_weight_of_the_whole_tree():
-    """A light finger may have to carry the robot."""
+    """A light finger can have to carry the robot: its contact is stiff enough for that."""
     system = touching.free(touching.POINT, 0.01, rb.Surface(time_constant=1.0))
     system.body("torso", rb.shapes.box((0.1, 0.1, 0.1), mass=30.0))
     system.joint("stop", "prismatic", "body", "torso", axis=(0, 0, 1))
@@ -182,7 +182,7 @@ def test_the_last_resort_sticks_at_rest_and_slides_within_the_cone(speed, lagged
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_scene_that_is_turned_turns_its_forces(seed):
-    """A tilted plane at any place is the scene of the floor in other coordinates."""
+    """A tilted plane anywhere is the scene of the floor in other coordinates."""
     R = Rotation.random(random_state=seed)
     shift = np.random.default_rng(seed).uniform(-2, 2, 3)
     skin = rb.Surface(friction=0.4)
@@ -238,7 +238,7 @@ def sums(m, d):
 
 
 def fallen(name, seconds=0.32, **more):
-    """A robot that has fallen on the floor from 5 cm; all its joints move."""
+    """Return a robot that has fallen on the floor from 5 cm; all its joints move."""
     m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True, **more)
     d = rb.make_data(m)
     d.qvel[3:] = np.random.default_rng(1).uniform(-0.5, 0.5, m.nv - 3)
@@ -251,9 +251,9 @@ def fallen(name, seconds=0.32, **more):
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["go2.urdf", "talos_reduced.urdf", "panda.urdf"])
 def test_sums_include_all_contacts(name):
-    """The sums of all contacts on bodies and on joints; Panda's second finger mimics the first."""
+    """cfrc_contact and qfrc_contact sum all contacts; Panda's second finger mimics the first."""
     m, d = fallen(name, 0.7)
-    for _ in range(500):  # a body may be in a bounce
+    for _ in range(500):  # the robot can be in the air after a bounce
         if abs(d.qfrc_contact).max() > 1.0:
             break
         rb.step(m, d, 1)
@@ -285,7 +285,7 @@ def test_more_contacts_than_fit_are_dropped_and_counted():
 
 
 def test_a_robot_without_geometries_is_not_warned_of_contacts():
-    """The counter keeps its earlier value."""
+    """The counter of dropped contacts has a stale value, and no warning comes of it."""
     m = rb.load_urdf(bundled_robot("pendulum"))
     d = rb.make_data(m)
     d.buffer.view(np.int64)[m.data_offsets["ndropped"]] = 7
@@ -295,7 +295,7 @@ def test_a_robot_without_geometries_is_not_warned_of_contacts():
 
 
 def test_two_obstacles_touch_two_geometries():
-    """Each pair is listed by itself, in the order of geometries, then of obstacles."""
+    """Each pair has its own contact, ordered by geometry, then by obstacle."""
     skin = rb.Surface(stiffness=1000.0)
     system = touching.free(touching.POINT, MASS, skin)
     system.geometry("ball", "body", rb.Sphere(0.1), origin=rb.pose((0, 0, 0.05)), surface=skin)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory of friction: part of the state, found again by the keys of the contacts."""
+"""The memory of friction: it is part of the state, and contacts find it by their keys."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ ANGLE = 0.3
 
 
 def resting(seconds=0.5, surface=None):
-    """A box at rest on a slope, held by friction."""
+    """Return a box at rest on a slope, held by friction."""
     turn = Rotation.from_euler("y", ANGLE)
     system = touching.free(touching.CUBE, 2.0, surface, floor=False)
     m = rb.build(system.obstacle("slope", rb.Plane(), origin=rb.pose(rpy=(0, ANGLE, 0))))
@@ -93,13 +93,13 @@ def test_keys_ascend_and_stay(shape, obstacle):
         if len(again) == len(keys):
             followed += len(common) == len(keys) > 0
             far = abs(at[here] - d.contact_pos[there]).max(axis=1) > 1e-4
-            # if two faces or edges are equally deep, another one may be chosen
+            # of two faces or edges of equal depth either can be chosen
             assert far.sum() <= 0.5 * len(far)
     assert followed > 10
 
 
 def test_new_points_of_a_pair_inherit_the_friction_of_the_old_ones():
-    """A box on a box, one of whose corners passes an edge: friction of the pair stays whole."""
+    """A corner of a box passes an edge of the box below: the friction of the pair is unchanged."""
     m, d = resting()
     held = d.stick_force[:4].sum(axis=0)
     d.stick_key[3] += 100  # as if the last corner had been another point

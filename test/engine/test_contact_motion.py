@@ -12,7 +12,7 @@ G = touching.G
 
 
 def slope(shape, angle, friction, **surface):
-    """A free body and a plane that falls off along x."""
+    """Return a Model of a free body and a plane that slopes down along x."""
     skin = rb.Surface(friction=friction, **surface)
     system = touching.free(shape, 1.0, skin, floor=False)
     m = rb.build(system.obstacle("slope", rb.Plane(), origin=rb.pose(rpy=(0, angle, 0))))
@@ -38,8 +38,8 @@ def test_a_box_dropped_flat_comes_to_rest(drop, h):
     # four near-rigid contacts of m/4 carry the weight
     assert d.ncon == 4
     assert 0.1 - d.qpos[2] == pytest.approx(touching.sunk(h), rel=0.01)
-    # on its way the box is first found up to one step of its speed below the floor, and stops
-    # within a part of the next one
+    # the falling box is first found up to one step of its speed below the floor, and stops
+    # within the next step
     assert deepest < 1.5 * h * np.sqrt(2.0 * G * drop)
 
 
@@ -57,7 +57,7 @@ def test_a_finger_and_a_torso_rest_quietly(mass, h):
 
 @pytest.mark.parametrize("h", [0.001, 0.002])
 def test_a_torso_rests_on_light_fingers(h):
-    """30 kg on three hinged fingers of 10 g at their stops, and a fourth that hangs free."""
+    """30 kg rest on three hinged fingers of 10 g at their limits; a fourth finger hangs free."""
     system = rb.SystemBuilder("hand", base="world")
     system.body("torso", rb.shapes.box((0.3, 0.3, 0.2), mass=30.0))
     system.joint("free", "floating", "world", "torso")
@@ -86,7 +86,7 @@ def test_a_torso_rests_on_light_fingers(h):
 
 
 def test_a_ball_rolls_down_a_slope():
-    """Inside the cone it rolls with 5/7 g sin(angle); outside the spin is too slow."""
+    """On a gentle slope the ball rolls with 5/7 g sin(angle); on a steep slope it slides."""
     angle = 0.4
     m, turn = slope(touching.BALL, angle, 0.5)
     assert np.tan(angle) * 2 / 7 < 0.5
@@ -95,7 +95,7 @@ def test_a_ball_rolls_down_a_slope():
     rb.step(m, d, 200)
     before = d.qvel[:3] @ down
     rb.step(m, d, 500)
-    # it rolls on a radius that is less by its penetration of some 1e-5 m, 1e-4 of it
+    # the rolling radius is less by the penetration of some 1e-5 m, which is 1e-4 of it
     assert d.qvel[:3] @ down - before == pytest.approx(5 / 7 * G * np.sin(angle) * 0.5, rel=2e-4)
     spin = Rotation.from_quat(d.qpos[[4, 5, 6, 3]]).apply(d.qvel[3:])[1]
     assert d.qvel[:3] @ down == pytest.approx(spin * 0.1, rel=1e-3)
@@ -108,12 +108,12 @@ def test_a_ball_rolls_down_a_slope():
 
 
 def test_a_ball_that_slides_begins_to_roll():
-    """It rolls with 5/7 of its speed, after 2/7 v / (mu g)."""
+    """After 2/7 v / (mu g) the ball rolls with 5/7 of its first speed."""
     m, _ = slope(touching.BALL, 0.0, 0.2)
     d = touching.placed(m, (0, 0, 0.1 - 4e-5), linear=(1.0, 0.0, 0.0))
     stop = 2 / 7 / (0.2 * G)
     rb.step(m, d, round(stop * 500))
-    # half way; the springs were not quite in balance at the start
+    # at half of the time; the springs were not quite in balance at the start
     assert d.qvel[0] == pytest.approx(1.0 - 0.2 * G * d.time, abs=2e-3)
     rb.step(m, d, round(stop * 1000))
     assert d.qvel[0] == pytest.approx(5 / 7, rel=1e-3)
@@ -121,9 +121,9 @@ def test_a_ball_that_slides_begins_to_roll():
 
 
 def rebound(k, ratio, h, mass=1.0, started=0.3, shape=touching.BALL):
-    """Return the speed with which a body leaves a spring, for 1 m/s, without gravity.
+    """Return the speed with which a body leaves the spring of a contact that it hits at 1 m/s.
 
-    It touches when `started` of a step has gone by.
+    It touches after the share `started` of a step; there is no gravity.
     """
     skin = rb.Surface(stiffness=k, damping=2.0 * ratio * np.sqrt(k * mass), friction=0.0)
     m = rb.build(touching.free(shape, mass, skin))
@@ -137,7 +137,7 @@ def rebound(k, ratio, h, mass=1.0, started=0.3, shape=touching.BALL):
 
 
 def schwager(z):
-    """Return the share of the speed that a spring and a damper without a pull give back.
+    """Return the share of the speed that a spring and damper return if they cannot pull.
 
     Source: Schwager, Poeschel, Coefficient of restitution and linear-dashpot model revisited,
     2007.
@@ -149,7 +149,7 @@ def schwager(z):
 @pytest.mark.parametrize("shape", ["sphere", "box"])
 @pytest.mark.parametrize("stiff", [0.01, 0.1, 0.99])
 def test_a_spring_without_damping_gives_back_the_speed(shape, stiff):
-    """This holds for any timestep while h^2 k / m is less than 1, m being a corner's share."""
+    """The speed returns for any h^2 k / m below 1, where m is the mass per contact."""
     h, mass = 1e-3, 2.0
     k = stiff * mass / h**2 / (4 if shape == "box" else 1)
     for started in (0.01, 0.5, 0.9):
@@ -195,7 +195,7 @@ def test_a_body_on_its_spring_rests_at_the_depth_of_its_weight(stiff):
 
 
 def test_a_cylinder_rolls_without_bumps():
-    """The lowest point is exact: the height does not change with the angle."""
+    """The lowest point of the cylinder is exact, so its height does not change with the angle."""
     m = rb.build(touching.free(touching.CYLINDER, 1.0))
     lying = Rotation.from_euler("x", np.pi / 2)
     d = touching.placed(m, (0, 0, 0.1), lying, (0.5, 0, 0), (0, 0, -5.0))
@@ -216,7 +216,7 @@ ROUGH = rb.Surface(friction=2.0)
 
 
 def on(ground, shape):
-    """Return a Model of a free body of a shape and a ground at height 0."""
+    """Return a Model of a free body with a shape, and ground at height 0."""
     body = touching.free(shape, 1.0, ROUGH, floor=ground == "a floor")
     if ground == "a floor":
         return rb.build(body)
@@ -240,7 +240,7 @@ def on(ground, shape):
     ["a floor", "a fixed link", "a large sphere", "a round table", "a round table before it"],
 )
 def test_a_coin_rolls_in_a_circle(ground):
-    """It loses 0.17 % of the energy in 3 s; if its points moved along tangents, 0.6 %.
+    """The coin loses 0.17 % of its energy in 3 s, or 0.6 % if its points moved along tangents.
 
     While its axis has a constant angle to the vertical and turns at p, the coin spins about it at
     w = (p^2 sin cos / 4 - g / r cos) / (3/2 p sin), see test_rolling.py.
@@ -260,7 +260,7 @@ def test_a_coin_rolls_in_a_circle(ground):
 
 
 def test_a_box_that_tumbles_on_a_large_sphere_gains_no_energy():
-    """The corners stay in place; points that moved as on a face would throw the box off."""
+    """Contact points stay at corners; points that moved as on a face would throw the box off."""
     m, turn, w = on("a large sphere", touching.CUBE), Rotation.from_rotvec([0.9, 0.1, 0.0]), 6.0
     low = min((turn.apply(x) for x in np.ndindex(2, 2, 2)), key=lambda x: x[2])
     centre = 0.2 * (turn.apply([0.5, 0.5, 0.5]) - low)
@@ -286,7 +286,7 @@ def test_a_cylinder_stands():
 
 
 def test_a_standing_cylinder_resists_tilting_alike_in_all_directions():
-    """Three springs a third of a turn apart: a moment of 3/2 k r^2 times the angle, against it."""
+    """Springs at three points 120 degrees apart give a moment of 3/2 k r^2 times the angle."""
     k = 1e4
     m = rb.build(touching.free(touching.CYLINDER, 1.0, rb.Surface(stiffness=k)))
     angle = 1e-5
@@ -296,7 +296,7 @@ def test_a_standing_cylinder_resists_tilting_alike_in_all_directions():
         rb.inverse(m, d)  # without acceleration
         assert d.ncon == 3
         moment = d.cfrc_contact[1, :3]
-        # with the force at a lever of 0.1 angle, by which the base has moved: -3 k p 0.1 angle
+        # the base has moved by 0.1 angle: the lever of the force 3 k p about the centre
         expected = -(1.5 * k * 0.1**2 - 3 * k * 1e-3 * 0.1) * angle
         assert moment @ axis == pytest.approx(expected, rel=1e-3)
         assert np.cross(moment, axis)[2] == pytest.approx(0.0, abs=1e-3 * abs(expected))
@@ -304,7 +304,7 @@ def test_a_standing_cylinder_resists_tilting_alike_in_all_directions():
 
 @pytest.mark.parametrize("shape", touching.SHAPES)
 def test_all_shapes_come_to_rest_on_a_block(shape):
-    """The body falls on a wide box instead of the floor; round shapes have rolled, slowly."""
+    """The body falls on a wide box instead of the floor; round shapes roll slowly."""
     top = rb.pose((0.0, 0.0, -0.5))
     system = touching.free(touching.SHAPES[shape], floor=False)
     m = rb.build(system.obstacle("table", rb.Box((20.0, 20.0, 1.0)), origin=top))
@@ -319,7 +319,7 @@ def test_all_shapes_come_to_rest_on_a_block(shape):
 
 
 def test_friction_comes_to_rest_where_coulombs_would():
-    """A pushed box slides v^2 / (2 mu g)."""
+    """A pushed box slides the distance v^2 / (2 mu g)."""
     m, _ = slope(rb.Box((0.6, 0.6, 0.1)), 0.0, 0.4)
     d = touching.placed(m, (0, 0, 0.05 - 3.9e-5), linear=(1.0, 0.5, 0.0))
     rb.step(m, d, 2000)
@@ -330,7 +330,7 @@ def test_friction_comes_to_rest_where_coulombs_would():
 
 
 def test_viscous_friction_dies_out_exponentially():
-    """Four corners of 2 N s/m give v exp(-8 t / m)."""
+    """Four corners with 2 N s/m each give the speed v exp(-8 t / m)."""
     m, _ = slope(rb.Box((0.6, 0.6, 0.01)), 0.0, 0.0, viscosity=2.0)
     d = touching.placed(m, (0, 0, 0.005 - 3.9e-5), linear=(1.0, 0.0, 0.0))
     rb.step(m, d, 200)
@@ -338,7 +338,7 @@ def test_viscous_friction_dies_out_exponentially():
 
 
 def test_viscous_friction_does_not_brake_a_hovering_box():
-    """The box is above the floor by half of the gap in which points are listed."""
+    """The height of the box is half of the gap below which contact points are listed."""
     m, _ = slope(rb.Box((0.6, 0.6, 0.01)), 0.0, 0.0, viscosity=2.0)
     m.opt.gravity = np.zeros(3)
     d = touching.placed(m, (0, 0, 0.005 + 1e-5), linear=(1.0, 0.0, 0.0))

@@ -14,7 +14,7 @@ from support import touching
 import rbdyn_ros as rb
 
 G = touching.G
-STEP = 2e-4  # MuJoCo's step; a sliding box hops in it, less with shorter steps
+STEP = 2e-4  # MuJoCo's timestep [s]; a sliding box hops less with shorter steps
 SHAPES = {
     "sphere": (rb.Sphere(0.1), 'type="sphere" size="0.1"', 0.1),
     "box": (rb.Box((0.4, 0.4, 0.1)), 'type="box" size="0.2 0.2 0.05"', 0.05),
@@ -22,7 +22,7 @@ SHAPES = {
 
 
 def pair(shape, angle, friction):
-    """The same body on the same slope, for both engines."""
+    """Return the same body on the same slope in both engines."""
     ours, theirs, height = SHAPES[shape]
     system = touching.free(ours, 1.0, rb.Surface(friction=friction), floor=False)
     m = rb.build(system.obstacle("slope", rb.Plane(), origin=rb.pose(rpy=(0, angle, 0))))
@@ -77,7 +77,7 @@ def test_the_force_of_rest_agrees_with_mujoco(shape):
     ],
 )
 def test_accelerations_on_a_slope_agree_with_mujoco(shape, angle, friction, accelerates):
-    """Sliding and rolling. 1 % is the friction of our steps; 3 % MuJoCo's boxes, which hop."""
+    """Bodies slide and roll. Our step errs by 1 % in friction, MuJoCo's hopping boxes by 3 %."""
     m, d, twin, other, turn = pair(shape, angle, friction)
     down = turn.apply([1.0, 0.0, 0.0])
     gained = []

@@ -15,7 +15,7 @@ H, MU = 0.001, 0.6
 
 
 def heap(places, shape, names=""):
-    """Bodies of 1 kg that fall on the floor and on each other, turning."""
+    """Return bodies of 1 kg at given positions and orientations, all with one shape."""
     skin = rb.Surface(friction=MU)
     return [
         rb.Object(f"{names}{n}", shape, mass=1.0, pose=rb.pose(place, rpy=turn), surface=skin)
@@ -37,7 +37,7 @@ def places(number, shift=0.0):
 
 
 def test_tumbling_cubes_take_few_passes():
-    """Lagged forces alone needed 10 passes a step."""
+    """A solver with lagged forces needed 10 passes a step."""
     m, d = thrown(heap(places(10), rb.Box((0.2, 0.2, 0.2))))
     passes = []
     for _ in range(800):
@@ -48,7 +48,7 @@ def test_tumbling_cubes_take_few_passes():
 
 
 def test_light_balls_under_a_heavy_lid_take_few_passes():
-    """The same r = 10 m / h for all contacts needed 10 passes a step."""
+    """With the same r = 10 m / h for all contacts, the solver needed 10 passes a step."""
     at = 0.205 * np.indices((3, 3, 3)).reshape(3, -1).T + (0.0, 0.0, 0.101)
     at += np.random.default_rng(3).uniform(0.0, 0.004, at.shape)
     balls = [
@@ -66,7 +66,7 @@ def test_light_balls_under_a_heavy_lid_take_few_passes():
 
 
 def test_forces_of_a_falling_heap_satisfy_the_law():
-    """Balls have no patches: each force is Coulomb's at the velocity of its own point."""
+    """A contact of balls has no patch, so each point satisfies Coulomb's law by itself."""
     m, d = thrown(heap(places(12), rb.Sphere(0.1)))
     slipping = sticking = mutual = 0
     for _ in range(700):
@@ -92,13 +92,13 @@ def test_forces_of_a_falling_heap_satisfy_the_law():
         mutual += (slips & (d.contact_geom[:n, 0] < m.ngeommoving)).sum()
         assert size[slips] == pytest.approx(MU * pressing[slips], rel=1e-6, abs=1e-6 * most)
         against = np.einsum("ci,ci->c", u[slips], rubbing[slips]) / (speed * size)[slips]
-        assert against == pytest.approx(-1.0, abs=0.01)  # the slip is that of the step's middle
+        assert against == pytest.approx(-1.0, abs=0.01)  # at mid-step
     assert d.nunsolved == 0
     assert min(slipping, sticking, mutual) > 20
 
 
 def velocities(m, d, normal):
-    """Return the velocities of geom2 relative to geom1 at the contacts: across, away."""
+    """Return the tangential (n, 3) and normal (n) velocities of geom2 relative to geom1."""
     n = d.ncon
     there = np.zeros((n, 3))
     for side, sign in ((1, 1.0), (0, -1.0)):
@@ -115,7 +115,7 @@ def velocities(m, d, normal):
 
 
 def test_islands_are_solved_each_for_itself():
-    """Two heaps far apart need as many passes as the slower one alone, with the same end."""
+    """Two heaps far apart need about the passes of the slower one alone, and end like each."""
     box = rb.Box((0.2, 0.2, 0.2))
     alone, passes = [], np.zeros((3, 300), int)
     for n, shift in enumerate((0.0, 100.0)):
@@ -143,10 +143,10 @@ def run(m, d):
 
 
 def test_an_island_whose_step_is_not_finite_stays_where_it_is():
-    """A pivot is zero: the other island moves on, and the step is solved in another way."""
+    """The NaN of one island does not stop the other island; the first one is given up."""
     objects = [*heap(places(2), rb.Sphere(0.1), "a"), *heap(places(2, 9.0), rb.Sphere(0.1), "b")]
     m, d = thrown(objects)
-    d.qpos[2::7] = 0.0999  # all cubes are in the floor
+    d.qpos[2::7] = 0.0999  # all balls are in the floor
     rb.forward(m, d)
     assert d.newton_passes[0] > 0
     bad = m.body_rootid == 1
@@ -169,7 +169,7 @@ def test_an_island_whose_step_is_not_finite_stays_where_it_is():
 
 
 def star():
-    """Four balls of a cross around one, which is the last: its neighbours touch no other ball."""
+    """Return four balls that touch a fifth ball between them, the last one, and no other."""
     sides = [(0.21, 0.0), (-0.21, 0.0), (0.0, 0.21), (0.0, -0.21), (0.0, 0.0)]
     m, d = thrown(heap([((x, y, 0.1), (0.0, 0.0, 0.0)) for x, y in sides], rb.Sphere(0.1)))
     d.qpos.reshape(5, 7)[:, :2] *= 0.1999 / 0.21  # 0.1 mm into the last one
@@ -183,7 +183,7 @@ def test_trees_with_few_neighbours_are_eliminated_first():
     rows = d.skyline_row.reshape(5, 6)
     assert (np.diff(rows, axis=1) == 1).all()
     assert sorted(rows[:, 0]) == list(range(0, 30, 6))
-    assert rows[4, 0] == 6  # after three of the others: they leave a pair
+    assert rows[4, 0] == 6  # three of the others come first: then a pair is left
 
 
 def test_the_order_of_trees_changes_no_solution():

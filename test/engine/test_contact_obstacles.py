@@ -28,7 +28,7 @@ BODIES = {
 
 
 def falling(body, obstacle, height=0.0):
-    """A body above the top of an obstacle."""
+    """Return a system of a body above the top of an obstacle."""
     shape, half = BODIES[body]
     solid, at, top = OBSTACLES[obstacle]
     system = rb.SystemBuilder("falling", base="ground")
@@ -58,7 +58,7 @@ def test_a_fast_ball_does_not_fall_through_an_obstacle(obstacle):
     for _ in range(60):
         rb.step(m, d)
         low = min(low, d.qpos[2])
-    assert low > -0.501  # the height of the touch
+    assert low > -0.501  # the ball touches at -0.5 m
 
 
 def test_a_belt_of_any_shape_carries_away():

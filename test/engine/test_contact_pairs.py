@@ -27,7 +27,7 @@ FLAT = {
 LIE = Rotation.from_euler("x", 90, degrees=True)
 TURN = {"lying cylinder": LIE, "capsule": LIE}
 
-#: Number of points of one shape that lies flat on the other; lines and round faces have their own.
+#: Number of contact points of a shape that lies flat on another shape.
 NUMBER = {
     "box": 4, "hull": 4, "cylinder": 8, "lying cylinder": 2, "capsule": 2, "sphere": 1,
 }  # fmt: skip
@@ -67,7 +67,7 @@ def points(d):
 @pytest.mark.parametrize("high", FLAT)
 @pytest.mark.parametrize("low", FLAT)
 def test_a_shape_lies_on_another_one(zoo, low, high):
-    """All points are 1 mm deep, half way between the surfaces, along the vertical."""
+    """All points are 1 mm deep and half way between the surfaces; normals are vertical."""
     d = apart(zoo)
     put(zoo, d, f"low {low}", (0.0, 0.0, -0.1), TURN.get(low))
     put(zoo, d, f"high {high}", (0.0, 0.0, 0.099), TURN.get(high))
@@ -80,7 +80,7 @@ def test_a_shape_lies_on_another_one(zoo, low, high):
     assert np.abs(normal - [0.0, 0.0, 1.0]).max() < 1e-12
     assert dist == pytest.approx(-0.001, abs=1e-12)
     assert at[:, 2] == pytest.approx(-0.0005, abs=1e-12)
-    # a shape that lies flat is held at its ends
+    # a shape that lies flat has points at its ends
     reach = {1: 0.0, 2: 0.1}.get(d.ncon, 0.1 if {low, high} <= {"box", "hull"} else 0.0999)
     assert np.abs(at[:, :2]).max() == pytest.approx(reach, abs=1.1e-4)
 
@@ -88,7 +88,7 @@ def test_a_shape_lies_on_another_one(zoo, low, high):
 @pytest.mark.parametrize("high", FLAT)
 @pytest.mark.parametrize("low", FLAT)
 def test_tilted_by_less_than_a_degree_it_keeps_its_deepest_point(zoo, low, high):
-    """The depth is that of the distance query, and grows at most as the tilt allows."""
+    """The depth is that of the distance query, and grows no more than the tilt allows."""
     for tilt in (1e-9, 1e-7, 1e-5, 1e-3, 1e-2):
         d = apart(zoo)
         turn = Rotation.from_rotvec([0.6 * tilt, 0.8 * tilt, 0.0])
@@ -104,7 +104,7 @@ def test_tilted_by_less_than_a_degree_it_keeps_its_deepest_point(zoo, low, high)
 
 
 def test_the_exchange_of_two_bodies_changes_nothing(zoo):
-    """The order of the two does not matter: points and depths are equal, normals opposite."""
+    """If the bodies are exchanged, points and depths are equal and normals opposite."""
     rng = np.random.default_rng(5)
     seen = 0
     for one, other in itertools.product(FLAT, repeat=2):
@@ -124,12 +124,13 @@ def test_the_exchange_of_two_bodies_changes_nothing(zoo):
 
 
 def compared(first, second):
-    """Return whether there are contacts, after comparing them without their order."""
+    """Compare two lists of contacts in any order; return whether there are contacts."""
     (x, n, dist), (y, k, other) = first, second
     assert len(x) == len(y)
     if len(x) == 0:
         return False
-    assert np.abs(n[0] + k[0]).max() < 1e-5  # cylinders: square root of the error of the distance
+    # for cylinders the error of the normal is the square root of that of the distance
+    assert np.abs(n[0] + k[0]).max() < 1e-5
     order = np.lexsort(x.round(6).T), np.lexsort(y.round(6).T)
     assert x[order[0]] == pytest.approx(y[order[1]], abs=1e-6)
     assert dist[order[0]] == pytest.approx(other[order[1]], abs=1e-8)
@@ -161,9 +162,9 @@ def hull(rng, count):
 
 
 def test_random_piles_touch_where_the_query_says_so(solids):
-    """The deepest points are as deep as rb.collisions says, which is compared with coal.
+    """The deepest points are as deep as rb.collisions finds, which is compared with coal.
 
-    Pairs touch where the query says so, and the numbers of the points are all different.
+    Pairs touch where the query finds it, and the keys of the points are all different.
     """
     rng, d = np.random.default_rng(2), rb.make_data(solids)
     touched = 0
@@ -184,7 +185,7 @@ def test_random_piles_touch_where_the_query_says_so(solids):
         clear = {pair for pair, one in found.items() if one.distance < -1e-9}
         assert clear <= set(deepest) <= set(found)
         for pair, dist in deepest.items():
-            # a face counts before a direction of edges that separates a little further
+            # a face is preferred to a pair of edges that separates the boxes by slightly more
             assert dist == pytest.approx(found[pair].distance, abs=1.1e-4)
         touched += len(clear)
     assert touched > 150
@@ -199,7 +200,7 @@ def test_points_keep_their_numbers_while_nothing_moves(zoo):
         rb.forward(zoo, d)
         keys = d.contact_key[: d.ncon].tolist()
         rng = np.random.default_rng(0)
-        for _ in range(5):  # rounding errors of a body at rest
+        for _ in range(5):  # a body at rest moves by rounding errors
             moved = d.copy()
             moved.qpos[:] += rng.normal(size=zoo.nq) * 1e-12
             rb.forward(zoo, moved)
@@ -207,7 +208,7 @@ def test_points_keep_their_numbers_while_nothing_moves(zoo):
 
 
 def test_kept_axes_and_order_change_no_bit(solids):
-    """A Data that has seen other poses lists the same contacts as a new one."""
+    """A Data that was in other poses before lists the same contacts as a new Data."""
     rng, used = np.random.default_rng(4), rb.make_data(solids)
     for _ in range(20):
         q = used.qpos.reshape(-1, 7)
@@ -235,7 +236,7 @@ def test_contacts_of_real_robots_match_the_distances(name, poses):
     for _ in range(poses):
         d.qpos[:] = rb.random_qpos(m, rng)
         rb.forward(m, d)
-        inside = d.contact_dist[: d.ncon] <= 0.0  # others begin in the step
+        inside = d.contact_dist[: d.ncon] <= 0.0  # the other contacts begin in the step
         listed = {tuple(sorted(pair)) for pair in d.contact_geom[: d.ncon][inside].tolist()}
         found = {
             (m.geom_numbers[one.geom1], m.geom_numbers[one.geom2]): one.distance
@@ -247,7 +248,7 @@ def test_contacts_of_real_robots_match_the_distances(name, poses):
 
 
 def test_pairs_that_overlap_at_the_start_do_not_push_and_are_named():
-    """Parent and child have no contacts; the third link overlaps the first one at zero."""
+    """Parent and child have no contacts; the third link overlaps the first link at zero."""
     arm = rb.SystemBuilder("arm", base="world")
     for k, parent in enumerate(("world", "l0", "l1")):
         arm.body(f"l{k}", rb.shapes.box((0.1, 0.1, 0.3), mass=1.0))
@@ -295,7 +296,7 @@ def test_more_near_pairs_than_are_listed_are_found_in_order():
     assert d.contact_geom.tolist() == m.push_geom[: d.ncon].tolist()
 
 
-#: Counts how often a step measures the gap of a tilted box that turns 1 um above another one.
+#: Count how often a step measures the gap of a tilted box that turns 1 um above another box.
 TURNING = """
 import numpy as np
 import rbdyn_ros as rb
@@ -316,7 +317,7 @@ print(len(calls))
 
 
 def test_a_search_for_a_touch_that_makes_no_headway_is_given_up():
-    """The bound of a corner's speed would lead it on by less than 1 % of a step a look."""
+    """The bound on a corner's speed advances the search by less than 1 % of a step at a time."""
     plain = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     command = [sys.executable, "-c", TURNING]
     done = subprocess.run(command, env=plain, capture_output=True, text=True, check=True)

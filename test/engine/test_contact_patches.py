@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Friction of lines and faces, as of even pressure: spins, wheels, tracks, tipping, rest."""
+"""Friction of lines and faces, equal to that of even pressure: spin, wheels, tracks, tipping."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ ON_ITS_SIDE = Rotation.from_euler("x", np.pi / 2)
 
 
 def of_rectangle(a, b):
-    """Return the mean distance of a rectangle with half edges a and b from its centre."""
+    """Return the mean distance of a rectangle's points from its centre, for half edges a and b."""
     d = np.hypot(a, b)
     aside = a * a / (6.0 * b) * np.log((b + d) / a) + b * b / (6.0 * a) * np.log((a + d) / b)
     return d / 3.0 + aside
@@ -34,7 +34,7 @@ OCTAGON = rb.Points(
     )
 )
 
-#: A shape, the height of its centre, its turn, the mean distance of even pressure, the tolerance.
+#: Shape, height of its centre, orientation, mean distance of the patch from its centre, tolerance.
 PATCHES = {
     "disc": (rb.Cylinder(0.1, 0.04), 0.02, None, 0.2 / 3.0, 1e-6),
     "side of a cylinder": (rb.Cylinder(0.02, 0.3), 0.02, ON_ITS_SIDE, 0.3 / 4.0, 1e-6),
@@ -69,7 +69,7 @@ def test_a_spin_is_braked_as_by_even_pressure(patch, h, mu):
 
 
 def test_a_disc_between_two_bodies_is_braked_the_same_way():
-    """Ends of cylinders touch at 8 points, which are a little inside their rims."""
+    """The ends of two cylinders touch at 8 points, which are a little inside their rims."""
     disc = rb.Cylinder(0.1, 0.04)
     parts = [
         rb.Object(name, disc, mass=1.0, pose=rb.pose((0.0, 0.0, z)),
@@ -79,7 +79,7 @@ def test_a_disc_between_two_bodies_is_braked_the_same_way():
     m = rb.scene(objects=parts, floor=False)
     d = rb.make_data(m)
     m.opt.gravity = np.zeros(3)
-    d.qfrc_applied[2], d.qfrc_applied[8] = 40.0, -40.0  # they press on each other
+    d.qfrc_applied[2], d.qfrc_applied[8] = 40.0, -40.0  # the bodies press on each other
     rb.step(m, d, 50)
     d.qvel[11] = 30.0
     rb.step(m, d, 10)
@@ -89,7 +89,7 @@ def test_a_disc_between_two_bodies_is_braked_the_same_way():
 
 
 def differential_drive(width, track, radius=0.05):
-    """A base on two wheels and two balls without friction."""
+    """Return a base on two wheels and two balls without friction, with its Data."""
     system = rb.SystemBuilder("drive", base="world")
     system.body("base", rb.shapes.box((0.2, 0.2, 0.05), mass=5.0))
     system.joint("free", "floating", "world", "base")
@@ -110,11 +110,11 @@ def differential_drive(width, track, radius=0.05):
 
 @pytest.mark.parametrize("h", [2.5e-4, 1e-3])
 def test_wide_wheels_turn_in_place_about_their_middles(h):
-    """With even pressure p of a line its thrust F moves the point without slip by F / (2 p).
+    """With pressure p per length of a line, a thrust F moves the point without slip by F / (2 p).
 
-    The torque of each wheel's slip, mu N L / 4, takes a thrust of its double by the track T, so
-    that point is L^2 / (4 T) outside of the middle, to 1e-2 of that. Points at the ends of the
-    lines would put it at L / 2: 3.99 rad instead of 4.38.
+    The torque of each wheel's slip is mu N L / 4. Twice this torque over the track T is the thrust
+    of a wheel, so that point is L^2 / (4 T) outside of the middle, to 1e-2 of this distance. With
+    points at the ends of the lines it would be at L / 2, and the base turn 3.99, not 4.38 rad.
     """
     width, track, radius, speed = 0.03, 0.3, 0.05, 0.33
     m, d = differential_drive(width, track, radius)
@@ -134,7 +134,7 @@ def test_wide_wheels_turn_in_place_about_their_middles(h):
 
 
 def rate_of_tracks(length, width, gauge, speed):
-    """Return the rate at which even pressure turns tracks that run against each other."""
+    """Return the yaw rate of tracks with even pressure that run in opposite directions."""
     x, y = np.meshgrid(
         length * ((np.arange(400) + 0.5) / 400 - 0.5), width * ((np.arange(60) + 0.5) / 60 - 0.5)
     )
@@ -188,7 +188,7 @@ def test_a_torque_within_the_cone_is_held_without_creep(share):
 @pytest.mark.parametrize("spin", [0.0, 0.5])
 @pytest.mark.parametrize(("share", "tips"), [(0.995, False), (1.005, True)])
 def test_a_box_tips_at_its_edge_as_before(share, tips, spin):
-    """A push acts at the top of a box that friction would hold, with and without a torque."""
+    """A push at the top of a box tips it before it slides, with and without a torque about z."""
     m = rb.build(touching.free(rb.Box((0.1, 0.1, 0.4)), MASS, rb.Surface(friction=1.0)))
     d = touching.placed(m, (0.0, 0.0, 0.2))
     rb.step(m, d, 100)
@@ -201,7 +201,7 @@ def test_a_box_tips_at_its_edge_as_before(share, tips, spin):
 
 
 def test_friction_of_an_uneven_load_acts_at_its_centre():
-    """A box with its weight off the middle slides straight, and is braked by mu g."""
+    """A box with its centre of mass off the middle slides straight, and mu g decelerates it."""
     heavy = rb.shapes.box((0.2, 0.2, 0.1), mass=MASS, at=rb.pose((0.03, 0.04, 0.0)))
     system = rb.SystemBuilder("box", base="world").body("box", heavy)
     system.joint("free", "floating", "world", "box")

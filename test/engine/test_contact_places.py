@@ -27,14 +27,14 @@ each_obstacle = pytest.mark.parametrize("obstacle", OBSTACLES)
 
 
 def scene(shape, obstacle):
-    """A free body with a geometry, and one obstacle at AWAY, turned by TURN."""
+    """Return a Model of a free body with a geometry, and an obstacle at AWAY, rotated by TURN."""
     at = rb.Pose(AWAY, tuple(touching.wxyz(TURN)))
     system = touching.free(shape, floor=False, surface=rb.Surface(stiffness=1000.0))
     return rb.build(system.obstacle("it", obstacle, origin=at))
 
 
 def meet(m, pos, turn=None):
-    """Return the contacts of the body at a pose in the frame of the obstacle, in that frame.
+    """Return the contacts of a body; its pose and the contacts are in the obstacle's frame.
 
     Each is (pos, normal, dist).
     """
@@ -107,21 +107,21 @@ def test_points_on_a_plane_are_the_points_below_it():
 
 @pytest.mark.parametrize("tilt", [0.0, 0.3, np.pi / 2 - 0.1])
 def test_a_cylinder_touches_a_plane_with_the_lowest_point_of_a_rim(tilt):
-    """The point is exact for any roll, not the corner of a polygon."""
+    """The point is exact for any roll: the rim is a circle, not a polygon."""
     m = scene(CYLINDER, rb.Plane())
     for roll in (0.0, 0.1, 2.0):
         turn = Rotation.from_euler("zyz", [roll, tilt, -0.4])
         lowest = 0.1 * np.sin(tilt) + 0.1 * np.cos(tilt)
         found = meet(m, (0, 0, lowest - 0.001), turn)
         assert min(dist for _, _, dist in found) == pytest.approx(-0.001, abs=1e-15)
-        if tilt == 0.3:  # its other points are 3 cm higher
+        if tilt == 0.3:  # other points of the cylinder are 3 cm higher
             assert len(found) == 1
 
 
 @pytest.mark.parametrize("side", range(6))
 @pytest.mark.parametrize("shape", ["sphere", "box", "cylinder", "capsule"])
 def test_shapes_are_pushed_out_of_all_sides_of_a_block(shape, side):
-    """An axis of the shape meets the middle of a face: it is pushed out of that face."""
+    """The axis of the shape meets the middle of a face, which pushes the shape out."""
     block = OBSTACLES["block"]
     # the rim is well inside the face, because close to an edge the other face would be nearer
     m = scene(rb.Cylinder(0.08, 0.2) if shape == "cylinder" else SHAPES[shape], block)
@@ -136,7 +136,7 @@ def test_shapes_are_pushed_out_of_all_sides_of_a_block(shape, side):
     for _, n, dist in found:
         assert n == pytest.approx(normal, abs=1e-12)
         assert dist == pytest.approx(-0.002, abs=1e-14)
-    if len(found) < 8:  # for a cylinder some are not listed
+    if len(found) < 8:  # of 8 points of a cylinder some can be left out
         centre = np.mean([x for x, _, _ in found], axis=0)
         assert np.delete(centre, axis) == pytest.approx([0.0, 0.0], abs=1e-9)
 
@@ -152,15 +152,15 @@ def test_a_ball_touches_edge_and_corner_of_a_block():
 
 
 def test_a_capsule_lies_across_an_edge_of_a_block():
-    """The middle of its axis is nearest; both ends are in the air."""
+    """The middle of the capsule's axis is nearest to the edge; both ends are in the air."""
     m = scene(CAPSULE, OBSTACLES["block"])
     away = np.array([1.0, 0.0, 1.0]) / np.sqrt(2.0)
     edge = np.array([0.15, 0.05, 0.1])
-    slide = np.array([0.02, 0.0, -0.02])  # nearest, though not exactly in the middle
+    slide = np.array([0.02, 0.0, -0.02])  # an offset of the nearest point from the middle
     turn, _ = Rotation.align_vectors([[1.0, 0.0, -1.0]], [[0.0, 0.0, 1.0]])
     found = meet(m, edge + slide + 0.049 * away, turn)
-    # sought with the axis tilted by this slope: so much of the distance aside, and its square of
-    # it deeper
+    # the search tilts the axis by LEVEL_SLOPE: errors are of this order aside, and of its square
+    # in depth
     assert len(found) == 1
     assert found[0][0] == pytest.approx(edge - 0.001 * away, abs=0.05 * LEVEL_SLOPE)
     assert found[0][1] == pytest.approx(away, abs=LEVEL_SLOPE)
@@ -187,7 +187,7 @@ def test_a_capsule_skew_to_an_edge_is_as_deep_as_its_axis_is_near():
             assert bool(found) == (nearest < 0.05)
             continue
         middles += 0.02 < best.x < 0.98
-        # the omitted last 1 % of the axis is 2 mm of a slope below 1
+        # the search omits the last 1 % of the axis: 2 mm, whose distance changes by less
         assert min(dist for _, _, dist in found) == pytest.approx(nearest - 0.05, abs=2e-3)
         if 0.02 < best.x < 0.98:
             depth = min(dist for _, _, dist in found)
@@ -196,7 +196,7 @@ def test_a_capsule_skew_to_an_edge_is_as_deep_as_its_axis_is_near():
 
 
 def test_corners_of_a_block_press_on_a_face():
-    """The box is far larger than the obstacle: its corners are far away."""
+    """The box is far larger than the obstacle, so none of its own corners touches."""
     m = scene(rb.Box((2.0, 2.0, 0.2)), OBSTACLES["block"])
     compare_contacts(
         meet(m, (0.1, 0.0, 0.198)),
@@ -205,7 +205,7 @@ def test_corners_of_a_block_press_on_a_face():
 
 
 def test_a_ball_under_a_box_has_one_contact():
-    """A spherical obstacle touches faces, edges and corners of the geometry above it."""
+    """A spherical obstacle touches a face, an edge and a corner of the box above it."""
     m = scene(rb.Box((1.0, 1.0, 0.2)), OBSTACLES["ball"])
     compare_contacts(meet(m, (0.3, 0.2, 0.248)), ((0, 0, 0.148), (0, 0, 1), -0.002))
     away = np.array([-0.8, 0.0, 0.6])
@@ -248,7 +248,7 @@ def test_the_bounding_sphere_hides_nothing(shape, obstacle):
     for pos, turn in poses(200, 0.5, 7):
         found, expected = meet(m, pos, turn), meet(everywhere, pos, turn)
         assert bool(found) == bool(expected)
-        if m.npush == 0:  # there the size also sets which faces count as parallel
+        if m.npush == 0:  # for other pairs the radius also decides which faces count as parallel
             assert len(found) == len(expected)
         touched += bool(found)
         spared += not found
@@ -260,9 +260,9 @@ def test_the_bounding_sphere_hides_nothing(shape, obstacle):
 @each_obstacle
 @each_shape
 def test_a_depth_is_the_distance_to_move(shape, obstacle):
-    """A contact moved away along the normal has as much less depth."""
+    """A body moved along the normal has a contact that is less deep by the same distance."""
     m = scene(SHAPES[shape], OBSTACLES[obstacle])
-    deepest = 0.02 if obstacle == "block" else 0.05  # if another face cannot be nearer
+    deepest = 0.02 if obstacle == "block" else 0.05  # at this depth no other face is nearer
     seen = 0
     for pos, turn in poses(300, 0.3, 11):
         for _, normal, dist in meet(m, pos, turn):
@@ -321,7 +321,7 @@ BEAM = rb.Points(
 @pytest.mark.parametrize("obstacle", [WALL, STONE], ids=["wall", "stone"])
 @pytest.mark.parametrize("shape", [rb.Cylinder(0.05, 1.0), BEAM], ids=["rod", "beam"])
 def test_a_rod_across_an_obstacle_rests_on_it(shape, obstacle):
-    """All corners of the box and of the wall are far away."""
+    """No corner of the beam or of the wall is near the contact."""
     turn = (0.0, np.pi / 2.0, 0.0) if isinstance(shape, rb.Cylinder) else (0.0, 0.0, 0.0)
     rod = rb.Object("rod", shape, mass=1.0, pose=rb.pose((0.0, 0.0, 0.6), turn))
     m = rb.scene(objects=[rod], obstacles=[obstacle])

@@ -14,7 +14,7 @@ BOX = rb.Box((0.2, 0.2, 0.1))
 
 
 def slope(share):
-    """Return a box of 2 kg on a slope whose tangent is a share of mu, and the way down."""
+    """Return a box of 2 kg on a slope of tangent MU * share: m, d, rotation and angle."""
     angle = np.arctan(MU * share)
     turn = Rotation.from_euler("y", angle)
     system = touching.free(BOX, 2.0, rb.Surface(friction=MU), floor=False)
@@ -34,7 +34,7 @@ def test_a_box_inside_the_cone_does_not_creep(share, seconds):
     assert abs(d.qvel).max() < 1e-13  # rounding of forces of 20 N on 2 kg
     assert d.nunsolved == 0
     assert d.solver_niter == 1
-    # friction carries all of its load
+    # friction carries the whole load along the slope
     down = turn.apply([1.0, 0.0, 0.0])
     assert d.cfrc_contact[1, 3:] @ down == pytest.approx(-2.0 * G * np.sin(angle), rel=1e-12)
 
@@ -53,7 +53,7 @@ def test_a_box_beyond_the_cone_slides_and_does_not_fly(share):
 
 
 def test_a_cube_that_slides_flat_does_not_lift():
-    """The box stops after v^2 / (2 mu g) - v h / 2: the step takes friction at its end."""
+    """The box stops after v^2 / (2 mu g) - v h / 2: a step uses friction at its end."""
     m = rb.build(touching.free(rb.Box((0.1, 0.1, 0.1)), 1.0, rb.Surface(friction=MU)))
     d = touching.placed(m, (0.0, 0.0, 0.05))
     rb.step(m, d, 300)
@@ -81,18 +81,18 @@ def test_a_load_within_the_cone_moves_it_by_less_than_a_micrometre_and_back():
     assert d.qpos == pytest.approx(there, abs=1e-15)
     d.qfrc_applied[0] = 0.0
     rb.step(m, d, 500)
-    # it acts as a spring, D / h, but for corners that carried less and slipped a little
+    # friction acts as a spring, but corners that carry less have slipped a little
     assert d.qpos[0] - start[0] == pytest.approx(0.0, abs=0.2 * moved)
 
 
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["go2.urdf", "anymal.urdf"])
 def test_a_robot_on_the_floor_stands_still(name):
-    """The robot has fallen without torque; its joints have no friction that could creep."""
+    """The robot has fallen without torque; its joints have no dry friction."""
     m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True)
     d = rb.make_data(m)
     touching.lift(m, d, 0.2)
-    rb.step(m, d, 39_000)  # Go2 rolls on its damped joints, with a time constant of 1.6 s
+    rb.step(m, d, 39_000)  # Go2 moves on its damped joints, with a time constant of 1.6 s
     before = d.qpos.copy()
     rb.step(m, d, 1000)
     assert abs(d.qpos[:3] - before[:3]).max() < 1e-9
@@ -101,7 +101,7 @@ def test_a_robot_on_the_floor_stands_still(name):
 
 
 def test_a_heavy_body_comes_to_rest_on_a_light_wheel():
-    """The mass ratio is 1e4; the body is dropped on a wheel."""
+    """A body of 100 kg is dropped on its wheel of 10 g."""
     system = rb.SystemBuilder("cart", base="world")
     system.body("load", rb.shapes.box((0.4, 0.4, 0.2), mass=100.0))
     system.joint("slide", "prismatic", "world", "load", axis=(0, 0, 1))
@@ -132,7 +132,7 @@ def test_any_mass_at_any_step_comes_to_rest(mass, h):
 def test_a_rod_that_jams_loses_energy():
     """The rod is Painleve's: friction pushes its tip into the floor. The tip stops within a step.
 
-    The forces grow until it does, so there is a solution.
+    The forces grow until the tip stops, so a solution exists.
     """
     length, tilt = 1.0, 0.5
     inertia = rb.shapes.box((length, 0.01, 0.01), mass=1.0)

@@ -29,9 +29,9 @@ def fallen(name, seconds, height=0.3, integrator="implicit_damping"):
 
 
 def test_a_humanoid_is_quiet_after_ten_seconds():
-    """And stays so for thirty more: no joint with friction turns faster than 0.1 rad/s.
+    """For 30 s more no joint with friction or damping turns faster than 0.1 rad/s.
 
-    An ankle has none: a foot that ends in the air swings.
+    The ankles have neither, so a foot in the air swings.
     """
     m, d = fallen("talos_reduced.urdf", 10.0, 0.02)
     fastest, deepest = 0.0, 0.0
@@ -44,7 +44,7 @@ def test_a_humanoid_is_quiet_after_ten_seconds():
     assert fastest < 0.1
     assert abs(d.qvel[:6]).max() < 1e-2
     assert d.nbad == 0
-    assert d.nunsolved < 5  # among 40 000 steps
+    assert d.nunsolved < 5  # in 40,000 steps
     assert d.qpos[2] < 0.4, "it has fallen"
     assert -1e-3 < deepest < 0.0
     rb.forward(m, d)
@@ -54,12 +54,12 @@ def test_a_humanoid_is_quiet_after_ten_seconds():
 
 @pytest.mark.parametrize("self_collision", [True, False])
 def test_each_step_of_a_falling_humanoid_satisfies_the_law(self_collision):
-    """Feet jam and limbs hit each other, so friction moves the normal forces most.
+    """Feet jam and limbs hit each other: here friction changes the normal forces most.
 
-    A fall is chaotic: the last bits decide which hard steps it has. Of 13 falls whose starts
-    differed by 1e-7 rad, 10 had no step that missed the law, and 11 no unsolved one; the worst one
-    had 1 of 150 checked steps that missed it, by 1.4e-5, and 4 of 1500 unsolved. The error of a
-    step, 5e-7 of the law, moves the forces 37 times as far in one checked step of a hundred.
+    A fall is chaotic: the last bits decide which steps are hard to solve. Of 13 falls whose starts
+    differed by 1e-7 rad, 10 had no step that missed the law, and 11 had no unsolved step. In the
+    worst fall 1 of 150 checked steps missed the law, by 1.4e-5, and 4 of 1500 were unsolved.
+    In one checked step of 100 the error of 5e-7 in the law moves the forces 37 times as far.
     """
     m, d = contact_scenes.humanoid(self_collision)
     largest, mutual, missed = 0, 0, []
@@ -89,8 +89,8 @@ TURNS = {"face": (0.0, np.pi / 2, 0.0), "side": (0.6, 0.8, 0.0)}
 def test_a_humanoid_that_lies_on_the_floor_rests(turn, seed):
     """Dry friction and limits hold the joints, and friction of the floor holds the links.
 
-    After 4 s no joint of 24 such starts was faster than 2e-13 rad/s; with the smooth law of
-    friction they creep at 1e-4.
+    In 24 such starts no joint was faster than 2e-13 rad/s after 4 s. With the smooth law of
+    friction joints creep at 1e-4 rad/s.
     """
     m = humanoid()
     d = rb.make_data(m)
@@ -115,7 +115,7 @@ def test_robots_fall_and_stay_in_one_piece(name):
     assert np.isfinite([*d.qpos, *d.qvel]).all()
     assert d.ncon > 0
     assert d.contact_dist[: min(d.ncon, m.ncontact)].min() > -2e-3
-    assert abs(rb.com_velocity(m, d)).max() < 1.0  # a base in the air may swing on its joint
+    assert abs(rb.com_velocity(m, d)).max() < 1.0  # a robot whose base is in the air can swing
     rb.kinematics(m, d)
     lowest = min(touching.corners(m, d, g)[:, 2].min() for g in range(m.ngeommoving))
     assert lowest > -2e-3
@@ -128,7 +128,7 @@ def test_a_robot_rests_with_other_integrators(integrator):
     assert abs(d.qvel).max() < 0.05
 
 
-@pytest.mark.nightly  # it falls for ten seconds
+@pytest.mark.nightly  # the robot falls for ten seconds
 def test_a_robot_rests_with_a_double_timestep():
     m = rb.load_urdf(
         robots.find("talos_reduced.urdf"), floating_base=True, strict=False, contact=True
@@ -138,6 +138,6 @@ def test_a_robot_rests_with_a_double_timestep():
     touching.lift(m, d, 0.02)
     rb.step(m, d, 5000)
     assert d.nbad == 0
-    # it lies; the remaining swing of an arm depends on the fall, which rounding decides
+    # the robot lies; how fast an arm still swings depends on the fall, which rounding decides
     assert abs(d.qvel[:6]).max() < 0.05
     assert abs(d.qvel).max() < 1.0

@@ -22,7 +22,7 @@ def heights(d):
 
 @pytest.mark.parametrize(("scene", "joints"), [("card_house", 14), ("arch", 10)])
 def test_a_scene_stands_for_ten_seconds(scene, joints):
-    """It settles, then all bodies rest. Rounding decides which points of a joint carry force."""
+    """The scene settles, then all bodies rest. Rounding decides which points of a joint carry."""
     m, d = SCENES[scene][0]()
     built = heights(d).copy()
     rb.step(m, d, 1000)
@@ -32,7 +32,7 @@ def test_a_scene_stands_for_ten_seconds(scene, joints):
     assert len({(point.geom1, point.geom2) for point in rb.contacts(m, d)}) == joints
     assert abs(d.qvel).max() < 1e-11
     assert abs(d.qpos - settled).max() < 1e-10
-    assert d.nunsolved <= 1  # the first step, which has no forces to start from
+    assert d.nunsolved <= 1  # the solver has no forces to start from in the first step
 
 
 @pytest.mark.parametrize("scene", ["card_house", "arch"])
@@ -46,7 +46,7 @@ def test_a_scene_without_friction_falls(scene):
 
 
 def test_a_quadruped_trots_over_hills_and_stands():
-    """The last bits of the start do not matter: each way over the hills is another one."""
+    """From slightly different starts the robot takes different paths over the hills."""
     make, trot, seconds, _ = SCENES["quadruped"]
     for shift in (0.0, 1e-9, 1e-3):
         m, d = make()
@@ -56,14 +56,14 @@ def test_a_quadruped_trots_over_hills_and_stands():
             trot(m, d, k * m.opt.timestep)
             lowest = min(lowest, d.qpos[2])
         assert d.qpos[0] - start > 0.8
-        assert lowest > 0.3  # it never falls
-        assert abs(d.qvel).max() < 0.02  # its joints are springs that come to rest
+        assert lowest > 0.3  # the robot never falls
+        assert abs(d.qvel).max() < 0.02  # joints come to rest on springs
         assert d.nunsolved < 10
 
 
 @pytest.mark.parametrize("seed", [None, 22, 31])
 def test_dominoes_fall_one_after_the_other(seed):
-    """The dominoes lie down on each other in an instant, each pushed by the one before."""
+    """Each domino falls after the domino before it, and in the end all lie at rest."""
     m, d = SCENES["dominoes"][0]()
     number, tall = EXAMPLE["DOMINOES"], EXAMPLE["DOMINO"][2]
     if seed is not None:
@@ -80,12 +80,12 @@ def test_dominoes_fall_one_after_the_other(seed):
         softer += (slope < 1e-2 * (spring @ [m.opt.timestep, 1.0])).any()
         stubborn += d.solver_niter > STUBBORN
         fallen = np.where((heights(d) < 0.4 * tall) & np.isinf(fallen), d.time, fallen)
-        # a step is straight, but the path of a corner is not
+        # a step moves a corner straight, but its path is curved, which can add a little energy
         assert energy < lowest + 5e-6 * start
         lowest = min(lowest, energy)
     assert np.diff(fallen).min() > 0.0
     assert fallen[-1] < 1.0
-    rb.step(m, d, 600)  # the last ones sway
+    rb.step(m, d, 600)  # the last dominoes sway
     assert abs(d.qvel).max() < 1e-8
     assert d.nunsolved <= 1
     assert passes < 8500
@@ -133,7 +133,7 @@ def test_a_block_slides_down_a_wedge_that_slides_away(mu):
     start, begin = d.qvel.copy(), d.time
     rb.step(m, d, 200)
     (ax, _, _), (bx, _, bz) = ((d.qvel - start) / (d.time - begin)).reshape(2, 6)[:, :3]
-    push = sine - mu * cosine  # horizontal part of the force between the two, per normal force
+    push = sine - mu * cosine  # horizontal force on the block per normal force
     force = block * mass * G * cosine / (mass + block * sine * push)
     assert ax == pytest.approx(-force * push / mass, rel=1e-5)
     assert bx == pytest.approx(force * push / block, rel=1e-5)
@@ -155,14 +155,14 @@ def test_a_blow_runs_through_a_chain_of_twenty_balls():
     d.qvel[0] = 1.0
     rb.step(m, d, 300)
     arriving = ((1.0 + e) / (1.0 + ratio)) ** np.arange(number)
-    left = (1.0 - e * ratio) / (1.0 + ratio)  # the part of its speed that a ball keeps
+    left = (1.0 - e * ratio) / (1.0 + ratio)  # share of its speed that a ball keeps
     speeds = d.qvel.reshape(-1, 6)[:, 0]
     assert speeds == pytest.approx([*(left * arriving[:-1]), arriving[-1]], rel=1e-9)
     assert speeds @ ratio ** np.arange(number) == pytest.approx(1.0, abs=1e-12)
 
 
 def rattleback():
-    """A boat-shaped stone, round below, whose masses lie across its long axis."""
+    """Return a boat-shaped stone, round below, with axes of inertia oblique to its length."""
     around, down = np.meshgrid(np.arange(60) * np.pi / 30, np.linspace(0, np.pi / 2, 24))
     keel = (
         0.1 * np.cos(around) * np.sin(down),
@@ -217,7 +217,7 @@ def test_forces_satisfy_the_law(scene):
 def test_hulls_thrown_on_a_pile_come_to_rest(seed):
     """Bodies of 10 g to 100 kg, which overlap by up to 1 cm after steps of 10 ms.
 
-    They gain no energy, but for that a step is straight: light hulls turn by 0.1 rad in one.
+    They gain no energy, but for the error of straight steps: light hulls turn by 0.1 rad in one.
     """
     m, d = contact_scenes.pile(seed)
     lowest = np.inf

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact follows the path of bodies: flush surfaces are one, near misses and walls are exact."""
+"""Contact along the path of bodies: no bumps at seams, no false hits, no passage through walls."""
 
 import itertools
 
@@ -18,7 +18,7 @@ SIDEWAYS = Rotation.from_euler("x", 90, degrees=True)
 ALONG = Rotation.from_euler("y", 90, degrees=True)
 CUBE = tuple(itertools.product((-0.1, 0.1), repeat=3))
 
-#: Shapes 0.2 m high that touch the ground at height 0 with their centre at 0.1 m, by their turn.
+#: Shapes with a height of 0.2 m in the given orientation: their centres slide at 0.1 m.
 SLIDING = {
     "ball": (rb.Sphere(0.1), Rotation.identity()),
     "box": (touching.CUBE, Rotation.identity()),
@@ -32,7 +32,7 @@ SLIDING = {
 
 
 def block(size):
-    """Return the corners of a box, as a hull."""
+    """Return a box as the hull of its corners."""
     return rb.Points(tuple(tuple(np.array(corner) * size / 0.2) for corner in CUBE))
 
 
@@ -65,7 +65,7 @@ def road(shape, ground, surface=None, speed=0.0):
 def with_triangles(system, ground):
     """Add a triangle mesh through many random points of the ground.
 
-    Rounded to the 32 bits of an STL, in a frame in which the ground is inclined, it is not flat.
+    The rounded triangles, of 32 bits as in an STL and in an inclined frame, are not quite flat.
     """
     corners = list(itertools.product((-1.0, 1.0), repeat=2))
     points = np.concatenate([np.random.default_rng(4).uniform(-1.0, 1.0, (400, 2)), corners])
@@ -79,7 +79,7 @@ def with_triangles(system, ground):
 
 
 def with_field(system, ground):
-    """Add a flat height field from 0 to 0.3 m, and its neighbours."""
+    """Add a flat height field from x = 0 to 0.3 m, and a plane or blocks next to it."""
     flat = rb.HeightField(np.zeros((3, 4)), (LONG, 1.0))
     system.obstacle("field", flat, origin=rb.pose((LONG / 2, 0.0, 0.0)))
     if ground == "field and plane":
@@ -91,9 +91,9 @@ def with_field(system, ground):
 
 
 def slide(m, turn, speed, h, way=0.25, start=-0.13):
-    """Return Data of a body that slid over a seam from rest depth, and its largest change.
+    """Slide a body over a seam from its depth at rest; return the Data and the largest change.
 
-    The change is of the velocities, as a part of the speed.
+    The change is that of any velocity, as a share of the speed.
     """
     m.opt.timestep = h
     d = touching.placed(m, (start, 0.0, 0.1), turn)
@@ -113,7 +113,7 @@ def check_sliding(ground, speeds):
     for name, (shape, turn) in SLIDING.items():
         m = road(shape, ground)
         for speed, h in speeds:
-            for start in (-0.1323, -0.13):  # the second reaches the seam exactly after a step
+            for start in (-0.1323, -0.13):  # from -0.13 a step ends exactly at the seam
                 _, worst = slide(m, turn, speed, h, start=start)
                 assert worst < 1e-3, (name, speed, h)
 
@@ -166,7 +166,7 @@ def test_a_box_is_pushed_from_rest_over_a_seam_at_its_face(ground, start):
 
 @pytest.mark.parametrize("name", SLIDING)
 def test_a_step_up_still_stops(name):
-    """The next tile is 5 mm higher."""
+    """A sill 5 mm high stops the body."""
     shape, turn = SLIDING[name]
     system = touching.free(shape, 1.0, rb.Surface(friction=0.0))
     m = rb.build(system.obstacle("sill", rb.Box((0.1, 1.0, 0.01)), origin=rb.pose((0.25, 0, 0))))
@@ -174,7 +174,7 @@ def test_a_step_up_still_stops(name):
         m.opt.timestep = h
         d = touching.placed(m, (0.0, 0.0, 0.1), turn, linear=(speed, 0.0, 0.0))
         rb.step(m, d, round(0.2 / speed / h))
-        lifted = name in ("ball", "capsule", "wheel")  # round ones climb it, and lose speed
+        lifted = name in ("ball", "capsule", "wheel")  # round shapes climb it, and slow down
         assert d.qvel[0] < (0.95 if lifted else 0.1) * speed
 
 
@@ -188,7 +188,7 @@ SMALL = {
 
 
 def lowest(shape, turn):
-    """Return the height of the lowest point of a shape below its origin, by its definition."""
+    """Return the distance of a shape's lowest point below its origin, by definition."""
     up = np.abs(turn.as_matrix()[2])
     if isinstance(shape, rb.Sphere):
         return shape.radius
@@ -201,7 +201,7 @@ def lowest(shape, turn):
 
 
 def target(shape, kind, size):
-    """Return a Model of a free body, without gravity and friction, and a solid block at 0."""
+    """Return a Model of a free body and a block at the origin, without gravity and friction."""
     system = touching.free(shape, 1.0, rb.Surface(friction=0.0), floor=False)
     if kind == "obstacle":
         system.obstacle("block", rb.Box(size))
@@ -243,7 +243,7 @@ def test_balls_that_pass_each_other_go_on():
 
 
 def test_a_ball_flies_over_a_crest_of_a_field():
-    """A continued slope before the crest would block it."""
+    """If the slope before the crest were continued, it would block the ball."""
     heights = np.array([[0.0, 0.0, 0.3, 0.0, 0.0]] * 2)
     m = rb.build(
         touching.free(rb.Sphere(0.1), floor=False).obstacle(
@@ -258,7 +258,7 @@ def test_a_ball_flies_over_a_crest_of_a_field():
 
 
 def test_a_cube_that_flies_onto_a_table_lands_on_it():
-    """The box passes the edge at 10 m/s with steps of 10 ms; at first it is beside the table."""
+    """The box starts next to the table and passes its edge at 10 m/s with steps of 10 ms."""
     for kind in ("obstacle", "link", "hull", "free"):
         m = target(rb.Box((0.1, 0.1, 0.1)), kind, (2.0, 2.0, 0.4))
         m.opt.timestep = 0.01
@@ -289,12 +289,12 @@ def test_fast_bodies_do_not_pass_through_thin_walls():
             there = d.qpos[:3] - (d.qpos[7:10] if kind == "free" else 0.0)
             turned = np.linalg.norm(d.qvel[3:6]) * m.opt.timestep
             if np.abs(there[1:]).max() > 1.9 or turned > 1.0:
-                break  # it is beyond the wall, or its own spin is too fast to follow
+                break  # the body is past the wall's edge, or spins too fast for the step
             assert there[0] < 0.0, (n, kind, speed)
 
 
 def test_spinning_blades_pass_through_nothing():
-    """A blade of 2 mm turns by up to 0.3 rad in a step and hits a body that floats in its way."""
+    """A blade of 2 mm turns by up to 0.3 rad in a step and hits a body in its path."""
     rng = np.random.default_rng(2)
     size = (1.0, 0.05, 2.0 * MM)
     for blade, shape in itertools.product((rb.Box(size), block(size)), SMALL.values()):

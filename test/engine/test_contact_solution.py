@@ -21,7 +21,7 @@ def box():
 
 
 def rough_box():
-    """The friction is so large that it turns the box over."""
+    """Return a box with friction so large that the box turns over."""
     return tumbling(touching.CUBE, 3.0, pos=(0, 0, 0.105), linear=(2, 0, -0.5))
 
 
@@ -31,7 +31,7 @@ def cylinder():
 
 
 def creature():
-    """A trunk with two legs, a foot on each."""
+    """Return a trunk with two legs, with a foot on each."""
     system = rb.SystemBuilder("creature", base="world")
     system.body("trunk", rb.shapes.box((0.3, 0.2, 0.1), mass=4.0))
     system.joint("free", "floating", "world", "trunk")
@@ -68,6 +68,6 @@ def test_forces_satisfy_the_law_and_equal_a_dual_solvers(scene):
             slipped += contact_referee.slipping(p, f).any()
             rested += (abs(contact_referee.velocities(p, f)) < 1e-6).all()
     assert d.nunsolved == 0
-    assert passes < 5 * found  # lagged forces that move the wrong way need more
+    assert passes < 5 * found  # lagged forces would need more passes
     assert slipped > 0 or scene == "rough box"
     assert rested > 3 or scene in ("cylinder", "creature")

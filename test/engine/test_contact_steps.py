@@ -17,7 +17,7 @@ each_integrator = pytest.mark.parametrize("integrator", INTEGRATORS)
 
 
 def leg(coupled=False, **skin):
-    """A free trunk with a hip and a knee and a ball for a foot; a follower with `coupled`."""
+    """Return a free trunk with hip, knee and a ball as foot; `coupled` adds a mimic joint."""
     surface = rb.Surface(**skin)
     system = (
         rb.SystemBuilder("leg", base="world")
@@ -54,7 +54,7 @@ def dropped(m, seed=0, height=0.01):
 
 
 def landed(m, seed=0, steps=40):
-    """Return Data some steps after a robot was dropped, before a step in which it touches."""
+    """Return Data of a dropped robot before a step with contact."""
     d = dropped(m, seed)
     rb.step(m, d, steps)
     for _ in range(500):
@@ -66,10 +66,10 @@ def landed(m, seed=0, steps=40):
 
 
 def acceleration_by(m, d, force):
-    """Solve (M + h (B + s D)) a = tau + force - bias by dense algebra; writes d.
+    """Solve (M + h (B + s D)) a = tau + force - bias; return a and the condition of the matrix.
 
-    B are the viscosities, if the integrator is implicit, D is the derivative of the Coriolis and
-    centrifugal forces by qvel, and s its share.
+    B has the viscosities if the integrator is implicit, else zeros. D is the derivative of
+    Coriolis and centrifugal forces by qvel, and s its share. The call writes to d.
     """
     h = m.opt.timestep
     states.at_present(m, d)
@@ -86,7 +86,7 @@ def acceleration_by(m, d, force):
 @pytest.mark.parametrize("coupled", [False, True])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_forces_of_a_step_move_the_robot(integrator, coupled, seed):
-    """Body by body (aba.py) and with M (contact_damping.py), which mimic joints need."""
+    """This holds for the articulated bodies of aba.py and for M, which mimic joints need."""
     m = leg(coupled)
     m.opt.integrator = integrator
     d = landed(m, seed)
@@ -97,14 +97,14 @@ def test_the_forces_of_a_step_move_the_robot(integrator, coupled, seed):
     assert abs(d.qfrc_contact).max() > 1.0
     qacc, cond = acceleration_by(m, start, d.qfrc_contact)
     got = (d.qvel - start.qvel) / m.opt.timestep
-    # rounding of the solution grows with cond, and with the slope of 3e4 m / h; qvel is rounded
-    # by 1e-16 / h
+    # rounding grows with the condition number and with contact slopes of 3e4 m / h; dividing
+    # velocities by h adds 1e-16 / h
     assert got == pytest.approx(qacc, abs=(1e-15 * cond + 1e-9) * abs(qacc).max())
     assert d.qacc == pytest.approx(got, abs=1e-12 * abs(qacc).max())
 
 
 def copy_state(d, other):
-    """Friction has a memory: position and velocity are not the whole state."""
+    """Copy position, velocity and the memory of friction, which is part of the state."""
     memory = ("nstick", "stick_key", "stick_normal", "stick_force", "stick_torque", "stick_qfrc")
     for name in ("qpos", "qvel", *memory):
         setattr(other, name, getattr(d, name))
@@ -122,7 +122,7 @@ def test_steps_agree_with_and_without_the_mass_matrix(seed):
     for _ in range(10):
         rb.step(plain, d, 1)
         rb.step(driven, other, 1)
-        # two methods, each exact to 5e-7 of the largest force, and a light shank; 10 steps
+        # both methods are exact to 5e-7 of the largest force; the light shank magnifies the error
         scale = max(1.0, abs(d.qacc_step).max())
         assert other.qacc_step == pytest.approx(d.qacc_step, abs=1e-5 * scale)
         assert other.qpos == pytest.approx(d.qpos, abs=3e-9)
@@ -193,7 +193,7 @@ def test_momentum_changes_by_the_forces_of_the_step():
         v = d.qvel[:3].copy()
         rb.step(m, d, 1)
         change = 2.0 * ((d.qvel[:3] - v) / m.opt.timestep - m.opt.gravity)
-        # a force is a slope of 3e4 m / h times a velocity that is rounded by 1e-16
+        # a force is a slope of 3e4 m / h times a velocity, which has a rounding error of 1e-16
         assert change == pytest.approx(d.cfrc_contact[1, 3:], abs=1e-8)
         pushed = max(pushed, d.cfrc_contact[1, 5])
     assert pushed > 500.0
@@ -251,9 +251,9 @@ SURFACES = {
 @each_integrator
 @pytest.mark.parametrize("surface", SURFACES)
 def test_no_surface_is_too_stiff_for_a_step(integrator, surface):
-    """An explicit step is stable for h^2 k / m < 4 and h mu / m < 2; here they are 4000 and more.
+    """Explicit steps are stable for h^2 k / m < 4 and h mu / m < 2; here both exceed 4000.
 
-    Friction and dampers only take energy away, and no spring gives back more than it was given.
+    Friction and dampers only remove energy, and no spring returns more than it has stored.
     """
     m = leg(**{name: getattr(SURFACES[surface], name) for name in rb.Surface.__slots__})
     m.opt.integrator = integrator
@@ -272,7 +272,7 @@ def test_no_surface_is_too_stiff_for_a_step(integrator, surface):
 
 @pytest.mark.parametrize("h", [0.001, 0.002, 0.005])
 def test_a_body_at_rest_stays_where_it_is(h):
-    """A body at rest on any surface has no energy left."""
+    """A body at rest does not creep in 5 s."""
     m = rb.build(touching.free(touching.CUBE))
     m.opt.timestep = h
     d = touching.placed(m, (0.0, 0.0, 0.1))
@@ -284,7 +284,7 @@ def test_a_body_at_rest_stays_where_it_is(h):
 
 
 def test_rk4_steps_explicitly_where_nothing_touches():
-    """A thrown ball is exact in the air, and follows an Euler step while it touches."""
+    """RK4 is exact for a thrown ball in the air, and takes Euler's step while the ball touches."""
     m = rb.build(touching.free(touching.BALL))
     m.opt.integrator = "rk4"
     d = touching.placed(m, (0, 0, 1.0), linear=(1, 0, 0))
@@ -300,7 +300,7 @@ def test_rk4_steps_explicitly_where_nothing_touches():
 
 
 def test_a_closed_loop_stays_closed_while_it_touches():
-    """The constraints of the mechanism hold as well as without the floor."""
+    """The loop of a mechanism that falls on the floor stays closed."""
     system = mechanisms.grashof()
     for name, length in (("crank", 0.1), ("coupler", 0.25), ("rocker", 0.2)):
         shape, at = rb.Capsule(0.01, length), rb.pose((length / 2, 0, 0), rpy=(0, np.pi / 2, 0))

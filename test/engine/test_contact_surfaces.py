@@ -11,7 +11,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.errors import ModelError
 
 G = touching.G
-INERTIA = 0.4 * 0.01  # inertia of a ball of 1 kg and 0.1 m
+INERTIA = 0.4 * 0.01  # inertia of a ball of 1 kg with a radius of 0.1 m [kg m^2]
 
 
 def ball(**surface):
@@ -104,7 +104,7 @@ def test_two_stiffnesses_act_in_series(first, second, k, b):
 
 
 def test_an_impact_with_friction_adds_no_energy():
-    """Newton's restitution alone would gain energy: in 6 of these 40 throws by 0.3 to 20 %."""
+    """Newton's restitution alone would add 0.3 to 20 % of energy in 6 of these 40 throws."""
     rod = rb.Box((0.02, 0.02, 0.5))
     m = rb.build(touching.free(rod, 1.0, rb.Surface(restitution=1.0, friction=0.8)))
     m.opt.gravity, m.opt.timestep = (0.0, 0.0, 0.0), 1e-6
@@ -117,7 +117,7 @@ def test_an_impact_with_friction_adds_no_energy():
         before = states.energy(m, d)
         rb.step(m, d, 20)
         impacts += abs(d.qvel[:3] - v).max() > 1e-3
-        # an impact and the gyroscopic torque of its step add up to h |w|, 8e-6 rad
+        # gyroscopic torque in the step of an impact can add about h |w|, 8e-6, of the energy
         assert states.energy(m, d) < (1.0 + 1e-5) * before
         assert d.nunsolved == 0
     assert impacts > 20
@@ -136,7 +136,7 @@ def test_a_ball_that_bounces_keeps_its_energy_with_restitution_one():
     m.opt.timestep = 1e-4
     d = touching.placed(m, (0, 0, 0.6))
     rb.step(m, d, 30000)
-    # a bounce happens up to a step too early: height g h v of 0.5 m, nine times
+    # nine bounces happen up to a step too early, which changes the height by up to h v each
     height = 0.5 * d.qvel[2] ** 2 / G + d.qpos[2] - 0.1
     assert height == pytest.approx(0.5, rel=9 * 2e-3)
 
@@ -172,7 +172,7 @@ def test_friction_and_torsional_friction_share_a_limit_surface_if_asked():
         slip = d.qvel[:2] + 0.1 * np.array([-w[1], w[0]])
         force, torque = -d.contact_force[0, :2] / mu, -d.contact_torque[0, 2] / torsional
         assert np.hypot(np.linalg.norm(force), torque) == pytest.approx(G, rel=1e-5)
-        # the point with the radius torsional / mu goes against its own velocity
+        # (force, torque) opposes the velocity (slip, radius w) with the radius torsional / mu
         against = np.array([*slip, torsional / mu * w[2]])
         against *= G / np.linalg.norm(against)
         assert np.array([*force, torque]) == pytest.approx(against, abs=2e-3 * G)
@@ -207,7 +207,7 @@ def test_a_plate_that_spins_on_a_small_foot_stops_and_stays(foot):
     rb.step(m, d, 200)
     assert abs(d.qvel).max() < 1e-14
     turned = 2.0 * np.arctan2(d.qpos[6], d.qpos[3])
-    # friction acts with the velocity at the end of the step: it stops w h / 2 earlier
+    # friction uses the velocity at the end of the step: the ball stops w h / 2 earlier
     assert turned == pytest.approx(0.5 * inertia / torque - 0.5e-3, rel=1e-5)
 
 

@@ -63,7 +63,7 @@ PLACES = {
 @pytest.mark.parametrize("slope", [0.0, 0.3])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_flat_field_is_a_plane(shape, slope, place):
-    """This holds also if its triangles are inclined to its frame."""
+    """This also holds if the triangles are inclined to the frame of the field."""
     at, angle = PLACES[place], np.arctan(slope)
     plane = rb.Pose(at.pos, tuple(wxyz(rotation(at.quat) * Rotation.from_rotvec([angle, 0, 0]))))
     flat = body_at(SHAPES[shape], grid(lambda _x, y: slope * y), at)
@@ -103,7 +103,7 @@ def roof(x, _y):
 
 @pytest.mark.parametrize("across", [0.0, 0.3, 1.2])
 def test_a_box_lies_across_a_ridge(across):
-    """A level box on a ridge touches it only where its sides cross the ridge."""
+    """A level box touches a ridge only between the points at which its sides cross the ridge."""
     m = body(SHAPES["box"], (grid(roof),))
     d = placed(m, (0.02, 0.03, 0.0499), Rotation.from_euler("z", across))
     pos, normal, dist = listed(m, d)
@@ -134,7 +134,7 @@ def test_a_box_on_its_edge_crosses_a_ridge():
 
 
 def test_a_ridge_through_the_middle_of_a_coin_pushes_it_up():
-    """The ridge leaves the coin by both faces, so their normals cancel."""
+    """The ridge passes through both ends of the coin, so their normals cancel."""
     m = body(rb.Cylinder(0.2, 0.02), (grid(lambda x, y: roof(x, y) - 0.3 * y),))
     _pos, normal, dist = listed(m, placed(m, (0.0, 0.03, -0.009), Rotation.identity()))
     ridge = normal[:, 2] > 0.999
@@ -167,7 +167,7 @@ def test_a_ball_in_a_valley_touches_both_sides():
 @pytest.mark.parametrize("cells", [4, 80])
 @pytest.mark.parametrize(("yaw", "height"), [(90, 0.2 * np.hypot(1.0, 0.6)), (45, 0.0), (0, 0.38)])
 def test_a_cylinder_in_a_valley_touches_both_sides(yaw, height, cells):
-    """Along the valley the body rests on both sides, as in a groove, and across it at its rims."""
+    """A cylinder along the valley rests on its side, and a cylinder across it on its rims."""
     valley = grid(lambda x, _y: 0.6 * np.abs(x), (4.0, 4.0), (cells + 1, cells + 1))
     m = body(rb.Cylinder(0.2, 0.6), (valley,))
     x = 0.02 if yaw == 90 else 0.0
@@ -191,7 +191,7 @@ def test_beside_the_field_there_are_no_contacts():
     m = body(SHAPES["sphere"], (grid(lambda x, _y: 0.0 * x),))
     _pos, _normal, dist = listed(m, placed(m, (1.2, 0.0, 0.0), Rotation.identity()))
     assert len(dist) == 0
-    # its border is an edge
+    # the border of the field acts as an edge
     _pos, normal, dist = listed(m, placed(m, (1.05, 0.03, 0.08), Rotation.identity()))
     assert len(dist) == 1
     assert dist[0] == pytest.approx(np.hypot(0.05, 0.08) - 0.1, abs=1e-9)
@@ -215,7 +215,7 @@ def test_no_body_falls_through_bumps(shape):
     assert -0.001 < d.qpos[2] < 0.3
     assert d.contact_dist[: d.ncon].min(initial=0.0) > -1e-3
     touched = d.ncon > 0
-    for _ in range(300):  # a rolling body may hop
+    for _ in range(300):  # a rolling body can be in the air at times
         rb.step(m, d)
         touched |= d.ncon > 0
     assert touched
@@ -224,7 +224,7 @@ def test_no_body_falls_through_bumps(shape):
 
 
 def test_a_slope_holds_a_box_up_to_the_friction_angle():
-    """At 99 % of the cone a box stands, beyond it slides with g (sin - mu cos)."""
+    """At 99 % of the friction angle a box stands; beyond it slides with g (sin - mu cos)."""
     for part, sign in ((0.99, 0), (1.5, 1)):
         m = body(SHAPES["box"], (grid(lambda x, _y, s=0.5 * part: -s * x, (20.0, 4.0)),), 0.5)
         angle = np.arctan(0.5 * part)
@@ -288,7 +288,7 @@ def test_a_quadruped_stands_on_bumps():
 
 
 def test_a_box_on_terrain_keeps_its_friction_in_another_model():
-    """A box lies on a slope, between two objects or none: keys of pairs have other numbers."""
+    """A box keeps its friction on a slope if other objects change the numbers of its pairs."""
 
     def scene(*names):
         objects = [
@@ -310,4 +310,4 @@ def test_a_box_on_terrain_keeps_its_friction_in_another_model():
         assert np.abs(d.qvel[:6]).max() < 1e-9
     d.stick_force[:] = 0.0
     rb.step(m, d)
-    assert np.abs(d.qvel[:6]).max() > 1e-9  # the test can fail
+    assert np.abs(d.qvel[:6]).max() > 1e-9  # without the memory it moves

@@ -20,7 +20,7 @@ SHAPES = {
     "capsule": rb.Capsule(0.03, 0.1),
     "hull": rb.Points(tuple(np.random.default_rng(3).uniform(-0.05, 0.05, (20, 3)))),
 }
-#: A square of 4 m whose front side looks along -x.
+#: A square of 4 m by 4 m whose front side faces -x.
 SHEET = rb.TriangleMesh(
     [[0.0, -2.0, -2.0], [0.0, 2.0, -2.0], [0.0, 2.0, 2.0], [0.0, -2.0, 2.0]],
     [[0, 2, 1], [0, 3, 2]],
@@ -70,7 +70,7 @@ def test_a_field_and_its_triangles_give_the_same_motion(shape):
 @pytest.mark.parametrize("radius", [5.0, -5.0])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_bodies_slide_over_bent_triangles_as_over_a_field(shape, radius):
-    """The speed of a frictionless body follows from its height: 0.2 % at edges of 10 mrad."""
+    """The speed of a frictionless body follows from its height, to 0.2 % at edges of 10 mrad."""
     field = grid(lambda x, _y: x * x / (2.0 * radius))
     ends = []
     for ground in (field, of_field(field)):
@@ -107,7 +107,7 @@ def test_a_body_rests_on_the_edge_of_a_closed_mesh_as_on_a_box(shape, x):
 @pytest.mark.parametrize("wall", ["closed", "sheet"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_shot_passes_a_wall_of_triangles(shape, wall):
-    """24 shots at 3 to 1000 m/s at a closed wall of 1 mm, and at the front of a sheet."""
+    """24 shots at 3 to 1000 m/s hit a closed wall of 1 mm, or the front of a sheet."""
     rng, turns = np.random.default_rng(0), Rotation.random(24, random_state=0)
     m = free_body(SHAPES[shape], SHEET if wall == "sheet" else box_mesh((1e-3, 4.0, 4.0)))
     m.opt.gravity[:] = 0.0
@@ -122,7 +122,7 @@ def test_no_shot_passes_a_wall_of_triangles(shape, wall):
             rb.step(m, d)
             turned = np.linalg.norm(d.qvel[3:6]) * m.opt.timestep
             if np.abs(d.qpos[1:3]).max() > 1.9 or turned > 0.5:
-                break  # beside the wall, or its own spin is too fast to follow
+                break  # the body is past the wall's edge, or spins too fast for the step
             assert d.qpos[0] < 0.0, (n, speed)
 
 
@@ -138,7 +138,7 @@ def test_a_sheet_lets_bodies_through_from_behind(shape, speed):
 
 
 def test_a_ball_lies_in_a_ring_that_is_not_a_hull():
-    """The hull of the same mesh would have no hole."""
+    """The ball lies in the hole; the hull of the mesh would have none."""
     angle = np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False)
     rings = [
         np.column_stack([r * np.cos(angle), r * np.sin(angle), np.full(24, z)])
@@ -155,7 +155,7 @@ def test_a_ball_lies_in_a_ring_that_is_not_a_hull():
     d = touching.placed(m, (0.0, 0.0, 0.5), linear=(0.4, 0.1, 0.0))
     for _ in range(400):
         rb.step(m, d, 10)
-        # the inner wall has flat sides, nearer to the axis in their middle
+        # the inner wall has flat sides, so its distance from the axis varies
         assert np.hypot(*d.qpos[:2]) < 0.2 + 1e-3
     assert d.qpos[2] == pytest.approx(0.1, abs=1e-4)
 

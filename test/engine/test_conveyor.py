@@ -14,7 +14,7 @@ PULL = MU * touching.G
 
 
 def belt(velocity=(SPEED, 0.0, 0.0), rpy=(0.0, 0.0, 0.0), shape=None, mass=MASS):
-    """A free body, by default a point, on a plane whose surface moves."""
+    """Return a Model of a free body, by default a point, on a plane whose surface moves."""
     skin = rb.Surface(friction=MU)
     system = touching.free(shape or touching.POINT, mass, skin, floor=False)
     m = rb.build(
@@ -25,7 +25,7 @@ def belt(velocity=(SPEED, 0.0, 0.0), rpy=(0.0, 0.0, 0.0), shape=None, mass=MASS)
 
 
 def settled(m, height=0.0):
-    """Return Data of the body at rest on the belt, which stood still until now."""
+    """Return Data of the body at rest on the belt at the moment when the belt starts."""
     still = m.replaced(geom_velocity=np.zeros((2, 3)))
     still.opt.timestep = H
     before = touching.placed(still, (0.0, 0.0, height))
@@ -45,7 +45,7 @@ def test_a_body_gains_mu_g_until_it_has_the_speed_of_the_belt_and_then_does_not_
     start = d.qpos[0]
     rb.step(m, d, 1000)
     assert abs(d.qvel[0] - SPEED) < 1e-12
-    # up to the solver's precision
+    # 1e-10 is the precision of the solver
     assert d.qpos[0] - start == pytest.approx(1000 * H * SPEED, rel=1e-10)
     assert np.abs(d.qvel[1:]).max() < 1e-12
     assert abs(d.contact_force[0, 0]) < 1e-9
@@ -53,7 +53,7 @@ def test_a_body_gains_mu_g_until_it_has_the_speed_of_the_belt_and_then_does_not_
 
 
 def test_the_belt_gives_the_momentum_and_twice_the_energy_of_the_body():
-    """Half of the belt's work is kinetic energy, the other half is heat of the slip."""
+    """Half of the belt's work becomes kinetic energy; the slip turns the other half into heat."""
     m = belt()
     d, impulse = settled(m), 0.0
     for _ in range(300):
@@ -98,7 +98,7 @@ def test_the_velocity_is_in_the_axes_of_the_shape():
 
 
 def test_a_body_with_tracks_drives_against_its_own_surface():
-    """The belt is on the moving body: by the same law it drives at the speed of its tracks."""
+    """The surface of a moving body moves, so the body drives at the speed of its tracks."""
     m = belt((0.0, 0.0, 0.0))
     m = m.replaced(geom_velocity=[[-SPEED, 0.0, 0.0], [0.0, 0.0, 0.0]])
     d = settled(m)

@@ -22,7 +22,7 @@ each_integrator = pytest.mark.parametrize("integrator", INTEGRATORS)
 
 
 def resisting(description, base=False):
-    """A Model with damping, dry friction and limits that act."""
+    """Return a Model with damping, dry friction and limits that act."""
     m = trees.build(description, base)
     rng = np.random.default_rng(0)
     spans = np.where((m.jnt_type == 2) | (m.jnt_type == 3), 0.2, np.inf)
@@ -61,7 +61,7 @@ def test_n_steps_are_n_single_steps(model, integrator):
 
 @each_integrator
 def test_other_calls_in_between_change_nothing(model, integrator):
-    """Every stage may be called between two steps: the motion keeps its bits."""
+    """Calls of other functions between two steps do not change a bit of the motion."""
     model.opt.integrator = integrator
     plain, nosy = started(model), started(model)
     for _ in range(5):
@@ -79,7 +79,7 @@ def test_other_calls_in_between_change_nothing(model, integrator):
 
 @each_integrator
 def test_derived_fields_belong_to_the_start_of_the_last_substep(model, integrator):
-    """Exact friction and limits equal those of the step, as do those of contact."""
+    """After ten steps the derived fields are those of forward after nine."""
     smoothly(model).opt.integrator = integrator
     d, before = started(model), started(model)
     rb.step(model, before, 9)
@@ -88,7 +88,7 @@ def test_derived_fields_belong_to_the_start_of_the_last_substep(model, integrato
     rb.forward(model, before)
     names = POSITION + VELOCITY
     if integrator == "implicit_midpoint" and model.nflighttree > 0:
-        # the step has the change of momentum.py
+        # qacc of the step includes the correction of momentum.py
         names = [name for name in names if name != "qacc"]
     for name in names:
         assert np.array_equal(getattr(d, name), getattr(before, name)), name
@@ -133,7 +133,7 @@ def test_reset_clears_the_whole_memory(model):
 
 @pytest.fixture
 def allocations():
-    """Count of arrays allocated by compiled code; the control case proves that it counts."""
+    """Yield a function that counts arrays allocated by compiled code, after a check of it."""
     runtime.memsys_enable_stats()
     count = runtime.memsys_get_stats_alloc
     before = count()
@@ -157,7 +157,7 @@ def test_a_tick_allocates_nothing(model, integrator, allocations):
     ticks(3)
     gc.collect()
     compiled = allocations()
-    kept, held = [], []  # bytes after a round, and at its peak
+    kept, held = [], []  # bytes gained in a round, and at its peak
     tracemalloc.start()
     try:
         for _ in range(5):

@@ -16,7 +16,7 @@ SIZES = {
     "flat cylinder": (GeomType.CYLINDER, (0.7, 0.2, 0.0)),
     "box": (GeomType.BOX, (0.3, 0.5, 0.7)),
 }
-STEP = 0.01  # between samples of a surface
+STEP = 0.01  # largest distance between samples of a surface [m]
 
 each_solid = pytest.mark.parametrize("name", SIZES)
 each_closed_solid = pytest.mark.parametrize("name", [name for name in SIZES if name != "plane"])
@@ -33,7 +33,7 @@ def grid(low, high):
 
 
 def disc(radius):
-    """Points of a disc, no farther apart than STEP."""
+    """Return points of a disc (n, 2), no farther apart than STEP."""
     rings = [
         radius * share * np.column_stack([np.cos(turn), np.sin(turn)])
         for share in grid(0.0, 1.0)
@@ -50,7 +50,7 @@ def tube(radius, half):
 
 
 def ball(radius, centre=0.0):
-    """Points of a sphere around (0, 0, centre)."""
+    """Return points of a sphere around (0, 0, centre)."""
     turn, tilt = np.meshgrid(grid(0.0, 2.0 * np.pi), grid(0.0, np.pi))
     across = radius * np.sin(tilt.ravel())
     x, y = across * np.cos(turn.ravel()), across * np.sin(turn.ravel())
@@ -58,7 +58,7 @@ def ball(radius, centre=0.0):
 
 
 def surface(name):
-    """Return points of a surface; every point of it is within STEP of one of them."""
+    """Return samples of a surface: each of its points is within STEP of a sample."""
     kind, (a, b, c) = SIZES[name]
     if kind == GeomType.SPHERE:
         return ball(a)
@@ -79,7 +79,7 @@ def surface(name):
 
 
 def inside(name, x):
-    """Return which points are inside, by the definition of the solid."""
+    """Return whether each point is inside the solid, by definition."""
     kind, (a, b, c) = SIZES[name]
     across = np.hypot(x[:, 0], x[:, 1])
     if kind == GeomType.SPHERE:
@@ -99,7 +99,7 @@ def points(name, number=3000):
 
 @each_closed_solid
 def test_distances_agree_with_samples_of_the_surface(name):
-    """No sample is nearer than the distance, and one is no farther than STEP beyond it."""
+    """No sample is nearer than the distance; the nearest sample is at most STEP farther."""
     x = points(name)
     nearest, _ = cKDTree(surface(name)).query(x)
     ours = np.array([at(name, point)[0] for point in x])
@@ -112,7 +112,7 @@ def test_distances_agree_with_samples_of_the_surface(name):
 
 @each_solid
 def test_the_direction_is_the_gradient_and_a_unit_vector(name):
-    """Differences across a ridge, at which the direction jumps, are not a gradient."""
+    """Points near a ridge, where the direction jumps, have no gradient and are left out."""
     h = 1e-6
     smooth = 0
     for x in points(name, 1000):
@@ -121,7 +121,7 @@ def test_the_direction_is_the_gradient_and_a_unit_vector(name):
         sides = [[at(name, x + sign * h * e) for sign in (1, -1)] for e in np.eye(3)]
         if all(np.allclose(side[1], away, atol=1e-3) for pair in sides for side in pair):
             slope = [(plus[0] - minus[0]) / (2 * h) for plus, minus in sides]
-            # curved with a radius of at least 0.01 here: h^2 / r^2; rounding is 1e-16 / h
+            # errors: truncation h^2 / r^2 for radii of curvature r > 0.01, and rounding 1e-16 / h
             assert slope == pytest.approx(away, abs=1e-7)
             smooth += 1
     assert smooth > 990
@@ -129,7 +129,7 @@ def test_the_direction_is_the_gradient_and_a_unit_vector(name):
 
 @each_solid
 def test_the_direction_leads_to_the_surface(name):
-    """From outside the direction stays the same at twice the distance."""
+    """Outside, the direction is the same at twice the distance."""
     for x in points(name, 1000):
         dist, away = at(name, x)
         if dist > 0.0:
@@ -151,7 +151,7 @@ def test_mirrored_points_are_as_far_and_their_directions_mirrored(name):
 
 @each_solid
 def test_ridges_corners_and_the_centre_have_a_direction(name):
-    """If the direction is not unique, one of the right ones is returned, and never NaN."""
+    """Where the direction is not unique, a valid direction is returned, never NaN."""
     kind, (a, b, c) = SIZES[name]
     halves = (a, b, c) if kind == GeomType.BOX else (a, a, a if kind == GeomType.SPHERE else b)
     for x in np.array(np.meshgrid(*([-1.0, -0.0, 0.0, 1.0],) * 3)).reshape(3, -1).T:
@@ -159,7 +159,7 @@ def test_ridges_corners_and_the_centre_have_a_direction(name):
             dist, away = at(name, place)
             assert np.isfinite(dist)
             assert np.linalg.norm(away) == pytest.approx(1.0, abs=1e-14)
-            # the directional derivative along it is 1: it leads away, from a ridge as well
+            # the distance grows by h along the direction, from a ridge as well
             h = 1e-6
             assert at(name, place + h * away)[0] - dist == pytest.approx(h, abs=1e-13)
 

@@ -26,7 +26,7 @@ def trajectory(kind, periodic=False):
 
 
 def system(kind, motion=None, reverse=False):
-    """A hinge, the joint that is or is not driven, another hinge: three bodies."""
+    """Return a Model of three bodies on a hinge, a joint that `motion` drives, and a hinge."""
     axes = dict(AXES) if kind in ("universal", "rack_pinion") else {"axis": AXES["axis"]}
     ends = ("b", "a") if reverse else ("a", "b")
     builder = rb.SystemBuilder("driven").body("a", BODY).body("b", BODY).body("c", BODY)
@@ -39,7 +39,7 @@ def system(kind, motion=None, reverse=False):
     if motion is not None:
         builder.drive("given", motion)
     m = rb.build(builder)
-    m.opt.integrator = "euler"  # explicit damping, as in the partitioned equations
+    m.opt.integrator = "euler"  # with explicit damping, as in the partitioned equations
     return m
 
 
@@ -58,7 +58,7 @@ def at(m, time, push=0.0):
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_driven_joint_moves_like_a_free_one_with_its_acceleration(kind, reverse):
-    """The free twin has the given q, qd, qdd: M is partitioned for the other accelerations."""
+    """The free joint gets q, qd, qdd of the driven one; a dense solve gives the other qacc."""
     m, free = system(kind, trajectory(kind), reverse), system(kind, None, reverse)
     assert (m.nq, m.nv, m.njnt, m.nvall) == (2, 2, 3, 2 + coordinates(kind))
     d, e = at(m, 0.77), rb.make_data(free)
@@ -103,7 +103,7 @@ def test_a_trajectory_runs_through_its_samples(periodic):
 
 @pytest.mark.parametrize("periodic", [False, True], ids=["once", "again-and-again"])
 def test_velocity_and_acceleration_are_its_derivatives(periodic):
-    """Central differences over 2e-5 s: truncation h^2 and rounding eps / h are both 1e-9."""
+    """Central differences over 2e-5 s: truncation h^2 and rounding eps / h are about 1e-9."""
     m = system("cylindrical", trajectory("cylindrical", periodic))
     h = 1e-5
     for time in (0.2, 0.5, 1.3, 1.9, 3.3):
@@ -146,7 +146,7 @@ def end_position(m, integrator, h):
 
 @pytest.mark.parametrize(("integrator", "order"), [("euler", 1), ("rk4", 4)])
 def test_integrators_keep_their_order(integrator, order):
-    """Runge-Kutta reads the motion at the times of its trial states."""
+    """Runge-Kutta evaluates the motion at the times of its trial states."""
     m = system("revolute", "test_swing")
     exact = end_position(m, "rk4", 1e-4)
     errors = [np.abs(end_position(m, integrator, h) - exact).max() for h in (0.02, 0.01)]
@@ -162,7 +162,7 @@ def test_n_steps_and_n_single_steps_leave_equal_bits(integrator):
     for _ in range(50):
         rb.step(m, e)
     assert np.array_equal(d.buffer, e.buffer)
-    # driven positions are new, as qpos; derived fields belong to the start of the last step
+    # driven positions are new, like qpos; derived fields are those of the start of the last step
     moved = d.xpos.copy()
     rb.kinematics(m, d)
     assert np.array_equal(d.qpos_all, e.qpos_all)
@@ -170,7 +170,7 @@ def test_n_steps_and_n_single_steps_leave_equal_bits(integrator):
 
 
 def test_a_force_does_not_change_a_prescribed_motion():
-    """A force on the driven body accelerates the other bodies only."""
+    """A force on the driven body accelerates only the other bodies."""
     m = system("prismatic", trajectory("prismatic"))
     free, pushed = at(m, 0.5), at(m, 0.5, push=50.0)
     assert np.array_equal(free.xpos, pushed.xpos)

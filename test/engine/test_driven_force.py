@@ -31,7 +31,7 @@ class Twins:
         self.d.time = 0.3
         rb.forward(driven, self.d)
         rng, dof = np.random.default_rng(seed), free.jnt_dofadr[free.jnt_id(joint)]
-        # a closed position and velocity with the driven coordinate
+        # positions and velocities that close the loop at those of the driven joint
         start = free.qpos0.copy()
         k = driven.jnt_id(joint)
         start[free.jnt_qposadr[free.jnt_id(joint)]] = self.d.qpos_all[driven.jnt_qposadr_all[k]]
@@ -56,7 +56,7 @@ class Twins:
         return [self.m.jnt_names[j] for j in self.m.dof_jntid]
 
     def close(self, forces, drive):
-        """Compare the accelerations under the forces of the other joints and of the drive."""
+        """Compare the accelerations of both Models under these joint forces and drive force."""
         for name in self.others():
             j, i = self.m.jnt_id(name), self.free.jnt_id(name)
             self.e.qfrc_applied[self.free.jnt_dofadr[i]] = forces[self.m.jnt_dofadr[j]]
@@ -81,11 +81,11 @@ def test_the_force_after_forward_moves_a_free_joint_the_same(loop):
 
 
 def test_the_force_after_inverse_with_xfrc_moves_a_free_joint_the_same(loop):
-    """The force differs, as inverse dynamics chooses the forces of the other joints."""
+    """Inverse dynamics chooses the forces of the other joints, so the drive's force differs."""
     rb.forward(loop.m, loop.d)
     rb.inverse_with_xfrc(loop.m, loop.d)
     loop.close(loop.d.qfrc_inverse, loop.d.qfrc_driven[0])
-    # inverse leaves xfrc_applied to the joints
+    # inverse ignores xfrc_applied: joint forces replace it
     rb.inverse(loop.m, loop.d)
     loop.d.xfrc_applied, loop.e.xfrc_applied = 0.0, 0.0
     loop.close(loop.d.qfrc_inverse, loop.d.qfrc_driven[0])
@@ -99,7 +99,7 @@ def test_the_force_after_a_step_belongs_to_its_start(loop):
 
 
 def following(driven):
-    """A tree whose joint2 moves joint4 and joint5 with it, by a drive or freely."""
+    """Return a tree in which joint4 and joint5 follow joint2, which is driven or free."""
     from dataclasses import replace
 
     description = trees.auto_tree(6, 1.3, kinds=trees.SIMPLE, seed=6, damping=0.0)
@@ -124,7 +124,7 @@ def test_a_drive_moves_the_joints_that_follow_it():
 
 
 def test_a_geared_follower_loads_the_drive():
-    """A gear between a free joint and a follower: its force counts times the ratio."""
+    """A gear loads a mimic joint; the drive of its leader carries this force times the ratio."""
 
     def geared(driven):
         s = mechanisms.five_bar(passive=False)
@@ -145,7 +145,7 @@ def test_a_geared_follower_loads_the_drive():
 
 
 def test_virtual_power_is_balanced():
-    """Power of all forces is the rate of kinetic and potential energy, drives included."""
+    """The power of all forces, drives included, is the rate of kinetic and potential energy."""
     system, joint, motion = LOOPS["five_bar"]
     twins = Twins(rb.build(system().drive(joint, motion)), rb.build(system()), joint)
     m, d = twins.m, twins.d
@@ -165,7 +165,7 @@ def test_virtual_power_is_balanced():
 
 @pytest.mark.parametrize("seed", range(2))
 def test_inverse_with_xfrc_returns_the_applied_forces(seed):
-    """inverse(forward) is qfrc_applied again, in a tree with mimic joints and xfrc_applied."""
+    """In a tree with mimic joints and xfrc_applied, inverse after forward gives qfrc_applied."""
     m = following(False)
     d = rb.make_data(m)
     states.randomise(m, d, seed)

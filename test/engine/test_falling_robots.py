@@ -8,19 +8,19 @@ import rbdyn_ros as rb
 
 pytestmark = robots.needs_robots
 
-#: neck_roll turns a point mass about itself: 2e-13 kg m^2, so D is lost in rounding
+#: neck_roll of iCub has an inertia of 2e-13 kg m^2: rounding spoils its articulated inertia.
 ILL = ("icub.urdf",)
 
 
 def beyond(m, qpos):
-    """Return the distance of each limited joint beyond its limit, 0 inside."""
+    """Return how far each limited joint is beyond its limit, 0 inside."""
     q = qpos[m.jnt_qposadr]
     r = np.maximum(np.maximum(m.jnt_range[:, 0] - q, q - m.jnt_range[:, 1]), 0.0)
     return np.where(m.jnt_limited, r, 0.0)
 
 
 def total_energy(m, d):
-    """Return kinetic and potential energy, with the limit springs, k = I / (t z)^2."""
+    """Return kinetic and potential energy, with that of limit springs of k = I / (t z)^2."""
     rb.forward(m, d)
     rb.energy(m, d)
     t = np.maximum(m.jnt_solref[:, 0], 2.0 * m.opt.timestep)
@@ -44,8 +44,8 @@ def test_a_falling_robot_gains_no_energy(path, base):
     assert np.isfinite(d.qvel).all()
     if path.name not in ILL:
         assert d.nbad == 0
-    # with gravity alone energy is lost to damping and limits, or kept up to the error of a
-    # first-order step, a small part of the exchanged energy
+    # damping and limits remove energy; a first-order step may add a small share of the energy
+    # that the fall exchanges
     exchanged = 9.81**2 * m.body_mass.sum()  # m g h of one second's fall is half of this
     gained = max(np.diff(energies))
     assert gained <= 1e-3 * exchanged

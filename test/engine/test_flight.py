@@ -82,7 +82,7 @@ def test_a_step_in_flight_is_of_second_order():
 
 
 def test_the_centre_of_mass_falls_straight_down():
-    """Euler's step of a uniform acceleration does not depend on the frame of the body."""
+    """The centre of mass takes Euler's step of free fall, wherever the body has its frame."""
     m = body()
     d = rb.make_data(m)
     d.qvel[3:] = 5.0, 20.0, 3.0
@@ -117,7 +117,7 @@ def test_a_steel_part_that_bounces_gains_no_energy(restitution, seed):
 @pytest.mark.parametrize("friction", [0.0, 0.5])
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_an_elastic_impact_of_a_spinning_part_adds_no_energy(integrator, friction):
-    """It turns by 0.2 rad in a step. Gyroscopic torque in the impact would add up to 160 %."""
+    """The part turns by 0.2 rad a step. Gyroscopic torque in the impact would add up to 160 %."""
     part, impacts = rb.Box((0.003, 0.006, 0.020)), 0
     m = rb.build(touching.free(part, 0.003, rb.Surface(restitution=1.0, friction=friction)))
     m.opt.gravity, m.opt.integrator = (0.0, 0.0, 0.0), integrator
@@ -195,7 +195,7 @@ def test_an_elastic_impact_of_a_spinning_robot_adds_no_energy(held, integrator):
 
 
 def in_space(friction=0.5, restitution=0.3):
-    """Return a Model of two bodies off their frames, without a floor."""
+    """Return a Model of two free boxes without gravity and floor."""
     skin = rb.Surface(friction=friction, restitution=restitution)
     objects = [
         rb.Object(name, rb.Box((0.1, 0.2, 0.3)), mass=mass, surface=skin, pose=rb.pose(place))
@@ -222,7 +222,7 @@ def test_bodies_that_collide_in_space_keep_their_momentum():
 
 
 def test_a_body_tumbles_alike_while_others_touch():
-    """Another body slides on the floor: contact elsewhere does not change the bits of a flight."""
+    """The motion of a flying body agrees to 1e-12 with and without a contact of another body."""
     shape, ends = rb.Box((0.1, 0.2, 0.3)), []
     for low in (0.05, 1.0):
         objects = [
@@ -239,7 +239,7 @@ def test_a_body_tumbles_alike_while_others_touch():
 
 
 def test_rk4_keeps_its_order_where_others_touch():
-    """A pendulum of two links, and a free ball, beside a ball on the floor."""
+    """A ball that touches the floor leaves the motion of a pendulum and a free ball unchanged."""
     arm = rb.SystemBuilder("arm", base="ground")
     rod = rb.shapes.box((0.03, 0.03, 0.3), mass=1.0, at=rb.pose((0.0, 0.0, -0.15)))
     arm.body("upper", rod).body("lower", rod)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With any values in a Data, kernels stay within their arrays and end.
+"""Whatever values a Data has, kernels stay within their arrays and end.
 
 Compiled kernels do not check indices, so a failure here is a crash or a hang.
 """
@@ -12,7 +12,7 @@ from support.systems import everything, register
 import rbdyn_ros as rb
 from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 
-#: Whole numbers of the state: results depend on them.
+#: Integer fields of the state: results depend on them.
 STATE = (
     *(
         "drive_mode",
@@ -26,7 +26,7 @@ STATE = (
     ),
     *("nstick", "stick_key", "nunsolved"),
 )
-#: Whole numbers that kernels write.
+#: Integer fields that kernels write.
 INTS = [field.name for field in DATA_FIELDS if field.kind == "int" and field.name not in STATE]
 
 HOSTILE = (-1, 2**40, -(2**63))
@@ -43,7 +43,7 @@ CALLS = (
 
 
 def driven():
-    """A plain tree of which two joints have a prescribed motion: no constraint, no row_rank."""
+    """Return a tree without constraints in which two joints have a prescribed motion."""
     m = trees.build(trees.auto_tree(6, 1.5, seed=2))
     d = rb.make_data(m)
     d.qpos[:], d.qvel[:] = 0.3, 0.2
@@ -68,7 +68,7 @@ def all_parts():
 
 
 def pile():
-    """Two cubes that touch each other, one of them with a drive mode."""
+    """Return two cubes that touch each other; one has a drive mode."""
     system = rb.SystemBuilder("pile", base="world").floor()
     for name, kind in (("low", "planar"), ("high", "floating")):
         system.body(name, rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
@@ -88,7 +88,7 @@ def system(request):
 
 
 def results(m, d, forge):
-    """Return all numbers that each call writes, from the same state, by name of a field."""
+    """Return, for each of CALLS from the same state, all fields of Data by name."""
     left = []
     for call in CALLS:
         each = d.copy()
@@ -117,7 +117,7 @@ def test_no_result_depends_on_old_whole_numbers(system, value):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_bits_in_a_buffer_are_only_a_wrong_state(system, seed):
-    """A buffer of another Data, or an empty one, is only a wrong state."""
+    """No buffer of random bits makes a call crash or hang."""
     m, d = system
     bits = np.random.default_rng(seed).integers(-(2**63), 2**63, len(d.buffer), np.int64)
 

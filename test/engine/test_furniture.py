@@ -41,7 +41,7 @@ def end_of_fall(m):
 
 
 def lies_on_the_table(m):
-    """The lower side of the boom, 0.05 m below its axis, touches the near or the far edge."""
+    """Return whether the boom lies on the table's near or far edge, 0.05 m below its axis."""
     near, far = 0.4, 0.8
     turns = [np.arctan2(0.4, x) - np.arcsin(0.05 / np.hypot(0.4, x)) for x in (near, far)]
     return end_of_fall(m) == pytest.approx(min(turns), abs=1e-3)

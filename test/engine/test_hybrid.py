@@ -35,13 +35,13 @@ def coupled(seed):
 
 
 def geared(seed):
-    """A gear between three joints: an implicit constraint of full rank."""
+    """Return a tree with a gear between three joints: an implicit constraint of full rank."""
     terms = (GearTerm("joint2"), GearTerm("joint5", -0.7), GearTerm("joint8", 0.4))
     return replace(tree(seed), constraints=(Gear("train", terms),))
 
 
 def looped(seed):
-    """A ball joint between the first link and the last: three equations."""
+    """Return a tree whose first and last links a ball joint connects: three equations."""
     description = tree(seed)
     loop = trees.library_joint(
         "loop", "spherical", ("link1", rb.Pose()), ("link8", rb.Pose()), (0.0, 0.0, 1.0),
@@ -68,7 +68,7 @@ def moving(system, seed):
 
 
 def own(m):
-    """Return the joints with a freedom."""
+    """Return the numbers of the joints with dofs of their own."""
     return np.flatnonzero(m.jnt_class == JointClass.FREE)
 
 
@@ -78,7 +78,7 @@ def own(m):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_given_accelerations_agree_with_a_dense_solve(system, seed):
-    """Against a dense solve for the other accelerations, the drive forces and lambda."""
+    """A dense solve gives the other accelerations, the drive forces and lambda."""
     m, d = moving(system, seed)
     rng = np.random.default_rng(seed + 50)
     chosen = rng.choice(own(m), 2, replace=False)
@@ -108,7 +108,7 @@ def test_given_accelerations_agree_with_a_dense_solve(system, seed):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_drive_forces_as_applied_forces_give_the_same_motion(system):
-    """With qfrc_drive applied by hand, and all joints back to force, the motion is the same."""
+    """With all joints in force mode and qfrc_drive in qfrc_applied the motion is the same."""
     m, d = moving(system, 9)
     for j in own(m)[:2]:
         rb.set_drive(m, d, int(j), "acceleration", 1.5)
@@ -168,7 +168,7 @@ def test_a_position_is_reached_in_one_step(system, integrator):
         target = start + 1e-3 * (n + 1)
         rb.set_drive(m, d, j, "position", target)
         rb.step(m, d)
-        # with constraints the correction moves all joints a little
+        # the correction of constraints moves all joints a little
         assert d.qpos[q] == pytest.approx(target, abs=1e-6 if m.nefc else 1e-15)
         speed = (target - start) / m.opt.timestep
         assert d.qvel[v] == pytest.approx(speed, rel=1e-3 if m.nefc else 1e-9)
@@ -186,10 +186,9 @@ def test_without_a_target_a_joint_keeps_its_motion():
 
 @each_integrator
 def test_a_followed_trajectory_equals_the_rheonomic_joint(integrator):
-    """joint2 in position mode equals the same joint driven over time: eq 3.30.
+    """joint2 in position mode moves like the same joint driven over time: eq 3.30.
 
-    Both see the same motion but for the error of the step, which is of the first order: half the
-    timestep, half the difference.
+    The motions differ by the error of a first-order step: half the timestep, half the difference.
     """
     times = np.linspace(0.0, 1.0, 41)
     wave = Trajectory(tuple(times), tuple(0.4 * np.sin(2.0 * np.pi * times)), periodic=False)
@@ -271,7 +270,7 @@ def test_a_data_copied_with_its_model_keeps_its_drive_modes(twin):
     assert e.qacc[0] == 1.0
 
 
-# the high-gain mode of a humanoid
+# a humanoid whose joints have prescribed motions
 
 
 @robots.needs_robots
@@ -294,7 +293,7 @@ def test_forces_between_links_do_not_change_the_momentum_of_a_humanoid():
     t = m.opt.timestep * steps
     fallen = places[-1] - places[0]
     expected = 0.5 * (m.opt.gravity + push / mass) * t**2
-    # first order: within a step the joints accelerate evenly, but the pattern does not
+    # error of first order: a step has constant joint accelerations, the pattern does not
     assert fallen == pytest.approx(expected, abs=2e-4)
     assert np.abs(d.qfrc_drive[6:]).max() > 1.0
     assert not d.qfrc_drive[:6].any()
@@ -302,7 +301,7 @@ def test_forces_between_links_do_not_change_the_momentum_of_a_humanoid():
 
 @robots.needs_robots
 def test_the_momentum_rate_of_a_humanoid_is_exact():
-    """At one instant it is exact: cacc gives gravity and the push for any joint motion."""
+    """For any joint motion, cacc at one instant gives the rate of momentum by gravity and push."""
     m = robots.load(robots.find("talos_reduced.urdf"), floating_base=True)
     d = rb.make_data(m)
     states.randomise(m, d, 3)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identities between algorithms on generated trees: branching, skew, every joint type.
 
-Tolerances: 1e-13 of the largest entry, for results of M^-1 64 nv cond(M) eps where that is
-more (every dof's elimination adds its rounding).
+The tolerance is 1e-13 of the largest entry. For results of M^-1 it is at least 64 nv cond(M) eps,
+as the elimination of each dof adds rounding.
 """
 
 import itertools
@@ -84,7 +84,7 @@ for _seed in (9, 10, 11):
 def tree(request):  # fmt: skip
     name, floating = request.param
     m = trees.build(trees.auto_tree(**CASES[name]), floating)
-    m.opt.integrator = "euler"  # the law of continuous time
+    m.opt.integrator = "euler"  # its forward dynamics is that of continuous time
     d = rb.make_data(m)
     states.randomise(m, d, 42)
     return m, d, f"{name}, {'floating' if floating else 'fixed'} base"
@@ -111,7 +111,7 @@ def test_the_engine_agrees_with_the_textbook(tree):
 
 
 def compare_kinematics(case, m, d, s):
-    """xpos, xmat and cvel against iX_0 and v_i of the textbook, turned into the world."""
+    """Compare xpos, xmat and cvel with iX_0 and v_i of the textbook, in world axes."""
     xpos, xmat, cvel = np.zeros((m.nbody, 3)), np.zeros((m.nbody, 3, 3)), np.zeros((m.nbody, 6))
     for i, (X, v) in enumerate(zip(*kinematics(s, d.qpos, d.qvel), strict=True)):
         R = X[:3, :3].T
@@ -142,7 +142,7 @@ def test_inverse_reverses_forward_with_external_forces(tree):
     d = d.copy()
     rb.forward_dynamics(m, d)
     rb.inverse(m, d)
-    external = np.zeros(m.nv)  # J^T of every external force: cdof turned to the body's centre
+    external = np.zeros(m.nv)  # sum of J^T f of all external forces
     for i in range(1, m.nbody):
         external += generalised(m, d, i)
     M = rb.mass_matrix(m, d)
@@ -153,7 +153,7 @@ def test_inverse_reverses_forward_with_external_forces(tree):
 
 
 def generalised(m, d, i):
-    """J^T f of xfrc_applied on body i, by velocities: power of the force for each unit qvel."""
+    """Return J^T f of xfrc_applied on body i: the power of the force at each unit qvel."""
     force = np.zeros(m.nv)
     k = m.body_dofadr[i] + m.body_dofnum[i] - 1
     while k >= 0:
@@ -209,10 +209,10 @@ def test_bias_is_quadratic_in_velocity(tree):
 
 
 def test_the_rate_of_energy_is_the_power_of_the_forces(tree):
-    """d(energy)/dt = power of the applied forces: the derivative by central differences.
+    """The rate of the energy, by central differences, is the power of the applied forces.
 
-    Their truncation error is of order h^2, so halving the step must quarter the difference; the
-    quotient is extrapolated (Richardson), which leaves rounding of about eps / h.
+    Differences at h and h / 2 are extrapolated (Richardson), which removes the truncation error
+    of order h^2 and leaves rounding of about eps / h.
     """
     m, d, where = tree
     d = d.copy()
@@ -232,7 +232,7 @@ def energy_rate(m, d, h):
     energies = []
     for side in (h, -h):
         twin = d.copy()
-        # q(t + s) to second order: its error s^3 is odd, so the difference quotient keeps h^2
+        # q(t + s) is exact to second order, so the difference quotient has an error of order h^2
         states.move(m, twin, side, d.qvel + 0.5 * side * d.qacc)
         twin.qvel = d.qvel + side * d.qacc
         rb.kinematics(m, twin)
@@ -250,7 +250,7 @@ def test_one_data_gives_the_same_three_times(tree):
     for _ in range(3):
         rb.forward(m, d)
         results.append(d.buffer.copy())
-        rb.inverse(m, d)  # leaves its own cfrc_sum, cacc and scratch
+        rb.inverse(m, d)  # overwrites cfrc_sum, cacc and scratch
         rb.energy(m, d)
         rb.mass_matrix(m, d)
     rb.forward(m, d)
@@ -266,7 +266,7 @@ def test_one_data_gives_the_same_three_times(tree):
 
 
 def test_velocity_is_the_derivative_of_position(tree):
-    """cvel against differences of xipos and ximat along the motion of qvel."""
+    """cvel equals differences of xipos and xmat along the motion of qvel."""
     m, d, where = tree
     d = d.copy()
     rb.forward(m, d)
@@ -302,7 +302,7 @@ def test_the_momentum_of_a_free_tree_is_constant(seed):
     d.xfrc_applied = 0.0
     start = momentum(m, d)
     rb.step(m, d, 100)
-    # limited by the step's own error: h^4 T, about 1e-13 of the motion
+    # the error of a step, h^4 T, is about 1e-13 of the motion
     assert np.abs(momentum(m, d) - start).max() < 1e-10 * np.abs(start).max()
 
 

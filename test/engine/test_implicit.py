@@ -2,7 +2,7 @@
 """The implicit integrators: velocity-dependent forces at the end or in the middle of a step.
 
 Coriolis and centrifugal forces are quadratic in the velocities, so their central differences are
-exact for any distance: an oracle for the Jacobian that knows nothing of its formulas. Whole steps
+exact for any distance: an oracle that shares no formula with the Jacobian. Whole steps
 are compared with MuJoCo's integrator of that name in test_steps_mujoco.py.
 """
 
@@ -44,11 +44,11 @@ def check_step(m, integrator, where, d=None):
     tolerance = with_inverse(1e-12, A, 1)
     rb.step(m, d)
     rest = np.ones(m.nv, bool)
-    if integrator == "implicit_midpoint":  # keeps the momentum in flight: test_flight.py
+    if integrator == "implicit_midpoint":  # corrects momenta (test_flight.py)
         rest = ~np.isin(m.dof_bodyid, [*m.flight_bodyid, *m.flight_rootid])
     with Comparison("implicit", f"{where}, {integrator}") as case:
         case.close("qacc_step", d.qacc_step[rest], expected[rest], tolerance)
-        if m.nypr == 0:  # these keep their rate of turning instead (ypr.py)
+        if m.nypr == 0:  # yaw-pitch-roll joints keep their angular velocity instead (ypr.py)
             case.close("qvel", d.qvel[rest], (start + 0.01 * expected)[rest], tolerance)
     assert d.nbad == 0
 
@@ -63,7 +63,7 @@ def test_a_step_solves_with_the_velocity_jacobian(kind, integrator):
 
 @each_integrator
 def test_implicit_steps_include_mimic_and_driven_joints(integrator):
-    """Followers count with their leader; a driven joint carries its bodies round."""
+    """The step is right for dofs with mimic joints, and for bodies that a driven joint moves."""
     description = trees.auto_tree(9, 1.5, kinds=trees.SIMPLE, seed=5, reversals=0.3, damping=0.2)
     fields = {
         "joint3": {"motion": Trajectory((0.0, 1.0, 2.0), (0.0, 0.8, -0.5)), "damping": 0.0},
@@ -78,7 +78,7 @@ def test_implicit_steps_include_mimic_and_driven_joints(integrator):
 
 @each_integrator
 def test_prescribed_velocities_are_met(integrator):
-    """The other dofs solve their own rows, with the given accelerations on the right side."""
+    """The given dof has its velocity; the other dofs solve their own rows of the equations."""
     m = trees.build(trees.auto_tree(6, 1.3, kinds=trees.SIMPLE, seed=2, damping=0.2))
     m.opt.integrator, m.opt.timestep = integrator, 0.01
     d = rb.make_data(m)
@@ -98,7 +98,7 @@ def test_prescribed_velocities_are_met(integrator):
 
 @each_integrator
 def test_a_box_comes_to_rest_on_a_floor(integrator):
-    """Contact is at the end of the step too: the floor carries the weight."""
+    """Contact forces are those of the end of the step: the floor carries the weight."""
     box = rb.SystemBuilder("box", base="world")
     box.body("box", rb.shapes.box((0.2, 0.2, 0.2), mass=2.0))
     box.joint("free", "floating", "world", "box", xyz=(0, 0, 0.12))
@@ -112,7 +112,7 @@ def test_a_box_comes_to_rest_on_a_floor(integrator):
 
 
 def boxes():
-    """Three boxes that hang from each other by ball joints, without damping."""
+    """Return three boxes that hang from each other by ball joints, without damping."""
     size = (0.1, 0.06, 0.3)
     system, last = rb.SystemBuilder("boxes", base="world"), "world"
     for k in range(3):
@@ -123,15 +123,15 @@ def boxes():
     return rb.build(system)
 
 
-#: Energy of the boxes at rest [J]: 9.81 (0.15 + 0.45 + 0.75) below the ceiling.
+#: Energy of the hanging boxes at rest [J]: -9.81 (0.15 + 0.45 + 0.75), zero at the ceiling.
 REST = -9.81 * 1.35
 
 
 def energies(integrator, seed, seconds):
-    """Return the energy above rest at qpos every 0.1 s, from random positions at rest.
+    """Return the energy above REST every 0.1 s, after a start at rest in random positions.
 
-    The velocity at qpos is the mean of qvel and the next qvel: semi-implicit steps lead from
-    position to position by velocities in between, as a leapfrog does. Not so with rk4.
+    Except with rk4, the velocity at qpos is the mean of qvel and the next qvel: like a leapfrog,
+    semi-implicit steps lead from position to position by velocities in between.
     """
     m = boxes()
     m.opt.integrator = integrator
@@ -148,9 +148,9 @@ def energies(integrator, seed, seconds):
 
 
 #: The largest change of the energy above rest in a minute at 1 ms. The motion is chaotic: after
-#: some seconds rounding, and so the processor's sine, decides which way it takes and how fast the
-#: boxes turn there. The worst of 200 starts: rk4 0.0014 %, implicit_midpoint 5.3 %, where a box
-#: turned by 0.09 rad in a step. euler and implicit_damping are NaN after 10 to 20 s.
+#: some seconds rounding, which depends on the processor's sine, decides the motion. The worst of
+#: 200 starts: rk4 0.0014 %, implicit_midpoint 5.3 %, where a box turned by 0.09 rad in a step.
+#: euler and implicit_damping are NaN after 10 to 20 s.
 KEPT = {"rk4": 0.001, "implicit_midpoint": 0.1}
 
 
@@ -167,12 +167,12 @@ def test_implicit_loses_energy_where_bodies_tumble():
     for loss in (found, peer):
         assert loss.max() < 1.05 * loss[0]
         assert loss[-1] < 0.5 * loss[0]
-    # the same steps, until rounding decides
+    # the steps are equal until rounding has grown
     np.testing.assert_allclose(found[:10], peer[:10], rtol=1e-6)
 
 
 def energies_of_mujoco(integrator, seed, seconds):
-    """Return the same of MuJoCo's integrator of that name."""
+    """Return the energies with MuJoCo's integrator of that name, as energies does."""
     mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
     m = boxes()
     inertia = " ".join(map(str, m.body_inertia[1]))
@@ -229,7 +229,7 @@ def test_options_that_do_not_suit_a_model_are_refused_with_it():
 
 @each_integrator
 def test_specialised_steps_are_refused_by_name(integrator):
-    """The step is traced, as for C code and vectorised rollouts; the engine's own code works."""
+    """C code and vectorised rollouts trace the step, which an implicit integrator cannot do."""
     m = boxes()
     m.opt.integrator = integrator
     with refused(ModelError, "not-traceable") as caught:
@@ -256,7 +256,7 @@ def test_a_copied_model_keeps_its_integrator():
 
 
 def test_an_integrator_whose_compilation_is_interrupted_is_not_chosen(monkeypatch):
-    """A step would call a missing stage."""
+    """Otherwise a step would call a missing stage."""
 
     def interrupted():
         raise KeyboardInterrupt

@@ -17,7 +17,7 @@ SWAY = rb.Trajectory((0.0, 1.0, 2.0), ((0.0,), (0.4,), (-0.2,)))
 
 
 def arm(driven=False):
-    """Two bars: a tree for all integrators and all code generators."""
+    """Return two bars: a tree that all integrators and code generators support."""
     s = rb.SystemBuilder("arm", base="ground")
     s.body("upper", mechanisms.bar(0.3)).body("lower", mechanisms.bar(0.2))
     s.joint("A", "revolute", "ground", "upper", **mechanisms.HINGE)
@@ -49,7 +49,7 @@ def set_drive(integrator):
 
 
 def made(make):
-    """Return a cell that makes code for the arm."""
+    """Return a function that makes code for the arm with an integrator."""
 
     def cell(integrator):
         m = arm()
@@ -75,7 +75,7 @@ def rack():
 REFUSED_OPTION = (ParameterError, "option-integrator")
 REFUSED_CODE = (ModelError, "not-traceable")
 
-#: The action of a row with an integrator, and the refusal of the implicit ones, or None.
+#: By row: its action with an integrator, and the refusal of implicit integrators, or None.
 ROWS = {
     "loops": (lambda name: step(rb.build(mechanisms.grashof()), name), REFUSED_OPTION),
     "driven over time": (lambda name: step(arm(driven=True), name), None),

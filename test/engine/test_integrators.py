@@ -60,7 +60,7 @@ def test_all_integrators_converge_to_the_same_motion(kind):
     for integrator in ("euler", "implicit_damping"):
         coarse = np.abs(state_after(m, d, integrator, 256) - truth).max()
         fine = np.abs(state_after(m, d, integrator, 4096) - truth).max()
-        assert fine < coarse / 12.0, f"{integrator}: {coarse:.1e} -> {fine:.1e}"  # 16 in the limit
+        assert fine < coarse / 12.0, f"{integrator}: {coarse:.1e} -> {fine:.1e}"  # limit 16
 
 
 def test_quaternions_stay_of_unit_length():
@@ -85,7 +85,7 @@ def test_a_written_quaternion_is_normalised_when_read():
 
 @pytest.mark.parametrize("integrator", ORDERS)
 def test_small_turns_of_a_ball_are_exact(integrator):
-    """At a rate of 1e-7 rad/s and below the series of sin(x)/x must stay exact and continuous."""
+    """At rates of 1e-7 rad/s and below the series of sin(x) / x is exact and continuous."""
     m = trees.build(trees.auto_tree(1, kinds=("spherical",), seed=1))
     m.opt.gravity = (0.0, 0.0, 0.0)
     m.opt.integrator = integrator

@@ -41,7 +41,7 @@ def forces(m, d):
 
 
 def system(seed, constrained):
-    """A tree of every kind of joint, on request with all forces between its bodies."""
+    """Return a tree with every kind of joint, and on request with loops, springs and drives."""
     description = trees.auto_tree(
         9, 1.5, kinds=trees.LIBRARY, seed=seed, damping=0.3, reversals=0.5, offsets=0.5
     )
@@ -176,14 +176,14 @@ def test_forces_on_every_body_move_it(seed, constrained):
     d = rb.make_data(m)
     states.randomise(m, d, seed)
     if constrained:
-        d.time = 0.3  # in the middle of the driven motion
+        d.time = 0.3  # the driven joints move at this time
         d.qpos = m.qpos0
         rb.forward(m, d)
         d.qvel -= np.linalg.pinv(d.efc_J) @ (d.efc_J @ d.qvel)
     forces(m, d)
     acting = on_bodies(m, d, description) + pulls(m, d)
     moving = newton_euler(m, d)
-    # differences over 1e-6 s of momenta: rounding 1e-10, truncation 1e-12
+    # differences of momenta over 1e-6 s: rounding 1e-10, truncation 1e-12
     with Comparison("joint forces", f"seed {seed}, {constrained}") as compare:
         compare.close("balance", acting[1:], moving[1:], 1e-7)
 
@@ -191,9 +191,9 @@ def test_forces_on_every_body_move_it(seed, constrained):
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_force_along_a_joint_is_that_applied(seed, constrained):
-    """S^T f equals all forces along it: applied, passive of the joint, less the rotor's.
+    """S^T f equals the applied and passive force along the joint, less that of the rotor.
 
-    Left out are joints that follow and those they follow: they share one force.
+    Mimic joints and their leaders are left out, because they share one force.
     """
     m = rb.build(replace(system(seed, constrained), springs=()))
     d = rb.make_data(m)
@@ -236,7 +236,7 @@ def test_cfrc_int_is_mujocos(name, base):
 
 
 def pendulum(**fields):
-    """A bar of 2 kg along x, its centre of mass at 0.5 m, on a hinge along y."""
+    """Return a bar of 2 kg along x, with its centre of mass at 0.5 m, on a hinge along y."""
     bar = Inertial(2.0, rb.Pose((0.5, 0.0, 0.0)), (0.01, 0.2, 0.2, 0.0, 0.0, 0.0))
     joint = {"name": "j", "type": "revolute", "parent": "base", "child": "bar",
              "axis": (0.0, 1.0, 0.0)} | fields  # fmt: skip
@@ -256,13 +256,13 @@ def held(m):
 def test_the_base_carries_the_weight_of_an_arm():
     d = held(rb.build(pendulum()))
     assert np.abs(d.qacc).max() < 1e-14
-    # up, and against the moment of the weight, -0.5 m 2 kg g about -y
+    # the force 2 g points up, and the moment balances that of the weight, 0.5 m 2 kg g about y
     assert d.jnt_force[0] == pytest.approx([0.0, -G, 0.0, 0.0, 0.0, 2.0 * G], abs=1e-12)
     assert d.jnt_bearing[0] == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.0, 2.0 * G], abs=1e-12)
 
 
 def test_the_base_carries_the_weight_of_a_reversed_arm():
-    """The base is now the successor: it has the opposite wrench, in its axes."""
+    """The base is the successor here: its wrench is opposite, in the axes of the base."""
     d = held(rb.build(pendulum(parent="bar", child="base")))
     assert d.jnt_force[0] == pytest.approx([0.0, G, 0.0, 0.0, 0.0, -2.0 * G], abs=1e-12)
     assert d.jnt_bearing[0] == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.0, -2.0 * G], abs=1e-12)
@@ -325,7 +325,7 @@ def test_an_unbalanced_rotor_loads_its_bearings():
         assert d.jnt_force[0, :3] == pytest.approx(moment, rel=1e-12, abs=1e-10)
         assert d.jnt_force[0, 3:] == pytest.approx(force, rel=1e-12, abs=1e-10)
         assert d.jnt_bearing[0] == pytest.approx(d.jnt_force[0], abs=1e-10)
-        # as seen by the stand it turns with the rotor
+        # in the axes of the stand the force turns with the rotor
         R = d.xmat[1].reshape(3, 3)
         towards = R @ d.jnt_force[0, 3:]
         assert towards == pytest.approx(

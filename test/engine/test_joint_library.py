@@ -39,10 +39,10 @@ ANGLES = {
     JointType.PLANAR_FS: (0,),
 }
 SPECIAL_ANGLES = (0.0, 1e-9, -1e-9, 1e-5, np.pi, np.pi - 1e-9, -np.pi)
-#: yaw, pitch and roll so close to the singularity that no step of a difference meets what the
-#: engine does within SINGULAR of it; for that see test_ypr_singularity.py
+#: Distance of yaw-pitch-roll joints from their singularity [rad]: no step of a difference comes
+#: within SINGULAR, where the engine changes the axes (test_ypr_singularity.py).
 NEAR_PITCH = SINGULAR + 1.5 * STEP
-#: turns of these angles [rad]; sines and cosines of half of them go through 0 and 1
+#: Rotations by these angles [rad]: sines and cosines of half of them take the values 0 and 1.
 SPECIAL_TURNS = (0.0, 1e-9, 1e-5, np.pi - 1e-9, np.pi, 2.0 * np.pi - 1e-9)
 
 each_type = pytest.mark.parametrize("name", trees.LIBRARY)
@@ -51,7 +51,7 @@ each_library = pytest.mark.parametrize("library", ["engine", "textbook"])
 
 
 def one_joint(name, polarity, seed=0, **more):
-    """Return a Model of two links and a joint; the pose of the joint's frame in them is random."""
+    """Return a Model of two links and a joint with random poses of its frames in the links."""
     rng = np.random.default_rng([seed, TYPE_OF_NAME[name]])
     base, link = Link("base"), Link("link", trees.random_inertial(rng))
     near = ("base", trees.random_pose(rng, 2.0))
@@ -93,7 +93,7 @@ def random_position(kind, rng):
 
 
 def cases(name, polarity):
-    """Yield the Model of a joint with positions and velocities, and a label."""
+    """Yield the Model of a joint, positions, velocities and a label."""
     m = one_joint(name, polarity)
     rng = np.random.default_rng(7)
     for q in configurations(TYPE_OF_NAME[name]):
@@ -102,7 +102,7 @@ def cases(name, polarity):
 
 
 def calculate(library, m, q, qd):
-    """Return the result of jcalc from the engine, or from the textbook under the same names."""
+    """Return the result of jcalc of the engine or the textbook, under the same names."""
     if library == "engine":
         return rb.jcalc(m, "joint", q, qd)
     joint = textbook.jcalc(System.of(m).jtype[1], q, qd)
@@ -126,7 +126,7 @@ def rate_along(value, kind, q, qd):
 
 
 def pose(library, m, q):
-    """Return rotation and position of the carried body in its parent, (3, 4)."""
+    """Return rotation and position of the child body in its parent, (3, 4)."""
     joint = calculate(library, m, q, np.zeros(m.nv))
     return np.column_stack([joint.E.T, joint.r])
 
@@ -190,7 +190,7 @@ def test_the_engine_agrees_with_the_textbook(name, polarity):
 
 @each_type
 def test_reversed_is_the_inverse_motion(name):
-    """A joint and its reverse at one q and qd: X' X = 1, and the velocities are opposite."""
+    """At equal q and qd a joint and its reverse have X' X = 1 and opposite velocities."""
     m, other = one_joint(name, "forward"), one_joint(name, "reversed")
     rng = np.random.default_rng(3)
     for q in configurations(TYPE_OF_NAME[name]):
@@ -229,7 +229,7 @@ def integrated(m, q, qd, dt):
 @each_polarity
 @each_type
 def test_positions_are_integrated_exactly(name, polarity):
-    """Against plain NumPy, for tiny steps (series of sin(x) / x) and long ones."""
+    """Plain NumPy gives the same, for tiny steps (series of sin(x) / x) and long steps."""
     kind = TYPE_OF_NAME[name]
     for m, q, qd, where in cases(name, polarity):
         for dt in (1e-12, 1e-9, 1e-4, 0.1, 1.0, -1.0, 5.0):
@@ -239,7 +239,7 @@ def test_positions_are_integrated_exactly(name, polarity):
 
 
 def same_name(kind, q, like):
-    """Return q with the signs and whole turns of `like`: opposite quaternions are one turn.
+    """Return q with the signs and whole turns of `like`: q and -q are one rotation.
 
     The angle of a planar joint with a velocity in F_s is compared without whole turns, since
     differences go the shorter way round.
@@ -257,7 +257,7 @@ def same_name(kind, q, like):
 @each_polarity
 @each_type
 def test_difference_undoes_integration(name, polarity):
-    """Tolerance: the logarithm of a turn near half a turn divides by its sine."""
+    """Near half a turn the logarithm divides by a small sine, hence the tolerance."""
     kind = TYPE_OF_NAME[name]
     for m, q, qd, where in cases(name, polarity):
         for dt in (1e-9, 0.1, 1.0, -1.0):

@@ -32,7 +32,7 @@ def double(x):
 
 
 def kernel_of(folder):
-    """Return the result, and whether it was on disk, of a kernel declared as in a new process."""
+    """Declare a kernel as a new process does; return its result, and whether it was on disk."""
     compiled = jit.compile_cached(double, jit.OPTIONS, str(folder))
     return compiled(21), sum(compiled.stats.cache_hits.values()) == 1
 
@@ -42,7 +42,7 @@ def twice_double(x):
 
 
 def linking_kernel(folder):
-    """Return a kernel that calls another one, both declared as in a new process."""
+    """Return a kernel that calls another kernel, both declared as in a new process."""
     global linked_double  # noqa: PLW0603 - a kernel finds the kernels it calls by global names
     linked_double = jit.compile_cached(double, jit.OPTIONS, str(folder))
     return jit.compile_cached(twice_double, jit.OPTIONS, str(folder)), linked_double
@@ -60,7 +60,7 @@ def made(request):
 
 @pytest.fixture
 def warnings(monkeypatch, caplog):
-    """The warnings of a process in which none was logged before."""
+    """Return the warnings of a process, as if none was logged before."""
     monkeypatch.setattr(cache, "_warned", [])
     caplog.set_level(logging.WARNING)
     return caplog
@@ -72,7 +72,7 @@ def files(folder):
 
 
 def test_threads_keep_their_folders(tmp_path):
-    """A thread that prepares a kernel does not change where another one keeps its code."""
+    """A thread that prepares a kernel does not change the folder of another thread."""
     before = numba.config.CACHE_DIR
     folders = [str(tmp_path / name) for name in ("one", "two")]
 
@@ -94,7 +94,7 @@ print(groups.__file__, groups.rotated.stats.cache_path)
 
 
 def test_copies_of_the_package_share_their_code(tmp_path):
-    """A script beside a checkout or a workspace beside a clone shares the compiled code."""
+    """A script next to a checkout, or a workspace next to a clone, shares the compiled code."""
     shutil.copytree(ROOT / "rbdyn_ros", tmp_path / "rbdyn_ros")
     found = []
     for place in (ROOT, tmp_path):
@@ -191,7 +191,7 @@ def test_a_called_kernel_is_found_on_disk(tmp_path, damage):
 
 
 def test_code_on_disk_serves_many_threads_and_new_callers(tmp_path):
-    """The machine code is kept without LLVM code: callers link that of the folder `linked`."""
+    """The machine code has no LLVM code: callers link the code in the folder `linked`."""
     _, called = linking_kernel(tmp_path)
     assert called(3) == 6
 
@@ -204,7 +204,7 @@ def test_code_on_disk_serves_many_threads_and_new_callers(tmp_path):
 
 
 def test_kept_machine_code_is_not_linked_by_mistake(tmp_path):
-    """The cached code has only the names of its functions; a caller would jump anywhere."""
+    """Cached code has only the names of its functions: linked code would jump to no function."""
     for _ in range(2):
         compiled = jit.compile_cached(double, jit.OPTIONS, str(tmp_path))
         compiled(21)
@@ -250,7 +250,7 @@ def test_a_damaged_callback_is_compiled_again(tmp_path):
 
 
 def test_the_code_of_another_overload_is_not_taken(tmp_path):
-    """Two processes that compile two overloads at once may write one file."""
+    """Two processes that compile different overloads can write the same file."""
     compiled = jit.compile_cached(double, jit.OPTIONS, str(tmp_path))
     compiled(1.5)
     of_floats = files(tmp_path)[".nbc"].read_bytes()
@@ -270,7 +270,7 @@ def test_a_folder_that_vanishes_is_made_again(made, tmp_path, warnings):
 
 
 def test_a_folder_that_cannot_be_written_causes_one_warning(made, tmp_path, warnings):
-    """Root may write everywhere, but not below a file."""
+    """Not even root can write below a file."""
     folder = tmp_path / "file"
     folder.touch()
     for _ in range(2):
@@ -301,9 +301,9 @@ print("scipy.linalg" in sys.modules)
 
 
 def test_cached_code_is_loaded_without_the_imports_of_the_compiler():
-    """Numba imports SciPy's linear algebra before it compiles; a warm start leaves it out."""
+    """Numba imports SciPy's linear algebra before it compiles; a warm start does not."""
     command = [sys.executable, "-c", WARM]
-    for _ in range(2):  # the first may compile
+    for _ in range(2):  # the first process may have to compile
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 
@@ -320,7 +320,7 @@ print(kernel_of(folder), callback_of(folder), [path.name for path in folder.rglo
 
 
 def test_a_full_disk_is_reported(tmp_path):
-    """The code is used without its file, which is removed, and one line reports it."""
+    """The code works, the incomplete file is removed, and one line reports the full disk."""
     tests = str(Path(__file__).parent)
     code = FULL.format(root=str(ROOT), tests=tests, folder=str(tmp_path / "cache"))
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}

@@ -7,9 +7,9 @@ from support import mechanisms
 
 import rbdyn_ros as rb
 
-#: The crank is not the shortest bar: it reaches its last position at the angle LAST.
+#: The crank is not the shortest bar, so it cannot turn beyond the angle LAST.
 BARS = {"crank": 0.2, "coupler": 0.25, "rocker": 0.12, "ground": 0.3}
-#: Coupler and rocker in line: the law of cosines.
+#: Angle at which coupler and rocker are in line, by the law of cosines [rad].
 LAST = np.arccos((0.2**2 + 0.3**2 - (0.25 + 0.12) ** 2) / (2.0 * 0.2 * 0.3))
 SPEED = 2.0  # speed of the crank [rad/s]
 KINDS = ("declared", "velocity", "position", "acceleration")
@@ -32,7 +32,7 @@ def four_bar(kind):
 
 
 def started(m, kind):
-    """Return Data with the crank at 1 rad, and its drive."""
+    """Return Data with the crank at 1 rad and its drive on."""
     d = rb.make_data(m)
     driven = kind in ("declared", "function")
     start = m.qpos0 if driven else np.array([1.0, *m.qpos0[1:]])
@@ -43,7 +43,7 @@ def started(m, kind):
 
 
 def turn(m, d, kind, steps):
-    """Take steps, one at a time if the target moves."""
+    """Take steps; in position mode move the target before each step."""
     if kind != "position":
         rb.step(m, d, steps)
         return
@@ -104,13 +104,13 @@ def test_set_drive_frees_a_locked_drive():
     assert d.nlocked == 1
     rb.set_drive(m, d, "A", "velocity", -SPEED)
     rb.step(m, d, 200)
-    assert d.nlocked == 1  # no further drive
+    assert d.nlocked == 1  # no other drive has locked
     assert d.qvel[0] == pytest.approx(-SPEED, rel=1e-9)
     assert angle(m, d) == pytest.approx(LAST - 200 * 0.001 * SPEED, abs=10 * 0.001 * SPEED)
 
 
 def test_other_joints_move_on():
-    """Only the joints of the loop stop: a pendulum beside it swings as if alone."""
+    """Only the joints of the loop stop: a pendulum next to it swings as if it were alone."""
     system = mechanisms.four_bar(**BARS)
     system.body("bob", mechanisms.bar(0.3))
     system.joint("swing", "revolute", "ground", "bob", xyz=(1, 0, 0), **mechanisms.HINGE)
@@ -140,6 +140,6 @@ def test_a_long_timestep_is_not_a_lock():
     for _ in range(300):
         rb.step(m, d)
         gaps.append(np.abs(d.efc_pos).max())
-    assert max(gaps) > 1e-3  # open enough to be checked
+    assert max(gaps) > 1e-3  # the loop opens enough for the check of locks
     assert d.nlocked == 0
     assert angle(m, d) == pytest.approx(1.0 + 10.0 * 300 * 0.02, rel=1e-9)

@@ -33,7 +33,7 @@ STEP = 1e-30  # for derivatives by a complex step
 
 
 def crank_slider(order=JOINTS, rod_apart=False, **properties):
-    """The mechanism turns about y, so a crank at the angle q points to (cos q, 0, -sin q)."""
+    """Return a crank slider about y: at the angle q the crank points to (cos q, 0, -sin q)."""
     bar = {
         name: rb.shapes.box(
             (length, 0.02, 0.02), mass=MASSES[name], at=rb.pose((length / 2, 0, 0))
@@ -56,7 +56,7 @@ def crank_slider(order=JOINTS, rod_apart=False, **properties):
 
 
 def properties(**more):
-    """Add limits far away, armature, damping and a spring to each joint."""
+    """Return by joint: limits far away, armature, damping and a spring."""
     found = {}
     for k, name in enumerate(JOINTS):
         numbers = {"armature": ARMATURE[k], "damping": DAMPING[k], "stiffness": STIFFNESS[k]}
@@ -143,7 +143,7 @@ def test_every_order_follows_the_closed_form(order, rod_apart, reference):
     d.qfrc_applied[m.jnt_dofadr[m.jnt_id("A")]] = EFFORT
     rb.step(m, d, 300)
     crank = d.qpos[m.jnt_qposadr[m.jnt_id("A")]], d.qvel[m.jnt_dofadr[m.jnt_id("A")]]
-    np.testing.assert_allclose(crank, reference, rtol=0, atol=1e-8)  # 2e-10 seen
+    np.testing.assert_allclose(crank, reference, rtol=0, atol=1e-8)  # the error was 2e-10
     np.testing.assert_allclose(
         [place(m, d, name) for name in JOINTS], positions(place(m, d, "A"))[0], atol=1e-12
     )
@@ -152,7 +152,7 @@ def test_every_order_follows_the_closed_form(order, rod_apart, reference):
 @pytest.mark.parametrize("order", ORDERS[::5], ids="".join)
 @pytest.mark.parametrize("name", JOINTS)
 def test_every_joint_can_be_driven_by_an_actuator(order, name):
-    """An effort along one joint is that effort times its rate along the crank."""
+    """An effort along a joint acts on the crank times the rate of that joint by the crank."""
     given = {n: {"armature": ARMATURE[k]} for k, n in enumerate(JOINTS)}
     given[name]["limit"] = rb.Limit(effort=5.0)
     m = rb.with_actuators(rb.build(crank_slider(order, **given)), [ActuatorSpec(name)])

@@ -15,8 +15,8 @@ from support.mechanisms import Drift, allowed_velocity, started
 
 import rbdyn_ros as rb
 
-#: mechanism, its start, and the limits for a run of 60 s at 1 ms by Runge-Kutta: the
-#: largest position error [m or rad], and of the energy, as part of the largest kinetic energy
+#: By mechanism, for 60 s of Runge-Kutta at 1 ms: its start, the allowed position error [m or rad],
+#: and the allowed change of energy as a share of the largest kinetic energy.
 AWAY = {
     "grashof": ({"A": 1.0}, 1e-9, 1e-6),
     "crank_slider": ({"A": 1.0}, 1e-9, 1e-5),
@@ -28,7 +28,7 @@ AWAY = {
     "rack": ({}, 1e-12, 1e-12),
 }
 
-#: rank of K, its equations, remaining freedoms: `rank` of the loops away from singular poses
+#: By mechanism, away from singular poses: rank of K, number of its rows, degrees of freedom.
 RANKS = {
     "grashof": (2, 5, 1),
     "parallelogram": (2, 5, 1),
@@ -60,13 +60,13 @@ def q(m, d, name):
 
 
 def at(m, d, link, *point):
-    """Return the position of a point of a link in the world."""
+    """Return the world position of a point of a link."""
     place, R = rb.frame_pose(m, d, link)
     return place + R @ np.array(point)
 
 
 def moving(m, d, times=40, steps=25):
-    """Simulate, and stop at so many times with positions of bodies up to date."""
+    """Simulate, and yield d `times` times, with the poses of bodies up to date."""
     for _ in range(times):
         rb.step(m, d, steps)
         rb.kinematics(m, d)
@@ -76,7 +76,7 @@ def moving(m, d, times=40, steps=25):
 @pytest.mark.parametrize("name", RANKS)
 def test_rank_and_mobility_are_as_listed(name):
     m = model(name)
-    # if the loops close at zero it may be a singular pose: begin elsewhere
+    # qpos0 may be a singular pose: begin elsewhere
     start = rb.random_qpos(m, np.random.default_rng(3)) if m.nroll == 0 else m.qpos0
     if name == "delta":
         start = mechanisms.delta_at(m, np.array([0.03, -0.05, -0.5]))
@@ -88,7 +88,7 @@ def test_rank_and_mobility_are_as_listed(name):
 
 
 def test_the_four_bar_follows_its_closed_form():
-    """The rocker's end is at a crossing of circles about B and D, on the side of the start."""
+    """The rocker's end is an intersection of circles about B and D, on the side of the start."""
     m = model("grashof")
     crank, coupler, rocker, ground = 0.1, 0.25, 0.2, 0.3
     d = started(m, A=1.0)
@@ -131,7 +131,7 @@ def test_the_middle_of_watts_coupler_runs_on_watts_curve():
 
 
 def test_watts_point_moves_nearly_straight():
-    """About its inflection the curve leaves its tangent with the fifth power of the way.
+    """Near its inflection the curve leaves its tangent with the fifth power of the distance.
 
     With a^2 = b^2 + c^2 the rockers are perpendicular to the coupler in the middle.
     """
@@ -163,7 +163,7 @@ def test_the_spatial_slider_crank_follows_its_closed_form():
 
 
 def test_a_rod_that_spins_idly_does_not_change_the_other_motion():
-    """With a ball at both ends the thin rod may turn about itself: a second freedom."""
+    """With a ball joint at both ends the thin rod can spin about itself: a second freedom."""
     ways = []
     for idle in (False, True):
         m = model("spatial_slider_crank", idle_spin=idle)
@@ -232,7 +232,7 @@ def test_the_grippers_fingers_follow_its_slider():
     d = started(m)
     for _ in moving(m, d):
         height = q(m, d, "push") - 0.05
-        # of the rod's end about the finger's pivot: 0.03 out, from a slider's corner at 0.01
+        # the rod joins the slider at x = 0.01 and the finger at 0.03 from its pivot
         reach = np.hypot(0.03 - 0.01, -height)
         direction = np.arctan2(height, 0.01 - 0.03)
         half = np.arccos((0.03**2 + reach**2 - 0.06**2) / (2 * 0.03 * reach))
@@ -250,7 +250,7 @@ def test_the_pantograph_doubles_the_path_of_its_middle():
 
 
 def test_a_screw_jack_goes_down_many_turns():
-    """(m p^2 + J) w' = m g p - c w: the table sinks by the pitch with every turn of the nut."""
+    """(m p^2 + J) w' = m g p - c w: the table sinks by the pitch p for each rad of the nut."""
     pitch = 0.005
     m = model("screw_jack", pitch=pitch)
     d = rb.make_data(m)
@@ -301,7 +301,7 @@ def test_mechanisms_of_two_freedoms_swing_quietly(name, record_property):
         m = model(name)
         d = started(m, speed=0.0, shoulder_1=-1.8, shoulder_2=-1.2)
     else:
-        m = model(name, stiffness=20.0)  # otherwise it would hang down flat
+        m = model(name, stiffness=20.0)  # without springs the bars would fold flat
         d = started(m, speed=0.0, qpos=mechanisms.pantograph_at(-0.2, -1.0))
     drift = Drift(m, d, 10.0)
     _tell(record_property, f"{name}, rk4, 10 s", drift)
@@ -321,13 +321,13 @@ def test_loops_stay_closed_through_singular_poses(name, record_property):
     assert np.isfinite(d.buffer[: m.nq]).all()
     assert drift.largest < 1e-6
     assert drift.share < 1e-2
-    # it comes back within a tenth of a second, even if it passes often
+    # the error falls below 1e-8 within a tenth of a second, even if singular poses are frequent
     assert max(min(drift.pos[n : n + 100]) for n in range(0, len(drift.pos) - 100, 50)) < 1e-8
     assert drift.pos[-1] < 1e-8
 
 
 def test_a_parallelogram_starts_in_its_singular_pose_and_leaves_it():
-    """Both bars lie on the ground line: K has rank 1, and all rows of K qacc = k hold."""
+    """All bars lie on one line at the start: K has rank 1, and rank 2 after some steps."""
     m = model("parallelogram")
     d = rb.make_data(m)
     d.qvel = allowed_velocity(m, d, np.array([5.0, -5.0, 5.0]))
@@ -349,11 +349,11 @@ def test_the_default_integrators_stay_near(name, integrator, record_property):
     start = AWAY[name][0] if name in AWAY else SINGULAR.get(name, {})
     drift = Drift(m, started(m, speed=3.0, **start), 10.0)
     _tell(record_property, f"{name}, {integrator}, 10 s", drift)
-    # the motion of the five-bar is chaotic: after seconds rounding decides where it is, so its
-    # errors at a single instant prove nothing, their size over the second half does
+    # the motion of the five-bar is chaotic: rounding decides where it is after seconds, so the
+    # test takes the median of the error over the second half of the run
     assert drift.largest < 5e-5
     assert np.median(drift.pos[len(drift.pos) // 2 :]) < 1e-6
-    if name != "screw_jack":  # which has a damper
+    if name != "screw_jack":  # the screw jack has a damper
         assert max(drift.energy) < 0.02 * drift.kinetic, "energy must not grow"
 
 
@@ -426,7 +426,7 @@ def test_reset_gives_the_same_run(name):
 
 @pytest.mark.parametrize("name", ["grashof", "screw_jack", "delta", "gripper", "disk", "bricard"])
 def test_nan_stays_visible_until_reset(name):
-    """The Data recovers completely and by design: loop joints remember positions."""
+    """A reset clears the Data completely, with the remembered positions of loop joints."""
     m = model(name)
     d, clean = rb.make_data(m), rb.make_data(m)
     rb.step(m, d, 5)

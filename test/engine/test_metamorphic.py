@@ -87,14 +87,14 @@ def joint_map(m, other):
 
 
 def test_splitting_links_by_fixed_joints_changes_no_result(tree):
-    """Each link cut in two pieces of its inertia, the second on a turned fixed joint."""
+    """Each link is cut in two pieces; a fixed joint with a rotated frame carries the second."""
     rng = np.random.default_rng(5)
     links, joints = [], []
     for link in tree.links:
         first, second, place = split(link.inertial, rng)
         links += [Link(link.name, first), Link(f"{link.name}-half", second)]
         joints.append(Joint(f"{link.name}-weld", "fixed", link.name, f"{link.name}-half", place))
-    for joint in tree.joints:  # half of the children now hang on the far half
+    for joint in tree.joints:  # half of the children now hang on the second piece of their parent
         joints.append(joint if rng.random() < 0.5 else rehung(joint, joints))
     parted = trees.build(Description("split", tuple(links), tuple(joints)))
     m = trees.build(tree)
@@ -107,7 +107,7 @@ def test_splitting_links_by_fixed_joints_changes_no_result(tree):
 
 
 def rehung(joint, welds):
-    """The same joint, its place given in the frame of the parent's second half."""
+    """Return the same joint, its pose given in the frame of the parent's second piece."""
     place = next(w.origin for w in welds if w.child == f"{joint.parent}-half")
     R = trees.rotation(place.quat)
     origin = R.inv().apply(np.subtract(joint.origin.pos, place.pos))
@@ -117,7 +117,7 @@ def rehung(joint, welds):
 
 
 def split(inertial, rng):
-    """Return two inertials that make up one, and the frame of the second one."""
+    """Split an inertial in two; return both and the frame of the second."""
     R = trees.rotation(inertial.origin.quat).as_matrix()
     xx, yy, zz, xy, xz, yz = inertial.inertia
     whole = R @ np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) @ R.T
@@ -159,7 +159,7 @@ def test_base_and_gravity_can_turn_together(tree):
 
 
 def test_a_reversed_chain_moves_the_same():
-    """A chain seen from its other end: same bodies, same accelerations of every body."""
+    """A chain described from its other end has equal accelerations of each body."""
     rng = np.random.default_rng(8)
     n = 6
     inertials = [trees.random_inertial(rng) for _ in range(n)]
@@ -195,23 +195,23 @@ def test_a_reversed_chain_moves_the_same():
 
 
 def reversed_chain(chain, places, n):
-    """Joint j<i> keeps its place and axis; link l<i> gets its frame at the joint below, j<i+1>."""
+    """Return the chain from its other end: the frame of link l<i> is now at joint j<i+1>."""
     links = [chain.links[n - 1]]
     joints = []
-    here = Pose()  # the place of its new frame in the old frame of link i: at joint i + 1
+    here = Pose()  # pose of the new frame of link i in its old frame
     for i in range(n - 1, 0, -1):
-        # the joint's frame in link i is link i's old frame; seen from its new frame:
+        # the frame of joint i is the old frame of link i: its pose in the new frame
         turn = trees.rotation(here.quat)
         origin = Pose(tuple(turn.inv().apply(-np.array(here.pos))), trees.wxyz(turn.inv()))
         axis = tuple(-np.array(chain.joints[i - 1].axis))
         joints.append(Joint(f"j{i}", "continuous", f"l{i}", f"l{i - 1}", origin, axis))
-        here = places[i]  # link i - 1 sits with its new frame where joint i is
+        here = places[i]  # the new frame of link i - 1 is at joint i
         links.append(Link(f"l{i - 1}", moved(chain.links[i - 1].inertial, here)))
     return Description("backwards", tuple(links), tuple(joints))
 
 
 def moved(inertial, frame):
-    """The same mass is given in another frame of the link."""
+    """Return the same inertial in another frame of the link."""
     turn = trees.rotation(frame.quat).inv()
     pos = turn.apply(np.subtract(inertial.origin.pos, frame.pos))
     quat = trees.wxyz(turn * trees.rotation(inertial.origin.quat))
@@ -219,7 +219,7 @@ def moved(inertial, frame):
 
 
 def take_over(m, d, w, e, n):
-    """Give e the configuration, velocity and joint forces of d."""
+    """Write the configuration, velocity and joint forces of d to e."""
     last = m.body_id(f"l{n - 1}")
     R = d.xmat[last].reshape(3, 3)
     velocity = d.cvel[last]
@@ -241,7 +241,7 @@ def take_over(m, d, w, e, n):
 
 
 def inertial_acceleration(m, d, i):
-    """Angular acceleration and acceleration of the centre of mass of body i, world axes."""
+    """Return angular acceleration and that of the centre of mass of body i, in world axes."""
     d = d.copy()
     rb.inverse(m, d)
     w, v = d.cvel[i, :3], d.cvel[i, 3:]
@@ -252,7 +252,7 @@ def inertial_acceleration(m, d, i):
 
 
 def test_many_short_steps_approach_one_long_one():
-    """Halving the step changes the result by the order of the method, but not the time."""
+    """With a shorter timestep the result after the same time changes by the method's error."""
     m = trees.build(trees.auto_tree(4, seed=2))
     m.opt.integrator = "rk4"
     ends = []

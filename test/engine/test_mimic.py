@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mimic joints: exact, without a freedom, with the inertia that they move.
+"""Mimic joints follow exactly, have no dof, and load their leaders with the inertia they move.
 
 Oracles: the same system without couplings, projected (RBDA eq 3.20) with the constant G of
 q = ratio q_followed + offset and solved by numpy, and Pinocchio where it couples joints itself.
@@ -20,7 +20,7 @@ SINGLE = ("revolute", "prismatic", "helical", "rack_pinion")
 SEEDS = range(2, 18)
 MIXED = (*SINGLE, *SINGLE, "spherical", "universal", "planar", "floating")
 
-#: with joints that move and follow; name -> number of followers
+#: Robots with mimic joints that move: name -> number of these joints.
 ROBOTS = {
     "baxter.urdf": 2,
     "panda.urdf": 1,
@@ -30,7 +30,7 @@ ROBOTS = {
     "talos_full_v2.urdf": 12,
     "talos_full_v2_box.urdf": 12,
 }
-#: Pinocchio wants the joint that is followed before the one that follows
+#: Robots whose mimic joints come after their leaders, as Pinocchio requires.
 PINOCCHIO = [name for name in ROBOTS if not name.startswith("talos")]
 
 
@@ -58,16 +58,16 @@ class Reduced:
         return e
 
     def mass_matrix(self, e):
-        """Return G^T M G; with the repaired armatures of the coupled Model."""
+        """Return G^T M G with the armatures of the coupled Model."""
         M = rb.mass_matrix(self.free, e) - np.diag(self.free.dof_armature)
         return self.G.T @ M @ self.G + np.diag(self.m.dof_armature)
 
 
 def couple(description, share, seed):
-    """Let a share of the joints of one coordinate follow another: above, below or beside it."""
+    """Let a share of the joints with one coordinate follow others, in any order in the tree."""
     rng = np.random.default_rng([seed, 77])
     single = [j.name for j in description.joints if j.type in SINGLE]
-    order = rng.permutation(single).tolist()  # each may follow one before it: no circle
+    order = rng.permutation(single).tolist()  # a joint only follows earlier ones: no cycle
     mimics = {}
     for place, name in enumerate(order[1:], start=1):
         if rng.random() < share:
@@ -109,7 +109,7 @@ def compare_with_projection(x, d, where):
 
 
 def _outside(m, d):
-    """Return the effect of xfrc_applied along the dofs."""
+    """Return the generalised forces (nv,) of xfrc_applied."""
     qfrc = np.zeros(m.nv)
     for i in range(1, m.nbody):
         force, torque = d.xfrc_applied[i, :3], d.xfrc_applied[i, 3:]
@@ -197,7 +197,7 @@ def test_random_couplings_agree_with_the_projection(seed):
 
 
 def test_random_couplings_are_of_every_kind():
-    """Mimic joints are above, below and beside their leaders; ratios have both signs."""
+    """Mimic joints are above, below and on other branches than leaders; ratios have both signs."""
     where = set()
     for seed in SEEDS:
         m = rb.build(tree(seed))
@@ -268,7 +268,7 @@ def test_energy_is_conserved(seed):
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 def test_many_steps_equal_single_steps(integrator):
-    """n steps equal n single steps, and mimic joints are at their positions, to the last bit."""
+    """n steps equal n single steps to the last bit, and mimic joints follow exactly."""
     m = rb.build(tree(3, damping=0.3))
     m.opt.integrator = integrator
     d, e = rb.make_data(m), rb.make_data(m)
@@ -282,7 +282,7 @@ def test_many_steps_equal_single_steps(integrator):
     for j in m.mimic_jntid:
         ratio, q = m.jnt_mimic_ratio[j], d.qpos[m.jnt_qposadr[j]]
         follows = d.qpos_all[m.jnt_qposadr_all[j]]
-        # a fused multiplication rounds once, numpy twice
+        # compiled code can round once here (fused multiply-add), NumPy rounds twice
         assert follows == pytest.approx(ratio * q + m.jnt_mimic_offset[j], rel=4 * EPS, abs=EPS)
         assert d.qvel_all[m.jnt_dofadr_all[j]] == ratio * d.qvel[m.jnt_dofadr[j]]
 
@@ -291,7 +291,7 @@ def test_many_steps_equal_single_steps(integrator):
 
 
 def arm(follower=None, leader=None):
-    """Two joints side by side; `right` follows `left`, with a ratio of -3."""
+    """Return two joints on one base; `right` follows `left` with a ratio of -3."""
     brick = trees.random_inertial(np.random.default_rng(5))
     links = (Link("base"), Link("a", brick), Link("b", brick))
     joints = (
@@ -315,7 +315,7 @@ def test_friction_is_reflected():
 
 @pytest.mark.parametrize("leader", [{}, {"stiffness": 4.0, "rest": (0.3,)}])
 def test_springs_are_reflected(leader):
-    """The force along `left` is its own spring force and -3 times the other's."""
+    """The force along `left` is its own spring force plus -3 times that of `right`."""
     m = rb.build(arm({"stiffness": 2.0, "rest": (0.1,)}, leader))
     d = rb.make_data(m)
     for q in (-0.7, 0.0, 0.4):
@@ -377,7 +377,7 @@ def test_armature_can_be_replaced():
 
 
 def test_massless_links_of_mimic_joints_are_allowed():
-    """They need no force and move along; the inertia of a mimic joint may be zero."""
+    """Massless links need no force, so the inertia of a mimic joint may be zero."""
     description = trees.auto_tree(5, 1.4, kinds=trees.SIMPLE, seed=2, massless=(4, 5))
     mimics = {"joint4": Mimic("joint1", -2.0, 0.1), "joint5": Mimic("joint4", 0.5)}
     joints = tuple(replace(j, mimic=mimics.get(j.name)) for j in description.joints)
@@ -396,7 +396,7 @@ def test_massless_links_of_mimic_joints_are_allowed():
 
 
 def test_a_mimic_joint_of_a_driven_joint_is_driven():
-    """The joint moves as with the same trajectory, times the ratio and moved by the offset."""
+    """The joint moves as with the leader's trajectory times the ratio, plus the offset."""
     times = (0.0, 0.5, 1.3, 2.0)
     positions = np.array([0.0, 1.0, -0.5, 0.3])
     description = trees.auto_tree(5, 1.3, kinds=trees.SIMPLE, seed=6)
@@ -416,7 +416,7 @@ def test_a_mimic_joint_of_a_driven_joint_is_driven():
         rb.inverse(model, data)
     with Comparison("couplings", "driven") as compare:
         for field in ("qpos_all", "qvel_all", "qacc_all"):
-            # rounding grows along 700 steps
+            # rounding grows over 700 steps
             compare.close(field, getattr(d, field), getattr(e, field), 1e-9)
         # the drive of the leader moves both joints
         both = [e.qfrc_driven[0] - 1.5 * e.qfrc_driven[1], 0.0]

@@ -10,7 +10,7 @@ import rbdyn_ros as rb
 
 G = 9.81
 
-# the rows of the defects found by external reviewers
+# defects that external reviewers found
 
 
 def test_a_joint_that_friction_holds_does_not_accelerate_in_a_fresh_data():
@@ -50,14 +50,14 @@ def test_a_floor_carries_a_box_in_a_fresh_data(pressed):
     d = rb.make_data(m)
     d.xfrc_applied[1, 2] = -pressed
     before = assert_one_answer(m, d)
-    # a near-rigid contact sinks by one part in 3e4 in the first step
+    # a near-rigid contact gives way by one part in 3e4 in the first step
     assert before.qacc == pytest.approx(np.zeros(6), abs=1e-4 * (G + pressed))
     assert before.cfrc_contact[1, 5] == pytest.approx(G + pressed, rel=1e-4)
     assert_balance(m, before)
 
 
 def test_a_frame_accelerates_as_in_the_next_step():
-    """This holds also after a reset and a change of the force: a box on a floor does not fall."""
+    """The frame of a box on a floor does not fall, not even after a reset and with a new push."""
     box = rb.Object("box", rb.Box((0.2, 0.2, 0.2)), mass=1.0, pose=rb.pose((0, 0, 0.1)))
     m = rb.scene(objects=[box])
     d = rb.make_data(m)
@@ -75,7 +75,7 @@ def test_a_frame_accelerates_as_in_the_next_step():
 
 
 def test_a_piston_that_is_driven_into_a_box_has_the_force_of_the_blow():
-    """The impulse of the drive is the momentum of the box."""
+    """The drive gives the box its momentum."""
     brick = rb.shapes.box((0.1,) * 3, mass=2.0)
     system = rb.SystemBuilder("press", base="world").body("piston", brick)
     system.joint("slide", "prismatic", "world", "piston", axis=(1, 0, 0), xyz=(0, 0, 1))
@@ -102,7 +102,7 @@ def test_a_piston_that_is_driven_into_a_box_has_the_force_of_the_blow():
 
 
 def test_a_loop_carries_the_blow_of_a_landing():
-    """A cube that is attached to a lift lands with it: the weld takes the force of the floor."""
+    """A cube attached to a lift lands with it: the weld carries the force of the floor."""
     brick = rb.shapes.box((0.1,) * 3, mass=1.0)
     system = rb.SystemBuilder("lift", base="world").body("lift", brick)
     system.joint("up", "prismatic", "world", "lift", axis=(0, 0, 1), xyz=(0, 0, 0.5))
@@ -120,14 +120,14 @@ def test_a_loop_carries_the_blow_of_a_landing():
         weld.append(d.loop_force[0].copy())
         floor = sum(force[2] for force in d.contact_force[: d.ncon])
         lift = m.jnt_dofadr[m.jnt_id("up")]
-        # the lift is carried by the weld alone: its bearing guides it sideways only
+        # only the weld carries the lift: its bearing guides it sideways
         needed = abs(m.body_mass[1] * (G + d.qacc[lift]))
         assert abs(d.loop_force[0, 5]) == pytest.approx(needed, abs=1e-8 * (1 + floor))
     assert max(abs(force[5]) for force in weld) > 50.0
 
 
 def test_the_drive_of_a_gear_has_the_torque_at_its_teeth():
-    """L5: two gears of twelve teeth, of which one is driven and the other carries 0.5 N m."""
+    """L5: of two gears with twelve teeth one is driven, and the other carries 0.5 N m."""
     system, skin = rb.SystemBuilder("gears"), rb.Surface(friction=0.0)
     for n, name in enumerate(("driver", "driven")):
         system.body(name, rb.shapes.cylinder(0.04, 0.02, mass=1.0))
@@ -168,7 +168,7 @@ def test_a_gear_pushes_back_from_a_limit_in_the_same_step():
 
 
 def test_bodies_that_hit_each_other_on_their_way_balance():
-    """The normal between two shapes turns on the way to a touch at a slant."""
+    """The normal between two shapes rotates before an oblique impact; forces still balance."""
     shapes = (rb.Sphere(0.1), rb.Capsule(0.1, 0.1), rb.Cylinder(0.1, 0.15))
     rng, hits = np.random.default_rng(0), 0
     for n in range(18):
@@ -223,13 +223,13 @@ def test_inverse_of_forward_is_the_applied_force_in_all_scenes(name):
 
 # random systems
 
-#: A yaw-pitch-roll joint keeps its rate of turning instead (engine/joints/ypr.py).
+#: All but yaw-pitch-roll joints, whose steps keep the angular velocity (engine/joints/ypr.py).
 TYPES = (*(kind for kind in forests.FLAT if "ypr" not in kind), "spherical", "floating")
 
 
 @pytest.mark.parametrize("first", range(0, 200, 20))
 def test_random_systems_have_one_answer_whose_forces_balance(first):
-    """200 trees of all types with dry friction, limits, springs, couplings and driven joints."""
+    """200 forests have dry friction, limits, springs, couplings and driven joints."""
     for seed in range(first, first + 20):
         rng = np.random.default_rng(seed)
         kinds = tuple(rng.choice(TYPES, 5))
@@ -249,7 +249,7 @@ def test_random_systems_have_one_answer_whose_forces_balance(first):
 @pytest.mark.parametrize(("integrator", "share"), [("implicit", 1.0), ("implicit_midpoint", 0.5)])
 @pytest.mark.parametrize("seed", range(4))
 def test_inverse_leaves_the_slope_of_coriolis_forces_out(integrator, share, seed):
-    """inverse returns the applied forces less s h (dc/dv) qacc; c is quadratic in qvel."""
+    """inverse returns the applied forces less s h (dc/dv) qacc, c being quadratic in qvel."""
     m = rb.build(forests.forest(("revolute", "prismatic", "cylindrical", "universal"), seed))
     m.opt.integrator = integrator
     d = rb.make_data(m)

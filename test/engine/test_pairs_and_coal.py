@@ -58,7 +58,7 @@ def zoo():
 
 
 def placed(rng, zoo, g, h, count):
-    """Return poses of a pair: a third of them apart, near or touching, and overlapping."""
+    """Return poses (count, 24) of a pair: a third each apart, near or touching, overlapping."""
     m, d, _ = zoo
     plane = m.geom_type[g] == GeomType.PLANE
     size = m.geom_rbound[h] if plane else m.geom_rbound[[g, h]].min()
@@ -79,7 +79,7 @@ def placed(rng, zoo, g, h, count):
 
 
 def heights(m, g, v):
-    """Return the heights of a geometry along unit vectors v (n, 3), from its definition."""
+    """Return the largest v x of a geometry's points x, for unit vectors v (n, 3)."""
     r, half, _ = m.geom_size[g]
     across, along = np.hypot(v[:, 0], v[:, 1]), np.abs(v[:, 2])
     kind = m.geom_type[g]
@@ -100,7 +100,7 @@ def corners(m, g):
 
 
 def outside(m, g, x):
-    """Return at most the distance of points x (n, 3) from a geometry; negative inside."""
+    """Return lower bounds of the distances of points x (n, 3) from a geometry; negative inside."""
     r, half, _ = m.geom_size[g]
     kind, up = m.geom_type[g], np.abs(x[:, 2])
     if kind == GeomType.PLANE:
@@ -122,7 +122,7 @@ def local(v, turn):
 
 
 def width(m, g, h, poses, normal):
-    """Return the width of the empty slab along normals from g to h: no distance is less."""
+    """Return the width of the empty slab between g and h along normals: a lower bound."""
     between = np.einsum("nk,nk->n", poses[:, 12:15] - poses[:, :3], normal)
     return (
         between
@@ -132,7 +132,7 @@ def width(m, g, h, poses, normal):
 
 
 def theirs(zoo, g, h, poses):
-    """Return distances and normals of coal."""
+    """Return the distances (n,) and normals (n, 3) of coal."""
     _, _, twin = zoo
     found = [twin.between(g, h, at[:3], at[3:12], at[12:15], at[15:]) for at in poses]
     dist, normal = zip(*found, strict=True)
@@ -141,11 +141,11 @@ def theirs(zoo, g, h, poses):
 
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=lambda kind: kind)
 def test_distances_and_normals_are_proved(zoo, first, second, request):
-    """A slab and points in both prove the distance; coal checks the depth of overlaps.
+    """A slab and points on both prove the distance; coal checks the depth of overlaps.
 
-    Along coal's normal no overlapping pair is less deep than ours. Where no cylinder takes part,
-    on which coal does not converge, coal's distance is the same, and its normal where unique. It
-    misses one in a hundred: then its distance is not the width of the slab along its own normal.
+    No overlapping pair is less deep along coal's normal than along ours. Coal does not converge on
+    cylinders. For other pairs coal's distance is the same, and its normal where unique, but for
+    one pair in a hundred: there its distance is not the width of the slab along its own normal.
     """
     m, missed, count = zoo[0], 0, request.config.getoption("--poses")
     rng = np.random.default_rng(PAIRS.index((first, second)))
@@ -155,7 +155,7 @@ def test_distances_and_normals_are_proved(zoo, first, second, request):
         poses = placed(rng, zoo, g, h, max(count // len(SIZES) ** 2, 1))
         dist, normal = proved(zoo, g, h, poses)
         coals, along = theirs(zoo, g, h, poses)
-        along[np.abs(np.linalg.norm(along, axis=1) - 1.0) > 1e-9] = np.nan  # it gave up
+        along[np.abs(np.linalg.norm(along, axis=1) - 1.0) > 1e-9] = np.nan  # coal gave up
         others, size = width(m, g, h, poses, along), m.geom_rbound[[g, h]].max()
         assert np.nanmax(others - dist, initial=-np.inf) < 2e-11 * size
         if "cylinder" not in (first, second):
@@ -168,7 +168,7 @@ def test_distances_and_normals_are_proved(zoo, first, second, request):
 
 
 def proved(zoo, g, h, poses):
-    """Return our distances and normals, after checks that need no other library."""
+    """Return our distances (n,) and normals (n, 3), after checks without coal."""
     m, d, _ = zoo
     dist, normal, x, y = np.split(many_poses.measured(m, d, g, h, poses), [1, 4, 7], axis=1)
     size = m.geom_rbound[[g, h]].sum()
@@ -209,12 +209,12 @@ PLACES = (
 
 @pytest.mark.parametrize("far", [0.0, 1e5])
 def test_hostile_pairs_end_and_are_sound(far):
-    """Equal centres, parallel faces, sizes that differ by 1e6 or 1e9, far from the origin.
+    """Pairs have equal centres, parallel faces, extreme sizes, or are far from the origin.
 
-    No distance is NaN, and a slab is as wide to 1e-4 of the size: a needle of 1e-6 has a direction
-    that rounding turns where its axis meets another one. The points are on both, also where
-    opposite sides are as deep; around the axis of a cylinder all sides may be, and the polytope
-    has 256 corners for them. Then its faces are beside them by 1e-3, and by more for needles.
+    No distance is NaN, and the slab has this width to 1e-4 of the size: rounding rotates the
+    normal of a needle of 1e-6 whose axis meets another axis. The closest points lie on both, to
+    1e-6 of the size, also if opposite sides are equally deep. On the axis of a cylinder all sides
+    are, and EPA's polytope has 256 corners: points miss the surface by 1e-3, more for needles.
     """
     built = rb.SystemBuilder("hostile", base="world")
     for side, (name, shape) in itertools.product("ab", HOSTILE.items()):

@@ -18,7 +18,7 @@ INERTIA = 0.7
 
 
 def wheel(kind="continuous", inertia=INERTIA, limit=None, damping=0.0, friction=0.0):
-    """One body of the given inertia (or mass, for a slide) about a vertical axis."""
+    """Return a body of the given inertia (mass, for a slide) on a vertical axis."""
     inertial = Inertial(inertia, inertia=(inertia, inertia, inertia, 0.0, 0.0, 0.0))
     joint = Joint(
         "joint", kind, "base", "wheel", axis=(0.0, 0.0, 1.0), limit=limit,
@@ -63,7 +63,7 @@ def test_implicit_damping_is_stable_however_strong():
 
 
 def test_damping_of_a_chain_solves_the_whole_matrix():
-    """v+ = v + h (M + h B)^-1 f, with the dense matrix."""
+    """The new velocity is v + h (M + h B)^-1 f, with the dense matrix."""
     m = trees.build(trees.auto_tree(7, 1.5, seed=2, damping=2.0))
     m.opt.timestep = 0.01
     d = rb.make_data(m)
@@ -82,7 +82,7 @@ def test_friction_decelerates_at_force_over_inertia(integrator):
     m = wheel(friction=0.35)
     m.opt.integrator = integrator
     _, speeds = run(m, qvel=2.0, steps=1000)
-    # F / max(v, v_s) is implicit in the step: its first order error is h (F / I)^2 / v a second
+    # the step is implicit in F / max(v, v_s): its first-order error is h (F / I)^2 / v a second
     expected = 2.0 - 0.35 / INERTIA * 0.001 * np.arange(1, 1001)
     assert np.abs(speeds - expected).max() < 5e-4
 
@@ -105,7 +105,7 @@ def test_friction_holds_a_load_but_for_the_documented_creep():
 def test_friction_yields_to_a_larger_load():
     m = wheel(friction=2.0)
     _, speeds = run(m, steps=1000, force=2.7)
-    gained = speeds[-1] - speeds[-501]  # once it slides, in half a second
+    gained = speeds[-1] - speeds[-501]  # speed gained in half a second of sliding
     assert gained == pytest.approx(0.5 * 0.7 / INERTIA, rel=0.01)
 
 
@@ -118,7 +118,7 @@ def limited(solref, kind="revolute", inertia=INERTIA):
 @pytest.mark.parametrize("side", [1.0, -1.0])
 @pytest.mark.parametrize("solref", [(0.02, 1.0), (0.05, 0.5), (0.1, 2.0)])
 def test_a_limit_spring_satisfies_its_differential_equation(solref, side, kind):
-    """r'' = -2/t r' - r/(t z)^2 while beyond the limit, started there at rest."""
+    """Beyond the limit r'' = -2/t r' - r/(t z)^2, here from rest."""
     m = limited(solref, kind)
     m.opt.integrator = "rk4"
     m.opt.timestep = 1e-4
@@ -144,7 +144,7 @@ def test_a_critically_damped_limit_agrees_with_its_closed_form():
 
 
 def test_limit_force_scales_with_inertia():
-    """The same time constant for a heavy and a light joint: equal motions."""
+    """A heavy and a light joint with one time constant have equal motions."""
     light, _ = run(limited((0.02, 1.0), inertia=1e-3), qpos=0.6, steps=50)
     heavy, _ = run(limited((0.02, 1.0), inertia=1e3), qpos=0.6, steps=50)
     assert light.qpos[0] == pytest.approx(heavy.qpos[0], rel=1e-12)
@@ -183,7 +183,7 @@ def test_passive_off_means_zero():
 
 
 def test_viscosity_is_the_slope_of_the_passive_force():
-    """dof_viscosity = -d(qfrc_passive)/d(qvel) where friction is viscous and at limits."""
+    """dof_viscosity is -d(qfrc_passive)/d(qvel), for viscous friction and at limits."""
     m = limited((0.02, 1.0)).replaced(dof_damping=[0.3], dof_frictionloss=[0.1])
     d = rb.make_data(m)
     forces = []

@@ -22,9 +22,9 @@ pytestmark = robots.needs_robots
 def test_a_robot_agrees_with_pinocchio(path, base):
     theirs = pinocchio_twin.load(path, pairs.BASES[base])
     m = robots.load(path, pairs.BASES[base])
-    # strict=False may add a small armature; Pinocchio knows nothing of it
+    # strict=False may add a small armature, which Pinocchio does not have
     m = m.replaced(dof_armature=0.0 * m.dof_armature)
-    m.opt.passive, m.opt.integrator = False, "euler"  # the law of continuous time
+    m.opt.passive, m.opt.integrator = False, "euler"  # forward dynamics in continuous time
     d = rb.make_data(m)
     assert (m.nv, m.njnt) == (theirs.nv, theirs.njoints - 1)
     for seed in (1, 2, 3):
@@ -50,7 +50,7 @@ def compare(case, m, d, twin, regular):
     rb.fwd_velocity(m, d)
     case.close("bias", d.qfrc_bias, twin.rnea(np.zeros(m.nv)), TOLERANCE)
     theirs = twin.frame_poses()
-    added = set(m.frame_names) - set(theirs)  # the frames of sensors
+    added = set(m.frame_names) - set(theirs)  # frames of sensors are only in our Model
     assert set(theirs) <= set(m.frame_names)
     assert all(name.endswith("_frame") for name in added)
     for name, (position, rotation) in theirs.items():

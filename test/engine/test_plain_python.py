@@ -33,7 +33,7 @@ def python(*arguments, **environment):
 
 @pytest.fixture(scope="module", params=["urdf", "library"])
 def robot(request):
-    """A tree of all joint types with damping, friction, springs and joints beyond their limits."""
+    """Return a tree of all joint types with damping, friction, springs and exceeded limits."""
     if request.param == "urdf":
         m = trees.build(pairs.tree("tree-all"))
     else:
@@ -47,7 +47,7 @@ def robot(request):
         jnt_range=np.where(slides[:, None], [-0.1, 0.1], [-np.inf, np.inf]),
         jnt_stiffness=np.where(m.jnt_dofnum == 1, 3.0, 0.0),
     )
-    d = rb.make_data(smoothly(m))  # the law that is traced
+    d = rb.make_data(smoothly(m))  # with the smooth law, which code generators trace
     states.randomise(m, d, 2)
     states.apply_reasonable_forces(m, d)
     return m, d
@@ -75,9 +75,9 @@ FROM_INVERSE = (*SOLVED, "cacc", "cfrc_sum", "qfrc_inverse", "pA")
 
 
 def compare(kind, robot, name, buffer):
-    """Fused multiply-adds of the compiled code are the only difference: rounding.
+    """Compare with compiled code, which differs only by the rounding of fused multiply-adds.
 
-    1e-13 of the largest entry; for results through M^-1, 64 nv cond(M) eps.
+    The tolerance is 1e-13 of the largest entry, or 64 nv cond(M) eps for results of M^-1.
     """
     assert not isinstance(buffer, str), buffer
     m, d = robot[0], robot[1].copy()
@@ -101,12 +101,12 @@ def test_plain_python_agrees_with_compiled_code(robot, on_numbers, name):
 
 @pytest.mark.parametrize("name", plain_python.SMOOTH)
 def test_kernels_run_on_symbols(robot, on_symbols, name):
-    """The specialiser traces these kernels: branches may not depend on data."""
+    """The specialiser traces these kernels, so their branches must not depend on data."""
     compare("symbols", robot, name, on_symbols[name])
 
 
 def test_the_library_works_without_ros():
-    """Importing and stepping works where rclpy and the message packages cannot be imported."""
+    """rbdyn_ros loads and steps a robot where rclpy and message packages cannot be imported."""
     script = (
         "import sys\n"
         "for name in ('rclpy', 'std_msgs', 'sensor_msgs', 'rosidl_runtime_py', 'mujoco',"
@@ -121,6 +121,6 @@ def test_the_library_works_without_ros():
         "print([n for n in sys.modules if n.startswith('rbdyn_ros.ros')])\n"
     )
     speed, modules = python("-c", script).splitlines()
-    # I = 2 about the pivot, the centre of mass 1 m above it: it falls
+    # the rod falls from 0.1 rad: I = 2 kg m^2 about the pivot, centre of mass 1 m above the pivot
     assert float(speed) == pytest.approx(0.01 * 9.81 * np.sin(0.1) / 2.0, rel=1e-3)
     assert modules == "[]"

@@ -21,7 +21,7 @@ ROOT = "root_joint"
 
 
 def chain(kinds, seed):
-    """Return links link0, link1 ... and joints of these types between them, either way round."""
+    """Return links link0, link1 ... and joints of these types between them, some reversed."""
     rng = np.random.default_rng(seed)
     links = [Link(f"link{i}", trees.random_inertial(rng)) for i in range(len(kinds) + 1)]
     joints = []
@@ -48,7 +48,7 @@ def link_motion(m, d, name):
 
 
 def same_state(m, d, base, other, e):
-    """Put the other Data into the state of d: the joints by name, the root like d's `base`."""
+    """Write the state of d to e: joints by name, the root joint by the motion of link `base`."""
     rb.forward(m, d)
     p, R, v, w = link_motion(m, d, base)
     root = other.jnt_id(ROOT)
@@ -73,7 +73,7 @@ def start(description, seed, bases):
     m, d = floating(description, bases[0])
     other, e = floating(description, bases[1])
     states.randomise(m, d, seed)
-    d.qfrc_applied *= 0.02  # links turn slowly enough for rk4's error, h^4, to stay small
+    d.qfrc_applied *= 0.02  # slow links keep the error of rk4, h^4, small
     d.xfrc_applied *= 0.02
     d.qfrc_applied[states.joint_slices(m, m.jnt_id(ROOT))[1]] = 0.0
     same_state(m, d, bases[1], other, e)
@@ -94,7 +94,7 @@ def polarity(m, names):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_all_types_agree_in_a_reversed_chain(seed):
-    """At one instant: positions, velocities, energy, accelerations of the joints."""
+    """At one instant link motions, energy, joint accelerations and passive forces agree."""
     kinds = np.random.default_rng(seed).permutation(trees.LIBRARY)
     description = chain([str(kind) for kind in kinds], seed)
     last = f"link{len(kinds)}"
@@ -115,9 +115,9 @@ def test_all_types_agree_in_a_reversed_chain(seed):
 
 @each_type
 def test_two_links_move_in_the_same_way(name):
-    """Half a second with gravity, joint forces and forces on the links.
+    """The motions agree after half a second with gravity, joint forces and external forces.
 
-    Tolerance: rk4's own error, h^4 of fast motion, differs between the two roots.
+    The tolerance is the error of rk4, h^4, which differs between the two roots.
     """
     description = chain([name], seed=trees.LIBRARY.index(name))
     m, d, other, e = start(description, 3, ("link0", "link1"))
@@ -129,13 +129,13 @@ def test_two_links_move_in_the_same_way(name):
         compare_links(case, m, d, other, e, 1e-9)
 
 
-#: Types whose inverse is of the same type, with opposite positions.
+#: Types whose inverse is a joint of the same type with opposite positions.
 SYMMETRIC = ("revolute", "prismatic", "helical", "cylindrical", "universal")
 
 
 @pytest.mark.parametrize("name", SYMMETRIC)
 def test_a_reversed_joint_equals_one_written_from_child_to_parent(name):
-    """On a fixed base: parent and child exchanged, with opposite positions and forces."""
+    """A joint equals one with parent and child exchanged, opposite positions and forces."""
     rng = np.random.default_rng(5)
     links = [Link("base"), *(Link(f"link{i}", trees.random_inertial(rng)) for i in (1, 2, 3))]
     ends = [(f"link{i}", trees.random_pose(rng, 2.0)) for i in (1, 2)]
@@ -148,7 +148,7 @@ def test_a_reversed_joint_equals_one_written_from_child_to_parent(name):
         child_origin=joint.origin,
     )
     order = slice(None)
-    if name == "universal":  # the second axis becomes the first
+    if name == "universal":  # exchanged ends exchange the axes
         swapped = dataclasses.replace(swapped, axis=joint.axis2, axis2=joint.axis)
         order = slice(None, None, -1)
     ends = [("base", trees.random_pose(rng, 2.0)), ("link1", trees.random_pose(rng, 2.0))]

@@ -43,7 +43,7 @@ def test_a_ball_has_five_positions_and_three_velocities():
     rb.forward(m, d)
     assert (m.nv, m.nefc, d.efc_rank) == (6, 3, 3)
     assert d.efc_pos.tolist() == [0.0, 0.0, 0.0]
-    d.qpos[:2] = (3.0, -2.0)  # the ball may be anywhere with any orientation
+    d.qpos[:2] = (3.0, -2.0)  # any position on the ground with any orientation is allowed
     d.qpos[3:] = np.roll(Rotation.from_rotvec([1.0, 2.0, 0.5]).as_quat(), 1)
     see_constraints(m, d)
     assert np.abs(d.efc_pos).max() < 1e-16
@@ -53,10 +53,10 @@ def test_a_ball_has_five_positions_and_three_velocities():
 
 
 def test_round_a_square_a_ball_turns():
-    """Nonholonomic: the ball returns to its place turned about an axis that rolling excludes."""
+    """A ball that rolls round a square returns to its position with another orientation."""
     m = model(mechanisms.ball())
     d = rb.make_data(m)
-    side = RADIUS * np.pi / 2  # a quarter of a turn each
+    side = RADIUS * np.pi / 2  # a quarter of a turn of the ball
     for velocity in ((side, 0.0), (0.0, side), (-side, 0.0), (0.0, -side)):
         # the angular velocity is in the ball's own axes
         R = Rotation.from_quat(np.roll(d.qpos[3:], -1))
@@ -72,7 +72,7 @@ def test_round_a_square_a_ball_turns():
 
 @pytest.mark.parametrize("tilt", [0.1, 0.5, -0.8])
 def test_a_ball_rolls_down_a_tilted_plane(tilt):
-    """Its acceleration is 5/7 g sin(tilt)."""
+    """The acceleration of the ball is 5/7 g sin(tilt)."""
     m = model(mechanisms.ball(tilt=tilt))
     d = rb.make_data(m)
     start = d.qpos[:3].copy()
@@ -98,7 +98,7 @@ def test_a_ball_that_spins_rolls_straight_on():
 
 
 def test_a_ball_on_a_turntable_runs_in_a_circle():
-    """v' = 2/7 W z x v: a circle takes 7/2 turns of the table, from every start."""
+    """From any start v' = 2/7 W z x v: the ball completes a circle in 7/2 turns of the table."""
     m = model(mechanisms.ball(spinning_floor="turntable"))
     d = rb.make_data(m)
     d.qpos[:2] = (0.3, 0.1)
@@ -117,13 +117,13 @@ def test_a_ball_on_a_turntable_runs_in_a_circle():
 
 
 def leaning(m, angle, precession, spin):
-    """Return Data of a disk whose axis is at this angle with the vertical, along world x.
+    """Return Data of a disk that rolls along world x with its axis at an angle to the vertical.
 
-    With e1 along x, e2 up the disk and e3 its axis, w = precession sin e2 + spin e3.
+    With e1 along x, e2 up the disk and e3 along its axis, w = precession sin e2 + spin e3.
     """
     c, s = np.cos(angle), np.sin(angle)
     e1, e2, e3 = np.array([1.0, 0.0, 0.0]), np.array([0.0, c, s]), np.array([0.0, -s, c])
-    R = np.column_stack([e1, e3, -e2])  # the axis is y of its frame
+    R = np.column_stack([e1, e3, -e2])  # the axis of the disk is y of its frame
     d = rb.make_data(m)
     d.qpos[2] = RADIUS * (s - 1.0)
     d.qpos[3:] = np.roll(Rotation.from_matrix(R).as_quat(), 1)
@@ -142,9 +142,9 @@ def axis(d):
 
 @pytest.mark.parametrize(("angle", "precession"), [(1.2, 4.0), (1.0, -7.0), (0.6, 12.0)])
 def test_a_disk_rolls_steadily_in_a_circle(angle, precession):
-    """3/2 w W sin - 1/4 W^2 sin cos + g/r cos = 0 at a constant angle of the axis.
+    """At a constant angle of the axis 3/2 w W sin - 1/4 W^2 sin cos + g/r cos = 0.
 
-    From the rate of H = A W sin e2 + C w e3 and the moment of the force at the contact, with
+    This follows from the rate of H = A W sin e2 + C w e3 and the moment of the contact force, with
     A = m r^2 / 4, C = m r^2 / 2.
     """
     c, s = np.cos(angle), np.sin(angle)
@@ -158,18 +158,18 @@ def test_a_disk_rolls_steadily_in_a_circle(angle, precession):
         assert axis(d)[2] == pytest.approx(c, abs=1e-7)
         assert d.qpos[2] == pytest.approx(start[2], abs=1e-7)
         assert np.linalg.norm(d.qpos[:2] - middle) == pytest.approx(abs(circle), abs=1e-7)
-        turned = np.arctan2(axis(d)[0], -axis(d)[1])  # change of the axis from the start
+        turned = np.arctan2(axis(d)[0], -axis(d)[1])  # azimuth of the axis from the start
         assert np.cos(turned - precession * d.time) == pytest.approx(1.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("factor", [1.5, 4.0])
 def test_an_upright_disk_wobbles(factor):
-    """For small lean x'' = -(12/5 w^2 - 4/5 g/r) x; critical is w^2 = g / (3 r)."""
+    """A small lean x has x'' = -(12/5 w^2 - 4/5 g/r) x; the critical speed is w^2 = g / (3 r)."""
     spin = factor * np.sqrt(G / (3.0 * RADIUS))
     rate = np.sqrt(12.0 / 5.0 * spin**2 - 4.0 / 5.0 * G / RADIUS)
     m = model(mechanisms.disk(RADIUS))
     lean = 1e-5
-    # with a turn about the vertical of 2 w x the lean swings about zero
+    # with a rate of 2 w x about the vertical the lean swings about zero
     d = leaning(m, np.pi / 2 - lean, -2.0 * spin * lean, spin)
     times, leans = [], []
     for _ in range(200):
@@ -190,7 +190,7 @@ def test_an_upright_disk_falls_below_its_critical_speed(factor, falls):
         rb.step(m, d, 10)
         largest = max(largest, abs(axis(d)[2]))
     assert bool(largest > 0.1) is falls
-    assert falls or largest < 2e-5  # it wobbles: within 20 times the initial lean
+    assert falls or largest < 2e-5  # the disk wobbles by less than 20 times the first lean
 
 
 def test_a_wobbling_disk_keeps_its_energy_and_stays_on_the_ground(record_property):
@@ -216,7 +216,7 @@ def test_default_integrators_keep_the_constraint_of_a_rolling_disk(integrator, r
 
 @pytest.mark.parametrize("turned", [(0.4, -0.3, 1.0), (2.0, 0.5, -0.7)])
 def test_the_ground_may_be_turned(turned):
-    """Gravity and the scene are turned together: the motion is the same in the turned frame."""
+    """If gravity and scene are rotated together, the motion in the rotated frame is the same."""
     R = Rotation.from_rotvec(turned)
     ends = []
     for rotation in (Rotation.identity(), R):

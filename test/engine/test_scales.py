@@ -10,7 +10,7 @@ ACROSS = (0.0, -1.0, 0.0)
 
 
 def chain(mass=1.0, size=1.0, links=6):
-    """A chain whose joints turn about all axes."""
+    """Return a chain whose joints have different axes."""
     system, above = rb.SystemBuilder("chain"), "base"
     for k in range(links):
         link = rb.shapes.box((0.3 * size, 0.1 * size, 0.2 * size), mass=mass)
@@ -25,7 +25,7 @@ def chain(mass=1.0, size=1.0, links=6):
 
 @pytest.mark.parametrize("mass", [2e-16, 1e-25, 1e6])
 def test_the_unit_of_mass_does_not_matter(mass):
-    """N3: below 1e-15 kg a subtree lost its centre of mass, and gravity_term its value."""
+    """N3: below 1e-15 kg the centre of mass of a subtree and gravity_term were wrong."""
     usual, m = chain(), chain(mass)
     rng = np.random.default_rng(1)
     qpos, qvel = rng.normal(size=(2, m.nv))
@@ -54,7 +54,7 @@ def test_bodies_without_mass_are_at_their_own_centre():
 
 
 def mechanism(size, slider):
-    """A crank and a coupler with a rocker or a slider; its loop is open at zero."""
+    """Return a crank and a coupler with a rocker or a slider; the loop is open at zero."""
     system = rb.SystemBuilder("mechanism")
     for name, length in (("crank", 0.1), ("coupler", 0.25), ("rocker", 0.2)):
         middle = rb.pose((0.5 * length * size, 0.0, 0.0))
@@ -74,7 +74,7 @@ def mechanism(size, slider):
 @pytest.mark.parametrize("size", [1e-6, 1e-3, 1e3, 1e6])
 @pytest.mark.parametrize("slider", [False, True])
 def test_an_open_mechanism_of_any_size_is_assembled(size, slider):
-    """N3: a four-bar of micrometres, open by half a crank, counted as closed."""
+    """N3: a four-bar of micrometres that was open by half a crank counted as closed."""
     m, usual = mechanism(size, slider), mechanism(1.0, slider)
     assert [finding.code for finding in m.findings if finding.code != "tiny-inertia"] == [
         "assembled"

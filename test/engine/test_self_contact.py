@@ -10,7 +10,7 @@ from rbdyn_ros.description import robot_files
 
 pytestmark = robots.needs_robots
 
-#: with many pairs that overlap or touch at the start, or with poses in their SRDFs
+#: Robots with many pairs that overlap or touch at the start, or with poses in their SRDFs.
 NAMES = (
     "icub.urdf", "kinova.urdf", "baxter.urdf", "talos_full_v2.urdf", "tiago_dual.urdf",
     "panda_collision.urdf", "hyq_no_sensors.urdf", "z1.urdf", "xarm7.urdf", "bolt.urdf",
@@ -30,9 +30,9 @@ def starts(m, path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_robot_at_rest_does_not_push_itself(name):
-    """Gravity and joint forces are off; links that touch at the start stay within rounding.
+    """Without gravity and joint forces, links that touch at the start move only by rounding.
 
-    A link of 1 kg is pushed with 1e-3 N where it is 1e-13 m inside another.
+    A link of 1 kg that is 1e-13 m deep in another link is pushed with 1e-3 N.
     """
     path = robots.find(name)
     m = rb.load_urdf(path, True, strict=False, contact=rb.Contact(obstacles=()))

@@ -13,8 +13,8 @@ import rbdyn_ros as rb
 
 BODY = rb.shapes.box((0.6, 0.2, 0.3), mass=1.5, at=rb.pose((0.2, 0.1, -0.1)))
 
-#: the same in MuJoCo: springs in a slide, a hinge and a ball; a spring from body a to
-#: body c, one from the world to body b
+#: The Model of ours() in MuJoCo: springs in a slide, a hinge and a ball, a spring from body a to
+#: body c, and a spring from the world to body b.
 MJCF = """
 <mujoco><compiler angle="radian"/>
   <option timestep="0.001" integrator="Euler">
@@ -94,9 +94,10 @@ def test_steps_with_springs_agree_with_mujoco():
 
 @pytest.mark.parametrize("kind", trees.LIBRARY)
 def test_a_spring_in_a_joint_is_the_slope_of_its_energy(kind):
-    """qfrc_passive against central differences of the energy, along every dof.
+    """qfrc_passive equals central differences of the energy along every dof.
 
-    Over 2e-5 of functions of size ten: truncation h^2 and rounding eps / h are about 1e-9.
+    Differences over 2e-5 of a function of size ten have a truncation h^2 and a rounding eps / h of
+    about 1e-9.
     """
     description = trees.auto_tree(1, kinds=(kind,), seed=3)
     joint = replace(description.joints[0], stiffness=7.0, damping=0.0)
@@ -131,13 +132,13 @@ def test_energy_is_kept_without_damping():
     rb.step(m, d, 1000)
     rb.forward(m, d)
     rb.energy(m, d)
-    # the step's own error: h^4 T of the motion
+    # the error of the step is h^4 T
     assert d.energy.sum() == pytest.approx(start, abs=1e-8)
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.05])
 def test_a_joint_swings_on_its_spring_with_its_damping_alone(ratio):
-    """Ten periods have 628 timesteps; h^2 k / I = 1e-4."""
+    """Each of ten periods takes 628 timesteps: h^2 k / I = 1e-4."""
     builder = rb.SystemBuilder("wheel").body("rim", rb.shapes.box((0.2, 0.2, 0.1), mass=1.0))
     builder.joint("hinge", "revolute", "base", "rim", axis=(0, 0, 1), stiffness=1.0)
     m = rb.build(builder)
@@ -189,7 +190,7 @@ def limited(kind, **limits):
 
 @pytest.mark.parametrize("kind", ["cylindrical", "universal"])
 def test_each_coordinate_has_its_limits(kind):
-    """A coordinate pushed beyond its limit returns; the other one, without limit, moves on."""
+    """A coordinate beyond its limit has a force; the coordinate without a limit has none."""
     m = limited(kind, limits=(rb.Limit(-0.1, 0.2), rb.Limit()))
     m.opt.exact_stops = False
     d = rb.make_data(m)

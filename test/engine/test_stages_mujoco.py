@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each stage against MuJoCo, field by field, its outputs poisoned with NaN before.
+"""Compare each stage with MuJoCo, field by field, after NaN is written to its outputs.
 
 Tolerance: 1e-10 of the field's largest entry. Both engines do the same sums in double
 precision but diagonalise inertias and fuse fixed links in their own ways, which costs some
@@ -20,7 +20,7 @@ TOLERANCE = 1e-10
 
 
 def world_inertia(xmat, moments):
-    """ximat diag(body_inertia) ximat^T: the principal axes themselves are not unique."""
+    """Return the inertias in world axes: principal axes are not unique, so compare these."""
     R = np.asarray(xmat).reshape(-1, 3, 3)
     return np.einsum("bij,bj,bkj->bik", R, moments, R)
 
@@ -90,7 +90,7 @@ def check_velocity(case, m, d, mm, md):
 
 
 def without_qacc(m, d):
-    """cfrc_sum at qacc = 0: bodies' own forces summed towards the root by parents."""
+    """Return cfrc_sum of the rne stage, and its reference: cfrc_bias summed towards the root."""
     total = d.cfrc_bias.copy()
     for i in range(m.nbody - 1, 0, -1):
         total[m.body_parentid[i]] += total[i]
@@ -116,7 +116,7 @@ def check_dynamics(case, m, d, mm, md, inverse):
     rb.inverse(m, d)
     mujoco.mj_inverse(mm, md)
     case.close("qfrc_inverse", d.qfrc_inverse, md.qfrc_inverse, TOLERANCE)
-    # mj_rnePostConstraint counts xfrc_applied into cfrc_int; without it the two agree
+    # cfrc_int of mj_rnePostConstraint includes xfrc_applied; without xfrc_applied both agree
     md.xfrc_applied[:] = 0.0
     mujoco.mj_rnePostConstraint(mm, md)
     case.close("cacc", d.cacc, md.cacc, TOLERANCE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dry friction and limits of joints: held joints stand still, others stop within a step."""
+"""Dry friction and limits of joints: held joints stand still, moving joints stop in a step."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ INERTIA = MASS * LENGTH**2 + 1e-3
 
 
 def pendulum(kind="continuous", axis=(0, 1, 0), integrator="implicit_damping", **joint):
-    """A heavy end of a light rod, level at 0; it falls in the positive direction."""
+    """Return a light rod with a heavy end, level at 0, which falls in the positive direction."""
     builder = rb.SystemBuilder("pendulum").body("rod", ROD)
     m = rb.build(builder.joint("hinge", kind, "base", "rod", axis=axis, **joint))
     m.opt.integrator, m.opt.exact_stops = integrator, True
@@ -25,12 +25,12 @@ def pendulum(kind="continuous", axis=(0, 1, 0), integrator="implicit_damping", *
 
 
 def wheel(integrator="implicit_damping", **joint):
-    """The same about a vertical axis: gravity does not turn it."""
+    """Return the same rod on a vertical axis, so that gravity does not turn it."""
     return pendulum(axis=(0, 0, 1), integrator=integrator, **joint)
 
 
 def finger(kind, **joint):
-    """A light body, in steps of 10 ms."""
+    """Return a light body on a joint, with steps of 10 ms."""
     body = Inertial(0.1, Pose(), (1e-5, 1e-5, 1e-5, 0.0, 0.0, 0.0))
     builder = rb.SystemBuilder("finger").body("finger", body)
     m = exact(builder.joint("hinge", kind, "base", "finger", **joint))
@@ -116,7 +116,7 @@ def test_a_limit_stops_a_joint_within_a_step(speed, integrator, timestep):
             speeds.append(side * d.qvel[0])
         assert max(beyond) < 1e-5 * speed * timestep
         assert np.abs(beyond[4:]).max() < 1e-5 * speed * timestep
-        assert min(speeds) > -1e-6 * speed  # it does not bounce
+        assert min(speeds) > -1e-6 * speed  # the joint does not bounce
         assert np.abs(speeds[5:]).max() < 1e-6 * speed
     assert d.nunsolved == 0
 
@@ -124,7 +124,7 @@ def test_a_limit_stops_a_joint_within_a_step(speed, integrator, timestep):
 @pytest.mark.parametrize("speed", [0.5, 5.0, 50.0])
 @pytest.mark.parametrize("load", [0.4, 4.0])
 def test_the_largest_force_of_a_limit_decides_how_far_beyond_it_a_joint_is(speed, load):
-    """N6: after an impact the load alone does not bound the force, as was documented."""
+    """N6: the docs said that the load bounds the force, which is wrong after an impact."""
     m = wheel(kind="revolute", limit=(-1.0, 0.4))
     d = rb.make_data(m)
     d.qvel, d.qfrc_applied = speed, load
@@ -149,7 +149,7 @@ def test_a_joint_that_leans_on_its_limit_rests(integrator):
     assert d.qfrc_passive[0] == pytest.approx(-LOAD, rel=1e-9)
     rb.forward(m, d)
     assert abs(d.qacc[0]) < 1e-9
-    d.qfrc_applied = -1.5 * LOAD  # the lifted rod leaves without a pull
+    d.qfrc_applied = -1.5 * LOAD  # the limit does not pull at the lifted rod
     rb.step(m, d, 10)
     assert d.qvel[0] == pytest.approx(-0.5 * LOAD / INERTIA * 0.01, rel=1e-3)
 
@@ -175,7 +175,7 @@ def test_a_joint_beyond_its_limit_comes_back_slowly(side):
 def test_a_limit_holds_a_load_that_moves_a_light_joint_by_radians_in_a_step(
     side, start, load, deepest, integrator
 ):
-    """0.5 N m on 1e-5 kg m^2 are 5 rad in a step of 10 ms."""
+    """0.5 N m would move 1e-5 kg m^2 by 5 rad in a step of 10 ms."""
     m = finger("revolute", limit=(-0.5, 0.5))
     m.opt.integrator = integrator
     d = rb.make_data(m)
@@ -187,12 +187,12 @@ def test_a_limit_holds_a_load_that_moves_a_light_joint_by_radians_in_a_step(
     assert d.qfrc_passive[0] == pytest.approx(-side * load, rel=1e-9)
     d.qfrc_applied = 0.0
     rb.step(m, d, 1)
-    assert -0.32 < side * d.qvel[0] <= 0.0  # it returns slowly
+    assert -0.32 < side * d.qvel[0] <= 0.0  # the joint returns slowly
     assert d.nunsolved == 0
 
 
 def test_a_joint_compact_at_its_zero_stops_at_its_limit_with_a_long_arm():
-    """5 kg at 1 m, on a joint whose inertia at the zero position is 25,000 times less."""
+    """5 kg at 1 m turn on a joint whose inertia at the zero position is 25,000 times less."""
     hub, load = ((inertia,) * 3 + (0.0,) * 3 for inertia in (2e-4, 1e-9))
     builder = rb.SystemBuilder("polar").body("hub", Inertial(0.1, Pose(), hub))
     builder.body("slider", Inertial(5.0, Pose(), load))
@@ -240,13 +240,13 @@ def test_the_memory_of_a_limit_fades_to_zero():
     d.qpos, d.qfrc_applied = 0.4999, 10.0
     rb.step(m, d, 100)
     d.qfrc_applied = 0.0
-    rb.step(m, d, 100)  # it decays by a factor of 1e6 a step
+    rb.step(m, d, 100)  # the memory decays by a factor of 1e6 a step
     assert d.stick_qfrc[0] == 0.0
 
 
 @pytest.mark.parametrize("kind", ["slow", "overdamped", "weak"])
 def test_limits_can_have_a_time_constant_of_their_own(kind):
-    """r'' = -2 r' / t - r / (t z)^2 beyond the limit, to second order."""
+    """Beyond the limit r'' = -2 r' / t - r / (t z)^2, to second order in the timestep."""
     t, z = {"slow": (0.02, 1.0), "overdamped": (0.05, 0.5), "weak": (0.1, 2.0)}[kind]
     m = wheel(kind="revolute", limit=(-0.5, 0.5)).replaced(jnt_solref=[[t, z]])
     A = np.array([[0.0, 1.0], [-1.0 / (t * z) ** 2, -2.0 / t]])
@@ -254,7 +254,7 @@ def test_limits_can_have_a_time_constant_of_their_own(kind):
     def error(h):
         m.opt.timestep = h
         d = rb.make_data(m)
-        r, v = scipy.linalg.expm(-0.5 * h * A) @ (0.1, 0.0)  # velocities are those of mid-steps
+        r, v = scipy.linalg.expm(-0.5 * h * A) @ (0.1, 0.0)  # qvel lags by h / 2
         d.qpos, d.qvel = 0.6, v
         rb.step(m, d, round(0.02 / h))
         r, _ = scipy.linalg.expm(0.02 * A) @ (0.1, 0.0)
@@ -267,7 +267,7 @@ def test_limits_can_have_a_time_constant_of_their_own(kind):
 @pytest.mark.parametrize("z", [0.05, 0.1, 0.3, 0.5])
 @pytest.mark.parametrize(("h", "accuracy"), [(1e-4, 1e-4), (1e-3, 5e-4), (5e-3, 1e-2)])
 def test_a_limit_with_a_small_damping_ratio_gives_back_speed(z, h, accuracy):
-    """The law is a spring and damper without a pull.
+    """The law is that of a spring and damper that cannot pull.
 
     Source: Schwager, Poeschel, Coefficient of restitution and linear-dashpot model revisited,
     2007.
@@ -294,7 +294,7 @@ def test_both_limits_of_a_locked_joint_act():
 
 
 def gripper():
-    """Two fingers on one slide each, closed at 0."""
+    """Return a gripper with two fingers, each on a slide, closed at 0."""
     builder = rb.SystemBuilder("gripper").body("hand", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
     builder.joint("lift", "prismatic", "base", "hand", axis=(0, 0, 1), friction=40.0)
     for name, side in (("left", 1.0), ("right", -1.0)):
@@ -323,7 +323,7 @@ def test_the_fingers_of_a_closed_gripper_rest_on_their_limits():
 
 @pytest.mark.parametrize("integrator", ["implicit_damping", "rk4", "implicit"])
 def test_a_ball_joint_leans_on_its_cone(integrator):
-    """The rod falls until it hangs 0.8 rad off, and slides round the cone."""
+    """The rod falls to the limit of 0.8 rad and slides round the cone."""
     m = pendulum("spherical", limit=(0.0, 0.8), damping=0.5, integrator=integrator)
     d = rb.make_data(m)
     d.qvel[2] = 0.5
@@ -331,7 +331,7 @@ def test_a_ball_joint_leans_on_its_cone(integrator):
     for _ in range(4000):
         rb.step(m, d)
         angle.append(2.0 * np.arccos(min(1.0, abs(d.qpos[0]))))
-    assert max(angle) < 0.8 + 1e-3  # it comes with 5 rad/s
+    assert max(angle) < 0.8 + 1e-3  # the rod hits the limit at 5 rad/s
     assert angle[-1] == pytest.approx(0.8, abs=2e-6)
     assert d.nunsolved == 0
 
@@ -353,7 +353,7 @@ def test_a_ball_joint_with_friction_rests_on_its_cone_in_all_functions():
     assert np.abs(d.qvel).max() < 1e-12
     held = d.qfrc_passive.copy()
     rb.forward(m, d)
-    # the force is 0.5 * 1e6 I / h^2 = 2.5e11 N m/rad times a depth that is rounded by 1e-16
+    # the force is 0.5 * 1e6 I / h^2 = 2.5e11 N m/rad times a depth with a rounding error of 1e-16
     assert d.qfrc_passive == pytest.approx(held, abs=2e-4)
     assert np.abs(d.qacc).max() < 4e-4
 
@@ -371,7 +371,7 @@ def test_single_coordinates_have_limits():
 
 
 def arm(friction=True, n=6):
-    """A chain of rods on crossed axes, with dry friction and limits."""
+    """Return a chain of rods on crossed axes, with dry friction and limits."""
     builder = rb.SystemBuilder("arm")
     for k in range(n):
         builder.body(f"rod{k}", rb.shapes.box((0.3, 0.05, 0.05), mass=1.0))
@@ -396,7 +396,7 @@ def test_an_arm_that_falls_loses_energy_and_rests(integrator):
         rb.forward(m, scratch)
         rb.energy(m, scratch)
         now = float(scratch.energy.sum())
-        assert now <= before + 1e-2  # [J]; the error of the motion between stops
+        assert now <= before + 1e-2  # error of the free motion [J]
         before = now
     assert not d.qvel.any()
     assert d.nunsolved == 0
@@ -406,7 +406,7 @@ def test_an_arm_that_falls_loses_energy_and_rests(integrator):
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("yaw", [0.3, -0.4, 0.9])
 def test_limits_hold_three_hinges_in_their_gimbal_lock(integrator, yaw):
-    """There M is singular: two joints can turn against each other without moving the leg."""
+    """M is singular there: two joints can turn against each other and not move the leg."""
     builder = rb.SystemBuilder("hip").body("ring").body("fork")
     leg = Inertial(5.0, Pose((0.0, 0.1, -0.3)), (0.1, 0.1, 0.02, 0.0, 0.0, 0.0))
     builder.body("leg", leg)
@@ -424,7 +424,7 @@ def test_limits_hold_three_hinges_in_their_gimbal_lock(integrator, yaw):
         rb.step(m, d)
         below, above = m.jnt_range[:, 0] - d.qpos, d.qpos - m.jnt_range[:, 1]
         beyond = max(beyond, below.max(), above.max())
-    # 1e-3 is seen; a step of D = 1e-12 goes 1 to 800 rad
+    # beyond is 1e-3 here; steps with D = 1e-12 went 1 to 800 rad beyond
     assert beyond < 0.3
     assert np.isfinite(d.qvel).all()
 
@@ -482,7 +482,7 @@ def test_without_passive_forces_neither_acts():
 
 
 def test_a_sliding_joint_takes_rk4s_own_steps():
-    """The order is four: with Euler's steps the error would be a thousand times larger."""
+    """The steps have order four: the error of Euler's steps would be a thousand times larger."""
     m = pendulum(friction=0.1 * LOAD, integrator="rk4")
     ends = []
     for steps in (50, 400):

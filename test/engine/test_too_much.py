@@ -11,7 +11,7 @@ import rbdyn_ros as rb
 
 
 def said(m, d, steps=1):
-    """Return the warnings of so many calls of step."""
+    """Return the texts of the warnings of a number of steps."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for _ in range(steps):
@@ -21,7 +21,7 @@ def said(m, d, steps=1):
 
 @pytest.mark.parametrize("times", [0.5, 2.0])
 def test_a_too_stiff_contact_spring_is_reported(times):
-    """The stiffness exceeds m / h^2 for one ball of 2 kg on a floor with 1 ms."""
+    """For a ball of 2 kg and steps of 1 ms one of the stiffnesses exceeds m / h^2."""
     k = times * 2.0 / 1e-3**2
     m = rb.build(touching.free(touching.BALL, 2.0, rb.Surface(stiffness=k)))
     d = touching.placed(m, (0.0, 0.0, 0.1 - 1e-6))
@@ -82,7 +82,7 @@ def test_a_box_crushed_by_a_driven_piston_is_reported():
     assert "'block'" in texts[0]
     assert " mm into each other by " in texts[0]
     rb.set_drive(m, d, "slide", "velocity", 0.05)
-    e = rb.make_data(m)  # a box that comes out of the floor does not count as crushed
+    e = rb.make_data(m)  # a box that rises out of the floor is not crushed
     e.qpos[m.jnt_qposadr[m.jnt_id("free")] + 2] = -0.01
     e.qpos[m.jnt_qposadr[m.jnt_id("slide")]] = 0.1
     rb.set_drive(m, e, "slide", "velocity", 0.0)
@@ -91,7 +91,7 @@ def test_a_box_crushed_by_a_driven_piston_is_reported():
 
 @pytest.mark.parametrize("integrator", ["euler", "rk4", "implicit_damping"])
 def test_energy_that_doubles_without_a_cause_is_reported(integrator):
-    """Explicit damping of 3.5 inertia / h turns the velocity around, 2.5 times as large."""
+    """Explicit damping of 3.5 inertia / h reverses the velocity, 2.5 times as large."""
     m = hinged(damping=3.5 * hinged().dof_inertia0[0] / 1e-3)
     m.opt.integrator = integrator
     d = rb.make_data(m)
@@ -104,7 +104,7 @@ def test_energy_that_doubles_without_a_cause_is_reported(integrator):
 
 
 def test_energy_that_doubles_with_a_cause_is_not_reported():
-    """A force, a spring or a drive that moves a joint by 0.5 rad in its first steps."""
+    """A force, a spring or a drive that moves a joint by 0.5 rad is not reported."""
     inertia = hinged().dof_inertia0[0]
     pushed = hinged()
     d = rb.make_data(pushed)

@@ -21,7 +21,7 @@ REGISTRATIONS = []
 
 
 def of_this_module(*args, **options):
-    """Register when the tests of this module run, and only for them."""
+    """Record a registration of a joint type, for the tests of this module only."""
 
     def keep(jcalc):
         REGISTRATIONS.append((args, options, jcalc))
@@ -76,7 +76,7 @@ TWINS = {
 
 
 def chain(kind, reverse, **properties):
-    """Hinge, the joint, hinge; the middle body acts on the first and the last."""
+    """Return a chain of a hinge, the joint and a hinge."""
     ends = ("b", "a") if reverse else ("a", "b")
     builder = rb.SystemBuilder("chain").body("a", BODY).body("b", BODY).body("c", BODY)
     builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0))
@@ -150,7 +150,7 @@ def test_a_user_joint_works_among_all_other_types(reverse):
         rb.energy(m, d)
         energies.append(d.energy.sum())
         rb.step(m, d, 200)
-    # the step's own error, h^4 T of the motion
+    # the error of the step is h^4 T
     assert energies[1] == pytest.approx(energies[0], rel=1e-8)
 
 
@@ -210,7 +210,7 @@ def test_a_function_that_does_not_compile_is_refused():
     def no_numba(q, qd, p, E, r, S, S_dot):
         r[0] = undefined_name  # noqa: F821
 
-    # not by refused(): Numba's words differ from release to release
+    # not refused(): the text of Numba differs from release to release
     with pytest.raises(rb.ParameterError) as caught:
         rb.register_joint("no_numba")(no_numba)
     assert (caught.value.code, caught.value.element) == ("register", "no_numba")
@@ -224,7 +224,7 @@ def test_an_unregistered_type_is_refused():
 
 
 def test_a_type_may_be_registered_again():
-    """A Model and its copies go on with the function they were made with."""
+    """A Model and its copies keep the function with which they were made."""
 
     def slide(q, qd, p, E, r, S, S_dot):
         r[2], S[5, 0] = q[0], 1.0
@@ -257,7 +257,7 @@ def test_a_jcalc_cannot_write_its_parameters():
         rb.register_joint("writes")(writes)
         chain("writes", False)
 
-    with pytest.raises(rb.RbdynError, match="read"):  # the words are those of Numba or NumPy
+    with pytest.raises(rb.RbdynError, match="read"):  # a message of Numba or NumPy
         make()
 
 

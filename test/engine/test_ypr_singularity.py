@@ -26,7 +26,7 @@ each_sign = pytest.mark.parametrize("sign", [1.0, -1.0], ids=["up", "down"])
 
 
 def robot(nb=1, seed=0, reversals=0.0):
-    """Return a chain of yaw-pitch-roll joints, hinges between them, and its Data."""
+    """Return Model and Data of a chain of yaw-pitch-roll joints with hinges between them."""
     kinds = ("spherical_ypr", "revolute")
     odd = {"reversals": reversals, "offsets": 0.5}
     m = rb.build(trees.auto_tree(nb, kinds=kinds, shuffle=False, seed=seed, **odd))
@@ -60,7 +60,7 @@ def test_results_are_finite_at_the_singularity(reversals, sign):
 
 @each_polarity
 def test_axes_equal_the_axes_nearby(reversals):
-    """Within SINGULAR of it the axes are kept that far away: S has rank 3, and is hardly off."""
+    """Within SINGULAR of the singularity S has the axes at this distance, so its rank is 3."""
     m, _ = robot(reversals=reversals)
     for distance in (0.0, 1e-9, -1e-9, 0.5 * SINGULAR, -2.0 * SINGULAR):
         q = np.array([0.4, QUARTER - distance, -0.7])
@@ -74,7 +74,7 @@ def test_axes_equal_the_axes_nearby(reversals):
 
 @each_polarity
 def test_each_tick_counts_singular_joints(reversals):
-    """Every tick counts the joints that are within 0.01 of the singularity."""
+    """Every tick counts the joints within 0.01 rad of the singularity."""
     m, d = robot(3, reversals=reversals)
     first, second = m.jnt_qposadr[m.jnt_type == rb.JointType.YPR] + 1
     for pitches, count in (
@@ -96,10 +96,10 @@ def test_each_tick_counts_singular_joints(reversals):
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 def test_several_steps_count_like_single_ones(integrator):
-    """Ten steps at once count as ten single steps; results at a start are not counted."""
+    """Ten steps in one call count as many singular joints as ten calls."""
     m, d = robot()
     m.opt.integrator = integrator
-    d.qpos[1] = QUARTER - 0.005  # all ten begin within 0.01
+    d.qpos[1] = QUARTER - 0.005  # all ten steps begin within 0.01 rad
     one_by_one = d.copy()
     rb.step(m, d, 10)
     for _ in range(10):
@@ -131,8 +131,8 @@ def test_a_step_near_it_is_warned_of_once(nstep):
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("distance", [0.0, 1e-9, 1e-4, 0.05])
 def test_a_simulation_passes_through_the_singularity(distance, integrator):
-    """Two seconds of swinging robots that start at the singularity, or close to it."""
-    met = 0  # how many of the robots came close enough to be counted
+    """Robots start at or near the singularity and swing for 2 s."""
+    met = 0  # number of robots that came close enough to be counted
     for seed in range(12):
         m, d = robot(1 + seed % 3, seed, reversals=0.5)
         m.opt.integrator = integrator
@@ -148,7 +148,7 @@ def test_a_simulation_passes_through_the_singularity(distance, integrator):
 
 
 def test_far_from_the_singularity_it_moves_like_a_ball():
-    """The same link on a ball joint: other coordinates, one motion."""
+    """The same link on a ball joint has other coordinates and the same motion."""
     ypr, ball = like_a_ball(np.array([0.4, 0.3, -0.5]), np.array([1.0, -0.8, 0.6]), "rk4", 300)
     assert ypr.nsingular == 0
     with Comparison("yaw-pitch-roll", "like a ball") as case:
@@ -159,9 +159,9 @@ def test_far_from_the_singularity_it_moves_like_a_ball():
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("aside", [0.0, 0.003, 0.02, 0.1])
 def test_passing_the_singularity_it_moves_like_a_ball(aside, integrator):
-    """Without gravity, straight through and aside, energy stays and the path is a ball joint's.
+    """Without gravity the energy is constant and the motion is that of a ball joint.
 
-    Tolerance: close by every step is of first order, an error of about the turn in one, 1e-3.
+    Near the singularity a step is of first order, with an error of its rotation, 1e-3 rad.
     """
     q, rates = np.array([0.1, QUARTER - 0.2, aside]), np.array([aside, 1.0, 0.0])
     ypr, ball = like_a_ball(q, rates, integrator, 400, gravity=(0.0, 0.0, 0.0))
@@ -173,7 +173,7 @@ def test_passing_the_singularity_it_moves_like_a_ball(aside, integrator):
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
 @pytest.mark.parametrize(("timestep", "rate"), [(5e-3, 3.0), (5e-3, 8.0), (2e-3, 8.0)])
 def test_fast_passes_with_long_steps(timestep, rate, integrator):
-    """A free body passes again and again; a trial state of the step must not jump into it."""
+    """A body passes the singularity repeatedly, and no trial state of a step jumps into it."""
     box = rb.shapes.box((0.3, 0.2, 0.1), mass=1.0)
     builder = rb.SystemBuilder("tumbling").body("box", box)
     m = rb.build(builder.joint("joint", "spherical_ypr", "base", "box"))
@@ -189,12 +189,12 @@ def test_fast_passes_with_long_steps(timestep, rate, integrator):
         rb.step(m, d, round(2.0 / timestep))
         rb.forward(m, d)
         rb.energy(m, d)
-        # steps of first order, some thousandths of a turn each: 0.013 was the worst of 60 starts
+        # first-order steps near the singularity: the worst relative error of 60 starts was 0.013
         assert d.energy.sum() == pytest.approx(energy, rel=0.05)
 
 
 def like_a_ball(q, rates, integrator, steps, **options):
-    """Return the Data of a link after some steps, on a yaw-pitch-roll joint and on a ball."""
+    """Return the Data of a link after some steps, on a yaw-pitch-roll and on a ball joint."""
     description = trees.auto_tree(1, kinds=("spherical_ypr",), seed=4)
     (joint,) = description.joints
     model = spherical_ypr(q, rates, 0.0)

@@ -49,7 +49,7 @@ NAMES = (
     *("ur_box", "ur_reverse", "policy"),
 )
 TOGETHER = 2
-#: A process that takes this many times its CPU time, and GRACE seconds more, hangs.
+#: A process hangs if it runs for this multiple of its CPU time plus GRACE seconds.
 SLOWEST, GRACE = 50.0, 900.0
 
 
@@ -96,7 +96,7 @@ def _results(
 
 
 def _start(name: str, seconds: float, seed: int, unchecked: bool) -> int:
-    """Return the process of a target; its output goes into the folder of the target."""
+    """Start the process of a target, with its output in the target's folder; return it."""
     from fuzz import worker
 
     folder = KEPT / name
@@ -110,7 +110,7 @@ def _start(name: str, seconds: float, seed: int, unchecked: bool) -> int:
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)
         arguments = name, str(seconds), str(seed), str(folder)
-        if name in COMPILED:  # its kernels differ from those of this process
+        if name in COMPILED:  # the kernels of the target differ from those of this process
             os.execve(sys.executable, _command(*arguments), _environment(name, unchecked))
         sys.stdout = os.fdopen(1, "w")  # pytest may have put other objects in its place
         worker.main(*arguments)

@@ -25,7 +25,7 @@ from rbdyn_ros.control_box.sockets import Session
 from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.load import load_urdf
 
-#: Kinds of pieces; any other number is a cycle.
+#: Kinds of pieces by number; any other number means a cycle.
 STREAM, DATAGRAM, HAND = range(3)
 #: Pieces of all boxes.
 LEAVES, STOP, GUIDES, MOVES = range(4, 8)
@@ -73,7 +73,7 @@ def piece(kind: int, data: bytes = b"") -> bytes:
 
 
 def seeds() -> list[bytes]:
-    """Return good conversations: each request, and each motion with commands."""
+    """Return valid conversations: each request, and each motion with commands."""
     hello = piece(STREAM, message("<III", 0, struct.pack("<HH", 10, 4242)))
     hand = piece(HAND, message("<HII", 0, struct.pack("<HH", 3, 4242)))
     found = [
@@ -104,7 +104,7 @@ def pieces(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def refuses(session: Session, body: bytes) -> bool:
-    """Return whether a session refuses bytes, and ends then."""
+    """Return whether a session refuses bytes and ends."""
     try:
         session.request(body)
     except ValueError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random scenes: bodies, joints with stops, springs and drives, loops, restitution.
+"""Random scenes: bodies, joints with limits, springs and drives, loops, restitution.
 
 Whatever is in a scene, forward gives what the next step does, the reported forces balance, and
 energy does not rise unless something drives the scene.
@@ -20,11 +20,11 @@ from rbdyn_ros.model.declared.joints import JointClass
 
 STEPS, EVERY = 60, 6
 TIMESTEPS = (1e-4, 5e-4, 1e-3, 2e-3, 5e-3)
-#: Part of its energy that a scene may gain: contact begins within a step of first order.
+#: Share of its energy that a scene may gain, as contact begins within a first-order step.
 GAIN = 0.05
 
 
-#: Scenes that compile what others need, before the time of an input is measured.
+#: Scenes that compile all kernels before the time of an input is measured.
 FIRST = 16
 
 
@@ -140,7 +140,7 @@ def _object(rng: np.random.Generator, k: int) -> rb.Object:
 
 
 def _arm(rng: np.random.Generator) -> rb.SystemBuilder:
-    """Two links with dry friction, limits and a spring, whose hand may touch the objects."""
+    """Return two links with dry friction, limits and a spring; the hand can touch the objects."""
     rod = rb.shapes.box((0.05, 0.05, 0.4), mass=1.0)
     arm = rb.SystemBuilder("arm", base="world").body("upper", rod).body("hand", rod)
     stops = {"friction": float(rng.uniform(0, 2)), "limit": (-1.0, 1.0), "damping": 0.1}

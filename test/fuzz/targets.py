@@ -61,7 +61,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER = Path(__file__).parent / "seeds"
 SEVEN = REPOSITORY / "config/robots/seven_dof_arm.urdf"
 CRANK_SLIDER = REPOSITORY / "examples/crank_slider.yaml"
-#: Changed robots with more bodies are read, but not moved.
+#: Largest number of bodies of a changed robot that is simulated.
 FEW_BODIES = 40
 xacro_files.LONGEST = 1  # [s]
 SRDF = b"""<?xml version="1.0"?>
@@ -91,7 +91,7 @@ def files(*names: str) -> Callable[[], list[bytes]]:
 
 
 def good(kind: str) -> Callable[[], list[bytes]]:
-    """Return the reader of the good files of a target, in seeds/good."""
+    """Return a reader of the valid files of a target, in seeds/good."""
     return lambda: [path.read_bytes() for path in sorted(FOLDER.glob(f"good/{kind}.*"))]
 
 
@@ -204,7 +204,7 @@ def images() -> list[bytes]:
 
 
 def fuzz_table(data: bytes) -> None:
-    """Four floats a row, then the same rows in the other convention."""
+    """Read four floats a row as a DH table, in both conventions."""
     numbers = np.frombuffer(data[: len(data) // 32 * 32]).reshape(-1, 4).tolist()
     rows = [rb.dh.DHRow(*row) for row in numbers[:FEW_BODIES]]
     rb.dh.distal(rows)
@@ -223,7 +223,7 @@ def saved() -> tuple[dict[str, Any], bytes]:
 
 
 def fuzz_model(data: bytes) -> None:
-    """Cut the row of bytes into arrays again; the rest of it extends the last."""
+    """Cut a row of bytes into arrays; the remaining bytes extend the last array."""
     arrays, changed, at = saved()[0], {}, 0
     for name, old in arrays.items():
         part = data[at : at + old.nbytes].ljust(old.nbytes, b"\0")
@@ -273,7 +273,7 @@ MOVED = 20
 
 
 def fuzz_actuators(data: bytes) -> None:
-    """Read actuators of a pendulum, and move it by commands of both signs."""
+    """Read actuators of a pendulum, and move the pendulum by commands of both signs."""
     m, _ = _armed(pendulum())
     m = rb.with_actuators(m, read_actuators_text(data, m))
     d = rb.make_data(m)
@@ -306,7 +306,7 @@ STAGES = (
 
 
 class Strict(np.ndarray):
-    """An array that also refuses negative indices."""
+    """An array that refuses negative indices as well."""
 
     def __getitem__(self, key: Any) -> Any:
         _refuse_negative(key)
@@ -394,12 +394,12 @@ def started(m: rb.Model) -> Any:
     return d
 
 
-#: Bits of numbers that no kernel expects: as floats, and as whole numbers.
+#: Hostile numbers, as the bits of floats and of integers.
 HOSTILE = (
     *struct.unpack("<4q", struct.pack("<4d", np.nan, np.inf, -1e300, 1e-310)),
     *(-1, 7, 2**31, 2**62, -(2**63)),
 )
-#: Fields that results depend on; kernels write all others before they read them.
+#: Fields on which results depend; kernels write all other fields before they read them.
 NAMES = tuple(field.name for field in DATA_FIELDS)
 STATE = ("qpos", "qvel", "qacc", "time", "drive_mode", "drive_target")
 

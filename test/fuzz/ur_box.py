@@ -27,7 +27,7 @@ from rbdyn_ros.control_box.ur.scripts import ScriptSession
 from rbdyn_ros.description.source import read
 from rbdyn_ros.loading.load import load_urdf
 
-#: Kinds of pieces; any other number is a cycle.
+#: Kinds of pieces by number; any other number means a cycle.
 RTDE, SECOND, DASHBOARD, SCRIPT = range(4)
 #: Data of a client of external_control.urscript: points, script commands, messages.
 LINES = range(10, 13)
@@ -87,7 +87,7 @@ def command(number: int, scale: float = 0.1) -> bytes:
 
 
 def seeds() -> list[bytes]:
-    """Return good conversations: each command, lines of the dashboard, programs."""
+    """Return valid conversations: each command, lines of the dashboard, programs."""
     names = ["input_int_register_0", "input_int_register_1"]
     names += [f"input_double_register_{k}" for k in range(18)]
     greet = piece(RTDE, hello(",".join(names).encode())) + piece(SCRIPT, SCRIPT_TEXT.encode())
@@ -142,7 +142,7 @@ def calls_back() -> list[bytes]:
     return [*found, here + stream + later, here + half * 2 + later, here + flood + later]
 
 
-#: Recipes whose answer, or whose package, is larger than a packet may be.
+#: Recipes whose answer or package exceeds the largest packet.
 LARGE = (
     packet(b"O", struct.pack(">d", 500.0) + b"a," * 7000),
     packet(b"I", b"a," * 7000),

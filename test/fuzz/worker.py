@@ -37,7 +37,7 @@ BATCH = 50
 
 
 class HangError(BaseException):
-    """An input took too long; a BaseException, for readers catch Exception."""
+    """An input took too long. It is a BaseException, because readers catch Exception."""
 
 
 class UnraisableError(Exception):
@@ -88,7 +88,7 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[
         folder: receives the current input and those that fail.
     """
     seeds, failures = TARGETS[name].seeds(), {}
-    if name in COMPILED:  # the kernels are compiled by now
+    if name in COMPILED:  # the kernels have been compiled
         seconds += time.process_time()
     current, count = folder / "current", 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hanging arm with actuators that makes sweeps, and the reports of its drives and encoders."""
+"""A hanging arm with actuators that moves in sweeps, with signals of drives and encoders."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ URDF = "\n".join(
     ]
 )
 
-#: The shoulder gives more torque than its drive assumes, the elbow has play.
+#: The shoulder's motor gives more torque than its drive assumes, and the elbow has backlash.
 ACTUATORS = """rbdyn_actuators: 1
 actuators:
   yaw:

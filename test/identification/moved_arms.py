@@ -18,7 +18,7 @@ def load(name):
 
 
 def sines(n, seed, samples=1500, seconds=20.0, size=1.2):
-    """Return time, qpos, qvel, qacc of n joints, all periods whole parts of 10 s."""
+    """Return time, qpos, qvel, qacc of n joints; every period divides 10 s."""
     rng = np.random.default_rng(seed)
     t = np.linspace(0.0, seconds, samples)
     q = np.zeros((3, samples, n))
@@ -32,8 +32,8 @@ def sines(n, seed, samples=1500, seconds=20.0, size=1.2):
 def recorded(m, friction, seed, noise=0.0, offset=None, by_load=None, **shape):
     """Return the Motion of a robot, its efforts by the engine's inverse dynamics.
 
-    Noise is that of efforts, as a part of their RMS; positions have noise of 1e-4 rad or m with
-    it, velocities and accelerations what is left of that after a low pass of 5 Hz.
+    `noise` is that of efforts, as a share of their RMS. With it positions have noise of 1e-4 rad
+    or m; velocities and accelerations have the rest of this noise after a low-pass of 5 Hz.
     """
     t, q, v, a = sines(m.nv, seed, **shape)
     names, rng = dof_names(m), np.random.default_rng(100 + seed)
@@ -49,7 +49,7 @@ def recorded(m, friction, seed, noise=0.0, offset=None, by_load=None, **shape):
 
 
 def rubbing(m, seed=7):
-    """Return friction of a tenth of a per cent to two of the effort limits or of 50 N m."""
+    """Return friction of 0.1 to 2 per cent of the effort limits, or of 50 N m without limits."""
     rng = np.random.default_rng(seed)
     limit = np.minimum(m.jnt_effort[m.dof_jntid], 50.0)
     return Friction.of(
@@ -58,7 +58,7 @@ def rubbing(m, seed=7):
 
 
 def wrong(m):
-    """Return the robot with 0.7 of all masses, and centres of mass 2 cm aside."""
+    """Return the robot with 0.7 of all masses and with centres of mass shifted by 2 cm."""
     from rbdyn_ros.identification.equations.inertia import change_of_frame, with_parameters
 
     aside = change_of_frame(np.eye(3), np.array([0.02, -0.02, 0.02]))

@@ -13,18 +13,18 @@ DRY = np.array([2.0, 2.0, 1.5, 1.5, 0.8, 0.8, 0.5])
 WET = 0.5 * DRY
 #: Period of the states [s], and gains of the servo [1/s^2, 1/s].
 PERIOD, STIFF, DAMPED = 0.002, 100.0, 20.0
-#: Time after which the payload has sunk to its place [s].
+#: Time until the payload has sunk to its steady position [s].
 SETTLED = 3.0
 
 
 def arm():
-    """Return the arm without friction and its declared friction."""
+    """Return the arm without friction, and its declared friction."""
     m = rb.load_urdf(URDF)
     return m, Friction.of(m.nv, WET, DRY)
 
 
 def waves(seed, nv, size):
-    """Return a function of time to positions and velocities (2, nv): sums of sines."""
+    """Return a function that returns positions and velocities (2, nv) at a time: sums of sines."""
     rng = np.random.default_rng(seed)
     w = 2.0 * np.pi * np.array([0.1, 0.2, 0.35])[:, None]
     a, p = size * rng.uniform(0.3, 1.0, (3, nv)) / (w / w[0]), rng.uniform(0.0, 6.0, (3, nv))
@@ -40,7 +40,7 @@ def waves(seed, nv, size):
 def states(load, scale, seconds, seed, size=0.4, noise=0.05, friction=True):
     """Return stamps [ns] and states (p, 3, nv) of the arm while a servo moves it.
 
-    Its friction is `scale` times the declared one, dry friction of the engine, so joints stick.
+    Its friction is `scale` times the declared friction, with the engine's exact dry friction.
     Positions have noise of 1e-5 rad, efforts of `noise` [N m].
     """
     m, rng = rb.load_urdf(URDF), np.random.default_rng(1000 + seed)
@@ -69,7 +69,7 @@ def states(load, scale, seconds, seed, size=0.4, noise=0.05, friction=True):
 
 
 def estimates(times, rows, m, friction, adds=None, interrupted=False):
-    """Return the estimates after each block of states, in the order of time."""
+    """Return the estimates after each block of states, in order of time."""
     dofs = np.arange(m.nv)
     blocks = StateBlocks(m.jnt_names, dofs, m.nv)
     online = OnlinePayload(m, dofs, m.frame_id(m.frame_names[-1]), friction, adds)

@@ -19,8 +19,7 @@ from rbdyn_ros.identification.data.signals import motor_angles, to_motion
 from rbdyn_ros.identification.equations.residuals import validate
 from rbdyn_ros.identification.excitation.sweeps import sweeps
 
-#: The elbow hangs aside, so that its gear is loaded during slow sweeps, and fast ones cross
-#: balance.
+#: The elbow is off its balance, so that slow sweeps load its gear; fast sweeps cross the balance.
 CENTRE = (0.0, 0.2, 0.3)
 EXACT = 0.05
 
@@ -75,7 +74,7 @@ def test_motors_and_gears_are_recovered_from_noise(robot, samples):
     everything = set(numbers(specs[0])) - {"motorconst_error", "elastic.backlash"}
     assert set(found["yaw"].found) == set(found["shoulder"].found) == everything
     assert set(found["elbow"].found) == everything - {"armature"} | {"elastic.backlash"}
-    assert found["elbow"].spec.stiffness == 3000.0  # known
+    assert found["elbow"].spec.stiffness == 3000.0  # this value was given
 
 
 def test_motor_constants_that_drives_assume_are_corrected(robot, samples):
@@ -112,13 +111,13 @@ def test_the_file_holds_the_result_and_acts(robot, samples, tmp_path):
     again, true = driven(m, path, motion), driven(m, specs, motion)
     difference = (again.effort - true.effort).std(axis=0) / true.effort.std(axis=0)
     print("currents of the identified arm, relative difference", difference)
-    # the impacts within the play of the elbow amplify small differences
+    # the impacts in the elbow's backlash amplify small differences
     assert (difference < (0.03, 0.1, 0.15)).all()
 
 
 def test_fast_motions_show_no_stribeck_friction(robot, samples):
     m, _ = robot
-    fast = slice(0, 15000)  # three speeds
+    fast = slice(0, 15000)  # the sweeps at three speeds
     rows = {name: getattr(samples, name)[fast] for name in ("time", "qpos", "qvel", "effort")}
     found = identified(m, noisy(replace(samples, motors={}, **rows)), current=True)["shoulder"]
     # without angles of the motor and a known gear all numbers are those at the joint
@@ -136,7 +135,7 @@ def unknown(one):
 
 @pytest.fixture(scope="module")
 def alone(robot):
-    """Return the recording in which only the yaw joint moves, about a vertical axis."""
+    """Return a recording in which only the yaw joint moves, about a vertical axis."""
     m, specs = robot
     return driven(m, specs, sweeps(m, ["yaw"], duration=50.0))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of other programs, which a columns file describes."""
+"""Recordings of other programs, described by a columns file."""
 
 from pathlib import Path
 

@@ -28,7 +28,7 @@ LOAD = 3.0
 def currents(file, seed, samples=500, link=None):
     """Return a description, gains, and currents without and with a load.
 
-    The real arm has other masses than its description, with the spread that the prior supposes.
+    The masses of the real arm differ from its description by the spread of the prior.
     """
     described, rng = load(file), np.random.default_rng(1000 + seed)
     factors = np.exp(MASS_SPREAD * rng.normal(size=(described.nbody - 1, 1)))
@@ -54,7 +54,7 @@ def test_gains_are_within_three_standard_deviations(seed):
         print("errors", errors, "deviations", found.std)
         assert (np.abs(errors) < 3.0 * found.std).all()
         assert (found.std < most).all()
-        # ratios come from the motion alone; the wrist carries the least
+        # the motion alone determines the ratios; the wrist carries the least
         apart = np.abs(errors - np.median(errors))
         assert (apart < (0.04, 0.04, 0.04, 0.05, 0.05, 0.15)).all()
         assert (found.ratio_std < 0.08).all()
@@ -84,7 +84,7 @@ def test_a_gain_that_is_not_separable_is_named(seed):
 
 
 def test_a_load_that_no_joint_lifts_determines_no_gain():
-    """It turns about the vertical axis of the first joint only."""
+    """The arm turns only about the vertical axis of the first joint."""
     m, gains, motion, loaded = currents(UR5, 1, link="shoulder_link")
     found = identify_gains(m, motion, loaded=loaded, link="shoulder_link", mass=LOAD)
     assert (np.abs(np.log(found.gains / gains)) < 3.0 * found.std).all()

@@ -53,7 +53,7 @@ def motion(ur5, messages):
 
 
 def efforts(m, excitation, rows):
-    """Return efforts of all joints (t, nv), the others held."""
+    """Return the efforts of all joints (t, nv); the other joints are held."""
     names = dof_names(m)
     d = rb.make_data(m)
     d.qpos[:] = [excitation.held.get(name, 0.0) for name in names]
@@ -79,10 +79,10 @@ def test_limits_hold_at_fine_sampling(ur5, motion):
     assert (np.abs(v) <= 0.5 * ur5.jnt_velocity).all()
     share = np.abs(efforts(ur5, motion, rows)).max(axis=0) / ur5.jnt_effort
     assert (share <= 0.7).all()
-    # found from coarser samples
+    # the limits were checked with coarser samples
     found = np.array([motion.effort_share[name] for name in motion.names])
     assert share == pytest.approx(found, rel=2e-3)
-    # every joint reaches one of its bounds
+    # every joint reaches one of its limits
     used = np.maximum(np.abs(q - motion.centre).max(axis=0) / 1.5, np.abs(v).max(axis=0) / 1.575)
     assert (used > 0.99).all()
     assert motion.peaks[1] == pytest.approx(q.max(axis=0), abs=1e-3)
@@ -124,7 +124,7 @@ def test_a_motion_is_better_conditioned_than_random_series(ur5, motion, messages
         numbers.append(condition_of(sample))
     found = condition_of(motion.sample)
     print(f"condition number {found:.3g}; random series {min(numbers):.3g} to {max(numbers):.3g}")
-    assert found == pytest.approx(motion.condition, rel=0.05)  # computed from fewer samples
+    assert found == pytest.approx(motion.condition, rel=0.05)  # from fewer samples
     assert found < 0.8 * min(numbers)
     assert messages[0].startswith("best of 60 random motions: condition number ")
     assert len(messages) > 5
@@ -146,7 +146,7 @@ def test_limits_of_mimic_joints_hold():
     assert motion.centre == pytest.approx([0.5, 0.025])
     assert rows[0, :, 1].min() >= 0.001
     assert rows[0, :, 1].max() <= 0.049
-    assert np.abs(rows[1, :, 1]).max() <= 0.1  # right moves twice as fast, at up to 0.2 m/s
+    assert np.abs(rows[1, :, 1]).max() <= 0.1  # right moves twice as fast, so up to 0.2 m/s
 
 
 def test_only_some_joints_may_move(ur5):
@@ -327,7 +327,7 @@ def test_a_motion_excites_the_parameters_that_an_earlier_one_did_not(ur5):
     assert together(after) < together(alone)
     assert together(after) == pytest.approx(after.condition, rel=0.05)
     peaks = np.abs(after.peaks[2])
-    assert peaks[:3].min() > 0.3 * peaks[:3].max()  # all joints that did not move before do so now
+    assert peaks[:3].min() > 0.3 * peaks[:3].max()  # all joints that did not move before move now
 
 
 PILLAR = """<robot name="pillar"><link name="base">

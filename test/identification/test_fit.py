@@ -26,7 +26,7 @@ def base_error(found, truth):
 def assert_bodies_are_possible(m):
     J = pseudo_inertia(rb.inertial_parameters(m).reshape(-1, 10))
     assert (np.linalg.eigvalsh(J) > 0.0).all()
-    # equivalently: positive moments, none larger than the sum of the others
+    # that is, positive moments, none of them larger than the sum of the others
     moments = np.sort(m.body_inertia[1:], axis=1)
     assert (m.body_mass[1:] > 0.0).all()
     assert (moments[:, 0] > 0.0).all()
@@ -219,7 +219,7 @@ def test_friction_is_not_biased_by_the_filter_of_the_efforts():
     def thin(rows):
         return sosfiltfilt(low_pass, rows, axis=0)[100:-100:10]
 
-    # the filter is of the dry part only: that of bodies is not linear in what is filtered
+    # only dry friction is filtered: the efforts of bodies are not linear in the filtered signals
     dry = friction.coulomb * np.tanh(fast.qvel / friction.smoothing)
     rows = [x[100:-100:10] for x in (fast.qpos, fast.qvel, fast.qacc, fast.effort - dry)]
     rows[3] = rows[3] + thin(dry)

@@ -30,7 +30,7 @@ def rod(mass=1.0, inertia=0.1, joint="swing", damping=0.0):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Return 2.5 s of a rod that is moved by efforts."""
+    """Return 2.5 s of the motion of a rod under efforts."""
     m = rod()
     d, path = rb.make_data(m), tmp_path_factory.mktemp("free") / "run.mcap"
     with Recorder(m, path) as recorder:

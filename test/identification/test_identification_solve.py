@@ -41,7 +41,7 @@ def test_no_change_decreases_the_sum(prior):
     x = solve(A, b, prior, strength)
     least, size = total(x), prior.metric()
     for _ in range(100):
-        # steps in units of the prior, so that all stay consistent
+        # steps in units of the prior, so that all bodies stay consistent
         step = size @ rng.normal(size=23) * 1e-4
         assert total(x + step) > least - 1e-9 * abs(least)
 

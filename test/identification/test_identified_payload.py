@@ -74,7 +74,7 @@ def test_a_link_that_does_not_move_is_refused():
 
 @pytest.fixture(scope="module")
 def pair():
-    """Return a description, motions without and with 2 kg, both with friction by load."""
+    """Return a description and motions without and with 2 kg; friction depends on the load."""
     truth = load("ur5_robot.urdf")
     loaded = rb.with_payload(truth, "tool0", *LOAD)
     rub = {"friction": rubbing(truth), "noise": 0.02, "by_load": np.linspace(0.05, 0.12, 6)}
@@ -88,7 +88,7 @@ def test_an_arm_and_its_payload_are_identified_together(pair):
     payload = found.payload
     assert payload.mass == pytest.approx(2.0, abs=3.0 * payload.std[0])
     assert payload.mass == pytest.approx(2.0, abs=0.05)
-    assert abs(apart.mass - 2.0) > 3.0 * abs(payload.mass - 2.0)  # the description is wrong
+    assert abs(apart.mass - 2.0) > 3.0 * abs(payload.mass - 2.0)  # its masses are wrong
     np.testing.assert_allclose(payload.com, LOAD[1], atol=0.01)
     assert (payload.after.rms < 0.05 * loaded.effort.std(axis=0)).all()
     assert "load" in [term.kind for term in found.arm.terms if term.kept]

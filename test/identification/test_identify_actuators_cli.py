@@ -15,7 +15,7 @@ from rbdyn_ros.identification.excitation.sweeps import Sweeps
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Return the robot, the recording of sweeps, and a file with the known data of the elbow."""
+    """Return files: the robot, the recording of sweeps, and the known data of the elbow."""
     folder = tmp_path_factory.mktemp("actuators")
     urdf, motion, known = folder / "arm.urdf", folder / "sweeps.csv", folder / "known.yaml"
     urdf.write_text(URDF)

@@ -25,7 +25,7 @@ CENTRE = np.array([0.2, -1.1, 1.0, -0.6, 0.8, 0.1])
 
 
 def smooth_motion(seed, n=6, reach=0.9):
-    """Return a function of time to (3, p, n), computed differently from excite."""
+    """Return a function from times (p,) to a motion (3, p, n), without the code of excite."""
     rng, shapes = np.random.default_rng(seed), rest_shapes(10)
     coefficients = shapes @ rng.normal(size=(shapes.shape[1], n))
     size = np.abs(tables(10, 20.0, np.linspace(0.0, 20.0, 500))[0] @ coefficients).max(axis=0)
@@ -173,7 +173,7 @@ def test_a_payload_is_reported(files, urdf, true_arm):
 
 
 def test_the_mounting_rotates_gravity(files, urdf, true_arm):
-    # the arm hangs on a wall: the recording is of gravity along its x, and only then fits
+    # the arm hangs on a wall: the recording only fits with gravity along x
     folder, _, _, _ = files
     wall = rb.load_urdf(urdf)
     wall.opt.gravity = (9.81, 0.0, 0.0)
@@ -277,7 +277,7 @@ def test_progress_is_shown_on_terminals_only(urdf, tmp_path, monkeypatch):
     assert " 0/21 [" in result.stderr
     assert "best of 60 random motions: condition number" in result.stderr
     assert "searching for" not in result.stdout
-    assert result.stderr.endswith("\r")  # the bar is gone
+    assert result.stderr.endswith("\r")  # the progress bar is removed
 
 
 def test_help_contains_examples():
@@ -400,7 +400,7 @@ def test_friction_is_not_biased_by_the_filter(urdf, tmp_path):
     result = run("identify", urdf, recording, "--json", "--cutoff", 5)
     rows = json.loads(result.stdout)["joints"]
     print([(row["viscous"], row["coulomb"]) for row in rows])
-    # there is no noise; without the filter in the columns it is 3 to 7 and 10 to 24 percent
+    # without noise, and without the filter in the columns the errors are 3 to 7 and 10 to 24 %
     assert [row["coulomb"] for row in rows] == pytest.approx([3.0] * 6, rel=0.01)
     assert [row["viscous"] for row in rows] == pytest.approx([2.0] * 6, rel=0.02)
 
@@ -543,7 +543,7 @@ def test_excite_keeps_clear_of_a_scene(tmp_path):
     result = run(*words, "--scene", scene)
     assert (result.returncode, result.stderr) == (0, "")
     assert "links and obstacles stay 10 mm apart" in result.stdout
-    # the path is checked in steps of 1 mm; it comes near, since it is as large as possible
+    # the path is checked in steps of 1 mm; it comes near the table, as it is as large as possible
     assert 0.009 <= over_the_table(path) < 0.15
 
 

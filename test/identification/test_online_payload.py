@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A payload and a scale of friction, estimated from the states of a simulated arm that runs."""
+"""A payload and a friction scale, estimated from the states of a running simulated arm."""
 
 import tracemalloc
 from dataclasses import replace
@@ -84,14 +84,14 @@ def test_dry_friction_hides_a_load_at_rest():
     m, friction = arm()
     seen = states((0.05, (0.0, 0.0, 0.0)), 1.0, 8.0, 0, 0.0)
     free, rubbing = (estimates(*seen, m, one)[-1] for one in (friction.scaled(0.0), friction))
-    # the shoulder holds 2 N m by friction, with a lever of less than a metre
+    # friction of the shoulder holds 2 N m, at a lever of less than a metre
     assert rubbing.std[0] > 0.2
     assert rubbing.std[0] > 50.0 * free.std[0]
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_rests_do_not_add_up(interrupted):
-    """A rest of 16 s gives as much information as a rest of 8 s, even if states are lost."""
+    """A rest of 16 s gives no more information than a rest of 8 s, even if states are lost."""
     m, friction = arm()
     seen = states(LOAD, 1.0, 18.0, 0, 0.0)
     found = estimates(*seen, m, friction, interrupted=interrupted)
@@ -250,4 +250,4 @@ def test_a_state_is_stored_without_memory():
     finally:
         tracemalloc.stop()
     assert now - before < 500
-    assert peak - before < 1000  # views and numbers, which are freed at once
+    assert peak - before < 1000  # only views and numbers, which are freed at once

@@ -240,7 +240,7 @@ def test_line_ends_are_kept(mass):
     assert patched.replace("\r", "") == patched_urdf(SMALL, heavier(small(), mass))
 
 
-BARE = SMALL[1:]  # without the mark
+BARE = SMALL[1:]  # without the byte order mark
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def robot():
 
 
 def samples(**changed):
-    """Return a motion of 10 s about 3, 0.3 and 0.1, of up to 2.1 rad/s."""
+    """Return a motion of 10 s about the angles 3, 0.3 and 0.1, at up to 2.1 rad/s."""
     t = 0.004 * np.arange(2501)
     q = np.sin(2.1 * t)[:, None] * np.array([1.0, 0.9, 0.3]) + np.array([3.0, 0.3, 0.1])
     return replace(Samples(tuple(KINDS), t, q, None, 10.0 * np.cos(q)), **changed)
@@ -63,7 +63,7 @@ def test_angles_without_limits_are_unwrapped(robot):
     jumping[:, 0] = wrapped(jumping[:, 0])
     assert np.abs(np.diff(jumping[:, 0])).max() > 6.0
     found = plausible(robot, replace(given, qpos=jumping)).qpos
-    # unwrapped from its first value on, so it may be whole turns off, which changes nothing
+    # unwrapping starts at the first value, so the result can be off by whole turns
     turns = (found - given.qpos) / (2.0 * np.pi)
     assert turns == pytest.approx(np.broadcast_to(np.round(turns[0]), turns.shape), abs=1e-12)
     assert not turns[:, 1:].any()

@@ -18,7 +18,7 @@ from rbdyn_ros.identification.equations.residuals import linearised, tilted
 
 
 def polled(stopped):
-    """Return samples at 30 Hz with every fiftieth row repeated; the clock may go on."""
+    """Return samples at 30 Hz; one row in fifty repeats the row before, in addition or instead."""
     t, q, v, _ = sines(3, seed=1, samples=601)
     rows = np.arange(601)
     again = rows[rows % 50 == 49]
@@ -111,7 +111,7 @@ def test_friction_by_load_and_a_tilt_are_kept():
     found = identify(described, motion, load=None, tilt=None)
     assert {term.kind: term.kept for term in found.terms} == {"load": True, "tilt": True}
     np.testing.assert_allclose(found.tilt, tilt, atol=2e-3)
-    # the wrist of a ur5 carries too little to show its friction beside the noise
+    # the wrist of a ur5 carries too little for its friction to exceed the noise
     np.testing.assert_allclose(found.by_load[:3], shares[:3], atol=0.01)
     assert found.m.opt.gravity[1] == pytest.approx(9.81 * tilt[0], abs=0.02)
     plain = identify(described, recorded(described, rubbing(described), 1, 0.03), load=None)
@@ -178,7 +178,7 @@ def test_standard_deviations_are_honest(seed, sticky):
     std = np.concatenate([found.base_std, *found.friction_std[: len(kinds)]])
     inside = np.abs(np.concatenate(errors)) <= 3.0 * std
     assert inside.mean() >= 0.95
-    # and the efforts are right
+    # the efforts are right as well
     other = recorded(real, friction, seed + 100, samples=200, **rub)
     rest = validate(found.m, found.friction, other, found.offset, by_load=found.by_load)
     assert (rest.rms < 0.05 * other.effort.std(axis=0)).all()

@@ -27,7 +27,7 @@ def example():
 
 
 class Arm:
-    """Stands in for the recorder: an arm at 100 Hz that may follow the sent motion."""
+    """A replacement for the recorder: an arm at 100 Hz that can follow the sent motion."""
 
     def __init__(self, hears=lambda _: True, fault=np.inf):
         self.stamp, self.start, self.position = 10**9, 0, np.zeros(2)
@@ -70,7 +70,7 @@ def test_the_motion_of_an_obedient_arm_is_recorded(example):
 def test_an_arm_that_does_not_start_is_noticed_halfway(example):
     arm = Arm(hears=lambda _: False)
     assert "does not go to the start" in run(example, arm)
-    # 0.7 rad at 0.2 rad/s are 3.5 s; it gives up after two halves of that
+    # 0.7 rad at 0.2 rad/s take 3.5 s; the example gives up after two halves of this time
     assert 1e-9 * arm.stamp - 1.0 == pytest.approx(3.5, abs=0.1)
 
 

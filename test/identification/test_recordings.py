@@ -47,7 +47,7 @@ def messages(names=NAMES, **kwargs):
 def write_bag(path, topics, plugin=StoragePlugin.MCAP, behind=b""):
     """Write topics {name: (type, messages)}; arrival is later than the stamp and jitters.
 
-    Behind each message are some bytes.
+    Some bytes follow each message.
     """
     with Writer(path, version=9, storage_plugin=plugin) as bag:
         for topic, (kind, rows) in topics.items():
@@ -74,7 +74,7 @@ def refusal(path, names=NAMES, **kwargs):
 
 @pytest.mark.parametrize("plugin", [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
 def test_bags_of_all_formats_are_read(tmp_path, plugin):
-    # the robot has its joints in another order, and one more; a gripper publishes there too
+    # the robot has one more joint and another order; a gripper publishes on the topic as well
     stamps, position, velocity, effort = motion()
     rows = []
     for k, ns in enumerate(stamps):
@@ -125,7 +125,7 @@ def test_efforts_may_come_from_another_topic(tmp_path):
     states, efforts = messages(), []
     for row in states:
         row.effort = np.zeros(0)
-    # on other stamps, linear in time, so that interpolation is exact
+    # efforts have other stamps and are linear in time, so that interpolation is exact
     for k in range(30):
         ns = START + 10_500_000 + 2_500_000 * k
         t = 1e-9 * (ns - START)

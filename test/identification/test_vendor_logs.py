@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Logs of libfranka and RTDE are read as they are written."""
+"""Logs of libfranka and RTDE are read in their original formats."""
 
 import numpy as np
 import pytest

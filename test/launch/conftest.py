@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launch files with the real launch and launch_ros, if they are installed.
 
-They start our nodes, or stand-ins: real nodes that print their parameters and wait.
+They start our nodes, or small nodes instead that print their parameters and wait.
 """
 
 import itertools
@@ -37,7 +37,7 @@ sys.exit(service.run())
 """
 
 REAL = "from rbdyn_ros.ros.{}.node import main\nmain()\n"
-#: Folder of each node.
+#: Folder of each node in the package.
 OURS = {"simulator": "simulator", "arm_controller": "arm"}
 
 STAND_IN = """
@@ -87,13 +87,13 @@ class Launched:
         assert self.text().count(words) >= times, f"'{words}' is not in the output:\n{self.text()}"
 
     def told(self, count=1):
-        """Return parameters and arguments of `count` stand-ins, by the name of the node."""
+        """Return parameters and arguments of `count` replaced nodes, by node name."""
         self.wait_for("TOLD", count)
         rows = re.findall(r"TOLD (\{.*\})", self.text())
         return {row["node"]: row for row in map(json.loads, rows)}
 
     def fails(self):
-        """Wait for the end with an error; assert that no process is left; return the output."""
+        """Wait for an end with an error; check that no process is left; return the output."""
         assert self.process.wait(120.0) == 1, self.text()
         end = time.monotonic() + 10.0
         while _is_alive(self.process.pid):
@@ -108,7 +108,7 @@ class Launched:
 
 
 def _is_alive(group):
-    """Return whether a group has a process."""
+    """Return whether a process group has a process."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:

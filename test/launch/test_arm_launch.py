@@ -137,7 +137,7 @@ def test_the_simulated_arm_is_the_controlled_robot_with_its_mounting(launch_file
     parameters = told["/simulator"]["parameters"]
     assert (parameters["urdf"], parameters["on_timeout"]) == (PENDULUM, "hold")
     assert parameters["initial_positions.swing"] == 1e-5
-    # its x axis points down where the base link is pitched by a quarter of a turn
+    # if the base link is pitched by a quarter of a turn, its x axis points down
     np.testing.assert_allclose(parameters["gravity"], [9.81, 0.0, 0.0], atol=1e-12)
     controller = told["/arm_controller"]["parameters"]
     assert controller["dry_run"] is False
@@ -145,7 +145,7 @@ def test_the_simulated_arm_is_the_controlled_robot_with_its_mounting(launch_file
 
 
 def test_the_scene_of_the_arm_matches_the_simulator(launch_file):
-    """The robot is the arm; the scene gives its mounting."""
+    """The scene gives the mounting of the arm."""
     scene = str(Path(__file__).parents[2] / "config" / "scenes" / "gripper.yaml")
     given = ("sim:=true", f"scene:={scene}", "mounting_rpy:=[3.141592653589793, 0, 0]")
     told = launch_file(GRAVITY, *given).told(2)
@@ -190,7 +190,7 @@ def test_the_simulated_arm_has_the_compensation_of_the_file(launch_file, tmp_pat
 
 
 def test_the_simulated_arm_is_behind_the_driver_of_a_preset(launch_file):
-    """The simulator has its topics and its compensation; the controller has the name."""
+    """The simulator gets topics and compensation of the preset, the controller its name."""
     told = launch_file(GRAVITY, "sim:=true", "arm:=ur5e", "joint_states:=mine").told(2)
     simulator, controller = told["/simulator"], told["/arm_controller"]
     carried = {
@@ -247,7 +247,7 @@ def test_invalid_arguments_of_the_simulated_arm_are_refused(launch_file, given, 
 def test_the_simulated_arm_can_be_armed_by_the_logged_service(
     launch_file, domain, monkeypatch, more, robot, joint
 ):
-    """This holds behind the driver of a UR, too, whose efforts are without gravity."""
+    """This includes an arm behind the driver of a UR, whose efforts exclude gravity."""
     given = ("namespace:=left", "sim:=true", f"sim_initial_positions:={{{joint}: 0.5}}", *more)
     started = launch_file(GRAVITY, *given, real=True)
     started.wait_for(f"controlling '{robot}'")

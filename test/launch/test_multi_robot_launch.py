@@ -34,7 +34,7 @@ def test_one_process_gets_the_list_and_no_namespace(launch_file):
     started = launch_file("multi_robot.launch.py", "one_process:=true")
     told = started.told()
     assert told["/simulator"]["parameters"]["robots"] == ["left", "right"]
-    # it would move every node of the process into one namespace
+    # `__ns` would move every node of the process into one namespace
     assert not any("__ns" in word for word in told["/simulator"]["argv"])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command and every call reads the same names of a robot, and gets the same robot."""
+"""Every command and every call accepts the same names of a robot and loads the same robot."""
 
 import argparse
 import threading
@@ -34,7 +34,7 @@ ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
 </robot>"""
 TOOL = '<robot><link name="tool"/><joint name="t" type="fixed"><parent link="base"/>'
 TOOL += '<child link="tool"/></joint></robot>'
-#: Commands that take a robot, the name of the argument, and words that they need beside it.
+#: Commands that load a robot, the name of the argument, and their other required words.
 COMMANDS = {
     "check": ("files", []),
     "view": ("file", []),
@@ -50,7 +50,7 @@ ARGUMENTS = {"package_dir", "floating_base", "contact", "repair", "imports"}
 
 @pytest.fixture
 def arm(tmp_path):
-    """A robot file and, far from it, the folder of its package."""
+    """Return a robot file and the folder of its package, which is elsewhere."""
     (tmp_path / "here").mkdir()
     (tmp_path / "here/arm.urdf.xacro").write_text(ARM)
     (tmp_path / "far/ws/clone").mkdir(parents=True)
@@ -184,7 +184,7 @@ OTHERS = {
 
 @pytest.fixture(params=OTHERS)
 def other(request, tmp_path):
-    """A robot in another format."""
+    """Return a robot in another format."""
     (tmp_path / request.param).write_text(OTHERS[request.param])
     return tmp_path / request.param
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""geom_mass0: the mass that a geometry's corners move."""
+"""geom_mass0 is the effective mass at the corners of a geometry."""
 
 import numpy as np
 import pytest
@@ -79,7 +79,7 @@ def test_a_loop_that_locks_leaves_the_mass_of_the_body():
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["talos_reduced.urdf", "go2.urdf"])
 def test_masses_equal_those_of_jacobians(name):
-    """Differences of positions give the same result, a corner at a time."""
+    """Differences of positions give the same result for each corner."""
     m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True)
     M_inv, _ = mobility(m)
     d = rb.make_data(m)

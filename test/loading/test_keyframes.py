@@ -54,7 +54,7 @@ def test_keyframes_stay_with_the_model(m, tmp_path):
     for other in (*copies, changed, loaded):
         assert other.key_names == m.key_names
         assert (other.key_qpos == m.key_qpos).all()
-    assert m.sha256() == rb.load_urdf(ARM).sha256()  # they do not move anything
+    assert m.sha256() == rb.load_urdf(ARM).sha256()  # keyframes do not move the robot
 
 
 def test_keyframes_of_a_scene_have_prefixes(tmp_path):

@@ -119,7 +119,7 @@ def test_the_bundled_gripper_lifts_and_holds_the_cube():
 
 
 def test_robots_keep_their_motion_beside_objects():
-    """A robot moves the same alone and in a scene, with a pose."""
+    """A robot has the same motion alone and at a pose in a scene."""
     alone = rb.build(ARM)
     m = rb.scene(rb.Placed(ARM, rb.pose((1.0, 0.0, 0.0)), start={"hinge": 0.4}),
                  objects=[cube(at=(5.0, 0.0, 3.0))])  # fmt: skip

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start pose of a robot that can have contacts."""
+"""The start pose of a robot that can have contacts."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_a_floating_robot_starts_on_the_floor(joint, z):
     d = rb.make_data(m)
     rb.forward(m, d)
     weight = m.body_mass.sum() * 9.81
-    assert np.abs(d.qfrc_contact).max() == pytest.approx(weight, rel=1e-3)  # it stands
+    assert np.abs(d.qfrc_contact).max() == pytest.approx(weight, rel=1e-3)  # the robot stands
     rb.step(m, d, 200)
     assert np.abs(d.qvel).max() < 1e-9
     assert d.ncon == 1
@@ -62,7 +62,7 @@ def test_a_fixed_robot_in_the_floor_gets_a_warning():
 
 
 def test_a_robot_that_cannot_be_raised_gets_a_warning():
-    """Floor and ceiling leave no room between them; below the ceiling's plane is its solid."""
+    """Floor and ceiling leave no room: the ceiling is solid below its plane."""
     down = rb.pose((0.0, 0.0, 0.1), (np.pi, 0.0, 0.0))
     m = rb.build(ball().floor().obstacle("ceiling", rb.Plane(), origin=down))
     assert np.array_equal(m.qpos0[:3], np.zeros(3))
@@ -120,7 +120,7 @@ def test_a_note_names_few_of_many_joints():
 
 
 def table(*feet):
-    """A plate on feet at these places (x, y), with its centre of mass over the origin."""
+    """Return a plate on feet at positions (x, y), with its centre of mass over the origin."""
     system = rb.SystemBuilder("table", base="plate").body("plate", BALL)
     for k, (x, y) in enumerate(feet):
         system.geometry(f"foot{k}", "plate", rb.Sphere(0.05), origin=rb.pose((x, y, -0.4)))
@@ -144,7 +144,7 @@ def test_without_a_floor_a_robot_stays_where_it_is():
     ("feet", "stands"),
     [
         ([(0.1, 0.1), (-0.1, 0.1), (0.0, -0.1)], True),
-        ([(0.1, 0.1), (-0.1, 0.1), (0.0, 0.05)], False),  # beside its feet
+        ([(0.1, 0.1), (-0.1, 0.1), (0.0, 0.05)], False),  # unsupported
         ([(0.1, 0.0), (-0.1, 0.0)], False),  # on a line
         ([(0.0, 0.0)], False),
     ],

@@ -234,7 +234,7 @@ def test_derived_fields_in_a_file_are_refused(m, saved, name):
 
 @pytest.mark.parametrize("name", [name for name in INTS if name not in audit_geoms.MASKS])
 def test_an_index_out_of_range_is_refused(saved, name):
-    """Changed indices at the first, the last and one more place: too low, too high, far beyond."""
+    """The first, the last and one more index are changed: too low, too high, far too high."""
     header, arrays = unpacked(saved)
     good = arrays[name].copy()
     places = {0, good.size // 2, good.size - 1}
@@ -342,7 +342,7 @@ def test_a_gear_needs_a_position(m, saved, joint, coordinate):
 
 @pytest.mark.parametrize("kind", list(rb.JointType))
 def test_any_type_on_any_loop_is_checked(m, saved, kind):
-    """Its equations then differ in number, or it is another Model that can be simulated."""
+    """The number of equations then differs, or the file is another Model that can be simulated."""
     header, arrays = unpacked(saved)
     good = arrays["loop_type"].copy()
     for i in range(m.nloop):
@@ -431,7 +431,7 @@ def test_geometries_have_the_corners_of_their_type(m, saved, kind, number):
 
 
 def test_a_capsule_of_one_corner_is_refused(saved):
-    """One more element is then left to the mesh: all sums are right."""
+    """The mesh then gets one more corner, and all sums are right."""
     header, arrays = unpacked(saved)
     kinds = arrays["geom_type"].tolist()
     capsule, mesh = kinds.index(GeomType.CAPSULE), kinds.index(GeomType.MESH)
@@ -484,7 +484,7 @@ def test_lists_of_one_wrong_length_are_refused(saved, names, element, change):
     assert ("bad-array", element) in found(saved)
 
 
-# its shapes and numbers
+# shapes and numbers of fields
 
 
 @pytest.mark.parametrize("field", STORED, ids=lambda field: field.name)
@@ -553,7 +553,7 @@ def test_a_doubled_field_is_refused(saved):
     assert found(saved) == [("duplicate-field", "")]
 
 
-# its header
+# the header
 
 
 def test_a_file_of_another_version_is_refused(saved):

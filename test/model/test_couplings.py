@@ -42,7 +42,7 @@ def test_a_long_chain_is_resolved_in_linear_time(order):
     chain = joints(None, *(Mimic(f"j{k}", -1.0, 1.0) for k in range(n)))[::order]
     start = time.process_time()
     found = couplings(chain)
-    # a chain followed anew from every joint would take 4.5 million steps, some seconds
+    # to follow the chain from every joint would take 4.5 million steps, some seconds
     assert time.process_time() - start < 1.0
     ratio = found["jnt_mimic_ratio"][::order]
     assert ratio.tolist() == [(-1.0) ** k for k in range(n + 1)]
@@ -80,7 +80,7 @@ def coupled_tree(seed, share=0.4, driven=False):
 @pytest.mark.parametrize("driven", [False, True])
 @pytest.mark.parametrize("seed", range(12))
 def test_a_row_is_the_path_to_the_root_of_the_elimination_tree(seed, driven):
-    """Against a symbolic elimination, dof by dof from the last one."""
+    """A symbolic elimination, dof by dof from the last, gives the same rows."""
     description = coupled_tree(seed, driven=driven)
     m, free = rb.build(description), rb.build(description, mimic=False)
     assert m.nmimic > 0
@@ -90,7 +90,7 @@ def test_a_row_is_the_path_to_the_root_of_the_elimination_tree(seed, driven):
     ):
         for k in range(m.jnt_dofnum[j]):
             G[free.jnt_dofadr[j] + k, m.jnt_dofadr[j] + k] = m.jnt_mimic_ratio[j]
-    # pairs of dofs that meet, by bodies, for any numbers
+    # pairs of dofs that M couples, by bodies, for any values
     move = np.zeros((m.nbody, m.nv), bool)
     for i in range(1, m.nbody):
         move[i] = move[m.body_parentid[i]]

@@ -17,7 +17,7 @@ def row(a, alpha, d):
 
 
 def puma560():
-    """Craig, Introduction to Robotics, figure 3.21 (modified convention)."""
+    """Return the Puma 560 of Craig, Introduction to Robotics, fig. 3.21 (modified convention)."""
     a2, a3, d3, d4 = 0.4318, 0.0203, 0.15005, 0.4318
     rows = [row(0, 0, 0), row(0, -RIGHT, 0), row(a2, 0, d3), row(a3, -RIGHT, d4),
             row(0, RIGHT, 0), row(0, -RIGHT, 0)]  # fmt: skip
@@ -25,7 +25,7 @@ def puma560():
 
 
 def craig_3_14(q, a2, a3, d3, d4):
-    """Position and rotation of the last link, Craig eq 3.14."""
+    """Return position and rotation of the last link by Craig's eq 3.14."""
     (c1, c2, _, c4, c5, c6), (s1, s2, _, s4, s5, s6) = np.cos(q), np.sin(q)
     c23, s23 = np.cos(q[1] + q[2]), np.sin(q[1] + q[2])
     x, y = c23 * (c4 * c5 * c6 - s4 * s6) - s23 * s5 * c6, s4 * c5 * c6 + c4 * s6

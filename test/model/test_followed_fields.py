@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Model made from another one has the fields of a Model that is built anew."""
+"""A Model with replaced fields equals a Model that is built anew with these fields."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ BAR = rb.shapes.box((0.1, 0.1, 0.4), mass=0.5, at=rb.pose((0.0, 0.0, -0.2)))
 
 
 def crane(armature=(0.0, 0.0)):
-    """Bars with limits and a mimic joint, a spring, a ball joint, and a box above a floor."""
+    """Return bars with limits, a mimic joint, a spring, a ball joint, and a box above a floor."""
     system = rb.SystemBuilder("crane")
     for k, (parent, link) in enumerate((("base", "boom"), ("boom", "tip"))):
         system.body(link, BAR)
@@ -48,7 +48,7 @@ def assert_same_fields(m, other):
 
 
 def changed(m, name):
-    """Return other numbers that a field may have."""
+    """Return other allowed numbers for a field."""
     array = getattr(m, name)
     if name in ("jnt_limited", "jnt_actuated"):
         return 0 * array

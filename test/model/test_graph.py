@@ -37,7 +37,7 @@ CRANK_SLIDER = (
 
 
 def crank_slider(*order, loop=""):
-    """The linkage with its joints in this order (all if none is given), one of them the loop."""
+    """Return the linkage with its joints in an order (default all); one of them is the loop."""
     joints = [CRANK_SLIDER[i - 1] for i in order or (1, 2, 3, 4)]
     joints = [dataclasses.replace(joint, closes_loop=joint.name == loop) for joint in joints]
     return rb.build(system(joints, (CRANK, ROD, SLIDER)))
@@ -57,7 +57,7 @@ def test_the_slider_can_close_the_loop_of_a_crank_slider():
 
 
 def test_the_crank_slider_grows_breadth_first():
-    """Both neighbours of the base come first; J3, between the farthest two, is the chord.
+    """Both neighbours of the base come first; J3 between the two farthest bodies is the chord.
 
     Figure 4.5, right, is this tree: lambda = [0, 0, 1] numbers it breadth by breadth, a Model
     depth first.
@@ -124,7 +124,7 @@ def test_eight_bodies_have_the_sets_of_the_book(parents):
 
 
 def random_system(seed):
-    """A connected graph: joints of any order and either way, chords, some joints fixed."""
+    """Return a connected graph with joints in any order and direction, chords and fixed joints."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 25))
     names = [f"b{i}" for i in range(n + 1)]
@@ -166,7 +166,7 @@ def test_random_graphs_are_numbered_by_the_rules(seed):
 
 
 def assert_ends_as_described(m, description):
-    """p and s of each joint are the bodies of its two links in the description."""
+    """Check that p and s of each joint are the bodies of its two links in the description."""
     body_of = dict(zip(m.frame_names, m.frame_bodyid.tolist(), strict=True))
     written = {joint.name: (body_of[joint.parent], body_of[joint.child])
                for joint in description.joints}  # fmt: skip
@@ -194,7 +194,7 @@ def assert_identities(g):
 
 
 def assert_one_chord_cycle(g, loop):
-    """The cycle is closed, passes each body at most once, and contains one chord."""
+    """Check that a cycle is closed, passes each body at most once, and contains one chord."""
     cycle = g.cycle(loop)
     assert len(set(cycle)) == len(cycle)
     assert [joint for joint in cycle if joint > g.N_B] == [g.N_B + loop]
@@ -211,7 +211,7 @@ def assert_one_chord_cycle(g, loop):
 
 
 def assert_shortest_paths(m, description):
-    """Every body has the shortest path to the base over joints that may carry bodies."""
+    """Check that each body has the shortest path to the base over joints that can carry bodies."""
     links = [link.name for link in description.links]
     number = {name: k for k, name in enumerate(links)}
 

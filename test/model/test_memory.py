@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With any assignment or flag, kernels read and write only their own arrays."""
+"""Whatever users assign, kernels read and write only their own arrays."""
 
 import copy
 import pickle
@@ -51,13 +51,13 @@ def test_the_addresses_of_a_data_cannot_be_written(m):
     for array in (d.stages, d.copy().stages):
         with pytest.raises(ValueError, match="WRITEABLE"):
             array.setflags(write=True)
-    assert not isinstance(d.buffer.base, np.ndarray)  # its text would contain the addresses
+    assert not isinstance(d.buffer.base, np.ndarray)  # the text of the base would have addresses
     assert not isinstance(d.stages.base, np.ndarray)
     assert len(np.frombuffer(d.buffer.base)) == len(d.buffer) == m.data_slots
 
 
 def test_a_data_follows_its_stages(m):
-    """The array shows the numbers that the kernels read."""
+    """The array has the numbers that the kernels read."""
     d = rb.make_data(m)
     d.take_step_code(4711)
     assert (d.step_stage, d.copy().step_stage, d.stages[-1]) == (4711, 4711, 4711)
@@ -165,7 +165,7 @@ def test_the_arrays_of_the_caller_are_copied(m):
 
 
 def test_functions_of_the_user_are_checked(m, monkeypatch):
-    """As with a file, a joint type that was registered again must have right derivatives."""
+    """A joint type that is registered again must have right derivatives, as in a file."""
     wrong = []
     monkeypatch.setattr("rbdyn_ros.model.model.MODEL_CHECKS", [wrong.append])
     same = rb.Model(m.name, primary(m), m.names)
@@ -189,13 +189,13 @@ def chain(n):
 
 
 def test_functions_that_need_a_too_large_mass_matrix_are_refused(monkeypatch):
-    """The arrays are empty, so kernels would write outside."""
+    """The arrays of M are empty, so kernels would write outside of them."""
     monkeypatch.setattr("rbdyn_ros.model.tree.inertia_pattern.MAX_M_ENTRIES", 2)
     m = rb.build(chain(3), strict=False)
     assert m.nM == 0
     d = rb.make_data(m)
     d.drive_mode = 1
-    rb.step(m, d)  # written without set_drive, so without effect
+    rb.step(m, d)  # drive_mode that set_drive has not written has no effect
     assert d.copy().buffer.tobytes() == d.buffer.tobytes()
     for again in (lambda: restored(m, d.buffer), lambda: pickle.loads(pickle.dumps(d))):
         with refused(rb.ModelError, "no-mass-matrix", "drive_mode"):

@@ -86,7 +86,7 @@ def test_bodies_are_numbered_regularly(m):
 
 
 def test_both_fields_of_inertia_agree(m):
-    """body_fullinertia = body_imat diag(body_inertia) body_imat^T."""
+    """body_fullinertia equals body_imat diag(body_inertia) body_imat^T."""
     axes = m.body_imat.reshape(-1, 3, 3)
     I = np.einsum("bij,bj,bkj->bik", axes, m.body_inertia, axes)
     six = I[:, [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]

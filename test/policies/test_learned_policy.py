@@ -15,7 +15,7 @@ from rbdyn_ros.policies.reader import read_policy_text
 
 SIZES = {"base_lin_vel": 3, "base_ang_vel": 3, "projected_gravity": 3, "velocity_commands": 3}
 SIZES |= {"joint_pos_rel": 2, "joint_vel_rel": 2, "last_action": 2, "gait_phase": 2}
-#: An action of a: the sine of the phase, and the first velocity command.
+#: An action of joint a: the sine of the phase, and the first velocity command.
 WEIGHTS = np.array([[1.0, 0, 1, 0, 0], [0, 1, 0, 0, 0]])
 UPRIGHT = BaseState(np.array([1.0, 0, 0, 0]), np.zeros(3), np.zeros(3))
 
@@ -29,7 +29,7 @@ def policy_of(folder, observation, weights, bias=(0.0, 0.0), **more):
 
 
 def observed(folder, *terms, acts=1, **inputs):
-    """Return the observation of the last of some actions, read through a network of 1 row."""
+    """Return the observation of the last action, read by networks with one row."""
     given = {"position": [0.0, 0.0], "velocity": [0.0, 0.0], "base": UPRIGHT, "command": [0, 0, 0]}
     size = sum(SIZES[term["term"]] * term.get("history", 1) for term in terms)
     seen = []
@@ -78,7 +78,7 @@ def test_the_last_action_is_as_the_network_returned_it(tmp_path):
         [1.0, -1.0],
         action={"scale": 0.5, "offset": 0.25, "clip": 5},
     )
-    actions = [1.0, 3.0, 7.0, 15.0]  # each is twice the last one plus one
+    actions = [1.0, 3.0, 7.0, 15.0]  # each action is twice the last one plus one
     for action in actions:
         target = policy.act([0, 0], [0, 0], UPRIGHT, [0, 0, 0])
         clipped = min(action, 5.0)

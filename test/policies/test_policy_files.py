@@ -110,7 +110,7 @@ def test_an_export_of_isaac_lab_is_read(tmp_path):
     path.write_text(ISAAC_LAB)
     spec = read_policy(path, joints=["first", "second"])
     assert spec.joints == ("second", "first")
-    np.testing.assert_array_equal(spec.stiffness, [20, 10])  # these are in the order of the robot
+    np.testing.assert_array_equal(spec.stiffness, [20, 10])  # gains are in the order of the robot
     # these are in the order of the network
     np.testing.assert_array_equal(spec.default_position, [0.2, -0.1])
     np.testing.assert_array_equal(spec.command_range, [[-0.5, 1], [-0.3, 0.3], [-0.2, 0.2]])

@@ -47,7 +47,7 @@ def test_the_robot_follows_a_command(policy, command, off):
 
 
 def test_mujoco_walks_the_same_way(policy):
-    """The same geometries and law at 1 ms, with an elliptic cone."""
+    """MuJoCo has the same geometries and policy, with 1 ms and an elliptic cone."""
     mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
     pytest.importorskip("pinocchio", reason="pinocchio is not installed")
     from benchmarks.mirror import mirror
@@ -78,7 +78,7 @@ def test_mujoco_walks_the_same_way(policy):
 
 
 def quiet(count, monkeypatch):
-    """Return robots without noise, pushes and new commands, in place."""
+    """Return robots after a reset, without noise, pushes and new commands."""
     for name in ("PUSH", "RARELY"):
         monkeypatch.setitem(Trot.drive.__globals__, name, 0.0)
     monkeypatch.setitem(Trot.observe.__globals__, "NOISE", {})
@@ -116,7 +116,7 @@ def network(policy, seen):
 
 
 def test_left_and_right_are_mirrored(policy, monkeypatch):
-    """A robot and its mirror image stay mirror images; the masses of a Go2 are so within 1 %."""
+    """A robot and its mirror image remain mirror images; a Go2's masses are symmetric to 1 %."""
     envs, joints = quiet(2, monkeypatch), EXAMPLE["DONE"]
     b, flip = envs.batch, np.array([1.0, -1.0, 1.0])
     envs.phase[1] = envs.phase[0] + np.pi
@@ -140,7 +140,7 @@ def test_left_and_right_are_mirrored(policy, monkeypatch):
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
-    """A short run of learning, and its folder."""
+    """Run a short training; return it and its folder."""
     pytest.importorskip("jax", reason="jax is not installed")
     folder = tmp_path_factory.mktemp("learned")
     return EXAMPLE["learn"](40, 64, 3, folder), folder

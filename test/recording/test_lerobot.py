@@ -33,7 +33,7 @@ ROBOT = (
 ).format(BODY, JOINT.format("a", "base", "one"), JOINT.format("b", "one", "tip"))
 START, MS = 1_700_000_000_000_000_000, 1_000_000
 HEIGHT, WIDTH = 24, 32
-#: Levels of H.264 at this quality differ from the original by less.
+#: Largest difference of grey levels that H.264 causes at this quality.
 LEVELS = 3.0
 FPS, TASK = 20, "push the box"
 
@@ -56,7 +56,7 @@ def picture(k, height=HEIGHT, width=WIDTH):
 
 
 class Bag:
-    """Writes a recording like ros2 bag."""
+    """A writer of recordings like ros2 bag."""
 
     def __init__(self, path):
         self.file = path.open("wb")
@@ -98,7 +98,7 @@ def put_run(bag, seconds, size=(HEIGHT, WIDTH), late=0, names=("a", "b"), lost=0
             kind = "sensor_msgs/msg/JointState"
             bag.put("/joint_commands", kind, ns, header=header(ns), **command)
         if ms % 50 == 0 and ms >= late:
-            data = picture(ms // 50, *size)[:, :, ::-1].tobytes()  # blue first
+            data = picture(ms // 50, *size)[:, :, ::-1].tobytes()  # the order is blue, green, red
             data = data[lost:]
             image = {"height": size[0], "width": size[1], "encoding": "bgr8", "is_bigendian": 0}
             stamp = {"header": header(ns), "step": 3 * size[1], "data": data}
@@ -224,7 +224,7 @@ def test_quantiles_of_pictures_are_levels():
 
 
 def test_lerobot_reads_the_dataset(dataset):
-    """LeRobot's own reader is the oracle."""
+    """LeRobot's own reader is the reference."""
     pytest.importorskip("lerobot", reason="lerobot is not installed")
     from lerobot.datasets.lerobot_dataset import LeRobotDataset
 

@@ -76,7 +76,7 @@ def test_a_simulation_continues_from_a_recorded_state(tmp_path):
 
 @robots.needs_robots
 def test_a_robot_on_the_floor_continues_from_a_recorded_state(tmp_path):
-    """The memory of friction is part of it: without it the bits differ."""
+    """The memory of friction is part of a state: without this memory the bits differ."""
     m = rb.load_urdf(robots.find("go2.urdf"), floating_base=True, strict=False, contact=True)
     d = rb.make_data(m)
     d.qpos[2] = 0.4
@@ -99,7 +99,7 @@ def test_a_robot_on_the_floor_continues_from_a_recorded_state(tmp_path):
 
 
 def test_joints_that_stopped_continue_from_a_recorded_state(tmp_path):
-    """Forces of friction and limits are part of it: without them the step must search for them."""
+    """Forces of friction and limits are part of a state, so the step need not search for them."""
     rod = rb.SystemBuilder("rod").body("rod", rb.shapes.box((0.5, 0.02, 0.02), mass=1.0))
     rod.joint("hinge", "revolute", "base", "rod", axis=(0, 1, 0), friction=3.0, limit=(-1.0, 0.2))
     m = rb.build(rod)
@@ -203,7 +203,7 @@ def test_only_the_part_after_a_reset_is_read(tmp_path):
 
 
 def test_states_at_equal_times_are_kept(tmp_path):
-    """A path made by setting qpos, and steps shorter than a nanosecond."""
+    """A path by assignments to qpos, and steps below a nanosecond, have equal times."""
     m = rb.load_urdf(TWO)
     d = rb.make_data(m)
     with Recorder(m, tmp_path / "path.mcap") as recorder:
@@ -254,7 +254,7 @@ def test_an_incomplete_file_is_an_error_at_the_end(tmp_path):
     (tmp_path / "run.mcap").unlink()
     with refused(ParameterError, "incomplete-recording"):
         recorder.close()
-    recorder.close()  # it is closed
+    recorder.close()  # the recorder is already closed
     with pytest.raises(KeyError) as first, Recorder(m, tmp_path / "two.mcap"):
         raise KeyError((tmp_path / "two.mcap").unlink())
     assert first.value.__cause__ is None

@@ -125,7 +125,7 @@ def test_latched_topics_keep_their_durability(tmp_path):
 
 
 def test_a_killed_process_leaves_a_readable_file(tmp_path):
-    """Without an end chunks are still found, the newest at most a second old."""
+    """Without an end of the file readers find the chunks, the newest at most a second old."""
     path = tmp_path / "run.mcap"
     with RunFile(path) as file:
         for k in range(300):
@@ -162,7 +162,7 @@ def test_a_cut_file_is_read_up_to_the_cut(tmp_path):
 
 
 class Disk:
-    """A file on a disk that is full, or that waits for a gate."""
+    """A file on a disk that is full, or whose writes wait for a gate."""
 
     def __init__(self, stream):
         self.stream, self.is_full, self.gate = stream, False, threading.Event()
@@ -180,7 +180,7 @@ class Disk:
 
 @pytest.fixture
 def disk(monkeypatch):
-    """The disk of the file that is written next."""
+    """Return the disk of the file that is written next."""
     made, opened = [], writer.opened
     monkeypatch.setattr(
         writer, "opened", lambda *given: made.append(Disk(opened(*given))) or made[0]
@@ -217,7 +217,7 @@ def test_a_full_disk_ends_only_the_recording(tmp_path, disk):
 
 @pytest.mark.parametrize("left", [0, 40, 4000])
 def test_a_recording_on_a_full_disk_is_closed_so_that_others_read_it(tmp_path, monkeypatch, left):
-    """The kernel refuses to let the file grow, at any place in a record."""
+    """The operating system stops the growth of the file, at any byte of a record."""
     monkeypatch.setattr(writer, "CHUNK_AGE", 0.0)
     path, soft, hard = tmp_path / "run.mcap", *resource.getrlimit(resource.RLIMIT_FSIZE)
     file = RunFile(path, trouble=(reports := []).append)
@@ -279,7 +279,7 @@ def test_space_is_kept_for_the_index_of_a_recording(tmp_path, monkeypatch, left)
 
 
 def spoil(path, how):
-    """Do to a file the same as another program."""
+    """Change a file as another program does."""
     if how == "deleted":
         path.unlink()
     elif how == "moved":

@@ -141,7 +141,7 @@ def _file(folder):
 
 
 def test_commands_are_at_the_time_they_came(tmp_path):
-    """This holds also if the recorder's clock differs from that of the stamps."""
+    """The clock of the recorder can differ from that of the stamps."""
     lag = 7_000_000_000_000
     for shift in (0, lag):
         rows = real_robot(shift)
@@ -184,7 +184,7 @@ def test_the_pose_of_a_floating_base_comes_from_odometry(tmp_path):
     run = read_run(mcap(tmp_path / "run.mcap", rows))
     assert run.m.nq == 9
     assert np.allclose(run.qpos[50, :7], [1, 2, 3, 2**-0.5, 0, 0, 2**-0.5])
-    # a quarter turn about z: forwards in the link's axes is along y of the world
+    # with a quarter turn about z the link's x is the world's y
     assert np.allclose(run.qvel[50, :6], [0, 1, 0, 0, 0, 5])
 
 
@@ -202,13 +202,13 @@ def transforms(stamp, *rows):
     return bytes(STORE.serialize_cdr(kind(transforms=stamped), TF))
 
 
-# a quarter about z; and no turn
+# a quarter turn about z, and no rotation
 ONE_TURN, NO_TURN = (0.0, 0.0, 2**-0.5, 2**-0.5), (0.0, 0.0, 0.0, 1.0)
 
 
 @pytest.mark.parametrize("prefix", ["", "left/"])
 def test_the_pose_of_a_floating_base_comes_from_tf(tmp_path, prefix):
-    """Through all frames up to the world, held until the next; links that joints move are none."""
+    """The pose combines all frames up to the world, and is held until the next transform."""
     space = f"/{prefix}".rstrip("/")
     rows = [(f"{space}{topic}", *rest) for topic, *rest in real_robot()]
     root = f"{prefix}base"
@@ -235,7 +235,7 @@ def test_the_pose_of_a_floating_base_comes_from_tf(tmp_path, prefix):
 
 
 def test_a_base_at_rest_in_tf_is_fixed(tmp_path):
-    """This holds also with frames in a circle, and with poses that are not finite."""
+    """Frames in a circle and poses that are not finite do not matter."""
     for pose in (
         [("map", "base", (1.0, 2, 3), ONE_TURN)],
         [("base", "odom", (1.0, 2, 3), NO_TURN), ("odom", "base", (0.0, 0, 0), NO_TURN)],
@@ -496,7 +496,7 @@ def test_simulated_times_that_are_not_finite_are_refused(tmp_path, clock):
 
 @pytest.mark.parametrize("known", range(len(schemas.LATER)))
 def test_a_recording_from_before_friction_had_a_memory(tmp_path, monkeypatch, known):
-    """Early States lacked this array, later ones that of contacts."""
+    """States of older versions lack this array, or that of contacts."""
     path, (_, older) = tmp_path / "run.mcap", schemas.older_state(known)
     monkeypatch.setattr(schemas, "STATE_FIELDS", older)
     then = Schemas()

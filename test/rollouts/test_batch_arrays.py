@@ -31,7 +31,7 @@ def test_every_array_has_a_row_for_each_robot(m):
         assert array.shape == (5, *np.shape(getattr(d, name)))
         assert array.flags.writeable  # DLPack has no read-only arrays
         assert array.ctypes.data % 64 == 0  # JAX shares only such arrays
-        assert np.moveaxis(array, 0, -1).flags.c_contiguous  # and compact ones
+        assert np.moveaxis(array, 0, -1).flags.c_contiguous  # and compact arrays
     for name in ("body_mass", "body_fullinertia", "dof_damping", "jnt_stiffness"):
         assert b.expand(name).shape == (5, *getattr(m, name).shape)
     assert len(b) == 5
@@ -138,7 +138,7 @@ def test_unknown_and_doubled_robots_are_refused(m, ids):
         with refused(rb.ParameterError, "bad-argument"):
             call(ids)
     assert not b.time.any()
-    b.step(3)  # one number is one robot
+    b.step(3)  # a number stands for one robot
     assert np.flatnonzero(b.time).tolist() == [3]
 
 

@@ -28,7 +28,7 @@ def arm(floating=False):
 
 @functools.cache
 def boxes(count=3):
-    """Boxes that fall onto each other and a floor."""
+    """Return boxes that fall onto each other and a floor."""
     system = rb.SystemBuilder("boxes", base="world").floor()
     for n in range(count):
         system.body(f"b{n}", rb.shapes.box((0.2, 0.2, 0.2), mass=1.0))
@@ -39,13 +39,13 @@ def boxes(count=3):
 
 @functools.cache
 def quadruped():
-    """A robot whose links touch each other and a floor."""
+    """Return a robot whose links touch each other and a floor."""
     urdf, contact = find("solo12.urdf"), rb.Contact(self_collision=True)
     return rb.load_urdf(urdf, floating_base=True, strict=False, contact=contact)
 
 
 def filled(m, nsim, **more):
-    """Return a Batch of robots with states and forces at random."""
+    """Return a Batch of robots with random states and forces."""
     b = rb.Batch(m, nsim, **more)
     b.qpos, b.qvel = starts(m, nsim)
     b.qfrc_applied = light_forces(m, (nsim,))
@@ -53,7 +53,7 @@ def filled(m, nsim, **more):
 
 
 def datas(b):
-    """Return a Data of each robot."""
+    """Return a Data for each robot."""
     return [b.get_data(k) for k in range(b.nsim)]
 
 
@@ -119,7 +119,7 @@ def test_forces_on_bodies_act_once_they_are_bound():
 
 
 def test_contact_runs_on_the_engine_with_the_bits_of_step():
-    """Friction is remembered between calls, and between robots in one thread's memory."""
+    """Friction is remembered between calls, though robots share the memory of a thread."""
     m = boxes()
     b = rb.Batch(m, 5, nthread=2)
     assert not b.specialized
@@ -323,7 +323,7 @@ def test_options_of_the_model_hold_at_every_call():
         for d in one_by_one:
             s.step(d)
     assert_equal(b, one_by_one)
-    m.opt.integrator = "implicit"  # only the engine has it
+    m.opt.integrator = "implicit"  # only the engine has this integrator
     b.step()
     assert not b.specialized
     for d in one_by_one:
@@ -363,7 +363,7 @@ def test_a_robot_without_mass_counts_in_nbad():
 @needs_robots
 @pytest.mark.parametrize("make", [boxes, quadruped])
 def test_robots_that_diverge_in_contact_do_not_disturb_the_others(make):
-    """They use the same memory, one after the other."""
+    """The robots use the same memory, one after the other."""
     m = make()
     b = rb.Batch(m, 6, nthread=1)
     if make is quadruped:

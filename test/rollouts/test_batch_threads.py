@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The threads of rb.Batch: made once, ended with it, safe after a fork and with Ctrl-C."""
+"""The threads of a Batch are made once, end with it, and are safe after a fork and Ctrl-C."""
 
 import gc
 import os
@@ -28,7 +28,7 @@ def helpers():
 
 
 def ended(before):
-    """Return whether the threads beyond these have ended, after a while."""
+    """Wait a while; return whether all threads but those given have ended."""
     for _ in range(500):
         if set(helpers()) <= set(before):
             return True

@@ -53,7 +53,7 @@ def thrown(m, number=32, seed=0, speed=0.7):
 
 
 def worst_error(b, steps, every=5):
-    """Return the largest error of a step, and the part of the steps that the engine took."""
+    """Return the largest error of a step, and the share of the steps that the engine computed."""
     worst, engine = 0.0, 0.0
     for n in range(steps):
         if n % every == 0:

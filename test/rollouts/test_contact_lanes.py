@@ -14,8 +14,8 @@ import rbdyn_ros as rb
 from rbdyn_ros.rollouts import contact_programs
 from rbdyn_ros.rollouts.contact import check, newton
 
-#: Error of the forces of a step, as a part of the largest. The engine's solver ends at an error of
-#: 5e-7 of it; errors of several contacts and stops add up in a joint.
+#: Error of the forces of a step, as a share of the largest force. The engine's solver ends at an
+#: error of 5e-7; in a joint errors of several contacts, dry friction and limits add up.
 SAME = 2e-5
 
 #: Passes after which the engine uses softer contacts: its step then has another law.
@@ -26,7 +26,7 @@ STAND = np.array([0.0, 0.8, -1.5])
 
 
 def go2(obstacles=None, **more):
-    """A Go2 with the spheres of its maker as feet."""
+    """Return a Go2 whose feet are the spheres of its description."""
     path = find("go2.urdf")
     foot = r'<mesh filename="[^"]*foot_convex.stl" />'
     text, number = re.subn(foot, '<sphere radius="0.022"/>', path.read_text())
@@ -79,9 +79,9 @@ def finger(mass=1.0, plane=None, friction=0.8, **joints):
 
 
 def one_step_errors(b):
-    """Step a Batch and each robot by rb.step; return errors of forces, as a part of the largest.
+    """Step a Batch, and each robot by rb.step; return errors as shares of the largest force.
 
-    Robots for which the engine took softer contacts are left out.
+    Robots for which the engine used softer contacts are left out.
     """
     datas = [b.get_data(k) for k in range(b.nsim)]
     for d in datas:
@@ -98,7 +98,7 @@ def one_step_errors(b):
 
 
 def by_engine(b):
-    """Return which robots the engine moved in the last step."""
+    """Return whether the engine moved each robot in the last step."""
     return b._device._friction.grip[-1] != 0.0
 
 
@@ -181,8 +181,8 @@ def test_joints_that_stop_do_so_exactly(integrator):
 def test_a_foot_that_may_jam_takes_the_solution_of_the_engine():
     """With 0.8 |G_tn| > G_nn a standing leg may also lift off: both obey Coulomb's law.
 
-    In the engine friction of the step before keeps a foot on the ground while its normal force is
-    sought. Lanes that let it go at once lifted two of these feet.
+    In the engine the friction of the last step keeps a foot on the ground during the search for
+    its normal force. Lanes without this friction lifted two of these feet.
     """
     path = find("anymal_c_simple_description/urdf/anymal.urdf")
     contact = rb.Contact(self_collision=False)
@@ -236,7 +236,7 @@ def test_the_bits_of_a_robot_do_not_depend_on_others_and_threads():
 
 
 def no_numbers(A, right, order):
-    """A singular matrix leads to NaN."""
+    """Return NaN, as from a singular matrix."""
     zero = right[0] * 1e-300 * 1e-300
     return np.array([zero / zero for _ in right], object)
 
@@ -317,7 +317,7 @@ def test_acceleration_of_any_geometry_starts_the_search_for_late_contacts():
 
 @pytest.mark.parametrize("mass", [1e-3, 2.0, 1e3])
 def test_a_ball_at_rest_carries_its_weight(mass):
-    """It rests 2 g h^2 / 3e4 deep: half of a penetration goes in a step, with slope 3e4 m / h."""
+    """The ball rests 2 g h^2 / 3e4 deep: a step removes half of a depth, with slope 3e4 m / h."""
     m = hopper(mass)
     b = rb.Batch(m, 2)
     b.qpos[:, 0] = 0.06
@@ -338,7 +338,7 @@ def test_a_ball_at_rest_carries_its_weight(mass):
 )
 @needs_robots
 def test_a_broken_law_is_seen(monkeypatch, module, name, wrong):
-    """The tests above compare one step with the engine: here the two must differ."""
+    """With a wrong law a step must differ from the engine's, so the tests above can fail."""
     monkeypatch.setattr(module, name, wrong(getattr(module, name)))
     m = go2()
     b, phase = batch(m, 16)
@@ -389,7 +389,7 @@ def test_a_rollout_has_the_bits_of_a_batch():
     qpos = np.tile(m.qpos0, (11, 1))
     qpos[:, 0] = np.linspace(0.04, 0.12, 11)
     force = np.array([0.0, 0.1])
-    for _ in range(2):  # the second one finds the memory of the first
+    for _ in range(2):  # the second step uses the memory of the first
         r = rb.rollout(m, qpos, np.zeros(m.nv), force, nstep=300, every=300, threads=2)
         b = rb.Batch(m, 11)
         b.qpos[:], b.qfrc_applied[:] = qpos, force

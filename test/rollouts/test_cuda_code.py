@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code of a GPU, compiled for this machine, has the bits of the CPU's; nvcc compiles it."""
+"""GPU code, compiled for this processor, leaves the bits of CPU code; nvcc compiles it."""
 
 import functools
 import re
@@ -31,7 +31,7 @@ def arm():
 
 
 def both(m, folder, bound=(), expanded=(), **more):
-    """Return a Batch and the same robots by the code of a GPU, with states at random."""
+    """Return a Batch and the same robots with GPU code, in random states."""
     b = rb.Batch(m, N, nthread=1)
     b.qpos, b.qvel = starts(m, N)
     b.qfrc_applied = light_forces(m, (N,))
@@ -69,7 +69,7 @@ def test_the_code_of_a_gpu_has_the_bits_of_a_batch(name, tmp_path):
 @needs_compiler
 @pytest.mark.parametrize("longest", [cuda_code.LONGEST_FUNCTION, 0])
 def test_robots_have_parameters_forces_and_outputs(longest, tmp_path, monkeypatch):
-    """This holds also if all functions are cut into blocks."""
+    """This includes functions that are cut into blocks."""
     monkeypatch.setattr(cuda_code, "BLOCK", 150)
     b, other = both(arm(), tmp_path, ("xfrc_applied", *DERIVED), EXPANDED, longest=longest)
     b.xfrc_applied[:] = np.random.default_rng(5).normal(size=b.xfrc_applied.shape)
@@ -121,7 +121,7 @@ def test_nvcc_compiles_the_kernels_and_reports_registers(
         assert registers > 0
 
 
-@pytest.mark.nightly  # nvcc takes long to give up
+@pytest.mark.nightly  # nvcc takes long until it fails
 @needs_nvcc
 @needs_robots
 def test_a_function_that_nvcc_gives_up_on_is_cut_into_blocks(tmp_path):
@@ -133,4 +133,4 @@ def test_a_function_that_nvcc_gives_up_on_is_cut_into_blocks(tmp_path):
         memory = re.search(r"(\d+) bytes stack frame", text)
         registers = re.search(r"Used (\d+) registers", text)
         found.append(cuda_code.gave_up(int(registers[1]), int(memory[1])))
-    assert not found[-1]  # the first answer may be True
+    assert not found[-1]  # the first answer can be True

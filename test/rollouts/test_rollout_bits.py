@@ -13,7 +13,7 @@ from rbdyn_ros.rollouts.lane_step import LaneStep
 from rbdyn_ros.rollouts.rollout import rollout
 from rbdyn_ros.share import bundled_robot
 
-ROBOTS, NSTEP = 19, 2  # not a multiple of any width
+ROBOTS, NSTEP = 19, 2  # no multiple of any vector width
 
 #: Models and integrators: all joint types, couplings, springs, limits, friction, kinds of steps.
 CASES = {
@@ -44,7 +44,7 @@ def loaded(name):
 
 @pytest.fixture(params=CASES)
 def robots(request):
-    """A Model, and rows of positions, velocities and forces."""
+    """Return a Model, and rows of positions, velocities and forces."""
     m = loaded(request.param).replaced()
     m.opt.integrator = CASES[request.param]
     rows = specialised.random_data(m, ROBOTS, seed=25)
@@ -53,7 +53,7 @@ def robots(request):
 
 @pytest.fixture
 def arm():
-    """A floating arm, and rows of positions, velocities and forces."""
+    """Return a floating arm, and rows of positions, velocities and forces."""
     m = loaded("floating arm").replaced()
     rows = specialised.random_data(m, ROBOTS, seed=26)
     return m, *(np.array([getattr(d, name) for d in rows]) for name in STATE)
@@ -81,7 +81,7 @@ def assert_same_bits(found, s, qpos, qvel, forces):
 
 
 def test_a_rollout_has_the_bits_of_steps(robots):
-    """With and without forces: code without forces leaves out their products."""
+    """Code without forces omits their products, and still leaves the same bits."""
     m, qpos, qvel, forces = robots
     s = rb.specialize(m)
     free = rollout(m, qpos, qvel, nstep=NSTEP)
@@ -102,7 +102,7 @@ def test_every_lane_of_a_rollout_has_the_bits_of_steps(arm, monkeypatch):
 
 @pytest.mark.parametrize("law", [rb.PDPolicy, rb.ComputedTorquePolicy])
 def test_a_law_changes_no_bit_of_the_step(arm, law):
-    """Law and step share operations; how the step rounds them does not depend on the law."""
+    """Law and step share operations, but the law does not change the rounding of the step."""
     m, qpos, qvel, _ = arm
     reference = np.concatenate([qpos[::-1], qvel], axis=1)[:, None]
     found = rollout(m, qpos, qvel, reference, nstep=1, policy=law(5.0, 1.0),
@@ -133,7 +133,7 @@ def test_bits_do_not_depend_on_the_symbolic_parameters(arm):
 
 
 def test_outputs_have_the_bits_of_specialised_kinematics(arm):
-    """This holds for any additional outputs."""
+    """Any additional outputs are possible."""
     m, qpos, qvel, _ = arm
     s = rb.specialize(m)
     names = ("xpos", "xipos", "subtree_com", "cvel", "energy")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot's bits depend neither on the robots beside it nor on the number of threads."""
+"""A robot's bits depend neither on the other robots nor on the number of threads."""
 
 import functools
 
@@ -18,7 +18,7 @@ BOTH = pytest.mark.parametrize("specialize", [True, False])
 
 
 def rolled(m, rows=slice(None), **more):
-    """Return the outputs of some of NBATCH robots, which differ in all inputs."""
+    """Return the outputs of some of NBATCH robots with different inputs."""
     qpos, qvel = starts(m, NBATCH)
     mass = m.body_mass * np.random.default_rng(2).uniform(0.8, 1.2, (NBATCH, 1))
     policy = PDGravityPolicy(np.linspace(5.0, 20.0, NBATCH)[rows, None], 1.0)
@@ -83,7 +83,7 @@ def test_bits_do_not_depend_on_neighbours_that_diverge(specialize):
     expected = rollout(m, qpos, qvel, ctrl, nstep=NSTEP, specialize=specialize)
     lost = np.array([2, 9, 20])
     wild = qvel.copy()
-    wild[lost] = 1e200  # its square overflows
+    wild[lost] = 1e200  # the square of this number overflows
     found = rollout(m, qpos, wild, ctrl, nstep=NSTEP, specialize=specialize)
     well = np.setdiff1d(np.arange(NBATCH), lost)
     np.testing.assert_array_equal(found.diverged, np.isin(np.arange(NBATCH), lost))

@@ -50,7 +50,7 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize("specialize", [True, False])
 @pytest.mark.parametrize(("nbatch", "nstep"), [(1, 10**10), (10**6, 10**4)])
 def test_ctrl_c_ends_a_rollout_at_once(nbatch, nstep, specialize):
-    """One robot for long, or many for a while."""
+    """Ctrl-C ends a long rollout of one robot, and a rollout of many robots."""
     words = [str(find("ur5_robot.urdf")), str(specialize), str(nbatch), str(nstep)]
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, *words],

@@ -94,7 +94,7 @@ LAWS = {
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.filterwarnings("ignore:invalid value encountered in sqrt")
 def test_laws_compute_the_same_as_numpy(name, specialize):
-    """The function itself, called with numbers, gives the expected forces of the first step."""
+    """The function, called with numbers, gives the expected forces of the first step."""
     law, (qpos, qvel) = LAWS[name], starts(robot("arm"), 24)
     r = rollout(robot("arm"), qpos, qvel, REFERENCE, nstep=1, policy=law, specialize=specialize,
                 outputs=("qfrc_applied",))  # fmt: skip

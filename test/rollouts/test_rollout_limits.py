@@ -12,7 +12,7 @@ INERTIA, TORQUE, HIGH = 4e-4, 3.3, 1.0
 
 
 def light(*limits):
-    """Light joints side by side, with limits [rad]."""
+    """Return light joints on one base, with limits [rad]."""
     system = rb.SystemBuilder("light")
     link = rb.Inertial(1e-9, inertia=(INERTIA, INERTIA, INERTIA, 0.0, 0.0, 0.0))
     for k, limit in enumerate(limits or (rb.Limit(-1.0, HIGH),)):
@@ -85,12 +85,12 @@ def test_robots_without_limits_and_robots_that_diverged_are_left_alone():
         warnings.simplefilter("error")
         pressed(m)
         rb.rollout(bounded, [0.0], [np.finfo(float).max], nstep=3)
-        rb.rollout(bounded, [1.5], [0.0], nstep=1)  # comes back
+        rb.rollout(bounded, [1.5], [0.0], nstep=1)  # the joint returns to its limit
 
 
 @pytest.mark.parametrize("kind", ["batch", "rollout"])
 def test_motion_too_fast_for_the_timestep_is_reported(kind):
-    """A joint spring beyond inertia / h^2, and a body that turns by 0.6 rad in a timestep."""
+    """Too stiff joint springs and bodies that turn by 0.6 rad in a timestep are reported."""
     rod = rb.SystemBuilder("rod", base="world").body(
         "rod", rb.shapes.box((0.5, 0.02, 0.02), mass=1.0)
     )

@@ -19,8 +19,8 @@ NBATCH, NSTEP = 5, 8
 BOTH = pytest.mark.parametrize("specialize", [True, False])
 OUTPUTS = ("qpos", "qvel", "xipos", "subtree_com", "energy")
 
-#: Of the largest entry, for specialised and generic code: the sum of masses of a subtree may be
-#: added in another order than with a payload.
+#: Tolerances as shares of the largest entry, for specialised and generic code: with a payload the
+#: masses of a subtree can be added in another order.
 TOLERANCE = 1e-11
 
 
@@ -42,7 +42,7 @@ def compared(m, models, params, specialize):
     )
     assert_alike(found, expected)
     nominal = rollout(m, qpos, qvel, ctrl, nstep=NSTEP, specialize=specialize)
-    assert np.abs(nominal.qvel - found.qvel).max() > 1e-6  # they matter
+    assert np.abs(nominal.qvel - found.qvel).max() > 1e-6  # the parameters have an effect
     return found
 
 
@@ -132,7 +132,7 @@ def test_a_body_or_joint_by_name_is_its_entry_of_the_array(specialize):
 @needs_robots
 @BOTH
 def test_parameters_of_the_model_change_nothing(specialize):
-    """Generic code has the same bits: the same kernels read the same numbers elsewhere."""
+    """Generic code leaves the same bits: the same kernels read equal numbers from other arrays."""
     m = robot("arm")
     qpos, qvel = starts(m, 3)
     params = {
@@ -219,7 +219,7 @@ def test_payloads_are_refused_in_the_words_of_with_payload(given):
 @needs_robots
 @pytest.mark.filterwarnings("error")
 def test_a_payload_without_mass_changes_nothing_wherever_it_is():
-    """This holds at any distance, even if its square overflows."""
+    """A payload without mass has no effect even at a distance whose square overflows."""
     m = robot("arm")
     found = payload_params(m, "tool0", [0.0, 1.0], [(1e200, 0.0, 0.0), (0.1, 0.0, 0.0)])
     b = m.frame_bodyid[m.frame_id("tool0")]
@@ -239,7 +239,7 @@ def test_payloads_need_a_link_that_moves():
 
 
 def _following_in_the_middle():
-    """Three sliders, the second of which mimics the first."""
+    """Return three sliders, the second of which mimics the first."""
     system = rb.SystemBuilder("sliders", base="world")
     for k, name in enumerate("abc"):
         axis = tuple(float(n == k) for n in range(3))

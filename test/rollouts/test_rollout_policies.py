@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies in a rollout equal a loop of rb.step with the laws of control, or by hand."""
+"""Policies in a rollout equal a loop of rb.step with the laws of control, or laws by hand."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from rbdyn_ros.rollouts.rollout import rollout
 NBATCH, NSTEP = 4, 10
 BOTH = pytest.mark.parametrize("specialize", [True, False])
 
-#: Of the largest entry: feedback multiplies the rounding of a state by its gains.
+#: Tolerance as a share of the largest entry: gains multiply the rounding of a state.
 TOLERANCE = 1e-11
 
 
@@ -122,7 +122,7 @@ def test_a_law_uses_the_model_not_the_parameters(specialize):
     found = rolled(m, policy, reference, specialize, params={"body_mass": mass})
     plain = rolled(m, policy, reference, specialize)
     forces = plain.qfrc_applied[:, 0]
-    # equal up to rounding: the law shares operations with the step, which differ
+    # equal up to rounding, as the law shares operations with different steps
     scale = 1e-12 * np.abs(forces).max()
     np.testing.assert_allclose(found.qfrc_applied[:, 0], forces, rtol=0.0, atol=scale)
     assert np.abs(found.qvel - plain.qvel).max() > 1e-4
@@ -181,7 +181,7 @@ def test_a_users_function_may_branch_and_ignore_inputs(specialize):
 @needs_robots
 @BOTH
 def test_a_users_function_is_traced_at_every_call(specialize):
-    """The closure of the policy may have changed."""
+    """The closure of the policy can have changed, so the function is traced again."""
     m, gain = robot("arm"), [1.0]
 
     def law(_, qpos, qvel, reference):

@@ -96,7 +96,7 @@ def test_bad_arguments_are_refused(case):
 @needs_robots
 @pytest.mark.parametrize("name", ["ctrl", "qvel0"])
 def test_masked_numbers_are_refused(name):
-    """The number behind a mask must not be used."""
+    """The number under a mask must not be used."""
     hidden = np.ma.masked_array(np.ones(6), mask=[False] * 5 + [True])
     given = {"qpos0": ZERO, "qvel0": ZERO, "nstep": 4} | {name: hidden}
     with refused(rb.ParameterError, "bad-argument", name):

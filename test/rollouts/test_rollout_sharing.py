@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sharing robots among threads: each step once and in order, progress bars and errors."""
+"""Threads share robots: each step runs once and in order; progress bars and errors."""
 
 import functools
 import threading
@@ -17,7 +17,7 @@ from rbdyn_ros.rollouts.pool import Pool
 
 
 class Bar:
-    """Stands for a bar of tqdm."""
+    """A replacement for a bar of tqdm."""
 
     def __init__(self, total):
         self.total, self.n, self.closed = total, 0, False

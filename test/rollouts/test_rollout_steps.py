@@ -13,14 +13,14 @@ from rbdyn_ros.rollouts.rollout import rollout
 
 NBATCH, NSTEP, EVERY = 11, 12, 3
 
-#: Of the largest entry of a field. One step of specialised code is within 1e-12 of the engine's;
-#: 12 steps of 1 ms from the same state add little.
+#: Tolerance as a share of the largest entry. A step of specialised code differs from the engine's
+#: by up to 1e-12; 12 steps of 1 ms from the same state add little.
 TOLERANCE = 1e-11
 
 
 @pytest.fixture(scope="module", params=ROBOTS)
 def case(request):
-    """A robot, its starts, its forces, and the loop's outputs."""
+    """Return a robot, its starts, its forces, and the outputs of a loop of rb.step."""
     m = robot(request.param)
     qpos, qvel = starts(m, NBATCH)
     ctrl = light_forces(m, (NBATCH, NSTEP))

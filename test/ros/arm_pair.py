@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-#: Only the newest message counts; a slow subscriber does not delay others.
+#: QoS that keeps only the newest message; a slow subscriber does not delay others.
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 #: For all states in lock-step, also when the test is slow to read them.
 ALL = QoSProfile(depth=10_000)
@@ -122,7 +122,7 @@ class Pair:
         self.until(lambda: self.arm.rows and self.said)
 
     def _hear(self):
-        """Subscribe to the status, or again: each new subscriber gets the newest one."""
+        """Subscribe to the status, or again: each new subscriber gets the newest status."""
         if self._status is not None:
             self.peer.node.destroy_subscription(self._status)
         heard = lambda message: self.said.append(message.data)  # noqa: E731
@@ -172,7 +172,7 @@ class Pair:
             assert said == "", (name, said)
 
     def arm_it(self, mode="gravity"):
-        """Arm it in a mode, as soon as it is at rest and its efforts are known."""
+        """Arm the arm in a mode, as soon as it is at rest and its efforts are known."""
         self.do(mode)
         self.arm.rest(0.04)
         self.until_arming(lambda why: why == "")
@@ -201,7 +201,7 @@ class Pair:
             raise AssertionError(f"expected {words}, got the statuses {self.said[-5:]}") from None
 
     def push(self, link, *force):
-        """Push a link for 0.1 s, in its own axes [N]; return once it moves."""
+        """Push a link with a force [N] in its own axes for 0.1 s; return when it moves."""
         wrench = WrenchStamped()
         wrench.header.frame_id = link
         wrench.wrench.force.x, wrench.wrench.force.y, wrench.wrench.force.z = map(float, force)
@@ -224,12 +224,12 @@ class Pair:
 
 
 class Relay:
-    """Passes states of the arm on to its controller, in a thread of its own.
+    """A relay that passes states of the arm to its controller, in a thread of its own.
 
     Args:
         peer: of the test, whose context it uses.
         source: topic of the true states.
-        to: topic of the states that the controller hears.
+        to: topic of the states that the controller reads.
         make_executor: makes the executor of that thread.
 
     Attributes:

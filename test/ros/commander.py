@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A controller in a process of its own: answers states with efforts that depend on them.
+"""A controller in a process of its own that answers states with efforts.
 
 python commander.py JOINTS END [--jitter SEED] [--flood COPIES] answers the states of so many
 ticks, with some joints (a comma between), then ends; END 0: until it is killed.
@@ -21,7 +21,7 @@ def law(position, velocity):
 
 
 class Commander:
-    """Answers every state that it has not answered yet.
+    """A node that answers every state once.
 
     Args:
         node: publishes and subscribes.

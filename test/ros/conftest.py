@@ -68,7 +68,7 @@ class Simulator:
         return self.process.wait(120.0)
 
     def end_well(self, number=signal.SIGINT):
-        """End it as a user does and assert that there is no traceback."""
+        """End the node as a user does, and check that there is no traceback."""
         status = self.end(number)
         assert status == 0, self.text()
         assert "Traceback" not in self.text()
@@ -94,7 +94,7 @@ class Commander:
         )
 
     def wait(self, timeout=300.0):
-        """Wait for its end; return its output."""
+        """Wait for the end of the process; return its output."""
         said, _ = self.process.communicate(timeout=timeout)
         assert self.process.returncode == 0
         return said
@@ -169,7 +169,7 @@ class Peer:
         self.repeat(lambda: publisher.publish(message), condition, 0.01, timeout)
 
     def repeat(self, act, condition, every=10.0, timeout=120.0):
-        """Act, and again after `every` seconds, until a condition holds.
+        """Act every `every` seconds until a condition holds.
 
         A message may be lost on a busy machine.
         """

@@ -177,7 +177,7 @@ BENT = ("-p", "initial_positions.shoulder_pitch:=0.5", "-p", "initial_positions.
 
 @pytest.fixture
 def gravity_node(domain):
-    """Start the controller of the tutorial, as the page does."""
+    """Start the controller of the tutorial as on the page."""
     started = []
 
     def start():
@@ -195,7 +195,7 @@ def gravity_node(domain):
 
 
 def rows_of(arm, rows):
-    """Return speeds and efforts as parts of the limits (n, 7) each."""
+    """Return speeds and efforts (n, 7) as shares of the limits."""
     m = rb.load_urdf(ARM)
     order = [m.jnt_names.index(name) for name in arm.names]
     speed = np.array([row[2] for row in rows]) / m.jnt_velocity[order]
@@ -219,7 +219,7 @@ def test_the_gravity_node_floats_and_comes_to_rest(simulate, peer, gravity_node,
     assert speed.max() < 0.05
     assert effort.max() < 0.9
     assert np.abs(arm.position - place).max() < 0.02
-    # after a push it gives way, and stays wherever it rests
+    # a pushed arm gives way, and stays where it comes to rest
     push = WrenchStamped()
     push.header.frame_id, push.wrench.force.y = "wrist", 60.0
     publisher = peer.publisher(WrenchStamped, "simulator/wrench")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn topic`, `service` and `param` beside another node."""
+"""`rbdyn topic`, `service` and `param` with another node in the graph."""
 
 import threading
 import time

@@ -12,7 +12,7 @@ def start(monkeypatch):
     from rbdyn_ros.runtime.loop import Loop
     from rbdyn_ros.runtime.settings import LoopSettings
 
-    monkeypatch.setattr(requests, "PATIENCE", 60.0)  # [s]; it limits a hang only
+    monkeypatch.setattr(requests, "PATIENCE", 60.0)  # [s], time limit for the case of a hang
     running = []
 
     def begin(m, position=None, port=None, **settings):

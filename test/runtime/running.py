@@ -10,7 +10,7 @@ from rbdyn_ros.share import bundled_robot
 
 
 def states_for(loop, seconds):
-    """Return the states of the next seconds."""
+    """Return the states of the next seconds of wall time."""
     states, end = [], time.monotonic() + seconds
     while time.monotonic() < end:
         state = loop.readout.next_state(0.05)
@@ -19,7 +19,7 @@ def states_for(loop, seconds):
 
 
 def states_over(loop, simulated):
-    """Return the states of the next simulated seconds."""
+    """Return the states of a simulated duration [s] from now on."""
     states, give_up = [], time.monotonic() + 300.0
     while not states or states[-1].time < states[0].time + simulated:
         assert time.monotonic() < give_up, "the loop is stuck"
@@ -29,7 +29,7 @@ def states_over(loop, simulated):
 
 
 def states_until(loop, condition):
-    """Return the states up to the first that meets a condition."""
+    """Return the states up to the first state that meets a condition."""
     states, give_up = [], time.monotonic() + 300.0
     while not states or not condition(states[-1]):
         assert time.monotonic() < give_up, "there is no such state"
@@ -38,15 +38,15 @@ def states_until(loop, condition):
     return states
 
 
-#: Settings of a loop that moves by step(n) only, independent of the clock.
+#: Settings of a loop that moves only by step(n), independent of the clock.
 WALKING = {"time_mode": "fast", "start_paused": True, "command_timeout": 1e6}
 
-#: Ticks between two reads; the loop keeps a few more states for the reader.
+#: Ticks between two reads; the loop stores a few more states than these.
 STRIDE = 25
 
 
 def walk(loop, ticks):
-    """Make ticks; return the states after them."""
+    """Step a number of ticks; return the states of these ticks."""
     states, before = [], loop.time.tick
     while ticks > 0:
         while state := loop.readout.next_state(0.0):
@@ -81,7 +81,7 @@ def bundled_arm():
 
 
 def wait_until(condition, seconds=300.0):
-    """Wait for a condition; the bound only limits a hang."""
+    """Wait for a condition, with a time limit for the case of a hang."""
     give_up = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < give_up, "the condition never held"

@@ -31,7 +31,7 @@ def test_a_position_is_approached_as_a_critically_damped_oscillator_does(start, 
     loop.orders.command(commanded(0, POSITION, 0.4))
     q = np.array([state.qpos[0] for state in walk(loop, 400)])
     expected, position, speed = [], 0.0, 0.0
-    for _ in range(400):  # inverse dynamics give the requested acceleration at any weight
+    for _ in range(400):  # inverse dynamics gives the commanded acceleration under any weight
         speed += H * ((0.4 - position) / T**2 - 2.0 * speed / T)
         position += H * speed
         expected.append(position)
@@ -49,10 +49,10 @@ def test_robots_reach_goals_within_their_limits(start, robot):
     loop.orders.command(commanded(np.arange(m.nv), POSITION, goal))
     speed, effort = m.jnt_velocity[m.dof_jntid], m.jnt_effort[m.dof_jntid]
     states = walk(loop, 2500)
-    # below 1e-3 rad/s friction is fed forward in part, so it holds a joint this near
+    # below 1e-3 rad/s the friction feedforward is partial, so friction can hold a joint this near
     near = np.where(m.dof_frictionloss > 0.0, 2.0 * 1e-3 * 0.01, 1e-6)
     assert (np.abs(states[-1].qpos - goal) < near).all()
-    # 5 %: the few ticks in which a slowed servo is still clamped
+    # 5 % allow for a few ticks in which a servo that slows down is still clamped
     assert (np.abs([state.qvel for state in states]) < 1.05 * speed).all()
     assert (np.abs([state.effort for state in states]) <= effort).all()
 

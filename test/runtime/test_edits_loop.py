@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes between two ticks: state, time, the robot; and pausing."""
+"""Changes of state, time and robot between two ticks, and pauses."""
 
 import threading
 
@@ -82,7 +82,7 @@ def test_a_reset_restarts_the_requested_parts(start, time, state):
 def diverged(start):
     loop = start(bundled_arm(), **WALKING)
     loop.orders.command(commanded([0], EFFORT, effort=np.nan))
-    loop.time.step(3)  # answered while time is paused
+    loop.time.step(3)  # the loop answers while time is paused
     assert loop.time.diverged
     assert loop.time.tick == 0
     return loop
@@ -117,7 +117,7 @@ def test_steps_add_up(start):
 
 def steps_that_are_cancelled(loop):
     with refused(rb.RbdynError, "cancelled"):
-        loop.time.step(1_000_000)  # 1000 s: cancelled before its end
+        loop.time.step(1_000_000)  # 1000 s, cancelled before their end
 
 
 def test_steps_can_be_cancelled_at_any_time(start):
@@ -177,7 +177,7 @@ def test_exchanged_models_stay_in_memory_while_in_use(start):
 
 
 def test_a_stopped_loop_can_be_called(start):
-    """Other threads may still call it."""
+    """Other threads can call a loop after it has stopped."""
     loop = start(rail())
     loop.stop()
     loop.orders.command(commanded(0, EFFORT))
@@ -201,7 +201,7 @@ def test_next_state_waits_for_a_state(start):
 
 
 def test_requests_are_served_during_very_long_ticks(start):
-    """A tick takes 50 s of wall time; requests are answered at once."""
+    """A tick takes 50 s of wall time, but the loop answers requests at once."""
     loop = start(rail(), real_time_factor=0.02, control_decimation=1000)
     loop.time.pause(True)
     loop.plant.reset()

@@ -21,7 +21,7 @@ H = 1e-3
 
 
 def faulty(loop, **numbers):
-    """Switch faults on from the next tick on; a number is for every dof."""
+    """Switch faults on at the next tick; a number applies to every dof."""
     nv = loop.m.nv
     arrays = {
         name: np.full(nv, value)
@@ -40,7 +40,7 @@ def moving_rail(start, **settings):
 
 
 def efforts_of_a_staircase(loop, ticks):
-    """Command another effort before every tick; return the applied ones."""
+    """Command another effort before every tick; return the applied efforts."""
     acted = []
     for k in range(ticks):
         loop.orders.command(commanded(0, EFFORT, effort=float(k)))
@@ -65,7 +65,7 @@ def test_a_state_arrives_exactly_after_its_delay(start, delay):
     true = {state.tick: state for state in states}
     for state in states:
         sent = state.tick - delay
-        if sent <= begun:  # sent before the delay began
+        if sent <= begun:  # the command was sent before the delay began
             assert state.measured_tick == -1
         else:
             assert state.measured_tick == sent
@@ -82,7 +82,7 @@ def test_states_with_jitter_do_not_overtake(start):
     ticks = [state.measured_tick for state in delivered]
     delays = {state.tick - state.measured_tick for state in delivered}
     assert ticks == sorted(set(ticks))
-    # the longest delays are rare: an overtaken message is lost
+    # the longest delays are rare, because a message that another one overtakes is lost
     assert set(range(2, 7)) <= delays <= set(range(2, 9))
     true = {state.tick: state.qpos[0] for state in states}
     assert all(s.measured_position[0] == true[s.measured_tick] for s in delivered[10:])
@@ -165,7 +165,7 @@ def test_noise_has_the_requested_size(start):
     rows = {
         2e-3: np.array([s.measured_position - s.qpos for s in states]),
         5e-2: np.array([s.measured_velocity - s.qvel for s in states]),
-        0.125: np.array([s.effort for s in states]),  # no command, so only noise
+        0.125: np.array([s.effort for s in states]),  # without a command there is only noise
     }
     for size, numbers in rows.items():
         n = len(numbers)
@@ -201,7 +201,7 @@ ARM = """<robot name="two">
 
 
 def test_a_stuck_joint_acts_like_a_fixed_one(start):
-    """At position zero a stuck joint is like a fixed one."""
+    """At position zero a stuck joint is like a fixed joint."""
     loop = start(rb.load_urdf(ARM.format("revolute")), **WALKING)
     faulty(loop, stuck=np.array([False, True, False]))
     loop.orders.command(commanded([0, 1, 2], EFFORT, effort=[3.0, 50.0, 0.1]))
@@ -251,4 +251,4 @@ def test_faults_and_a_model_from_two_threads_are_both_kept(start, monkeypatch, f
     threads[0].join()
     assert plant.faults.stuck.all()
     assert plant.m.opt.gravity.tolist() == [0.0, 0.0, -1.6]
-    assert plant.m.dof_armature[0] > 1e6  # stuck
+    assert plant.m.dof_armature[0] > 1e6  # the joint is stuck

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mode GRIP: a dof goes to a position with limits of its own, and its command does not expire."""
+"""Mode GRIP: a dof moves to a position with limits of its own, and its command does not expire."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_a_gripper_moves_to_its_goal_no_faster_than_its_speed(start):
 
 @pytest.mark.parametrize("force", [-3.0, 3.0])
 def test_a_grip_that_is_blocked_exerts_its_effort_and_no_more(start, force):
-    """A push of 20 N against 3 N moves it back: its effort is exactly the limit meanwhile."""
+    """A push of 20 N moves the finger back; its effort is the limit of 3 N meanwhile."""
     loop = start(finger(), **WALKING)
     goal = np.sign(force) * 0.9
     loop.orders.command(commanded(0, GRIP, position=goal, velocity=1.0, effort=abs(force)))
@@ -75,7 +75,7 @@ def test_a_reset_ends_a_grip(start):
 
 
 def hand():
-    """Return a cart with a finger that slides on it the same way."""
+    """Return a cart with a finger that slides on it in the same direction."""
     cart, tip = rb.shapes.box((0.1, 0.1, 0.1), mass=5.0), rb.shapes.box((0.05,) * 3, mass=0.1)
     rail = {"limit": rb.Limit(lower=-2.0, upper=2.0, effort=200.0, velocity=2.0)}
     system = rb.SystemBuilder("hand").body("cart", cart).body("finger", tip)

@@ -15,7 +15,7 @@ if DISABLED:
 
 @pytest.fixture
 def started(monkeypatch):
-    """Return the started processes, for a loop that is not on disk."""
+    """Return the list of started processes, as if the loop's code were not on disk."""
     processes = []
 
     class Process(subprocess.Popen):
@@ -31,7 +31,7 @@ def started(monkeypatch):
 
 def test_the_other_process_compiles_the_loop(started):
     with head_start() as finished:
-        assert finished() == 0  # it imports the loop and finds its signature
+        assert finished() == 0  # the process could import the loop and find its signature
     assert len(started) == 1
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots that are held until their first command: carried, on brakes, or at their root."""
+"""Robots that are held until their first command: by gravity compensation, brakes or the root."""
 
 import dataclasses
 
@@ -78,7 +78,7 @@ def test_each_joint_is_held_until_its_own_first_command(start):
     loop = held(start, m, POSE, command_timeout=0.01)
     loop.orders.command(commanded([3], EFFORT, effort=0.0))
     state = walk(loop, 300)[-1]
-    assert abs(state.qpos[3] - POSE[3]) > 0.1  # its policy is zero effort
+    assert abs(state.qpos[3] - POSE[3]) > 0.1  # the policy of this joint is zero effort
     assert loop.holding
     loop.orders.command(commanded(np.arange(m.nv), EFFORT, effort=0.0))
     walk(loop, 300)
@@ -92,7 +92,7 @@ def test_each_joint_is_held_until_its_own_first_command(start):
 
 @pytest.mark.parametrize("delay", [0, 20])
 def test_a_release_ends_lent_commands_also_under_way(start, delay):
-    """Another command came later for joint 2, a trajectory for joint 4: they stay."""
+    """A later command for joint 2 and a trajectory for joint 4 stay in force."""
     loop = held(start, bundled_arm(), POSE)
     loop.plant.set_faults(dataclasses.replace(Faults.none(7), command_delay=1e-3 * delay))
     loop.orders.command(commanded([1, 2, 4], EFFORT, effort=0.1), lent=True)
@@ -128,7 +128,7 @@ def test_a_walker_stands_on_its_brakes(start, policy):
 
 
 def test_the_first_command_ends_the_brakes(start):
-    """Servos hold the other legs until they are commanded, too."""
+    """Servos hold each other leg until it is commanded."""
     m, qpos = walker(contact=True)
     loop = held(start, m, qpos)
     walk(loop, 200)

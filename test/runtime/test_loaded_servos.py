@@ -20,7 +20,7 @@ from rbdyn_ros.runtime.types import POSITION, VELOCITY, Command, Wrench
 
 #: A pause of commands begins after 50 ms.
 PAUSING = WALKING | {"command_timeout": 0.05}
-#: Within this time a loaded joint has the commanded speed [ticks of 1 ms].
+#: Time until a loaded joint has the commanded speed [ticks of 1 ms].
 SOON = 300
 
 
@@ -81,7 +81,7 @@ def test_wheels_that_slip_and_grip_again_have_the_speed_that_was_asked(start):
 
 
 def go(loop, rover, side, forward, turn):
-    """Return the states until the robot went [m] or turned [rad] this far by wheel speeds."""
+    """Drive until the robot has moved by a distance [m] or an angle [rad]; return the states."""
     speed = np.where(rover.left, forward - turn * side, forward + turn * side) / rover.radius
     wheels = drive(loop, rover, speed)
     states = []
@@ -119,7 +119,7 @@ def test_a_square_of_two_metres_is_driven_by_wheel_speeds(start, rover):
                 assert np.hypot(*(states[-1].qpos[:2] - states[0].qpos[:2])) < 2.2
             else:
                 assert turned(states) == pytest.approx(np.pi / 2, abs=0.15)
-    # each corner is off by up to 5 degrees, and each leg runs up to 25 ms too long
+    # each turn has an error of up to 5 degrees, and each straight lasts up to 25 ms too long
     assert np.hypot(*(states[-1].qpos[:2] - begin)) < 0.5
 
 
@@ -155,7 +155,7 @@ def test_hold_stays_under_a_push(start):
     assert np.abs(q[-1] - UR5).max() < 1e-9
 
 
-#: Parts of the effort limit.
+#: Loads as shares of the effort limit.
 LOADS = (0.1, 0.3, 0.6, 0.8, 0.95)
 
 
@@ -209,7 +209,7 @@ def test_an_arm_meets_each_load_below_its_effort_limits(start, law, share):
 
 
 def test_hold_brakes_as_before_and_stays_where_it_stopped(start):
-    """The brake is q'' = -q' / 0.1 s; a push of half the weight does not change its end."""
+    """The joint brakes with q'' = -q' / 0.1 s; half the weight as a push does not change that."""
     ends = []
     for force in (0.0, 10.0):
         loop = start(rail(), **PAUSING, on_timeout="hold")
@@ -232,7 +232,7 @@ def test_hold_does_not_push_on_a_joint_that_was_stopped(start):
     loop = start(rail(limit=rb.Limit(effort=5.0)), **PAUSING, on_timeout="hold")
     loop.orders.command(commanded(0, VELOCITY, velocity=0.5))
     walk(loop, 55)
-    push(loop, 1, (-100.0, 0.0, 0.0), 0.01)  # removes all its speed
+    push(loop, 1, (-100.0, 0.0, 0.0), 0.01)  # the push removes the whole speed
     states = walk(loop, 1000)
     stopped = next(state.qpos[0] for state in states if state.qvel[0] <= 0.0)
     assert states[-1].qpos[0] == pytest.approx(stopped, abs=1e-3)
@@ -275,7 +275,7 @@ def elastic(damping, play=0.0):
 @pytest.mark.parametrize("play", [0.0, 0.01])
 @pytest.mark.parametrize(("damping", "way"), [(20.0, 4e-4), (3.0, 8e-4), (1.0, 6e-3), (0.3, 0.1)])
 def test_a_servo_behind_a_soft_gear_is_as_slow_as_the_gear_needs(start, damping, way, play, law):
-    """With 1 N s/m the servo of 10 ms diverged within a second."""
+    """With 1 N s/m a servo with 10 ms diverged within a second."""
     settings = PAUSING | {"command_timeout": 0.05 if law == "hold" else 1e6}
     loop = start(elastic(damping, play), **settings, on_timeout="hold")
     if law == "position":
@@ -319,7 +319,7 @@ def test_the_time_constant_of_a_servo_follows_from_its_drive(spec, expected):
 
 
 def test_the_joints_of_an_arm_share_the_time_constant_of_its_softest_gear(start):
-    """The elbow of the example chattered with 10 ms, even if only its own servo was slow."""
+    """With 10 ms the elbow of the example chattered, even if only the elbow's servo was slow."""
     m = rb.with_actuators(bundled_arm(), "config/actuators.yaml")
     times = servo_times(m, 0.01, 1e-3)
     assert 0.03 < times[0] < 0.1
@@ -354,7 +354,7 @@ def test_a_grip_survives_a_pause_of_commands(start):
     assert paused[-1].stale == 3
     assert paused[-1].effort[dofs] == pytest.approx(gripped.effort[dofs], rel=1e-3)
     assert paused[-1].qpos[cube] == pytest.approx(gripped.qpos[cube], abs=1e-6)
-    states = command(0.0, 0.0, 300)  # opens at once: the load of the grip is forgotten
+    states = command(0.0, 0.0, 300)  # the finger opens at once, without the load of the grip
     assert states[-1].qpos[dofs[1:]] == pytest.approx([0.0, 0.0], abs=1e-6)
 
 
@@ -439,7 +439,7 @@ def test_a_joint_that_presses_with_all_its_effort_slows_no_other(start):
 
 
 def test_noise_of_encoders_is_not_taken_for_a_load(start):
-    """Loads follow the true motion: efforts are as rough as those of the noise alone."""
+    """Loads follow from the true motion, so efforts are only as rough as the encoder noise."""
     from rbdyn_ros.runtime.types import Faults
 
     sigma = 0.01

@@ -21,7 +21,7 @@ ALL = np.arange(7)
 
 
 def begin_locked(start, **settings):
-    """Start with a command for tick 0; after it the loop waits for one for tick 1."""
+    """Send a command for tick 0, after which the loop waits for a command for tick 1."""
     loop = start(bundled_arm(), **LOCKED | settings)
     loop.orders.command(commanded(ALL, EFFORT), tick=0)
     loop.time.pause(False)
@@ -54,7 +54,7 @@ def test_lockstep_waits_for_its_joints_only(start):
 
 
 def test_a_passive_joint_is_not_waited_for(start):
-    """An effort limit of 0: a caster, or the pole of a cart."""
+    """A joint with an effort limit of 0, such as a caster, needs no command."""
     m = bundled_arm()
     limits = m.jnt_effort.copy()
     limits[3] = 0.0
@@ -199,7 +199,7 @@ def test_a_command_sent_while_paused_counts_for_the_next_step(start):
 
 @pytest.mark.parametrize("halves", [False, True])
 def test_a_command_from_before_a_reset_does_not_count(start, halves):
-    """A reset of time repeats tick 0; a command for the first does not count for the second."""
+    """A reset of time repeats tick 0; a command for the first tick 0 does not count again."""
     loop = start(bundled_arm(), **LOCKED)
     loop.orders.command(commanded(ALL, EFFORT, effort=5.0), tick=0)
     loop.time.step(1)

@@ -46,7 +46,7 @@ def test_a_loop_that_has_not_begun_reads_as_it_will_begin(arm, paused):
         loop.plant.reset()
     try:
         loop.start()
-        assert loop.readout.next_state(0.0) is not None  # it has begun
+        assert loop.readout.next_state(0.0) is not None  # the loop has begun
         assert (loop.time.paused, loop.time.diverged) == (paused, False)
     finally:
         loop.stop()
@@ -240,7 +240,7 @@ def test_states_come_once_and_in_order(arm, start):
 
 
 def test_overruns_are_counted_and_not_caught_up(arm, start):
-    # a wake-up takes longer than this period, so every tick is an overrun
+    # a wake-up takes longer than the period, so every tick is an overrun
     arm.opt.timestep = 1e-6
     began = time.monotonic()
     loop = start(arm)
@@ -266,13 +266,13 @@ def test_enforce_is_refused_without_the_privileges(monkeypatch):
 
 
 def locked_memory():
-    """Return how much memory of this process is locked [kB]."""
+    """Return the size of the locked memory of this process [kB]."""
     status = Path("/proc/self/status").read_text()
     return int(re.search(r"VmLck:\s*(\d+)", status)[1])
 
 
 def test_memory_is_unlocked_by_the_last_thread_that_needs_it(monkeypatch):
-    monkeypatch.setattr(realtime.os, "sched_setscheduler", lambda *_: None)  # it changes nothing
+    monkeypatch.setattr(realtime.os, "sched_setscheduler", lambda *_: None)  # it has no effect
     one, other = (realtime.obtain("try", bind=False) for _ in range(2))
     if one.memory:
         pytest.skip(f"memory cannot be locked: {one.memory}")

@@ -23,7 +23,7 @@ BOX = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
 
 
 def gripper(ratio=-0.5, offset=0.1):
-    """Joint 0 leads, joint 1 follows it, joint 2 is alone behind them."""
+    """Return three joints: joint 1 follows joint 0, and joint 2 comes after them."""
     return rb.build(
         rb.SystemBuilder("gripper")
         .body("a", BOX)
@@ -49,7 +49,7 @@ def test_mimic_joints_are_in_every_state(start):
     assert qvel[:, 0].max() > 0.2
     assert set(effort[:, 2]) == {0.0}
     assert set(effort[:, 0]) == {2.0, 0.0}
-    # q'' = 2 N / (1 + 0.5^2) kg: the follower has an effect; Euler's steps add up exactly
+    # q'' = 2 N / (1 + 0.5^2) kg, with the inertia of the follower; Euler's steps are exact here
     moving = np.flatnonzero(effort[:, 0])
     first, last = states[moving[0]], states[moving[-1]]
     gained = last.qvel[0] - first.qvel[0]
@@ -141,7 +141,7 @@ def test_joints_without_commands_share_no_effort(start, tmp_path):
 
 def test_a_diverged_mechanism_moves_again_after_a_reset(start):
     m = crank_slider()
-    m.opt.integrator = "rk4"  # it closes the loop in trial states, which are NaN
+    m.opt.integrator = "rk4"  # rk4 closes the loop in trial states, which are NaN
     loop = start(m, at_angle(m, 0.8))
     loop.orders.command(Command.of_efforts(np.array([0]), np.array([np.nan])))
     states_until(loop, lambda state: state.fault >= 0)
@@ -196,7 +196,7 @@ def crank(t, q, qd, qdd):
 
 
 def test_no_state_has_the_velocities_of_a_step_that_locks(start):
-    """Its last step jumps over the last position: 3e5 rad/s. The step before has 72 rad/s."""
+    """The step that locks has 3e5 rad/s; the step before has 72 rad/s."""
     m = rb.build(four_bar(0.2, 0.25, 0.12, 0.3).drive("A", "test_loop_crank"))
     m.opt.integrator = "rk4"
     loop = start(m, **WALKING)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records between threads are consistent and come in order."""
+"""Threads read consistent records in the order in which they were written."""
 
 import threading
 import time
@@ -78,7 +78,7 @@ def test_no_record_is_torn(depth):
     try:
         work = np.zeros(N, np.int64), np.zeros(N)
         wrong = last = lost = rounds = careless = 0
-        give_up = time.monotonic() + 300.0  # a bound for a hang
+        give_up = time.monotonic() + 300.0  # time limit for the case of a hang
         while rounds < 100_000 or last <= 10_000 or careless == 0:
             assert time.monotonic() < give_up, f"{last} records, {careless} torn without versions"
             bad, last, missed = read_many(*box.arrays, *work, 1000, True)
@@ -104,4 +104,4 @@ def test_records_come_in_order_and_the_latest_is_found():
     assert fetch(*box.arrays, 0, words, floats) == 5
     for value in range(6, 20):
         post(*box.arrays, np.array([value]), np.array([0.0]))
-    assert fetch(*box.arrays, 6, words, floats) == 19  # long overwritten
+    assert fetch(*box.arrays, 6, words, floats) == 19  # overwritten long ago

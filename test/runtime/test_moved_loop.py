@@ -39,7 +39,7 @@ def scene():
 
 
 def go_on(loop, described, of_new=None):
-    """Exchange the objects of a loop; return the states read meanwhile."""
+    """Exchange the objects of a loop; return the states of this time."""
     base = complete(described, before=loop.m)
     read_states = []
 
@@ -68,7 +68,7 @@ def noisy(nv):
 
 
 def set_going(loop, faults=noisy):
-    """Give orders of all kinds, some of which are still under way."""
+    """Give orders of all kinds, some of which are not yet finished."""
     loop.plant.set_faults(faults(loop.m.nv))
     loop.orders.command(commanded(np.arange(1), POSITION, position=-0.1))
     walk(loop, 300)  # the cube and the ball lie on the table
@@ -83,7 +83,7 @@ def set_going(loop, faults=noisy):
 
 
 def seen(states, m):
-    """Return everything about the parts of a Model, which come first, in some states."""
+    """Return the data of states about the parts of m, which come first in a larger Model."""
     return [
         (
             *(s.tick, s.epoch, s.measured_tick, s.stale, s.tracking),
@@ -160,7 +160,7 @@ def test_wrenches_follow_their_bodies(start):
 
 
 def test_a_change_that_fails_between_two_ticks_has_no_effect(start):
-    """Commands and measurements under way also stay."""
+    """Delayed commands and measurements are kept as well."""
 
     def refuse(_):
         raise RuntimeError
@@ -198,7 +198,7 @@ def test_a_loop_that_stands_still_for_good_is_refused(start):
 
 
 def without_ball(states, m):
-    """Return everything about the other parts of the scene, whose last object is the ball."""
+    """Return the data of states without those of the ball, the last object of the scene."""
     q, k = m.jnt_qposadr[m.jnt_id("ball")], m.jnt_dofadr[m.jnt_id("ball")]
     assert (q, k) == (m.nq - 7, m.nv - 6)
     return [
@@ -213,7 +213,7 @@ def without_ball(states, m):
 
 
 def test_a_new_place_of_one_object_changes_nothing_for_the_others(start):
-    """This holds also for a command, a trajectory and a wrench under way."""
+    """Commands, trajectories and wrenches in progress are not affected."""
 
     def after(place):
         _, m = scene()
@@ -237,7 +237,7 @@ def pendulums(described, *names):
 
 
 def test_the_noise_of_a_joint_does_not_depend_on_other_objects(start):
-    """A joint that is deleted and comes back has its old noise, too."""
+    """A joint that is deleted and added again has the same noise as before."""
 
     def noise(loop):
         state, m = walk(loop, 1)[-1], loop.m

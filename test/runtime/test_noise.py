@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers of the loop: those of SplitMix64, even, independent and of the right size."""
+"""Random numbers of the loop: those of SplitMix64, uniform, independent and of the right size."""
 
 import math
 
@@ -19,7 +19,7 @@ N = 20_000
 
 
 def splitmix(word):
-    """The generator in exact integers, from the paper."""
+    """The generator of the paper in exact integers."""
     z = (word + 0x9E3779B97F4A7C15) & MASK
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK

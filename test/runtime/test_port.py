@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loop and a process in C that share memory."""
+"""The loop and a C process share memory."""
 
 import mmap
 import os
@@ -38,7 +38,7 @@ def program(tmp_path_factory):
 
 @pytest.fixture
 def client(program):
-    """Start clients: client(count, flaw)."""
+    """Return a function that starts clients: client(count, flaw)."""
     processes = []
 
     def start(*words):
@@ -55,7 +55,7 @@ def client(program):
 
 @pytest.fixture
 def serve():
-    """Serve the shared memory of a loop: serve(m, joints, **settings)."""
+    """Return a function that serves the shared memory of a loop: serve(m, joints, **settings)."""
     made = []
 
     def begin(m, joints=None, **settings):
@@ -94,9 +94,9 @@ def test_commands_of_a_client_that_died_expire(serve, client):
     loop.time.pause(False)
     assert client(50, "die").wait(300.0) == 0
     wait_until(lambda: loop.readout.latest().stale == 7)
-    assert 0 < port.accepted <= 50  # two may come in one tick
+    assert 0 < port.accepted <= 50  # two commands can arrive in one tick
     assert port.client == 0
-    ticks, _ = states_of(client(5))  # the next one may come
+    ticks, _ = states_of(client(5))  # the next client can connect
     assert ticks[0] >= 50
 
 
@@ -140,7 +140,7 @@ def test_a_client_is_notified_when_the_server_ends(serve, client):
     assert not port.path.exists()
 
 
-#: Words of the head that are sizes or offsets.
+#: Words of the header that are sizes or offsets.
 SIZES = (
     *("joints", "values", "names_at", "kinds_at", "states_at", "state_stride", "state_depth"),
     *("commands_at", "command_stride", "command_depth"),
@@ -151,7 +151,7 @@ SIZES = (
 @needs_gcc
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files to other users")
 def test_the_memory_of_another_user_is_refused(serve, client):
-    """Another user may make the file first, and could send false states."""
+    """Another user could create the file first and send false states."""
     _, port = serve(rail())
     os.chown(port.path, 12345, -1)
     try:
@@ -203,7 +203,7 @@ EXTREME = (-1, 0, 1, 7, 1 << 31, 1 << 32, (1 << 62) + 5, (1 << 63) - 1, -(1 << 6
 
 @pytest.mark.parametrize("time_mode", ["realtime", "lockstep"])
 def test_a_client_may_write_any_numbers(serve, time_mode):
-    """The loop goes on, counts accepted and refused commands, and does not wake others."""
+    """The loop continues, counts accepted and refused commands, and wakes no other process."""
     loop, port = serve(
         bundled_arm(),
         locked=True,

@@ -46,7 +46,7 @@ def test_a_push_equals_xfrc_applied(start):
     loop = start(m, POSE, **WALKING)
     pushes = [
         (wrench(duration=0.030), 30),
-        (wrench(3, in_body=True, duration=0.0101), 11),  # a fraction of a tick counts as one
+        (wrench(3, in_body=True, duration=0.0101), 11),  # part of a tick counts as a tick
         (wrench(7, in_body=True, duration=0.0, scale=-0.5), 1),
         (wrench(5, duration=0.005, scale=0.3, point=np.zeros(3)), 5),
     ]
@@ -68,7 +68,7 @@ def test_acting_wrenches_are_listed_and_cleared(start):
     first, second = wrench(duration=0.01), wrench(3, duration=0.05)
     loop.orders.push(first)
     loop.orders.push(second)
-    assert loop.orders.wrenches() == [first, second]  # from the next tick on
+    assert loop.orders.wrenches() == [first, second]  # they act from the next tick on
     walk(loop, 9)
     assert loop.orders.wrenches() == [first, second]
     walk(loop, 1)

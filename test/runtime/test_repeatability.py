@@ -61,7 +61,7 @@ def test_mode_fast_waits_for_its_reader(start):
     wait_until(lambda: loop.time.tick == loop.readout.next_state(1.0).tick + 31)
     loop.plant.set_state(
         np.zeros(7), np.zeros(7), EFFORTS < 9, EFFORTS < 9
-    )  # requests are still served
+    )  # the loop still serves requests
 
 
 def noisy():
@@ -113,11 +113,11 @@ def test_noise_repeats_after_a_reset(start):
 
 @pytest.mark.parametrize("mode", ["fast", "realtime"])
 def test_a_command_expires_at_the_same_tick_every_time(start, mode):
-    """Without wall-clock pace, commands age with simulated time."""
+    """Without the pace of the wall clock, commands age in simulated time."""
     loop = start(bundled_arm(), **WALKING | {"time_mode": mode, "command_timeout": 0.01})
     for _ in range(3):
         loop.plant.reset(time=True)
         loop.orders.command(commanded(np.arange(7), EFFORT, effort=0.5))
-        # each tick in a call of its own; the first makes the command one period old
+        # one call per tick; after the first the command is one period old
         stale = [walk(loop, 1)[0].stale for _ in range(14)]
         assert stale == [0] * 10 + [7] * 4

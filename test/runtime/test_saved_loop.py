@@ -31,7 +31,7 @@ NOISY = dataclasses.replace(
     effort_noise=np.full(7, 0.1),
 )
 
-#: Fields that are not part of the state: settings, requests, the Models, mailboxes, statistics.
+#: Fields that are no part of the state: settings, requests, Models, mailboxes and statistics.
 LIVE = {
     *("asked", "done", "period", "decimation", "time_mode", "timeout", "policy"),
     *("lockstep_timeout", "every", "report_current"),
@@ -56,7 +56,7 @@ def test_every_field_is_part_of_the_state_or_known_not_to_be():
 
 
 def seen(states):
-    """Return all data about states except their epoch."""
+    """Return all data of states except their epoch."""
     return [
         (s.tick, s.measured_tick, s.stale, s.tracking, s.saturated, s.row.tobytes())
         for s in states
@@ -70,7 +70,7 @@ def trajectory():
 
 
 def set_going(loop):
-    """Give the loop orders of all kinds, some of which are still under way."""
+    """Give the loop orders of all kinds, some of which are not yet finished."""
     loop.plant.set_faults(NOISY)
     loop.orders.command(commanded(ALL[:1], POSITION, position=0.4))
     walk(loop, 20)
@@ -87,7 +87,7 @@ def test_the_future_after_loading_is_the_same(start):
     saved = loop.save_state()
     begin = loop.readout.latest()
     expected = seen(walk(loop, 60))
-    assert any(s[1] == -1 for s in expected)  # measurements were lost on the way
+    assert any(s[1] == -1 for s in expected)  # measurements were lost
 
     # orders of another future, which must not return
     loop.orders.command(commanded(ALL, EFFORT, effort=-2.0))

@@ -23,8 +23,8 @@ from rbdyn_ros.runtime.step_code import StepCode
 from rbdyn_ros.runtime.types import EFFORT, IMPEDANCE, POSITION, Faults, Wrench
 
 LOAD = 1.5, (0.02, -0.01, 0.1), (0.01, 0.012, 0.005, 0.001, 0.0, -0.001)
-#: Of the largest entry, for rounding over some hundred steps: the engine and the code fuse
-#: different multiply-adds, and one unit in the last place of 20 rad/s is 4e-15.
+#: Tolerance as a share of the largest entry, for rounding over some hundred steps: engine and code
+#: fuse different multiply-adds, and one unit in the last place of 20 rad/s is 4e-15.
 ROUNDING = 1e-12
 
 
@@ -59,7 +59,7 @@ def moved(loop, ticks=60):
 
 
 def eventful(loop):
-    """Exchange and command everything possible at run time; return the motion."""
+    """Use every command and change that is possible at run time; return the motion."""
     m = loop.m
     every = np.arange(m.nv)
     rows = [moved(loop)]
@@ -104,7 +104,7 @@ def test_every_event_moves_the_robot_like_the_engine(start, robot, settings):
     assert special.plant._d.step_stage != 0
     assert np.abs(np.diff(expected[:, : m.nq], axis=0)).max() > 1e-4
     within = ROUNDING * max(1.0, np.abs(expected).max())
-    # servos judge whether a load was lost, and on a tumbling robot a rounding error decides
+    # servos check whether a load is lost, which a rounding error decides on a tumbling robot
     end = -40 if robot is floating else None
     np.testing.assert_allclose(found[:end], expected[:end], rtol=0.0, atol=within)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States that compiled code publishes, their bytes, and states left to Python."""
+"""States that compiled code publishes, their bytes, and states that Python publishes."""
 
 import ctypes
 import struct
@@ -33,7 +33,7 @@ FUNCTION = ctypes.CFUNCTYPE(
 
 
 class Streamed:
-    """A paused loop, and a topic of a stamp, two positions and a time in the place of DDS.
+    """A paused loop, and a replacement of DDS: a topic of a stamp, two positions and a time.
 
     Attributes:
         messages: (publisher, stamp [ns], numbers) of each message that compiled code published.
@@ -79,7 +79,7 @@ class Streamed:
         self.wakeup.close()
 
     def python(self):
-        """Publish the next state as Python does, and arm the stream; return it."""
+        """Publish the next state as Python does, and arm the stream; return the state."""
         state = self.readout.next_state(10.0)
         assert state is not None
         self.stream.note()
@@ -87,7 +87,7 @@ class Streamed:
         return state
 
     def carry(self, seconds=1e-3):
-        """Let compiled code publish; return whether it left a state to Python."""
+        """Let compiled code publish; return whether a state is left for Python."""
         return stream(self.places, self.wakeup.descriptor, int(seconds * 1e9), np.zeros(8, int))
 
     def stamps(self, publisher=7):
@@ -99,7 +99,7 @@ def arm():
 
 
 def states_of(m, ticks):
-    """Return the same states as Python reads them, by tick."""
+    """Return, by tick, the same states as Python reads them."""
     with Streamed(m) as plain:
         return {0: plain.readout.latest()} | {s.tick: s for s in walk(plain.loop, ticks)}
 
@@ -111,7 +111,7 @@ def test_each_plain_state_is_published_once_with_its_own_numbers():
         streamed.loop.time.step(20)
         assert not streamed.carry()
         period, found = streamed.loop.period_ns, streamed.messages
-        assert streamed.readout.next_state(0.0) is None  # it is also read
+        assert streamed.readout.next_state(0.0) is None  # the state is also read
     assert streamed.stamps() == [BASE + states[k].measured_tick * period for k in range(1, 21)]
     for k, (_, _, numbers) in enumerate([each for each in found if each[0] == 7], 1):
         assert numbers == [*states[k].measured[:2], states[k].time]
@@ -156,7 +156,7 @@ def test_a_reset_and_a_clamped_effort_are_left_to_python():
         assert streamed.carry()
         assert streamed.messages == []
         assert streamed.python().saturated == 0
-        assert not streamed.carry()  # it is not new any more
+        assert not streamed.carry()  # the state is no longer new
         assert len(streamed.stamps()) == 2
         streamed.loop.time.pause(False)
         assert streamed.carry(30.0)
@@ -208,7 +208,7 @@ def test_nothing_is_published_while_another_thread_has_the_lock():
             thread.start()
             while not free.messages:
                 time.sleep(1e-3)
-            time.sleep(0.05)  # the other robot comes next
+            time.sleep(0.05)  # the next message is that of the other robot
             assert locked.messages == []
             assert thread.is_alive()
         thread.join()

@@ -86,7 +86,7 @@ def test_the_robot_tracks_a_trajectory(start, order):
 def test_a_trajectory_starts_from_the_present_reference(start):
     loop = start(rail(limit=rb.Limit(velocity=0.25)), **WALKING)
     loop.orders.command(commanded(0, POSITION, 5.0))
-    walk(loop, 100)  # the reference moves at 0.25 m/s, ahead of the joint
+    walk(loop, 100)  # the reference is ahead of the joint, at 0.25 m/s
     aim = 100 * 0.25 * H
     loop.orders.track(smooth(0, 0.0, (0.4,)))
     walk(loop, 1)
@@ -203,7 +203,7 @@ def test_a_reset_of_time_does_not_move_a_trajectory(start):
 
 
 def test_trajectories_stay_in_memory_while_in_use(start):
-    """The loop reads arrays of Python: each must exist until the next is in force."""
+    """The loop reads arrays of Python, which must exist until the next trajectory is in force."""
     loop = start(bundled_arm(), command_timeout=1e6)
     for k in range(200):
         # allocated and freed in between: a freed trajectory would contain these numbers

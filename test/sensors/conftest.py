@@ -11,5 +11,5 @@ ARM = "config/robots/seven_dof_arm.urdf"
 
 @pytest.fixture(scope="module")
 def robot():
-    """Model and Description of the bundled arm."""
+    """Return Model and Description of the bundled arm."""
     return rb.load_urdf(ARM), read(ARM)

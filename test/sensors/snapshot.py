@@ -7,7 +7,7 @@ import numpy as np
 
 
 def snapshot(m, d=None, tick=0, **given):
-    """Return a state of the robot: of a Data, or qpos0 at rest; fields may be replaced."""
+    """Return a state of the robot from a Data, or at rest at qpos0, with replaced fields."""
     state = SimpleNamespace(
         tick=tick,
         epoch=0,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Depth cameras: against rays, closed forms, OpenCV's lens, and their refusals."""
+"""Compare depth cameras with rays, closed forms and OpenCV's lens; wrong settings are refused."""
 
 import math
 
@@ -12,7 +12,7 @@ from rbdyn_ros.errors import DescriptionError
 from rbdyn_ros.sensors import ColorSpec, DepthSpec, RangeNoise, read_sensors_text
 from rbdyn_ros.sensors.camera_specs import distorted, undistorted
 
-#: Coefficients as calibrations give them: plumb_bob, and the rational model.
+#: Typical coefficients of calibrations: plumb_bob and the rational model.
 LENSES = [
     (-0.28, 0.07, 0.0002, 0.00002, 0.0),
     (0.1, -0.2, 0.001, -0.002),
@@ -21,7 +21,7 @@ LENSES = [
 
 
 def scene():
-    """A turning head with a camera that looks along x, in front of a wall, a ball and a floor."""
+    """Return a turning head with a camera along x, in front of a wall, a ball and a floor."""
     look_along_x = rb.pose((0.1, 0, 0), rpy=(-0.5 * math.pi, 0, -0.5 * math.pi))
     system = (
         rb.SystemBuilder("head", base="world")

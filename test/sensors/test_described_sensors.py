@@ -106,7 +106,7 @@ def test_sensors_of_sdf_match_a_sensors_file(tmp_path, in_world):
 
 @pytest.mark.parametrize("relative", ["", "base", "j"])
 def test_a_sensor_of_a_joint_is_in_the_frame_of_the_joint(tmp_path, relative):
-    """It is 1 m above the base and turned by 90 degrees; a body has the frame of its joint."""
+    """The joint is 1 m above the base and rotated by 90 degrees; a body has its joint's frame."""
     at = f' relative_to="{relative}"' if relative else ""
     own = f"<pose{at}>0.5 0 0 0 0 0</pose><force_torque><frame>sensor</frame></force_torque>"
     joint = (
@@ -144,7 +144,7 @@ def test_a_bad_sensor_of_an_sdf_is_a_warning(tmp_path, inside):
 
 
 def test_a_camera_does_not_see_the_housing_that_carries_its_frames(tmp_path):
-    """As in TIAGo, the eye is fixed to a lens, and that to a head whose shape contains both."""
+    """As in TIAGo, the camera is fixed to a lens, and the lens to a head that contains both."""
     shape = "<collision name='c'><geometry><box><size>{}</size></box></geometry></collision>"
     eye = """<sensor name="eye" type="depth"><pose>0.01 0 0.09 0 0 0</pose><camera><image><width>8
     </width><height>6</height></image><horizontal_fov>1</horizontal_fov></camera></sensor>"""

@@ -61,7 +61,7 @@ def read(robot, specs, **more):
 
 
 def tool():
-    """Return origin and rotation of the tool by hand."""
+    """Return origin and rotation of the tool in closed form."""
     R = Rotation.from_euler("x", 0.3) * Rotation.from_euler("y", Q[1])
     return np.array([0.1, 0.2, 0.3 + Q[0]]) + R.apply([1.0, 0.0, 0.0]), R * Rotation.from_euler(
         "z", 1.2
@@ -90,7 +90,7 @@ def test_a_pose_sensor_has_the_pose_in_the_world_or_in_a_link(crane):
 def test_a_joint_torque_sensor_has_the_effort_behind_the_friction(crane):
     """Lagrange by hand: the lift carries and accelerates all, the arm is a pendulum about y.
 
-    Damping and friction act in the joints, so a sensor behind them does not see them.
+    Damping and friction act in the joints, so a sensor behind a joint does not measure them.
     """
     lift, turn = read(crane, [JointTorqueSpec("a", "lift"), JointTorqueSpec("b", "turn")])
     tilt, g = math.cos(0.3), 9.81
@@ -108,7 +108,7 @@ PLACES = [(48.137, 11.575, 519.0), (-33.9, 151.2, -5.0), (89.9999, -120.0, 0.0),
 
 @pytest.mark.parametrize("place", PLACES)
 def test_latitude_and_longitude_invert_the_point_of_the_ellipsoid(place):
-    """The point by the formula of the ellipsoid; its inverse by a root of that formula."""
+    """The point follows from the formula of the ellipsoid, the inverse from its root."""
     a, f = 6378137.0, 1.0 / 298.257223563
     b = a * (1.0 - f)
     lat, lon = map(math.radians, place[:2])
@@ -124,7 +124,7 @@ def test_latitude_and_longitude_invert_the_point_of_the_ellipsoid(place):
 
 
 def test_a_gps_moves_along_meridian_and_parallel(crane):
-    """Small ways by the radii of curvature M and N; the plane of ENU leaves the ellipsoid."""
+    """Small displacements follow from the radii of curvature M and N of the ellipsoid."""
     spec = GpsSpec("gps", "tool", 48.137, 11.575, 519.0)
     (found,) = read(crane, [spec])
     east, north, up = tool()[0]
@@ -148,7 +148,7 @@ def test_a_far_place_agrees_with_a_root_of_the_ellipsoid():
 
 
 def test_noise_of_each_has_its_size(crane):
-    """Means and deviations of 4000 ticks; the tolerance is five standard errors."""
+    """Means and deviations of 4000 ticks are right to five standard errors."""
     size, n = NoiseSpec(stddev=(1e-6, 2e-6, 3e-6), bias=(5e-6, 0.0, 0.0)), 4000
     m, description = crane
     specs = [
@@ -264,7 +264,7 @@ SDF_ARM = """<sdf version="1.10"><model name="m">
 
 @pytest.mark.parametrize(("text", "turn"), [(MJCF_ARM, 0.0), (SDF_ARM, 0.7)], ids=["mjcf", "sdf"])
 def test_an_axis_beside_the_origin_of_its_link_has_its_own_torque(text, turn):
-    """1 m from the weight to the axis, which the joint's frame turns about the vertical."""
+    """The weight is 1 m from the axis, and the joint's frame is rotated about the vertical."""
     description = robot_files.read(text)
     m = rb.build(description)
     ((_, found),) = Suite(m, description, [JointTorqueSpec("t", "turn")], PERIOD).read(snapshot(m))

@@ -45,7 +45,7 @@ sensors:
 
 
 def one(kind, **changes):
-    """A file with one sensor, whose keys are in one line each."""
+    """Return a file with one sensor, with one key in each line."""
     keys = {"type": kind, "link": "hand", "rate": "10", "near": "0.1", "far": "30"}
     if kind == "lidar":
         keys["horizontal"] = "{from: -1, to: 1, rays: 11}"

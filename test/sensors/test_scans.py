@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scans of lidars and range sensors, against MuJoCo, closed forms and states along a sweep."""
+"""Compare scans of lidars and range sensors with MuJoCo, closed forms and states of a sweep."""
 
 import math
 
@@ -16,7 +16,7 @@ WALL = 3.0  # distance of the wall from the start of the cart [m]
 
 
 def builder():
-    """A cart that slides along x and turns about z, in front of a wall, beside a ball."""
+    """Return a cart that slides along x and turns about z, near a wall and a ball."""
     return (
         rb.SystemBuilder("cart", base="world")
         .body("slide", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
@@ -116,7 +116,7 @@ def test_a_sweep_measures_the_cart_where_it_was():
     ago = sweep * (1.0 - np.arange(columns) / columns)
     x, turn = 1.0 - 2.0 * ago, 0.3 + 1.5 * ago
     expected = (WALL - x) / np.cos(np.linspace(-0.6, 0.6, columns) + turn)
-    late = sweep / INSTANTS / 2.0  # columns of one instant see one state
+    late = sweep / INSTANTS / 2.0  # columns of one instant belong to one state
     assert np.abs(seen.distance[0] - expected).max() < late * (2.0 / 0.3 + 1.5 * 3.0 * 4.0)
     middle = slice(4, None, 10)  # between columns 4 and 5 of ten is the instant itself
     between = 0.5 * (seen.distance[0, middle] + seen.distance[0, 5::10])
@@ -129,7 +129,7 @@ def test_a_sweep_measures_the_cart_where_it_was():
 def test_a_range_sensor_measures_the_nearest_in_its_cone():
     m = cart()
     d = rb.make_data(m)
-    d.qpos[1] = math.atan2(4.0, 0.0) - 0.15  # the ball is beside the axis
+    d.qpos[1] = math.atan2(4.0, 0.0) - 0.15  # the ball is off the axis of the sensor
     sensor = {"rate": 20.0, "near": 0.1, "far": 8.0}
     narrow = rb.scan(m, d, RangeSpec("r", "chassis", **sensor))
     wide = rb.scan(m, d, RangeSpec("r", "chassis", field_of_view=0.5, rays=2000, **sensor))

@@ -25,7 +25,7 @@ LEG = """<robot name="leg">
     <collision><geometry><box size="0.3 0.2 0.04"/></geometry></collision></link>
 </robot>"""
 
-#: An arm of 0.5 m turns about a vertical axis; a tool of 2 kg is fixed to its end.
+#: An arm of 0.5 m that turns about a vertical axis, with a tool of 2 kg fixed to its end.
 TURNTABLE = """<robot name="turntable">
   <link name="base"/>
   <joint name="turn" type="continuous"><parent link="base"/><child link="arm"/>
@@ -85,7 +85,7 @@ def test_a_turntable_shows_the_centrifugal_force(turntable):
     np.testing.assert_allclose(imu.angular_velocity, [0.0, 0.0, speed], atol=1e-12)
     expected = [0.5 * rise, 0.5 * speed**2, G]
     np.testing.assert_allclose(imu.linear_acceleration, expected, atol=1e-12)
-    # its centre of mass is at 0.6 m; its force on the arm is opposite to its acceleration
+    # the tool's centre of mass is at 0.6 m; its force on the arm is opposite to its acceleration
     force = -2.0 * np.array([0.6 * rise, 0.6 * speed**2, G])
     np.testing.assert_allclose(ft.force, force, atol=1e-12)
     moment = np.cross([0.0, -0.1, 0.0], force) - [0.0, 0.0, 0.01 * rise]
@@ -248,7 +248,7 @@ def test_the_bearings_of_a_loop_carry_its_weight():
     np.testing.assert_allclose(left.force + right.force, weight, atol=1e-9)
     rb.joint_forces(m, d)
     assert np.linalg.norm(loop.force) > 0.1
-    assert abs(hinge.effort) < 1e-9  # it turns freely
+    assert abs(hinge.effort) < 1e-9  # the hinge has no effort
     np.testing.assert_allclose(np.linalg.norm(loop.force), np.linalg.norm(d.loop_force[0, 3:]))
     # the rocker: the forces of ground and coupler, and its weight
     body = m.body_id("rocker")

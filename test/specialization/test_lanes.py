@@ -30,7 +30,7 @@ ROBOTS = 11  # no multiple of any width
 
 @pytest.fixture(scope="module", params=STEPS)
 def robots(request):
-    """A Model, Data in random states, the results of the one-robot code, and a Program."""
+    """Return a Model, Data in random states, results of the one-robot code, and a Program."""
     m = specialised_models.model(request.param)
     m.opt.integrator = STEPS[request.param]
     rows = specialised.random_data(m, ROBOTS, seed=11)
@@ -62,7 +62,7 @@ def assert_same_bits(found, expected, where):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_lane_has_the_bits_of_one_robot(robots, width):
-    """The robot is in every lane, beside every other robot, in one memory that is reused."""
+    """The robot is in every lane, with every other robot next to it, in a reused memory."""
     arrays, alone, step = robots
     run = LaneRunner({"step": step}, width)
     for shift in range(0, ROBOTS, 3):
@@ -208,7 +208,7 @@ def test_multiply_adds_are_rounded_once():
 
 
 def test_outputs_may_overwrite_inputs():
-    """Values that swap places: all are read before any is written."""
+    """Values can be exchanged, because all inputs are read before any output is written."""
     graph = SymbolGraph()
     a = [graph.enter(("input", "a", k)) for k in range(4)]
     whole = program(graph, {"a": np.array([a[3], a[0], a[1] + a[2], a[3]], object)})

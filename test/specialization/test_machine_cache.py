@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code on disk: found again, always right, and optional."""
+"""Machine code on disk is found again, always right, and optional."""
 
 import errno
 import os
@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class Compiler:
-    """Counts compilations."""
+    """A counter of compilations."""
 
     def __init__(self, compiled):
         self.compiled, self.count = compiled, 0
@@ -37,7 +37,7 @@ class Compiler:
 
 @pytest.fixture
 def compiler(tmp_path, monkeypatch):
-    """An empty cache in tmp_path, and a counter of compilations."""
+    """Use an empty cache in tmp_path; return a counter of compilations."""
     counting = Compiler(machine._compiled)
     monkeypatch.setattr(machine, "_compiled", counting)
     monkeypatch.setattr(machine, "_directory", lambda: tmp_path)
@@ -238,7 +238,7 @@ def test_code_works_on_a_full_disk(compiler, tmp_path, monkeypatch):
 
 
 def test_the_cache_is_pruned(compiler, tmp_path, monkeypatch):
-    """The least recently used file goes; loading a file counts as use."""
+    """The least recently used file is removed; loading a file counts as use."""
     models = [pendulum(length) for length in (0.5, 0.6, 0.7)]
     kept = []
     for age, m in enumerate(models[:2]):
@@ -247,7 +247,7 @@ def test_the_cache_is_pruned(compiler, tmp_path, monkeypatch):
         kept.append(new)
         os.utime(new, ns=(age, age))
     forget(monkeypatch)
-    swing(models[0])  # it was older than the second
+    swing(models[0])  # this code was older than the second
     assert compiler.count == 2
     monkeypatch.setattr(machine, "MOST_ON_DISK", int(2.5 * kept[0].stat().st_size))
     swing(models[2])
@@ -258,7 +258,7 @@ def test_the_cache_is_pruned(compiler, tmp_path, monkeypatch):
 
 
 def test_only_this_user_can_read_the_cache():
-    """It is in the engine's cache folder, which only this user can open."""
+    """The cache is in the engine's cache folder, which only this user can open."""
     own = machine._directory()
     if own is None:
         pytest.skip("there is no folder for machine code here")

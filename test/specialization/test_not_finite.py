@@ -17,7 +17,7 @@ import rbdyn_ros as rb
 WILD = (math.nan, math.inf, -math.inf)
 INPUTS = ("qpos", "qvel", "qfrc_applied", "xfrc_applied")
 MODELS = ("balls", "springs", "coordinates", "yaw_pitch_roll", "driven", "coupled", "panda.urdf")
-START = 3  # first of the counts in random_data
+START = 3  # first value of the counters in random_data
 
 pytestmark = pytest.mark.usefixtures("registered")
 

@@ -15,7 +15,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.specialization.functions import FUNCTIONS
 
-#: Integrators by Model.
+#: By Model: its integrators.
 STEPS = {
     "library": ("implicit_damping",),
     "balls": ("euler",),

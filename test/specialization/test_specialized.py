@@ -251,7 +251,7 @@ def test_too_many_operations_are_refused(monkeypatch):
 
 
 def test_a_too_large_matrix_is_refused():
-    """It is refused before tracing, as in rb.mass_matrix."""
+    """The matrix is refused before tracing, as in rb.mass_matrix."""
     builder = rb.SystemBuilder("long")
     for k in range(2001):  # a triangle of more than two million entries
         builder.body(f"b{k}", BOX)

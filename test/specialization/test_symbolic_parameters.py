@@ -20,7 +20,7 @@ from rbdyn_ros.specialization.trace import Tracing
 PAYLOAD = ("body_mass", "body_ipos", "body_fullinertia")
 INERTIA = (0.02, 0.03, 0.025, 0.001, -0.002, 0.003)
 
-#: A Model and its scaled arrays, all at once.
+#: By Model: its arrays that the tests scale, all at once.
 SCALED = {
     "library": (
         "dof_armature", "dof_damping", "dof_frictionloss", "dof_inertia0", "jnt_solref",
@@ -35,7 +35,7 @@ SCALED = {
 
 
 def small():
-    """Three bodies, few enough for every array at once."""
+    """Return three bodies, few enough for all arrays to be inputs at once."""
     return rb.build(trees.auto_tree(3, 1.5, kinds=("revolute", "spherical"), seed=21))
 
 

@@ -208,7 +208,7 @@ def test_derivatives_agree_with_the_toolbox(name):
 
 
 def sprung(kind):
-    """A turning joint with a spring, and lossy joints behind it."""
+    """Return a tree with a spring in the first joint, and damping and friction in all joints."""
     tree = trees.auto_tree(3, kinds=(kind, "revolute", "universal"), seed=5, shuffle=False)
     losses = {"damping": 0.2, "friction": 0.3}
     first, *others = (replace(joint, **losses) for joint in tree.joints)

@@ -43,7 +43,7 @@ def near_singularity(integrator, distance):
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("distance", [1e-4, 5e-3, 0.02, 0.3])
 def test_traced_steps_are_right_near_a_singularity(integrator, distance):
-    """Runge-Kutta uses Euler steps there; each state decides for itself."""
+    """Runge-Kutta uses Euler steps near a singularity, depending on each state."""
     m, rows = near_singularity(integrator, distance)
     specialised.compare_with_engine(
         m, rows, ("step", "forward_dynamics", "inverse"), f"{integrator}, {distance}"

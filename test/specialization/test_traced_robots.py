@@ -19,13 +19,13 @@ import rbdyn_ros as rb
 INTEGRATORS = ("implicit_damping", "euler", "rk4")
 STATES = 2
 
-#: joints that follow others: loaded with their couplings as well
+#: Robots with mimic joints, which are also loaded with their couplings.
 COUPLED = ("panda.urdf", "pr2.urdf", "tiago_pro.urdf", "talos_full_v2.urdf")
 
 #: Functions that they differentiate, and their tolerance: 0 after a product with M^-1.
 DERIVATIVES = {"inverse_derivatives": ("qfrc_inverse", 1), "forward_derivatives": ("qacc", 0)}
 
-#: its forward derivatives take more than a million operations with a floating base
+#: A robot with more than a million operations in the forward derivatives on a floating base.
 TOO_LARGE = "tiago_dual.urdf"
 
 each_base = pytest.mark.parametrize("floating", [False, True], ids=["fixed", "floating"])
@@ -38,7 +38,7 @@ def compare_functions(m, names, where):
 @needs_robots
 @each_family
 def test_traced_functions_equal_the_engine(path):
-    """Bases and integrators take turns."""
+    """Bases and integrators alternate."""
     number = robots.LOADABLE.index(path)
     floating = number % 2 == 0
     m = with_soft_limits(robots.load(path, floating_base=floating))
@@ -49,7 +49,7 @@ def test_traced_functions_equal_the_engine(path):
 @needs_robots
 @each_family
 def test_inverse_derivatives_of_a_robot_are_traced(path):
-    """Bases take turns; forward derivatives contain these of all floating bases."""
+    """Bases alternate; forward derivatives contain the inverse ones of all floating bases."""
     floating = robots.LOADABLE.index(path) % 2 == 1
     m = robots.load(path, floating_base=floating)
     compare_derivatives(m, "inverse_derivatives", f"{path.name}, floating: {floating}")

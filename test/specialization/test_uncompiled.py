@@ -71,7 +71,7 @@ def test_no_compiled_function_can_be_reached(name):
 
 
 def test_compiled_kernels_stay_compiled():
-    """Their code, their calls and their signatures do not change."""
+    """The code, calls and signatures of compiled kernels do not change."""
     before = dict(vars(forward))
     function = substep.py_func
     assert isinstance(substep, COMPILED)

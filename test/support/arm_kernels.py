@@ -11,19 +11,19 @@ SEE, STOP, COAST = map(Entry, (endings.see, endings.stop_blindly, coasting.coast
 
 
 class Stopping(BlindArm):
-    """Arguments as BlindArm; `effort` (nv,) are the commands computed last."""
+    """A BlindArm whose attribute `effort` (nv,) has the efforts computed last."""
 
     def __init__(self, arm, settings, limits):
         super().__init__(arm, settings, limits)
         self.effort = np.zeros(arm.m.nv)
 
     def see(self, time, qpos, qvel, dt):
-        """Return the efforts for a valid state; None: stay silent."""
+        """Return the efforts for a valid state, or None for silence."""
         sends = SEE.call(*self.at, time, qpos, qvel, dt, self.effort)
         return self.effort if sends else None
 
     def stop(self, now, time, qpos, qvel, overdue=0.0):
-        """Return the efforts without valid states; None: stay silent."""
+        """Return the efforts without valid states, or None for silence."""
         sends = STOP.call(*self.at, now, overdue, time, qpos, qvel, self.effort)
         return self.effort if sends else None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers for tests of unmodified clients of control boxes; a client has its own process."""
+"""Helpers for tests of unmodified clients of control boxes, each in a process of its own."""
 
 import json
 import subprocess
@@ -8,7 +8,7 @@ import time
 
 from support.raw_client import address
 
-#: A cube between the fingers of an arm in its usual pose, on a table.
+#: A scene with a cube on a table, between the fingers of an arm in its usual pose.
 CUBE = """\
 rbdyn_scene: 1
 robot:
@@ -24,7 +24,7 @@ obstacles:
 
 
 def result(script, *words, timeout=300):
-    """Run a client with a task; return the JSON object that it prints last."""
+    """Run a client with a task; return the JSON object in its last line of output."""
     words = [sys.executable, str(script), address(), *words]
     done = subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False)
     assert done.returncode == 0, done.stderr

@@ -14,18 +14,18 @@ from support.c_compilers import STRICT, run
 
 
 def code_of(m, *functions, real=DOUBLE, prefix="robot", **more):
-    """Return the code of some functions of a robot; more: as for Wanted."""
+    """Return the code of some functions of a robot; `more` are arguments of Wanted."""
     return CProject(m, prefix, real, c_functions(m, Wanted(functions, **more)))
 
 
 class Library:
-    """Code that a compiler has made into a library, without a warning.
+    """Generated C code, compiled to a library without a warning.
 
     Args:
         code: the code.
         compiler: its name.
-        folder: where files may be.
-        more: further words for the compiler.
+        folder: for the files.
+        more: further arguments of the compiler.
     """
 
     def __init__(self, code, compiler, folder, *more):
@@ -37,12 +37,12 @@ class Library:
         self.kind = code.real.info.dtype
 
     def call(self, name, given, same=()):
-        """Return the outputs of a function (by C name) for arrays (by Model name).
+        """Return the outputs of a function by C name, for input arrays by name in the Model.
 
         Args:
             name: of the function.
             given: the arrays; those that are not inputs are ignored.
-            same: names in C of outputs that are to be the memory of the input of that place.
+            same: C names of outputs; output k shares the memory of input k.
         """
         function, m = self.functions[name], self.code.m
         inputs = [np.array(given[a.array], self.kind).ravel() for a in function.inputs]

@@ -73,7 +73,7 @@ class CoalTwin:
         return self.between(g, h, *self.pose(d, g), *self.pose(d, h))
 
     def between(self, g, h, p, R, q, T):
-        """Return the same of two geometries with positions p, q and rotations R, T."""
+        """Return distance and normal of geometries at positions p, q with rotations R, T."""
         self.result.clear()
         R, T = np.reshape(R, (3, 3)), np.reshape(T, (3, 3))
         at = coal.Transform3s(R, p), coal.Transform3s(T, q)

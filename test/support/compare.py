@@ -12,7 +12,7 @@ WORST = {}
 
 
 def relative_error(ours, theirs, least=0.0):
-    """Largest difference over the largest entry of `theirs`; infinite for NaN and infinity.
+    """Return the largest difference over the largest entry of `theirs`; inf for NaN and infinity.
 
     `least` is a lower bound of the largest entry, for results that may cancel to zero.
     """
@@ -28,7 +28,7 @@ def relative_error(ours, theirs, least=0.0):
 
 
 class Comparison:
-    """Collects the fields of one case that differ; leaving the `with` block names them all."""
+    """Collect the fields of a case that differ; the end of the `with` block reports them."""
 
     def __init__(self, kind, where):
         self.kind, self.where, self.failures = kind, where, []
@@ -60,12 +60,12 @@ def _place(ours, theirs):
 
 
 def with_inverse(least, M, factor):
-    """Tolerance of a result of M^-1: its rounding grows with the condition number of M."""
+    """Return the tolerance of a result of M^-1: rounding grows with the condition number of M."""
     return max(least, 64.0 * factor * np.linalg.cond(M) * EPS) if M.size else least
 
 
 def arrays_in(result):
-    """Return all arrays in a result: of a tuple, a list, a mapping or the fields of a record."""
+    """Return all arrays in a result: an array, tuple, list, dict or dataclass, or nested ones."""
     if isinstance(result, np.ndarray):
         return [result]
     if isinstance(result, dict):
@@ -77,7 +77,7 @@ def arrays_in(result):
 
 
 def assert_apart(results, *others):
-    """Check that no array in a result shares memory with another one, or with other arrays."""
+    """Check that no array in the results shares memory with another array in them or `others`."""
     found = [array for result in results for array in arrays_in(result) if array.size]
     for k, array in enumerate(found):
         for other in (*found[:k], *others):

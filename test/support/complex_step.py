@@ -3,7 +3,7 @@
 
     python -m support.complex_step MODEL_AND_DATA.pickle RESULT.pickle
 
-f(x + i h) = f(x) + i h f'(x) to rounding when h is tiny: no difference is taken, no digit lost.
+For a tiny h, f(x + i h) = f(x) + i h f'(x) up to rounding: without a difference no digit is lost.
 The result holds the derivatives of qfrc_inverse by position and by velocity, and of qacc.
 """
 
@@ -27,7 +27,7 @@ TINY = 1e-150
 
 
 def complex_copy(m, d):
-    """Return something with the arrays of d, complex."""
+    """Return a namespace with the arrays of d as complex numbers."""
     s = types.SimpleNamespace(model=m, **{name: getattr(d, name) for name in DATA_STAGES})
     for field in DATA_FIELDS:
         if field.inside:
@@ -40,9 +40,9 @@ def complex_copy(m, d):
 
 
 def displace(m, s, k):
-    """Move along dof k by i TINY; the rate of a quaternion q is q (0, u / 2).
+    """Move s.qpos along dof k by i TINY; the rate of a quaternion q is q (0, u / 2).
 
-    Joint types whose rate depends on more than that are not supported.
+    Joint types with other rates, such as yaw-pitch-roll, are not supported.
     """
     j = m.dof_jntid[k]
     kind = m.jnt_type[j]
@@ -55,7 +55,7 @@ def displace(m, s, k):
 
 
 def quat_product(q, u):
-    """Return q (0, u)."""
+    """Return the quaternion product q (0, u)."""
     w, r = q[0], q[1:]
     return np.concatenate([[-r @ u], w * u + np.cross(r, u)])
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The contact forces of a step, computed independently by a convex problem.
+"""The contact forces of a step, from an independent solution of a convex problem.
 
-The equations are those of docs/explanation/contact_forces.md. Of the engine only the contact
-points, the dynamics without contact and the constants of the law are used.
+The equations are those of docs/explanation/contact_forces.md. From the engine
+come only the contact points, the dynamics without contact and the constants of the law.
 """
 
 from dataclasses import dataclass
@@ -26,15 +26,15 @@ from rbdyn_ros.model.geometry.geoms import GeomType
 class Problem:
     """One step: velocities u = free + G f of n contacts, normal first, and their laws.
 
-    Friction has three components: two at the centre of the contact's patch, and its torque by the
-    radius of the patch, whose velocity is the radius times the spin.
+    Friction has three components: two forces at the centre of the contact's patch, and its torque
+    over the radius of the patch. The velocity of the third is the radius times the spin.
 
     Attributes:
-        free: velocities without contact forces, in the middle of the step (n, 4).
-        G: (4 n, 4 n), velocity by force, of a whole step.
-        push, slope: f_n = max(0, push - slope u_n).
-        memory: friction that is remembered (n, 3).
-        grip: D of f_t = the part of (memory - D u_t) within the ball.
+        free: (n, 4) velocities in the middle of the step without contact forces.
+        G: (4 n, 4 n) change of velocity in a step by force.
+        push, slope: (n,) of the law f_n = max(0, push - slope u_n).
+        memory: (n, 3) remembered friction.
+        grip: (n,) D of the law f_t = memory - D u_t, shortened to the radius mu f_n.
         mu: friction coefficients.
         frames: (n, 3, 3), rows: normal and two tangents.
         levers: (n, 3), contact_lever in these frames.
@@ -54,7 +54,7 @@ class Problem:
 def problem(m, start, end):
     """Return the problem of the step from a state, for the integrators without Coriolis terms.
 
-    Its contact points are those of the step that has led to `end`.
+    The contact points are those of the step from `start` to `end`.
     """
     d, h = start.copy(), m.opt.timestep
     A = rb.mass_matrix(m, d)
@@ -94,7 +94,7 @@ def problem(m, start, end):
 
 
 def _bias_in_kick(m, d):
-    """Return the bias force of a step: of single bodies weight, and gyroscopic torque if held."""
+    """Return the bias force of a step; some bodies in flight have no gyroscopic torque in it."""
     bias = d.qfrc_bias.copy()
     for i in m.flight_bodyid[d.flight_mode[m.flight_bodyid] != PLAIN]:
         k, world = m.body_dofadr[i], m.body_mat[i].reshape(3, 3)
@@ -117,7 +117,7 @@ def _frame(normal):
 def _remembered(start, keys):
     """Return the remembered force and torque of contacts.
 
-    New ones of a pair share those of lost ones.
+    New contacts of a pair share the forces of its lost contacts.
     """
     both = np.stack([start.stick_force, start.stick_torque], axis=1)
     before = dict(zip(start.stick_key[: start.nstick], both, strict=False))
@@ -135,13 +135,13 @@ def _remembered(start, keys):
 
 
 def _turned(m, d, c, force):
-    """Return a force in the axes of geom1's body in world axes."""
+    """Rotate a force from the axes of geom1's body to world axes."""
     body = m.geom_bodyid[d.contact_geom[c, 0]]
     return d.xmat[body].reshape(3, 3) @ force
 
 
 def _rows(m, d, c, frame):
-    """Return the velocities of a contact by qvel (4, nv), along the normal and of friction."""
+    """Return the Jacobian (4, nv) of a contact: normal velocity, then those of friction."""
     rows, radius = np.zeros((4, m.nv)), frame[0] @ d.contact_lever[c]
     for sign, body in _sides(m, d, c):
         J = rb.frame_jacobian(m, d, m.body_names[body], "world")
@@ -158,16 +158,16 @@ def _sides(m, d, c):
 
 
 def _points(m, d, c, body):
-    """Return the contact point on a body at the start, and the one at which friction acts."""
+    """Return the contact point on a body at the start of the step, and the point of friction."""
     x = d.contact_pos[c]
-    if d.contact_time[c] != 0.0:  # the place of both bodies at this time: the arms belong to it
+    if d.contact_time[c] != 0.0:  # the arms are those at the time of the impact
         arm = d.contact_arm1 if body == m.geom_bodyid[d.contact_geom[c, 0]] else d.contact_arm2
         x = d.subtree_com[m.body_rootid[body]] + arm[c]
     return x, x + np.cross(d.contact_lever[c], d.contact_normal[c])
 
 
 def _bent(m, d, c, frame):
-    """Return the change of friction's velocity in a second at constant joint velocities."""
+    """Return the rate (3,) of the velocities of friction at constant joint velocities."""
     (one, two), normal = d.contact_geom[c], d.contact_normal[c]
     a = w = turning = np.zeros(3)
     for sign, body in _sides(m, d, c):
@@ -178,18 +178,18 @@ def _bent(m, d, c, frame):
 
 
 def _arc(m, d, body, x):
-    """Return the acceleration of a point of a body at constant qvel, its spin and its turning."""
+    """At constant qvel return acceleration of a point of a body, angular velocity and its rate."""
     name = m.body_names[body]
     w, v = np.split(rb.frame_jacobian(m, d, name, "world") @ d.qvel, 2)
     turning, a = np.split(rb.frame_jacobian_dot(m, d, name, "world") @ d.qvel, 2)
     if body in m.flight_bodyid and d.flight_mode[body] != PLAIN:
-        straight = np.cross(turning, x - d.xipos[body])  # its centre of mass moves straight
+        straight = np.cross(turning, x - d.xipos[body])  # the centre of mass moves straight
         return straight + np.cross(w, np.cross(w, x - d.xipos[body])), w, turning
     return a + np.cross(turning, x) + np.cross(w, v + np.cross(w, x)), w, turning
 
 
 def _compliance(m, d, one, two, normal):
-    """Return the shift of a contact if the surfaces turn by 1 rad: their radius (3, 3)."""
+    """Return the shift of a contact per rad of rotation of the surfaces (3, 3): their radius."""
     radii = m.geom_radius[[one, two]]
     if radii.any():
         return np.eye(3) / np.sum(1.0 / radii[radii > 0.0])
@@ -240,11 +240,11 @@ def _surface(m, geom1, geom2, heaviest):
 def check_law(m, start, d, rarely=None):
     """Check the forces that a step has written; return the largest normal force.
 
-    They satisfy Signorini's condition and the cone. If a contact slips so fast that its memory no
-    longer counts, friction is opposite to the slip: maximum dissipation. In balls of their normal
-    forces `solve` finds the same forces, up to the error of the step, 5e-7 of the law, unless
-    contacts became softer because it took many passes. A list `rarely` takes larger errors, as
-    parts of the largest force, instead of a failure.
+    The forces satisfy Signorini's condition and the friction cone. If a contact slips so fast that
+    its memory no longer counts, friction is opposite to the slip: maximum dissipation. `solve`,
+    with friction limited by mu times the written normal forces, finds the same forces up to the
+    error of the step, 5e-7 of the law, unless many passes made contacts softer. If `rarely` is a
+    list, larger errors are appended to it, as shares of the largest force, instead of a failure.
     """
     p = problem(m, start, d)
     f = written(p, d)
@@ -282,19 +282,19 @@ def velocities(p, f):
 
 
 def slipping(p, f):
-    """Return the contacts that slip too fast for their memory to count."""
+    """Return whether each contact slips too fast for its memory to count."""
     changed, limit = p.grip * np.linalg.norm(velocities(p, f)[:, 1:], axis=1), p.mu * f[:, 0]
     return (limit > 0.0) & (changed > 1e3 * np.linalg.norm(p.memory, axis=1) + 2.0 * limit)
 
 
 def solve(p, radius):
-    """Return the forces (n, 4) of the step if friction may be up to a radius (n).
+    """Return the forces (n, 4) of the step for friction up to a radius (n,).
 
-    With A = G and the compliances 1 / slope and 1 / D on its diagonal, and b the free velocities
-    less push / slope and memory / D, they are the least of f A f / 2 + b f with f_n >= 0 and f_t
-    in its ball: a convex problem. A is definite, so they are unique, also where more contacts hold
-    a body than it needs. The alternating direction method of multipliers comes near them, and
-    Newton's method on f = the point of the set that is nearest to f - (A f + b) finds them.
+    A is G plus the compliances 1 / slope and 1 / D on its diagonal, and b the free velocities less
+    push / slope and memory / D. The forces minimise f A f / 2 + b f with f_n >= 0 and |f_t| up to
+    the radius: a convex problem. A is definite, so they are unique, even if more contacts hold a
+    body than necessary. The alternating direction method of multipliers comes near the minimum.
+    Newton's method then solves f = P(f - (A f + b)), P being the projection to allowed forces.
 
     Source: Boyd et al., Distributed optimization and statistical learning via the alternating
     direction method of multipliers, 2011.
@@ -323,7 +323,7 @@ def solve(p, radius):
 
 
 def _newton(A, b, radius, f, most=20):
-    """Return the forces that Newton's method finds from f, and whether they are exact."""
+    """Return the forces that Newton's method finds from f, and whether it has converged."""
     eye = np.eye(len(f))
     for _ in range(most):
         there, slope = _nearest(f - (A @ f + b), radius)
@@ -334,7 +334,7 @@ def _newton(A, b, radius, f, most=20):
 
 
 def _nearest(x, radius):
-    """Return the point nearest to x with f_n >= 0 and f_t in its ball, and its derivative."""
+    """Return the projection of x to f_n >= 0 and |f_t| <= radius, and its derivative."""
     x = x.reshape(-1, 4)
     slope = np.zeros((x.size, x.size))
     length = np.maximum(np.linalg.norm(x[:, 1:], axis=1), 1e-300)

@@ -12,16 +12,16 @@ from support import robots, touching
 
 PANDA = (*(f"panda_joint{n}" for n in range(1, 8)), "panda_finger_joint1")
 REACH = np.array([0, -0.3, 0, -2.2, 0, 2.0, 0.785])  # pose of the Panda, its hand pointing down
-OPEN = 0.0255  # positions of its fingers, half a millimetre from the cube
+OPEN = 0.0255  # finger positions, 0.5 mm from the cube [m]
 
-#: Memory of friction, beside positions and velocities.
+#: Memory of friction: part of the state besides positions and velocities.
 MEMORY = ("nstick", "stick_key", "stick_normal", "stick_force", "stick_torque", "stick_qfrc")
 CONTACTS = ("contact_key", "contact_pos", "contact_force", "contact_torque")
 SUMS = ("cfrc_contact", "qfrc_contact", "qfrc_bias", "qfrc_passive", "nunsolved", "solver_niter")
 
 
 def tumbling(seed=0):
-    """A cube that falls on the floor, with all kinds of friction."""
+    """Return a cube that falls on the floor, with all kinds of friction."""
     surface = rb.Surface(torsional=0.01, rolling=1e-3)
     m = rb.build(touching.free(touching.CUBE, 2.0, surface))
     turn = Rotation.random(random_state=seed)
@@ -29,7 +29,7 @@ def tumbling(seed=0):
 
 
 def stack():
-    """Four cubes of different masses that drop on each other."""
+    """Return four cubes of different masses that drop on each other."""
     places = [(0.003 * (n % 3), 0.002 * (n % 2), 0.052 + 0.103 * n) for n in range(4)]
     cubes = [
         rb.Object(f"cube {n}", rb.Box((0.1, 0.1, 0.1)), mass=1.0 + n % 3, pose=rb.pose(place))
@@ -40,7 +40,7 @@ def stack():
 
 
 def belt():
-    """A box that a conveyor carries against a ball."""
+    """Return a box that a conveyor carries against a ball."""
     room = [
         rb.Obstacle("belt", rb.Box((2, 1, 0.1)), rb.pose((0, 0, -0.05)), velocity=(0.5, 0, 0)),
         rb.Obstacle("floor", rb.Plane(), rb.pose((0, 0, -0.1))),
@@ -52,7 +52,7 @@ def belt():
 
 
 def attached():
-    """Two cubes side by side that hold each other, and fall on a third."""
+    """Return two cubes that hold each other side by side, and fall on a third cube."""
     m, d = stack()
     d.qpos.reshape(-1, 7)[2:, :3] = [(0.02, 0.03, 0.27), (0.13, 0.03, 0.27)]
     m, d = rb.attach(m, d, "cube 2", "cube 3")
@@ -60,7 +60,7 @@ def attached():
 
 
 def pile(seed=0):
-    """Hulls of 0.01 to 100 kg that fall on each other, at steps of 10 ms."""
+    """Return hulls of 0.01 to 100 kg that fall on each other, with steps of 10 ms."""
     rng = np.random.default_rng(seed)
     hulls = [
         rb.Object(
@@ -85,7 +85,7 @@ def _hull(rng):
 
 
 def panda():
-    """A Panda that holds a cube of 0.1 kg; its motors carry its weight and press the fingers."""
+    """Return a Panda that holds a cube of 0.1 kg; motors carry the arm and press the fingers."""
     box, aside = rb.Box((0.05, 0.05, 0.05)), rb.pose((0.5, 0.0, 0.025))
     cube = rb.Object("cube", box, mass=0.1, pose=aside)
     m = rb.scene(robots.find("panda.urdf"), objects=[cube], strict=False)
@@ -103,7 +103,7 @@ def panda():
 
 
 def humanoid(self_collision=True):
-    """A Talos that falls without torque, with the smooth law of joints."""
+    """Return a Talos that falls without torque, with the smooth law of friction and limits."""
     contact = rb.Contact(self_collision=self_collision)
     m = rb.load_urdf(robots.find("talos_reduced.urdf"), True, strict=False, contact=contact)
     m.opt.exact_stops = False

@@ -19,7 +19,7 @@ MODES = ("gravity", "pd_gravity", "computed_torque", "impedance")
 PHASES = ("running", "braking", "holding", "blind", "silent", "testing", "disarmed")
 EFFORTS, KEEP, SILENT = range(3)
 STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-pedantic", "-Werror")
-#: Less optimised than by ROS, which takes longer to compile.
+#: Less optimisation than in ROS saves compilation time.
 BUILD = ("-std=c++17", "-O1", "-fPIC", "-shared")
 SHIM = Path(__file__).with_name("arm_for_python.cpp")
 
@@ -49,7 +49,7 @@ class ArmCode:
             getattr(self.library, maker).restype = ctypes.c_void_p
 
     def call(self, name, *values):
-        """Call a function: arrays are passed as their memory, floats as double."""
+        """Call a C function: arrays are passed as pointers, floats as double."""
         return getattr(self.library, name)(*map(_argument, values))
 
 
@@ -64,7 +64,7 @@ def _argument(value):
 
 
 class CppGate:
-    """The gate of a generated package for some limits."""
+    """The safety gate of a generated package with some limits."""
 
     def __init__(self, code, limits, blend_time=0.5):
         rows = np.array(
@@ -79,9 +79,9 @@ class CppGate:
         self.code.call("gate_delete", self.own)
 
     def judge(self, qpos, qvel, time):
-        """Return the code of a state, whether it is blind, its joint, and whether it is dropped.
+        """Return the fault code of a state, whether it is blind, its joint, whether it is dropped.
 
-        It is measured, and comes, at a time [ns].
+        `time` [ns] is that of the measurement and of the arrival.
         """
         out = np.zeros(5)
         dropped = self.code.call("gate_judge", self.own, qpos, qvel, float(time), out)
@@ -91,14 +91,14 @@ class CppGate:
         self.code.call("gate_begin", self.own, effort)
 
     def release(self, wanted, holding, qpos, dt, last):
-        """Return the efforts, and the first joint whose law is not a number, or -1."""
+        """Return the efforts (nv,), and the first joint whose effort is not a number, or -1."""
         out = np.zeros(len(self.code.package.limits.names))
         arguments = self.own, wanted, holding, qpos, float(dt), int(last), out
         return out, self.code.call("gate_release", *arguments)
 
 
 class CppEnding:
-    """The end of a generated package after a fault."""
+    """The braking, holding or silence of a generated package after a fault."""
 
     def __init__(self, code, settings):
         gains = np.repeat([settings.stiffness, settings.damping], code.package.code.m.nv)
@@ -120,7 +120,7 @@ class CppArm:
     Args:
         code: the compiled package.
         settings, gate: their settings.
-        compensates: the robot carries its own gravity.
+        compensates: whether the robot compensates gravity itself.
         friction: share of the friction in the robot's description.
         period: of the updates [s], for the check of gains.
         contact: share of the effort limits that a contact may withstand.
@@ -148,7 +148,7 @@ class CppArm:
         self.code.call("arm_delete", self.own)
 
     def start(self, qpos, qvel, effort, mode):
-        """Return the number of the refusal, 0 for none; the attribute `sentence` has its text."""
+        """Return the number of the refusal, or 0; the attribute `sentence` has its text."""
         out = ctypes.create_string_buffer(1000)
         at = ctypes.cast(out, ctypes.c_void_p)
         number = self.code.call("arm_start", self.own, qpos, qvel, effort, MODES.index(mode), at)
@@ -156,9 +156,10 @@ class CppArm:
         return number
 
     def update(self, qpos, qvel, period, reference=None, readable=True, effort=None, waited=None):
-        """Return EFFORTS, KEEP or SILENT; the attribute `effort` has the efforts.
+        """Return EFFORTS, KEEP or SILENT; the attribute `effort` has the commanded efforts.
 
-        `effort` are the measured ones, and `waited` [s] is the steady time since the last call.
+        The argument `effort` has the measured efforts, `waited` [s] the steady time since the last
+        call.
         """
         self.steady += period if waited is None else waited
         felt = self.unknown if effort is None else effort
@@ -166,7 +167,7 @@ class CppArm:
         return self.code.call("arm_update", self.own, *given)
 
     def set_mode(self, mode):
-        """Return the mode that is still wanted."""
+        """Request a mode; return the requested mode after the call."""
         return MODES[self.code.call("arm_set_mode", self.own, MODES.index(mode))]
 
     def stop(self):
@@ -174,7 +175,7 @@ class CppArm:
 
     @property
     def fault(self):
-        """Code of the latched fault, and whether it is blind."""
+        """Return the code of the latched fault, and whether it is blind."""
         out = np.zeros(6)
         self.code.call("arm_fault", self.own, out)
         return CODES[int(out[0])], bool(out[1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The code of a GPU, compiled for this machine: kernels as functions of NumPy arrays."""
+"""GPU code compiled for this machine's processor: kernels as functions of NumPy arrays."""
 
 import ctypes
 import functools
@@ -58,16 +58,16 @@ def compiled_by_nvcc(text, folder, processor):
 
 
 class HostBatch:
-    """Robots with the code of a GPU, one after the other; the arrays are (..., nsim).
+    """A batch of robots with GPU code that runs on the processor; arrays have shape (..., nsim).
 
     Args:
         m: the Model.
         nsim: number of robots.
-        folder: where files may be.
-        bound: fields of Data that have arrays, beside the state and qfrc_applied.
+        folder: for the files.
+        bound: fields of Data that have arrays, besides the state and qfrc_applied.
         expanded: fields of the Model of which each robot has its own.
         number: type of the numbers.
-        longest: operations of the longest program that is one function.
+        longest: operations of the longest program that is compiled as one function.
     """
 
     def __init__(

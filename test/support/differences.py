@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives by central differences of order eight, and motion along qvel.
+"""Derivatives by central differences of order eight.
 
 The truncation error is h^8 / 630 of the ninth derivative: negligible at h = 0.01. Rounding is
-about 100 eps of the largest value there. Positions move by support.states, not by the engine.
+about 100 eps of the largest value there. support.states moves positions, not the engine.
 """
 
 import numpy as np
 
 from support import states
 
-#: for f(k h) - f(-k h), k = 1 to 4
+#: Weights of f(k h) - f(-k h) for k = 1 to 4.
 WEIGHTS = (4.0 / 5.0, -1.0 / 5.0, 4.0 / 105.0, -1.0 / 280.0)
 STEP = 0.01
 
 
 def derivative(f, h=STEP):
-    """Return df/dx at 0 of a function of one number that returns arrays or numbers."""
+    """Return df/dx at x = 0; f returns an array or a number."""
     parts = [w * (_kept(f(k * h)) - _kept(f(-k * h))) for k, w in enumerate(WEIGHTS, start=1)]
     return sum(parts) / h
 
@@ -25,7 +25,7 @@ def _kept(value):
 
 
 def by_position(m, d, f, h=STEP):
-    """Return the derivative of f(), which reads d, along every dof (the last axis)."""
+    """Return the derivative of f(), which reads d, along each dof; the dof is the last axis."""
     start = d.qpos.copy()
 
     def moved(velocity):
@@ -42,7 +42,7 @@ def by_position(m, d, f, h=STEP):
 
 
 def by_entry(array, f, h=STEP):
-    """Return the derivative of f() by every entry of an array that f reads (the last axis)."""
+    """Return the derivative of f() by each entry of an array (n,); the entry is the last axis."""
     start = array.copy()
 
     def changed(k):
@@ -59,11 +59,11 @@ def by_entry(array, f, h=STEP):
 
 
 def by_time(m, d, f, h=STEP):
-    """Return the derivative of f() by time: along qvel and qacc; driven joints move on too."""
+    """Return the time derivative of f(), which reads d; driven joints move as prescribed."""
     start = d.copy()
 
     def at(s):
-        # any path with this velocity and acceleration will do
+        # only velocity and acceleration at s = 0 count, so positions may move along qvel
         d.qpos, d.qvel, d.qacc = start.qpos, start.qvel + s * start.qacc, start.qacc
         d.time = start.time + s
         states.move(m, d, s, start.qvel)

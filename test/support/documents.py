@@ -27,13 +27,13 @@ class Block:
 
     @property
     def source(self):
-        """The file that the block shows, or None. A name without a folder is a file to save."""
+        """Return the name of the file that the block shows, or None."""
         found = re.search(r'title="([^"]+)"', self.info)
         return found and found[1]
 
     @property
     def is_saved(self):
-        """Return whether the reader saves it as a file."""
+        """Return whether the reader saves the block as a file: its name has no folder."""
         return bool(self.source) and "/" not in self.source
 
     @property
@@ -42,7 +42,7 @@ class Block:
 
     @property
     def first(self):
-        """The first line of the block."""
+        """Return the first line of the block."""
         return self.text.splitlines()[0].strip() if self.text.strip() else ""
 
 
@@ -88,7 +88,7 @@ def commands(text):
             continue
         try:
             words = shlex.split(begun, comments=True)
-        except ValueError:  # inside quotes
+        except ValueError:  # a quote is open
             begun += "\n"
             continue
         if words:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS domains for tests, one for each test, also beside other processes of tests."""
+"""A ROS domain for each test, which no test in another process uses."""
 
 import itertools
 import os
@@ -23,7 +23,7 @@ def free_domain():
                 held.bind(("127.0.0.1", PORTS + number))
             except OSError:
                 continue
-            if is_used(number):  # used by another program
+            if is_used(number):  # another program uses it
                 continue
             yield number
             return
@@ -32,6 +32,6 @@ def free_domain():
 
 @pytest.fixture
 def domain():
-    """A ROS domain of the test."""
+    """Yield a ROS domain for the test."""
     with free_domain() as number:
         yield number

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A check whether this machine can draw pictures."""
+"""Check whether this machine can draw pictures."""
 
 import importlib.util
 
@@ -10,7 +10,7 @@ from rbdyn_ros.view.render import context
 
 
 def can_draw():
-    """Return whether moderngl gets a context."""
+    """Return whether moderngl can create a context."""
     if importlib.util.find_spec("moderngl") is None:
         return False
     try:

@@ -11,7 +11,7 @@ from rbdyn_ros.description.parts.types import Description, Mimic, Trajectory
 from rbdyn_ros.model.declared.joints import JointClass
 from support import states, trees
 
-#: types whose positions are the integral of their velocities: these may have springs and rotors
+#: Types whose positions are the integral of their velocities: these can have springs and rotors.
 FLAT = (
     "revolute",
     "prismatic",
@@ -27,15 +27,15 @@ LIMIT = 0.7
 
 
 def forest(kinds, seed, count=2, coupled=False, driven=False, losses=False, **odd):
-    """Return `count` trees on one base, whose joints together are of `kinds`, in turn.
+    """Return `count` trees on one base, to which the joint types `kinds` are dealt out in turn.
 
     Args:
         kinds: types of joints, all of them used.
         seed: of all random numbers.
         count: number of trees.
-        coupled: every third joint of one coordinate follows the one listed before it.
-        driven: revolute and universal joints, every second of each, are driven over time.
-        losses: damping and friction everywhere, limits and springs where a type may have them.
+        coupled: of three joints with one coordinate the second follows the first.
+        driven: every second revolute and every second universal joint is driven over time.
+        losses: all joints have damping and friction; types in FLAT have limits and springs.
         odd: reversals, offsets of trees.auto_tree.
     """
     rng = np.random.default_rng([seed, 5])
@@ -58,7 +58,7 @@ def forest(kinds, seed, count=2, coupled=False, driven=False, losses=False, **od
 
 
 def randomise(m, d, seed):
-    """Fill a state in which nothing changes its regime (limits, friction) within 0.1."""
+    """Write a random state in which no joint is within 0.1 of a limit or of standstill."""
     rng = np.random.default_rng([seed, 6])
     states.randomise(m, d, seed)
     d.qvel = rng.choice((-1.0, 1.0), m.nv) * rng.uniform(0.1, 1.0, m.nv)

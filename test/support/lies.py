@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The battery of false states: one table for the closed loop, for processes and for the docs.
+"""A table of false joint states, for the closed loop, for processes and for the docs.
 
-Each row changes the states of an arm from an onset on. It is independent of ROS: a state is a dict
-with names (list), position, velocity, effort (arrays or lists) and stamp [ns].
+From a given time on, its onset, each row changes the states of an arm. The table does not need
+ROS: a state is a dict with names (list), position, velocity, effort (arrays or lists) and stamp
+[ns].
 """
 
 import dataclasses
@@ -25,12 +26,12 @@ class Lie:
         name: unique, for test parameters.
         kind: values, time, freezes, publishers, loads or restarts.
         what: the row of docs/guides/arm_faults.md.
-        codes: faults that may follow while the arm moves; "none" if it may also go unseen.
-        liar: returns a function of a state and the time since the onset [s], which returns the
-            states that arrive instead; None: the harness does the row itself.
-        where: the harnesses it applies to.
-        still: codes at rest; empty: as `codes`, or none.
-        felt: whether the start-up test refuses an arm that lies so.
+        codes: faults that can follow while the arm moves; "none" if the lie can go undetected.
+        liar: makes a function of a state and the time since the onset [s], which returns the
+            states that arrive instead. None if the harness tells the lie itself.
+        where: the harnesses to which the lie applies.
+        still: faults of an arm at rest; empty for those of `codes`, or none.
+        felt: whether the start-up test refuses an arm with this lie.
         bounded: whether the bound of docs/guides/arm_faults.md holds if the lie begins later.
     """
 
@@ -45,12 +46,12 @@ class Lie:
     bounded: bool = True
 
     def start(self):
-        """Return the function of a new onset."""
+        """Return the function of a new onset, with an empty memory."""
         return self.liar()
 
 
 def liar(lie):
-    """Make a function of `lie` that returns liars.
+    """Turn `lie` into a maker of values for Lie.liar.
 
     `lie` takes a memory, which is empty at each onset, a state, the time since the onset [s] and
     the arguments of the function; it returns the states that arrive instead.
@@ -69,7 +70,7 @@ def liar(lie):
 
 @liar
 def values(_memory, state, time, **rows):
-    """Change rows of numbers: name=function(row, time)."""
+    """Replace rows: name=function(row, time) returns the new row."""
     changed = {
         name: np.asarray(function(np.array(state[name], float), time), float)
         for name, function in rows.items()
@@ -78,7 +79,7 @@ def values(_memory, state, time, **rows):
 
 
 def one(value, k=1):
-    """Return a function that replaces one number."""
+    """Return a function that replaces entry k of a row."""
 
     def change(row, _time):
         row[k] = value
@@ -88,14 +89,14 @@ def one(value, k=1):
 
 
 def swapped(row, _time):
-    """Exchange the second and third joint."""
+    """Exchange the numbers of the second and third joint."""
     row[[1, 2]] = row[[2, 1]]
     return row
 
 
 @liar
 def stamps(memory, state, _time, function):
-    """Change the stamp [ns]: function(stamp, first stamp, count)."""
+    """Replace the stamp by function(stamp, first stamp, number of earlier states) [ns]."""
     seen = memory.setdefault("seen", [])
     seen.append(state["stamp"])
     return [state | {"stamp": int(function(state["stamp"], seen[0], len(seen) - 1))}]
@@ -103,7 +104,7 @@ def stamps(memory, state, _time, function):
 
 @liar
 def late(memory, state, time, lag):
-    """Delay states; lag(time) [s] of a state taken at this time."""
+    """Delay each state by lag(time) [s], for the time at which it was taken."""
     waiting = memory.setdefault("waiting", [])
     waiting.append((time + lag(time), state))
     due = [taken for when, taken in waiting if when <= time + 1e-9]
@@ -113,13 +114,13 @@ def late(memory, state, time, lag):
 
 @liar
 def stalls(_memory, state, time, length, period=np.inf):
-    """Lose all states for `length` [s] in every period [s]."""
+    """Drop all states in the first `length` [s] of each period [s]."""
     return [] if time % period < length else [state]
 
 
 @liar
 def frozen(memory, state, _time, *rows, joints=None):
-    """Repeat numbers with fresh stamps."""
+    """Repeat the first numbers of rows, with fresh stamps."""
     chosen = slice(None) if joints is None else joints
     changed = {row: np.array(state[row], float) for row in rows}
     for row, now in changed.items():
@@ -129,7 +130,7 @@ def frozen(memory, state, _time, *rows, joints=None):
 
 @liar
 def noisy(memory, state, time, amplitude):
-    """Repeat numbers with noise and fresh stamps."""
+    """Repeat the first numbers with noise and fresh stamps."""
     if not memory:
         memory.update(repeat=frozen(*EVERYTHING)(), random=np.random.default_rng(0))
     (kept,) = memory["repeat"](state, time)
@@ -140,7 +141,7 @@ def noisy(memory, state, time, amplitude):
 
 @liar
 def filtered(memory, state, time, time_constant):
-    """Freeze the encoders, and filter what they say in the driver."""
+    """Freeze the encoders; the driver filters their numbers, so the motion dies out."""
     memory.update({} if memory else {row: np.array(state[row], float) for row in MOTION})
     kept = np.exp(-time / time_constant)
     place, speed = memory["position"], memory["velocity"]
@@ -150,7 +151,7 @@ def filtered(memory, state, time, time_constant):
 
 @liar
 def geared(memory, state, _time, ratio, joint=1):
-    """Give the motion of a joint since the onset another ratio."""
+    """Scale the motion of a joint since the onset by a ratio."""
     q, v = (np.array(state[row], float) for row in MOTION)
     first = memory.setdefault("first", q[joint])
     q[joint] = first + ratio * (q[joint] - first)
@@ -160,7 +161,7 @@ def geared(memory, state, _time, ratio, joint=1):
 
 @liar
 def outdated(memory, state, time, lag):
-    """Send numbers that are late beside honest stamps."""
+    """Send numbers that are `lag` [s] old with correct stamps."""
     seen = memory.setdefault("seen", [])
     seen.append((time, {row: np.array(state[row], float) for row in EVERYTHING}))
     old = [rows for taken, rows in seen if taken <= time - lag + 1e-9]
@@ -169,7 +170,7 @@ def outdated(memory, state, time, lag):
 
 @liar
 def smoothed(memory, state, time, time_constant):
-    """Filter the velocities."""
+    """Low-pass filter the velocities."""
     v = np.array(state["velocity"], float)
     before, shown = memory.get("kept", (time, v))
     share = -np.expm1(-(time - before) / time_constant)
@@ -179,7 +180,7 @@ def smoothed(memory, state, time, time_constant):
 
 @liar
 def wave(_memory, state, time, shape, amplitude, frequency, moves=False):
-    """Add a wave to a joint's position; `moves`: the velocity agrees."""
+    """Add a wave to the second joint's position, and with `moves` to its velocity."""
     phase = (frequency * time) % 1.0
     added, rate = shape(phase)
     q, v = (np.array(state[row], float) for row in MOTION)
@@ -453,7 +454,7 @@ LIES = (
     Lie("extra", "values", "a joint that the robot does not have", (NONE,), always(more)),
     # time
     Lie("lag_5_ms", "time", "states 5 ms late", (NONE,), late(lambda _t: 0.005)),
-    # the velocity feedback of a light joint is unstable with it, which ends in an overspeed
+    # with 15 ms the velocity feedback of a light joint is unstable and ends in an overspeed
     Lie("lag_15_ms", "time", "states 15 ms late", (NONE, "velocity"), late(lambda _t: 0.015)),
     *(
         Lie(
@@ -616,7 +617,7 @@ LIES = (
         frozen("position"),
         still=(NONE,),
     ),
-    # otherwise a joint held by friction looks like one whose whole state is old
+    # without fresh efforts a joint that friction holds looks like one whose whole state is old
     Lie(
         "frozen_efforts",
         "freezes",
@@ -710,13 +711,13 @@ LIES = (
 
 
 def lie_of(name):
-    """Return a row by its name, or two rows at once by both names with a plus."""
+    """Return the row with a name, or the combination of two rows whose names a plus joins."""
     rows = {lie.name: lie for lie in LIES}
     one, _, other = name.partition("+")
     return both_lies(rows[one], rows[other]) if other else rows[one]
 
 
 def pairs():
-    """Return the names of two rows that one driver may have at once, each within the bound."""
+    """Return the names of all pairs of rows that one driver can combine, both within the bound."""
     names = [lie.name for lie in LIES if lie.liar and LOOP in lie.where and lie.bounded]
     return [f"{one}+{other}" for k, one in enumerate(names) for other in names[k + 1 :]]

@@ -29,7 +29,7 @@ _measure = Entry(_measured)
 
 
 def measured(m, d, g, h, poses):
-    """Return the results of `measure` for poses (n, 24): position and rotation of g, then of h."""
+    """Return `measure` (n, 10) for poses (n, 24): position and rotation of g, then of h."""
     out = np.full((len(poses), 10), np.nan)
     place, axis = np.zeros((m.ngeom, PLACE)), np.zeros((1, AXIS))
     _measure.call(*handles(m, d), g, h, poses, place, axis, out)
@@ -48,9 +48,9 @@ def directions(rng, count):
 
 
 def moved_to(m, d, g, h, poses, along, gaps):
-    """Move the second of each two along some directions until they are `gaps` apart.
+    """Move h in each pose along a direction until g and h are `gaps` apart.
 
-    By Newton's method: the distance is convex along a line while the two are apart.
+    Newton's method finds the shift: the distance is convex along a line while g and h are apart.
     """
     most = m.geom_rbound[g] + m.geom_rbound[h]
     for _ in range(15):

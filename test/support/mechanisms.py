@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mechanisms with closed loops, each a short function that returns a SystemBuilder.
 
-Planar ones lie in the x-z plane: a joint about ACROSS turns x towards z when it increases, so
-that a bar at the angle q points to (cos q, 0, sin q) and gravity pulls along the plane.
+Planar mechanisms lie in the x-z plane. A joint about ACROSS turns x towards z when its angle q
+increases, so a bar points to (cos q, 0, sin q), and gravity acts in the plane.
 """
 
 import numpy as np
@@ -16,17 +16,17 @@ HINGE = {"axis": ACROSS}
 
 
 def bar(length):
-    """A bar of 1 kg/m from the origin along x."""
+    """Return a bar of 1 kg/m from the origin along x."""
     return rb.shapes.box((length, 0.02, 0.02), mass=length, at=rb.pose((length / 2, 0.0, 0.0)))
 
 
 def end(length):
-    """The far end of a bar as the frame of a joint."""
+    """Return the frame of a joint at the far end of a bar."""
     return rb.pose((length, 0.0, 0.0))
 
 
 def four_bar(crank, coupler, rocker, ground, closing="revolute"):
-    """Joints A, B along crank and coupler, D of the rocker; C closes."""
+    """Return a four-bar: joints A, B of the crank, D of the rocker, and C, which closes it."""
     across = HINGE if closing == "revolute" else {}
     return (
         rb.SystemBuilder("four_bar", base="ground")
@@ -49,7 +49,7 @@ def parallelogram():
 
 
 def change_point():
-    """The shortest and the longest bar are together as long as the other two: it can fold flat."""
+    """Return a four-bar that can fold flat: shortest and longest bar are as long as the others."""
     return four_bar(0.1, 0.35, 0.15, 0.3)
 
 
@@ -74,7 +74,7 @@ def crank_slider_gap(qpos):
 
 
 def watt(half_ground=0.2, rocker=0.25, half_coupler=0.1):
-    """Two equal rockers on (-a, 0) and (a, 0), and the coupler between their ends."""
+    """Return two equal rockers on (-a, 0) and (a, 0), with a coupler between their ends."""
     return (
         rb.SystemBuilder("watt", base="ground")
         .body("left", bar(rocker))
@@ -89,7 +89,7 @@ def watt(half_ground=0.2, rocker=0.25, half_coupler=0.1):
 
 
 def five_bar(passive=True):
-    """Two arms of two bars each whose ends are one hinge; only the shoulders have actuators."""
+    """Return two arms of two bars with a common hinge at their ends, and actuated shoulders."""
     upper, lower, ground = 0.15, 0.25, 0.24
     elbow = {"xyz": (upper, 0, 0), "actuated": not passive, **HINGE}
     return (
@@ -107,7 +107,7 @@ def five_bar(passive=True):
 
 
 def spatial_slider_crank(crank=0.1, rod=0.4, offset=0.15, idle_spin=False):
-    """The guide does not lie in the plane of the crank: the rod needs a ball at each end."""
+    """Return a slider crank whose guide is off the crank's plane: the rod has ball joints."""
     pin = {} if idle_spin else {"axis": (0, 1, 0), "axis2": (0, 0, 1)}
     return (
         rb.SystemBuilder("spatial_slider_crank", base="frame")
@@ -126,9 +126,9 @@ DELTA = {"base": 0.2, "arm": 0.25, "rod": 0.5, "platform": 0.06, "half_width": 0
 
 
 def delta(passive=True, stiffness=0.0):
-    """Three arms, each with two parallel rods to the platform, which cannot turn.
+    """Return three arms, each with two parallel rods to a platform, which cannot rotate.
 
-    Springs in the motors pull the platform to half a metre below.
+    Springs in the motors pull the platform to 0.5 m below the ceiling.
     """
     rod, half = DELTA["rod"], DELTA["half_width"]
     spring = {"stiffness": stiffness, "rest": delta_motors((0.0, 0.0, -0.5))[0]}
@@ -140,10 +140,10 @@ def delta(passive=True, stiffness=0.0):
         side = np.array([-np.sin(angle), np.cos(angle), 0.0])
         place = rb.pose(tuple(DELTA["base"] * out), (0, 0, angle))
         s.body(f"arm_{i}", bar(DELTA["arm"]))
-        # about -y of the turned frame: outwards at zero, upwards when it increases
+        # the arm points outwards at zero and rises when the angle increases
         s.joint(f"motor_{i}", "revolute", "ceiling", f"arm_{i}", origin=place, **spring, **HINGE)
         for n, shift in enumerate((-half, half)):
-            # a rod's own x points down at zero
+            # the x axis of a rod points down at zero
             where = rb.pose((DELTA["arm"], shift, 0), (0, np.pi / 2, 0))
             s.body(f"rod_{i}{n}", bar(rod))
             s.joint(f"elbow_{i}{n}", "universal", f"arm_{i}", f"rod_{i}{n}", origin=where,
@@ -158,7 +158,7 @@ def delta(passive=True, stiffness=0.0):
 
 
 def delta_motors(centre):
-    """Return the motor angles that put the platform at a point, elbows outside."""
+    """Return the motor angles for a position of the platform, with the elbows outside."""
     angles = []
     for i in range(3):
         x, y = _turned_back(2.0 * np.pi / 3.0 * i, centre)
@@ -205,14 +205,14 @@ BRICARD_TWIST = np.pi / 3
 
 
 def bricard():
-    """The threefold-symmetric 6R loop of Bricard moves, although 6 hinges should lock it."""
+    """Return Bricard's threefold-symmetric 6R loop: it moves, though 6 hinges should lock it."""
     length = 0.2
     s = rb.SystemBuilder("bricard", base="link_0")
     for i in range(1, 6):
         s.body(f"link_{i}", bar(length))
     for i in range(1, 7):
         sign = 1.0 if i % 2 == 1 else -1.0
-        # a step along the link, then a turn about it: Denavit-Hartenberg before the joint
+        # Denavit-Hartenberg: a shift along the link and a rotation about it, then the joint
         place = rb.pose((length, 0, 0), (sign * BRICARD_TWIST, 0, 0))
         if i < 6:
             s.joint(f"hinge_{i}", "revolute", f"link_{i - 1}", f"link_{i}", origin=place,
@@ -223,7 +223,7 @@ def bricard():
 
 
 def bricard_partner(theta):
-    """Return the two angles of every second hinge for the angle theta of the others.
+    """Return the two possible angles of every second hinge for the angle theta of the others.
 
     They solve cos^2 a + sin^2 a (c1 + c2) + (1 + cos^2 a) c1 c2 - 2 cos a s1 s2 = 0.
     Source: Chen, You, Tarnai, Threefold-symmetric Bricard linkages for deployable
@@ -239,7 +239,7 @@ def bricard_partner(theta):
 
 
 def gripper():
-    """A slider that opens two fingers through a rod on each side."""
+    """Return a slider that opens two fingers by a rod on each side."""
     s = rb.SystemBuilder("gripper", base="palm")
     s.body("slider", rb.shapes.box((0.02, 0.02, 0.02), mass=0.1))
     s.joint("push", "prismatic", "palm", "slider", axis=(0, 0, 1), xyz=(0, 0, -0.05))
@@ -254,7 +254,7 @@ def gripper():
 
 
 def pantograph(stiffness=0.0):
-    """Four bars from a fixed pivot: the tip moves twice as far as the joint of the short bars."""
+    """Return four bars on a fixed pivot: the tip moves twice as far as the short bars' joint."""
     springs = {"stiffness": stiffness, **HINGE}
     a = 0.2
     return (
@@ -272,12 +272,12 @@ def pantograph(stiffness=0.0):
 
 
 def pantograph_at(first, second):
-    """Return its qpos (O, A, C, B): long bars at these angles, short ones parallel to them."""
+    """Return qpos (O, A, C, B) of a pantograph with its long bars at these angles."""
     return np.array([first, second, np.pi - second, second])
 
 
 def wedge(radius=0.05):
-    """Three disks inside a band round them, which a floor carries (RBDA fig 3.2c)."""
+    """Return three disks in a band around them (RBDA fig 3.2c)."""
     s = rb.SystemBuilder("wedge", base="floor")
     for i, (x, z) in enumerate(((-0.2, 0.0), (0.2, 0.0), (0.0, 0.3))):
         s.body(f"disk_{i}", rb.shapes.sphere(radius, mass=0.5 + 0.2 * i))
@@ -288,7 +288,7 @@ def wedge(radius=0.05):
 
 
 def screw_jack(pitch=0.005):
-    """Two nuts turn on screws of one table: it closes after any number of turns."""
+    """A nut turns on the screw of a table: the loop is closed after any number of turns."""
     table = rb.shapes.box((0.4, 0.2, 0.02), mass=3.0)
     nut = rb.shapes.cylinder(0.03, 0.02, mass=0.3)
     return (
@@ -302,7 +302,7 @@ def screw_jack(pitch=0.005):
 
 
 def rack(radius=0.05):
-    """A pinion on an axle, and a rack on a guide that it drives."""
+    """Return a pinion on an axle that drives a rack on a guide."""
     return (
         rb.SystemBuilder("rack", base="frame")
         .body("pinion", rb.shapes.cylinder(radius, 0.02, mass=0.4))
@@ -315,7 +315,7 @@ def rack(radius=0.05):
 
 
 def ball(radius=0.1, tilt=0.0, spinning_floor=None):
-    """A ball on a plane that is tilted about y, or turns as a given function of time."""
+    """Return a ball on a plane that is tilted about y, or turns as a function of time."""
     s = rb.SystemBuilder("ball", base="ground")
     s.body("plane", rb.shapes.box((1, 1, 0.01), mass=1.0))
     s.body("ball", rb.shapes.sphere(radius, mass=2.0))
@@ -331,7 +331,7 @@ def ball(radius=0.1, tilt=0.0, spinning_floor=None):
 
 
 def disk(radius=0.1):
-    """A thin disk of 1 kg that rolls on the ground; its axis is y of its own frame."""
+    """Return a thin disk of 1 kg that rolls on the ground; its axis is y of its frame."""
     across, along = radius**2 / 4.0, radius**2 / 2.0
     thin = rb.Inertial(1.0, rb.pose(), (across, along, across, 0.0, 0.0, 0.0))
     return (
@@ -343,7 +343,7 @@ def disk(radius=0.1):
 
 
 def started(m, seed=0, speed=1.0, qpos=None, **positions):
-    """Return Data with closed loops, given joint positions and a velocity the loops allow.
+    """Return Data with given joint positions, closed loops and a velocity that the loops allow.
 
     The loops are closed near `qpos` (default qpos0).
     """
@@ -371,7 +371,7 @@ def allowed_velocity(m, d, qvel):
 
 
 class Drift:
-    """Results of a run: largest errors of position and velocity, of energy, of the end."""
+    """Results of a run: errors of positions, velocities and energy, and ranks of K."""
 
     def __init__(self, m, d, seconds, every=10):
         start = energy(m, d)
@@ -392,7 +392,7 @@ class Drift:
 
     @property
     def share(self):
-        """Largest error of the energy, as part of the largest kinetic energy."""
+        """Return the largest error of the energy as a share of the largest kinetic energy."""
         return max(np.abs(self.energy)) / self.kinetic
 
     def __str__(self):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""test/messages.txt: the words of all refusals, by code, for a review as text.
+"""test/messages.txt: the texts of all refusals, by code, for reviews.
 
-Two refusals that differ in their numbers only count as one, for numbers computed in floating point
-differ between processors. The file keeps the first of them in alphabetical order.
+Refusals that differ only in their numbers count as one, because floating-point numbers differ
+between processors. The file keeps the first of them in alphabetical order.
 """
 
 import re
@@ -37,7 +37,7 @@ class Messages(dict):
     """Messages by code and pattern; a pattern is a message with `#` for each number."""
 
     def add(self, code, message):
-        """Add a message and return its key. Of two with the same key the smaller one is kept."""
+        """Add a message and return its key; of two messages with one key the smaller is kept."""
         message = normalized(message)
         key = (code, NUMBER.sub("#", message))
         self[key] = min(message, self.get(key, message))
@@ -60,7 +60,7 @@ def read(path=FILE):
 def write(messages, path=FILE):
     """Write messages to a file, sorted, each in one line with its code.
 
-    So git merges the additions of two branches as a union of lines, see .gitattributes.
+    One line each lets git merge two branches as a union of lines, see .gitattributes.
     """
     lines = [f"{code}: {message}" for code, message in messages.refusals()]
     path.write_text("\n".join([HEADER, *lines, ""]), encoding="utf-8")

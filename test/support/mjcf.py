@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same MJCF here and in MuJoCo."""
+"""One MJCF file in this library and in MuJoCo."""
 
 import numpy as np
 import pytest
@@ -10,18 +10,18 @@ from rbdyn_ros.loading.load import complete
 
 mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
 
-#: Coordinates and degrees of freedom of joints with several.
+#: Numbers of coordinates and dofs of joints that have several.
 SIZES = {"floating": (7, 6), "spherical": (4, 3)}
 
 
 class Twins:
-    """A model here and in MuJoCo, in one state.
+    """A model in this library and in MuJoCo, in the same state.
 
     Attributes:
         described: the Description.
-        m, d: here, without mimic joints, dry friction and contact.
-        theirs, data: in MuJoCo, without constraints.
-        q, v: for each coordinate and dof of MuJoCo, the one here.
+        m, d: our Model and Data, without mimic joints, dry friction and contact.
+        theirs, data: MuJoCo's model and data, without constraints.
+        q, v: the index in our qpos and qvel for each coordinate and dof of MuJoCo.
     """
 
     def __init__(self, path, strict=True):
@@ -48,7 +48,7 @@ class Twins:
         return np.array(q, int), np.array(v, int)
 
     def move(self, seed):
-        """Go to a random state, with random controls; seed 0: the start at rest."""
+        """Go to a random state with random controls; with seed 0 to the start at rest."""
         rng, theirs, data = np.random.default_rng(seed), self.theirs, self.data
         qpos = theirs.qpos0.copy()
         if seed:
@@ -61,7 +61,7 @@ class Twins:
         rb.forward(self.m, self.d)
 
     def mass_matrices(self):
-        """Return the mass matrix here and there."""
+        """Return our mass matrix and MuJoCo's."""
         theirs = np.zeros((self.theirs.nv, self.theirs.nv))
         mujoco.mj_fullM(self.theirs, self.data, theirs)
         return rb.mass_matrix(self.m, self.d)[np.ix_(self.v, self.v)], theirs

@@ -37,7 +37,7 @@ def tyre(name, x, y, parent="base_link", z=RADIUS, width=0.01, yaw=0.0):
 
 
 def car(axis=1):
-    """Return a car: driven wheels behind at x = 0, steered ones in front, driven by none."""
+    """Return a car: driven rear wheels at x = 0, and steered front wheels without a drive."""
     text = BODY.format(name="car", x=0.25, height=0.1, mass=8.0)
     for side, y in (("left", TRACK / 2), ("right", -TRACK / 2)):
         text += tyre(f"rear_{side}_wheel", 0.0, y)
@@ -48,7 +48,7 @@ def car(axis=1):
 
 
 def rollers(name, radius, count, angle):
-    """Return the rollers of a wheel; `angle` is that of the lowest one's axis in its plane."""
+    """Return the rollers of a wheel; `angle` is the yaw of the lowest roller's axis [rad]."""
     text, small = "", 0.02
     for k in range(count):
         turn = 2.0 * math.pi * k / count

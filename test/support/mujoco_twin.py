@@ -11,19 +11,19 @@ from support.trees import rotation
 
 mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
 
-# otherwise it writes MUJOCO_LOG.TXT into the folder of the tests
+# otherwise MuJoCo writes MUJOCO_LOG.TXT to the folder of the tests
 mujoco.set_mju_user_warning(lambda _: None)
 
 ANCHOR = "anchor_of_the_floating_base"
 
 
 class RefusedError(Exception):
-    """MuJoCo does not read this robot."""
+    """MuJoCo cannot read this robot."""
 
 
 @functools.lru_cache(maxsize=8)
 def from_urdf(path, floating_base=False):
-    """Load a URDF without its pictures, its constraints switched off."""
+    """Load a URDF without visuals and collisions, and with constraints off."""
     try:
         return _smooth(mujoco.MjModel.from_xml_string(stripped(path, floating_base)))
     except ValueError as error:
@@ -36,13 +36,13 @@ def stripped(path, floating_base):
     for link in robot.iter("link"):
         for child in [*link.findall("visual"), *link.findall("collision")]:
             link.remove(child)
-    for joint in robot.iter("joint"):  # mimic joints are ordinary ones here
+    for joint in robot.iter("joint"):  # mimic joints become ordinary joints
         for mimic in joint.findall("mimic"):
             joint.remove(mimic)
     if floating_base:
         children = {joint.find("child").get("link") for joint in robot.findall("joint")}
         root = next(link for link in robot.findall("link") if link.get("name") not in children)
-        if root.get("name") == "world":  # MuJoCo's own world then, which cannot move
+        if root.get("name") == "world":  # MuJoCo's world body cannot move
             _rename_link(robot, root, "moving_world")
         ET.SubElement(robot, "link", name=ANCHOR)
         joint = ET.SubElement(robot, "joint", name="root_joint", type="floating")
@@ -67,8 +67,8 @@ def _rename_link(robot, link, name):
 def from_description(description, floating_base=False):
     """Build a Description in MuJoCo, link by link; MuJoCo itself fuses fixed links.
 
-    A free joint inside the tree is three slides and a ball, a planar joint two slides and a
-    hinge: the same coordinates and velocities.
+    A free joint inside the tree becomes three slides and a ball, a planar joint two slides and a
+    hinge, with the same coordinates and velocities.
     """
     spec = mujoco.MjSpec()
     spec.compiler.fusestatic = True
@@ -124,7 +124,7 @@ def _add_joints(body, joint):
 
 
 def _smooth(model):
-    """No contacts, limits or dry friction: only smooth dynamics with damping."""
+    """Switch contacts, limits and dry friction off: smooth dynamics with damping is left."""
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
     model.opt.timestep = 0.001

@@ -44,12 +44,12 @@ def _saved(path, nodes, inputs, outputs, weights, metadata):
 
 
 def linear(path, weights, bias, metadata=None, batch=1):
-    """Write a network that returns weights x + bias, (n, k) and (n); return its path.
+    """Write a network that returns weights x + bias; return its path.
 
     Args:
         path: of the file.
-        weights, bias: of the network.
-        metadata: texts by name.
+        weights, bias: (n, k) and (n,).
+        metadata: texts of the file by name.
         batch: declared size of the batch.
     """
     n, k = np.shape(weights)
@@ -61,7 +61,7 @@ def linear(path, weights, bias, metadata=None, batch=1):
 
 
 def adding_up(path, size):
-    """Write a network that returns the sum of all its inputs, kept in h; return its path."""
+    """Write a network that adds its input to the state h and returns h; return its path."""
     shape = [1, size]
     node = onnx.helper.make_node("Add", ["obs", "h_in"], ["h_out"])
     copy = onnx.helper.make_node("Identity", ["h_out"], ["actions"])

@@ -3,12 +3,12 @@
 
 import pytest
 
-#: The share of the cases of a test that runs.
+#: By test: one case in this number runs in `make test`.
 ONE_IN = {
-    # random arms, the same statement of each
+    # random arms, with the same assertion for each
     "identification/test_real_imperfections.py::test_standard_deviations_are_honest": 5,
     "identification/test_drive_gains.py::test_gains_are_within_three_standard_deviations": 5,
-    # robots of others, which mostly have the same tree
+    # robots of example-robot-data, most of which have similar trees
     "specialization/test_traced_robots.py::test_traced_functions_equal_the_engine": 4,
     "specialization/test_traced_robots.py::test_inverse_derivatives_of_a_robot_are_traced": 4,
     "specialization/test_traced_robots.py::test_forward_derivatives_of_a_robot_are_traced": 4,
@@ -73,13 +73,12 @@ ONE_IN = {
     "view/test_live_pull.py::test_the_point_follows_the_cursor_and_does_not_swing": 4,
 }
 
-#: A family of fewer cases runs whole, except the names in LONG: each parameter has one or two
-#: values.
+#: A family with fewer cases runs whole, except the names in LONG.
 FEW = 10
 
-#: Long cases of the other families; the remaining ones are shorter and test the same.
+#: Long cases of other families, whose shorter cases test the same.
 LONG = {
-    # large robots, beside smaller ones
+    # large robots, of which smaller ones run
     "specialization/test_traced_robots.py::test_traced_functions_equal_the_engine": ["a1"],
     "specialization/test_traced_robots.py::test_forward_derivatives_of_a_robot_are_traced": [
         "a1", "anymal-kinova",
@@ -119,7 +118,7 @@ LONG = {
     "runtime/test_loaded_servos.py::test_a_square_of_two_metres_is_driven_by_wheel_speeds": [
         "turtlebot3",
     ],
-    # parts of a larger case that runs
+    # parts of a larger case, which runs
     "rollouts/test_rollout_bits.py::test_a_rollout_has_the_bits_of_steps": ["balls", "springs"],
     "dynamics/test_quantities.py::test_centres_of_mass_are_means": [
         "mixed", "three trees", "reversed", "coupled", "lossy",
@@ -146,7 +145,7 @@ LONG = {
         "rbdyn_ros.rollouts.contact.newton-_linear_force-<lambda>",
         "rbdyn_ros.rollouts.contact_programs-follow_arcs-<lambda>",
     ],
-    # the same code, compiled in another way
+    # the same code with other compiler options
     "codegen/test_c_robots.py::test_the_code_agrees_with_the_engine": [
         "panda-clang", "anymal-clang", "reversed-clang", "library-clang",
     ],
@@ -184,7 +183,7 @@ LONG = {
     ],
     # isolated controllers have the same limit of time
     "trials/test_trial_nodes.py::test_the_behaviour_of_a_node_is_the_result_of_its_run": ["hangs"],
-    # arms in processes; test_controlled_motion.py has them without
+    # arms in processes of their own; test_controlled_motion.py has the same arms in one process
     "ros/test_documented_motion.py::test_the_gravity_node_floats_and_comes_to_rest": ["plain"],
     "ros/arm/test_arm_floats_node.py::test_an_armed_arm_floats": [
         "3.0-ur5_gripper", "3.0-ur5_robot", "3.0-panda",
@@ -203,20 +202,20 @@ LONG = {
     "ros/arm/test_arm_tracks_node.py::"
     "test_computed_torque_tracks_twenty_times_closer_than_pd": ["panda"],
 }  # fmt: skip
-#: Names of LONG that belong to no whole family.
+#: Names in LONG that no collected case of their family has.
 UNKNOWN: list[str] = []
 
-#: Multiples of it, taken modulo 1, are spread evenly, whatever the period of the parameters.
+#: Golden ratio less 1: its multiples modulo 1 are spread evenly for any period of parameters.
 GOLDEN = 0.5 * (5**0.5 - 1.0)
 
 
 def runs(number, one_in):
-    """Return whether a case with this number, in the order of its family, is not nightly."""
+    """Return whether the case with this number in its family also runs in `make test`."""
     return number * GOLDEN % 1.0 < 1.0 / one_in
 
 
 def mark(items, tests):
-    """Mark the further cases of the families as nightly.
+    """Mark the cases of the families that do not run in `make test` as nightly.
 
     Args:
         items: the collected tests.

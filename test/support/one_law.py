@@ -8,13 +8,13 @@ from rbdyn_ros.engine.step.too_much import TURN_LIMIT
 from rbdyn_ros.engine.tree.flight import FLYING
 from support.trees import rotation
 
-#: Part of the largest force that the balance may miss: a joint that friction holds keeps 1e-10 of
-#: its largest friction, and the rest is rounding.
+#: Error of the balance as a share of the largest force: a joint that friction holds can have an
+#: error of 1e-10 of its largest friction, and the rest is rounding.
 EXACT = 1e-9
 
 
 def preview(m, d):
-    """Return a Data with forward's answer, and one after the next step."""
+    """Return two copies of d: one after forward, and one after a step."""
     before, after = d.copy(), d.copy()
     rb.forward(m, before)
     rb.step(m, after)
@@ -26,9 +26,9 @@ def assert_one_answer(m, d):
     before, after = preview(m, d)
     still = (after.qvel == 0.0) & (before.qacc == -d.qvel / m.opt.timestep)
     reached = np.where(still, 0.0, d.qvel + m.opt.timestep * before.qacc)
-    turns = m.nypr > 0  # such joints keep their rate of turning instead (engine/joints/ypr.py)
+    turns = m.nypr > 0  # steps keep the angular velocity (engine/joints/ypr.py)
     if not turns and (m.nefc == 0 or before.nstopped or before.ncon):
-        # a processor with FMA rounds the sum once, NumPy twice
+        # compiled code can round the sum once (fused multiply-add), NumPy rounds twice
         largest = max(np.abs(d.qvel).max(), np.abs(reached).max())
         assert np.abs(reached - after.qvel).max() <= np.spacing(largest)
     for name in ("qacc", "qfrc_passive", "qfrc_contact", "cfrc_contact", "qfrc_constraint"):
@@ -41,7 +41,7 @@ def assert_one_answer(m, d):
 
 
 def missing_force(m, d):
-    """Return the residual of M qacc + bias minus the reported forces, and the largest of them."""
+    """Return the residual of M qacc + bias minus the reported forces, and the largest term."""
     M = rb.mass_matrix(m, d)
     outside = np.zeros(m.nv)
     for body in np.flatnonzero(d.xfrc_applied.any(axis=1)):
@@ -50,7 +50,7 @@ def missing_force(m, d):
         force, torque = d.xfrc_applied[body, :3], d.xfrc_applied[body, 3:]
         arm = d.xipos[body] - position
         outside += J.T @ np.concatenate([torque + np.cross(arm, force), force])
-    tree = np.ones(m.nv, bool)  # momentum_missed has the bodies in flight
+    tree = np.ones(m.nv, bool)  # momentum_missed checks the bodies in flight
     for body in np.flatnonzero(d.flight_mode[m.flight_bodyid]):
         first = m.body_dofadr[m.flight_bodyid[body]]
         tree[first : first + 6] = False
@@ -61,13 +61,13 @@ def missing_force(m, d):
 
 
 def assert_balance(m, d):
-    """Check that the reported forces are those that accelerate the bodies."""
+    """Check that the reported forces cause the reported accelerations."""
     missing, largest = missing_force(m, d)
     assert missing <= EXACT * largest
 
 
 def momenta(m, d, body):
-    """Return momentum and angular momentum of a free body about its centre, and its rotation."""
+    """Return momentum, angular momentum about the centre of mass, and rotation of a free body."""
     q, k = m.jnt_qposadr[body - 1], m.body_dofadr[body]
     base = rotation(m.body_quat[body]).as_matrix()
     R = base @ rotation(d.qpos[q + 3 : q + 7]).as_matrix()
@@ -79,9 +79,9 @@ def momenta(m, d, body):
 
 
 def momentum_missed(m, d, before, after):
-    """Return by how much momenta of bodies in flight miss the impulses of the reported forces.
+    """Return the error of momentum changes of bodies in flight against the reported impulses.
 
-    Relative to the largest momentum or impulse. `before` is the Data of forward at the state d.
+    The error is relative to the largest momentum or impulse. `before` is d after forward.
     """
     h, missed = m.opt.timestep, 0.0
     for body in m.flight_bodyid:

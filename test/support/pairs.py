@@ -43,7 +43,7 @@ def tree_pair(name, base):
     return trees.build(description, BASES[base]), theirs
 
 
-#: robots that MuJoCo reads differently from the text
+#: Robots that MuJoCo reads otherwise than the URDF defines.
 MISREAD = {"bolt.urdf": "MuJoCo drops the inertia of a fixed link without mass (FL_FOOT)"}
 
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics toolbox in Pinocchio, translated: order of vectors, coordinates of joints.
+"""The dynamics toolbox computed by Pinocchio, in our order of vectors and joint coordinates.
 
-With v_pin = B v_ours a matrix of forces by velocities is B^T X B. What is differentiated has the
-change of B itself beside it: dB[:, :, k] along dof k. Pinocchio's velocities are [linear;
-angular].
+With v_pin = B v_ours a matrix X of forces by velocities becomes B^T X B. Derivatives also need
+that of B itself: dB[:, :, k] along dof k. Pinocchio's velocities are [linear; angular].
 """
 
 import functools
@@ -23,12 +22,12 @@ REFERENCES = {
 
 
 def swapped(X):
-    """Return [angular; linear] of [linear; angular]."""
+    """Return [angular; linear] for [linear; angular]."""
     return np.concatenate([X[3:], X[:3]])
 
 
 def whole(upper):
-    """Return a symmetric matrix of which Pinocchio fills the upper triangle."""
+    """Return the symmetric matrix with this upper triangle, which is all that Pinocchio fills."""
     return np.triu(upper) + np.triu(upper, 1).T
 
 
@@ -41,7 +40,7 @@ class Quantities(Twin):
         self.a = self.B @ d.qacc + self.drift
 
     def ours(self, function, *arguments):
-        """Return a result of Pinocchio's function, forces by dof."""
+        """Return the generalised forces of a function of Pinocchio in our coordinates."""
         return self.B.T @ function(self.model, self.data, self.q, *arguments)
 
     # terms
@@ -78,7 +77,7 @@ class Quantities(Twin):
         return swapped(rate @ self.B + J @ self.B_dot)
 
     def frame_motion(self, name, reference):
-        """Return velocity and acceleration."""
+        """Return velocity and acceleration (6,) of a frame."""
         frame, where = self.frame(name), REFERENCES[reference]
         pin.forwardKinematics(self.model, self.data, self.q, self.v, self.a)
         velocity = pin.getFrameVelocity(self.model, self.data, frame, where)
@@ -90,11 +89,11 @@ class Quantities(Twin):
     # centre of mass and momentum
 
     def joint(self, body):
-        """Return the number of the joint that carries a body of ours."""
+        """Return Pinocchio's number of the joint that carries one of our bodies."""
         return self.model.getJointId(self.m.jnt_names[body - 1]) if body else 0
 
     def com(self, body=0):
-        """Return the centre of mass of a subtree in the world, its velocity, its Jacobian."""
+        """Return a subtree's centre of mass in the world, its velocity and its Jacobian."""
         number = self.joint(body)
         J = pin.jacobianSubtreeCenterOfMass(self.model, self.data, self.q, number).copy()
         pin.centerOfMass(self.model, self.data, self.q, self.v, True)
@@ -103,7 +102,7 @@ class Quantities(Twin):
         return place.act(self.data.com[number]), velocity, J @ self.B
 
     def momentum(self):
-        """Return the momentum, its matrix, and the bias."""
+        """Return the momentum, its matrix by qvel, and its rate at qacc = 0."""
         A = pin.ccrba(self.model, self.data, self.q, self.v).copy()
         h = self.data.hg.vector.copy()
         rate = pin.dccrba(self.model, self.data, self.q, self.v).copy()
@@ -128,7 +127,7 @@ class Quantities(Twin):
 
     @functools.cached_property
     def slopes(self):
-        """Return dB/dq (nv, nv, nv), d drift/dq and d drift/dv (nv, nv); differences."""
+        """Return dB/dq (nv, nv, nv), d drift/dq and d drift/dv (nv, nv) by differences."""
         m, n = self.m, self.model.nv
         dB, dq, dv = np.zeros((n, m.nv, m.nv)), np.zeros((n, m.nv)), np.zeros((n, m.nv))
         for j, name in enumerate(m.jnt_names):
@@ -148,7 +147,7 @@ class Quantities(Twin):
         return self.slopes[0] @ self.qvel
 
     def inverse_derivatives(self, qacc):
-        """Return d tau / dq, dv, dqacc of tau = B^T tau_pin(q, B v, B qacc + drift)."""
+        """Return the derivatives of tau = B^T tau_pin(q, B v, B qacc + drift) by q, v and qacc."""
         dB, drift_q, drift_v = self.slopes
         model, data = self.model, self.data
         tau = pin.rnea(model, data, self.q, self.v, self.a).copy()
@@ -159,7 +158,7 @@ class Quantities(Twin):
         return dq, self.B.T @ (by_v @ self.B + M @ drift_v), self.B.T @ M @ self.B
 
     def forward_derivatives(self, qfrc):
-        """Return d qacc / dq, dv, dqfrc of B qacc + drift = a_pin(q, B v, B^-T qfrc)."""
+        """Return the derivatives of qacc in B qacc + drift = a_pin(q, B v, B^-T qfrc)."""
         dB, drift_q, drift_v = self.slopes
         model, data = self.model, self.data
         tau = np.linalg.solve(self.B.T, qfrc)
@@ -175,7 +174,7 @@ class Quantities(Twin):
 
 
 def _joint_slopes(kind, is_reversed, q, v, nq):
-    """Return d block / dq, d drift / dq and d drift / dv of one joint."""
+    """Return the derivatives of one joint's block of B by q, and of its drift by q and v."""
 
     def by_position(unit):
         def at(s):
@@ -194,5 +193,5 @@ def _joint_slopes(kind, is_reversed, q, v, nq):
 
 
 def _along(dB, x):
-    """Return the change of B x by every dof, (dB x)."""
+    """Return the derivative of B x by every dof, at constant x."""
     return np.einsum("ijk,j->ik", dB, x)

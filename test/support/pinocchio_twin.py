@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same robot in Pinocchio, and its joint coordinates translated into ours.
 
-Pinocchio: quaternions xyzw; a free-flyer's and a planar joint's velocity in body axes, translation
-first; a continuous joint is (cos, sin); a planar joint is (x, y, cos, sin). It has no reversed
-joints: a turn becomes one about the opposite axis, turns in a row come in the opposite order, and
-a pose is inverted.
+Pinocchio has quaternions xyzw, and velocities of free and planar joints in body axes, translation
+first. A continuous joint is (cos, sin), a planar joint (x, y, cos, sin). Reversed joints do not
+exist: a rotation gets the opposite axis, rotations in a row the opposite order, and a pose is
+inverted.
 
 With v_pin = B v_ours: tau_ours = B^T tau_pin, M_ours = B^T M_pin B and
 a_pin = B a_ours + Bdot v_ours.
@@ -45,7 +45,7 @@ def load(path, floating_base=False):
 
 
 def from_description(description, floating_base=False):
-    """Build a tree of joints of KNOWN types, each of them forward or reversed."""
+    """Build a tree of joints of KNOWN types, forward or reversed."""
     model = pin.Model()
     children = {joint.child for joint in description.joints}
     root = description.base or next(x.name for x in description.links if x.name not in children)
@@ -63,7 +63,7 @@ def from_description(description, floating_base=False):
 
 
 def _add_subtree(model, joints, link, places):
-    """Add the subtree of a link, depth first: Pinocchio needs a range of joints."""
+    """Add the subtree of a link depth first: Pinocchio needs subtrees as ranges of joints."""
     for joint in joints:
         if link in (joint.parent, joint.child):
             far = joint.child if link == joint.parent else joint.parent
@@ -116,7 +116,7 @@ def _in_a_row(*joints):
 
 
 def _axes_of_plane(joint):
-    """Pinocchio's plane is that of x and y: return the pose of these axes in the joint's frame."""
+    """Return the pose in the joint's frame of the x-y plane in which Pinocchio's joint moves."""
     if not joint.type.startswith("planar"):
         return pin.SE3.Identity()
     z = np.array(joint.axis)
@@ -170,7 +170,7 @@ class Twin:
         return self.B.T @ pin.rnea(self.model, self.data, self.q, self.v, a)
 
     def nle(self):
-        """Return Coriolis, centrifugal and gravity force."""
+        """Return the bias force (nv,): Coriolis, centrifugal and gravity forces."""
         theirs = pin.nonLinearEffects(self.model, self.data, self.q, self.v)
         M = pin.crba(self.model, self.data, self.q)
         M = np.triu(M) + np.triu(M, 1).T
@@ -192,7 +192,7 @@ class Twin:
 
 
 def _translated(kind, is_reversed, q, v, nq):
-    """Return Pinocchio's position of a joint, its block of B, and Bdot v."""
+    """Return the position of a joint in Pinocchio, its block of B, and Bdot v."""
     n = len(v)
     if kind in (JointType.UNIVERSAL, JointType.YPR):
         order = slice(None, None, -1 if is_reversed else 1)
@@ -215,9 +215,9 @@ def _translated(kind, is_reversed, q, v, nq):
 
 
 def _body_motion(kind, q, v):
-    """Return the pose (R, p) of F_s in F_p, its velocity by dof and the part without qacc.
+    """Return the pose (R, p) of F_s in F_p, its velocity by dof, and its acceleration at qacc = 0.
 
-    Velocities are [linear; angular] in F_s axes, as Pinocchio's; a planar joint's plane is xy.
+    Velocities are [linear; angular] in F_s axes, as in Pinocchio; planar joints move in x-y.
     """
     n = len(v)
     p, twist, w = np.zeros(3), np.zeros((6, n)), np.zeros(3)
@@ -238,13 +238,13 @@ def _body_motion(kind, q, v):
         R, p = _turn(q[0]), np.array([q[1], q[2], 0.0])
         p = p if kind == JointType.PLANAR_FP else R @ p
         twist[5, 0], twist[0, 1], twist[1, 2] = 1.0, 1.0, 1.0
-    # a velocity with axes of F_p turns backwards as seen from F_s: dR^T/dt = -[w x] R^T
+    # velocities along fixed axes of F_p rotate backwards in F_s: dR^T/dt = -[w x] R^T
     drift = np.concatenate([-np.cross(w, twist[:3] @ v), np.zeros(3)])
     return R, p, twist, drift
 
 
 def _inverse(R, p, twist, drift):
-    """The same of F_p in F_s; in F_p axes all velocities are opposite."""
+    """Return the same for F_p in F_s: in F_p axes all velocities are opposite."""
     to_p = pin.SE3(R, p).toActionMatrix()
     return R.T, -R.T @ p, -to_p @ twist, -to_p @ drift
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs with NUMBA_DISABLE_JIT=1: the stages as plain Python, on numbers or on symbols.
+"""Run the stages as plain Python, on numbers or symbols; it needs NUMBA_DISABLE_JIT=1.
 
     python -m support.plain_python numbers|symbols MODEL_AND_DATA.pickle RESULT.pickle
 
@@ -27,7 +27,7 @@ OTHERS = ("factor_m", "energy", "forward", "forward_dynamics", "step")
 
 
 class Symbol:
-    """A value without a number: operations return Symbols, a conversion to a number raises."""
+    """A value whose operations return Symbols, and which cannot be converted to a number."""
 
     count = 0
 
@@ -87,7 +87,7 @@ def run(m, d, name):
 
 
 def on_symbols(m, d, name):
-    """Run one stage on a copy of d whose every number is a Symbol; return the buffer."""
+    """Run a stage on a copy of d with Symbols instead of numbers; return the buffer."""
     s = types.SimpleNamespace(model=m, **{name: getattr(d, name) for name in DATA_STAGES})
     for field in DATA_FIELDS:
         if field.inside:

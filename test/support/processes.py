@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start Python processes: fresh ones, or forks of one with the nodes imported.
+"""Start Python processes: fresh ones, or forks of a process that has imported the nodes.
 
-A fork is ready after 0.2 s of CPU time, a fresh node after 1.7 s. It has its own arguments,
-environment, folder and output, signals reach it and it ends as any process does. Tests of the
-start itself, of its imports and of repetition have the marker fresh_start.
+A fork is ready after 0.2 s of CPU time, a fresh node after 1.7 s. A fork has its own
+arguments, environment, folder and output, receives signals and ends as any process does. Tests of
+the start itself, of its imports and of repetition have the marker fresh_start.
 """
 
 import ctypes
@@ -19,12 +19,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
-#: Time for the imports, and for compiling in the first process, or waiting for it.
+#: Time limit of the imports, with compilation in the first process, or the wait for it [s].
 PATIENCE = 1200.0
 
 
 def lasting(environment):
-    """Return the part of an environment that is read during the imports."""
+    """Return the part of an environment that imports read."""
     later = {"ROS_DOMAIN_ID", "ROS_LOG_DIR", "ROS_AUTOMATIC_DISCOVERY_RANGE", "PATH"}
     later |= {"PYTHONUNBUFFERED", "PYTEST_CURRENT_TEST", "MAKEFLAGS", "ARGS"}
     return {name: value for name, value in environment.items() if name not in later}
@@ -37,9 +37,9 @@ _lock = threading.Lock()
 
 
 def collected():
-    """Use the environment that the imports of all test modules have left.
+    """Make the environment after the imports of all test modules the usual one.
 
-    Some libraries set variables for themselves, after which every node would be a fresh process.
+    Some libraries set variables, after which every node would otherwise be a fresh process.
     """
     USUAL.clear()
     USUAL.update(lasting(os.environ))
@@ -49,11 +49,11 @@ def start(code, arguments, environment, output, fresh=False, folder=None):
     """Start `python -c CODE ARGUMENTS`; return the process.
 
     Args:
-        code, arguments: texts.
-        environment: of the process; if its imports would see a difference, it is fresh.
-        output: open file that gets its output and errors.
-        fresh: do not fork, see above.
-        folder: in which it starts; by default the folder of this process.
+        code, arguments: Python code and its arguments.
+        environment: of the process; if imports read other variables, the process is fresh.
+        output: open file for output and errors.
+        fresh: whether to start a fresh process instead of a fork.
+        folder: of the new process; by default that of this process.
     """
     arguments = list(map(str, arguments))
     if fresh or lasting(environment) != USUAL:
@@ -117,7 +117,7 @@ class Zygote:
 
 @contextmanager
 def adopting():
-    """A block in which this process becomes the parent of orphans among its descendants."""
+    """Let this process, in a `with` block, become the parent of orphans among its descendants."""
     prctl = ctypes.CDLL(None).prctl
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     try:

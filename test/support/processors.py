@@ -33,7 +33,7 @@ FEATURES = {
     }.items()
 }
 
-#: Features that the C library chooses variants of its functions by.
+#: Features by which the C library chooses variants of its functions.
 GLIBC = ("AVX", "AVX2", "AVX512F", "AVX512VL", "FMA", "FMA4", "SSE4_1")
 
 
@@ -46,7 +46,7 @@ def missing(name):
 def environment(name):
     """Return environment variables that make Numba and our LLVM compile for a processor.
 
-    Every other feature of this machine is switched off by name.
+    All other features of this machine are switched off by name.
     """
     features = dict.fromkeys(llvm.get_host_cpu_features(), False)
     features |= dict.fromkeys(FEATURES[name], True)
@@ -57,7 +57,7 @@ def environment(name):
 def oldest_libraries():
     """Return environment variables that switch off variants of functions in glibc and NumPy.
 
-    OpenBLAS takes its kernels for Nehalem, the oldest processor that NumPy runs on.
+    OpenBLAS uses its kernels for Nehalem, the oldest processor that NumPy supports.
     """
     found = np.show_config("dicts")["SIMD Extensions"].get("found", ())
     return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of raw sockets in the process of the test, and helpers for tests of live boxes."""
+"""A client with raw sockets in the process of the test, and helpers for tests of live boxes."""
 
 import os
 import select
@@ -17,13 +17,13 @@ PATIENT = 60.0
 
 
 def address(k=0):
-    """Return a loopback address that no other test process uses; another one for each k < 8."""
+    """Return a loopback address for each k < 8 that no other test process uses."""
     number = os.getpid() * 8 + k  # a pid is below 2^22
     return f"127.{1 + number // 65536 % 250}.{number // 256 % 256}.{number % 256}"
 
 
 def settled(arm):
-    """Wait until time stops; return the last state."""
+    """Wait until simulated time stands still for 0.5 s; return the last state."""
     tick, since = -1, time.monotonic()
     while time.monotonic() - since < 0.5:
         state = arm.loop.readout.latest()
@@ -34,7 +34,7 @@ def settled(arm):
 
 
 def until(condition):
-    """Wait for a condition, not for ever."""
+    """Wait for a condition, up to a time limit."""
     give_up = time.monotonic() + PATIENT
     while not condition():
         assert time.monotonic() < give_up
@@ -42,7 +42,7 @@ def until(condition):
 
 
 class RawClient:
-    """Speaks the protocol of the arm."""
+    """A client that uses the arm's protocol without libfranka."""
 
     def __init__(self, where):
         self.tcp = socket.create_connection((where, packets.ROBOT_PORT), PATIENT)
@@ -78,7 +78,7 @@ class RawClient:
         return data
 
     def move(self, controller=2, generator=4):
-        """Begin a motion; return the first state that a program of libfranka may answer."""
+        """Begin a motion; return the first state that a program of libfranka can answer."""
         given = np.zeros((), packets.PAYLOADS[Request.MOVE])
         given["controller"], given["generator"] = controller, generator
         given["path_deviation"] = given["goal_deviation"] = 10.0, 3.0, 6.0
@@ -89,7 +89,7 @@ class RawClient:
         return self.state(after=int(state["message_id"]))
 
     def state(self, after=0):
-        """Return the newest state, as libfranka does, with a message_id above `after`."""
+        """Return the newest state with a message_id above `after`, as libfranka does."""
         while True:
             data, self.box = self.udp.recvfrom(4096)
             while select.select([self.udp], [], [], 0)[0]:
@@ -106,10 +106,10 @@ class RawClient:
         self.udp.sendto(given.tobytes(), self.box)
 
     def turn(self, cycles=100, torque=0.3, slow=0.0, speed=0.0):
-        """Turn joint 7 by torques, or at a speed; return the steps of message_id.
+        """Move joint 7 by torques, or at a speed; return the increments of message_id.
 
         Args:
-            slow: how long the first command takes [s].
+            slow: delay of the first command [s].
         """
         state = self.move(*((0, 1) if speed else (2, 4)))
         time.sleep(slow)

@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def cluster():
-    """A cluster of one node; add others by cluster.add_node."""
+    """Yield a cluster with one node; cluster.add_node adds others."""
     import ray
     from ray.cluster_utils import Cluster
 

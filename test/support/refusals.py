@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Refusals: tests assert the class of an error, its code and its element, not its text.
 
-The words are in test/messages.txt; a run ends with the number of messages that the file lacks.
-They fail no test, for some of them quote Python or a library and differ between releases.
+The texts are in test/messages.txt; a run ends with the number of messages that the file lacks.
+Missing messages fail no test, because some quote Python or a library and differ by release.
 """
 
 from contextlib import contextmanager
@@ -23,16 +23,16 @@ def worded(code, text):
 
 @contextmanager
 def refused(error, codes, element=None, **fields):
-    """Expect one or more findings: `with refused(ModelError, "unknown-frame", "frame 'x'"):`.
+    """Expect a refusal with findings: `with refused(ModelError, "unknown-frame", "frame 'x'"):`.
 
     Args:
         error: class of the error.
-        codes: code of the finding, or a list with the code of each finding in order.
-        element: element of the first finding; None: any.
+        codes: code of the only finding, or the codes of all findings in order.
+        element: element of the first finding; None allows any.
         fields: further attributes of the first finding: line, found.
 
     Yields:
-        what pytest.raises yields; its attribute value is the error.
+        The object of pytest.raises, whose attribute `value` is the error.
     """
     with pytest.raises(error) as caught:
         yield caught

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client equal to ur_client_library's driver: its program, its messages, its servers."""
+"""A client like the driver of ur_client_library: its program, messages and servers."""
 
 import socket
 import struct
@@ -32,7 +32,7 @@ CUBIC, QUINTIC = 1, 2
 
 
 def program(host="127.0.0.1", ports=(50003, 50004, 50001), point="3 * 6 + 1", command=28, more=""):
-    """Return a program with the marks by which the box knows external_control.urscript."""
+    """Return a program with the lines by which the box recognises external_control.urscript."""
     numbers = {f"MODE_{k}": v for k, v in MODES.items()}
     numbers |= {f"MOTION_TYPE_{k}": v for k, v in KINDS.items()} | COMMANDS | ACTIONS
     numbers |= {"TRAJECTORY_DATA_DIMENSION": point, "SCRIPT_COMMAND_DATA_DIMENSION": command}
@@ -54,20 +54,20 @@ def integers(numbers):
 
 
 def message(mode, numbers=(), timeout=0.1):
-    """Return a message of the reverse interface with numbers that are scaled."""
+    """Return a message of the reverse interface; the numbers are scaled."""
     number = MODES.get(mode, mode)
     row = [*integers(numbers), *[0] * (6 - len(numbers))]
     return struct.pack(">8i", round(timeout * 1e3), *row, number)
 
 
 def action(name, count=0, mode="FORWARD", timeout=0.5):
-    """Return a message that controls a trajectory or freedrive."""
+    """Return a message that starts or stops a trajectory or freedrive."""
     number = ACTIONS.get(name, 0)
     return struct.pack(">8i", round(timeout * 1e3), number, count, 0, 0, 0, 0, MODES[mode])
 
 
 def point(kind, target, second=(0.0,) * 6, third=(0.0,) * 6, time=0.0, form=0):
-    """Return a point of a trajectory; third begins with velocity and acceleration."""
+    """Return a point of a trajectory; `third` begins with velocity and acceleration."""
     third = [*third, *[0.0] * (6 - len(third))]
     numbers = integers([*target, *second, *third])
     return struct.pack(">21i", *numbers, round(time * TIME_SCALE), form, KINDS.get(kind, kind))
@@ -80,7 +80,7 @@ def command(name, numbers=()):
 
 
 class Driver:
-    """The three servers of a client, each for one connection at a time.
+    """The three servers of a client, each with one connection at a time.
 
     Args:
         where: its address.
@@ -103,7 +103,7 @@ class Driver:
             server.close()
 
     def accept(self):
-        """Wait for the robot."""
+        """Accept the three connections of the robot."""
         found = []
         for server in self.servers:
             link, _ = server.accept()
@@ -117,6 +117,6 @@ class Driver:
                 link.close()
 
     def result(self, link=None):
-        """Wait for a result."""
+        """Return the next result of a trajectory, or None if the connection is closed."""
         data = (link or self.points).recv(4)
         return struct.unpack(">i", data)[0] if data else None

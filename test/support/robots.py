@@ -22,8 +22,8 @@ FOLDER = _folder()
 FILES = sorted(FOLDER.glob("**/*.urdf")) if FOLDER else []
 NO_NAME = "ur3.urdf"  # a file without robot name and links
 
-#: Joints at the ends of these carry links without inertia: M is singular. (icub's is only badly
-#: conditioned, up to 1e9, and stays in: the tolerance grows with cond(M).)
+#: Robots with a singular M: their last joints carry links without inertia. (iCub is tested: its M
+#: is only badly conditioned, up to 1e9, and the tolerance grows with cond(M).)
 SINGULAR = ("romeo.urdf", "romeo_laas_small.urdf")
 
 needs_robots = pytest.mark.skipif(not FILES, reason="example-robot-data is not installed")
@@ -49,7 +49,7 @@ _FAMILIES = (
     "xarm7",
 )
 FAMILIES = [path for path in LOADABLE if robot_id(path) in _FAMILIES]
-#: All robots; those of the same family run only nightly.
+#: All robots; only one robot of each family runs in `make test`.
 each_family = pytest.mark.parametrize(
     "path",
     [pytest.param(p, marks=[pytest.mark.nightly] * (p not in FAMILIES)) for p in LOADABLE],
@@ -63,12 +63,12 @@ def _load(source, floating_base):
 
 
 def load(source, floating_base=False):
-    """Return a Model with options of its own; the arrays are shared between tests."""
+    """Return a Model with its own options; tests share its arrays."""
     return _load(source, floating_base).replaced()
 
 
 def find(name):
-    """Return the path of a robot by its file name, or the end of its path."""
+    """Return the path of a robot by its file name or the last parts of its path."""
     if not FILES:
         pytest.skip("example-robot-data is not installed")
     return next(path for path in FILES if path.as_posix().endswith(f"/{name}"))

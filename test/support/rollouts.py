@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots for rollouts, and a rollout as a loop of rb.step, one robot after the other."""
+"""Robots for rollouts, and a reference rollout by rb.step, one robot after the other."""
 
 import functools
 
@@ -21,12 +21,12 @@ def _loaded(file, floating):
 
 
 def robot(name):
-    """Return a Model of ROBOTS, with options of its own."""
+    """Return a Model of ROBOTS with its own options."""
     return _loaded(*ROBOTS[name]).replaced()
 
 
 def starts(m, count, seed=0):
-    """Return positions (count, nq) and velocities (count, nv) at random."""
+    """Return random positions (count, nq) and velocities (count, nv)."""
     rng = np.random.default_rng(seed)
     qpos = np.array([rb.random_qpos(m, rng) for _ in range(count)])
     return qpos, rng.uniform(-1.0, 1.0, (count, m.nv))
@@ -39,9 +39,9 @@ def light_forces(m, shape, seed=1):
 
 
 def looped(models, qpos0, qvel0, nstep, forces, every=1):
-    """Return outputs by name, (nbatch, rows, ...), of one robot after the other.
+    """Return outputs (nbatch, rows, ...) by name, computed one robot after the other.
 
-    models: one for each robot; forces(k, n, d): applies forces to robot k at step n.
+    `models` has a Model for each robot. forces(k, n, d) returns qfrc_applied of robot k at step n.
     """
     found = {name: [] for name in OUTPUTS}
     for k, m in enumerate(models):

@@ -35,11 +35,11 @@ class Rover:
     caster: float = 0.01
     width: float = 0.02
     friction: float = 1.0
-    centre: float = 0.0  # centre of mass of the base, in front of the wheels
+    centre: float = 0.0  # x of the base's centre of mass from the wheels
 
     @property
     def urdf(self):
-        """The robot file."""
+        """Return the text of the robot's URDF."""
         x, y, z = self.size
         box = [self.mass / 12 * (a * a + b * b) for a, b in ((y, z), (x, z), (x, y))]
         text = f"""<robot name="{self.name}">
@@ -69,18 +69,18 @@ class Rover:
         return text + "</robot>"
 
     def model(self):
-        """Return the Model, on a floor; its first six dofs are the base."""
+        """Return the Model of the rover on a floor; its first six dofs are the base."""
         smooth = {f"caster{at:+g}": rb.Surface(friction=0.05) for at in self.casters}
         contact = rb.Contact(surface=rb.Surface(friction=self.friction), surfaces=smooth)
         return rb.load_urdf(self.urdf, floating_base=True, contact=contact)
 
     @property
     def left(self):
-        """Return which wheels are on the left, in the order of the joints."""
+        """Return whether each wheel is on the left, in the order of the joints."""
         return np.tile([True, False], len(self.axles))
 
 
-#: Burger: two wheels and a caster behind them; drives Dynamixel XL430.
+#: Burger: two wheels with Dynamixel XL430 drives, and a caster behind the wheels.
 TURTLEBOT3 = Rover(
     "turtlebot3",
     0.94,
@@ -109,7 +109,7 @@ TURTLEBOT4 = Rover(
     13.0,
     casters=(0.125, -0.125),
 )
-#: The size of a Husky A200: four driven wheels that cannot steer.
+#: A skid steer of the size of a Husky A200: four driven wheels that cannot steer.
 SKID_STEER = Rover(
     "skid_steer",
     46.0,

@@ -21,15 +21,15 @@ SERVES = re.compile(
     r"^(?:make sim\b|(?:\.venv/bin/)?(?:rbdyn (?:sim|view|replay(?!.*--film))\b|arm_controller\b"
     r"|python examples/gravity_node\.py))"
 )
-#: The output of each of them once it serves.
+#: Output of these commands when they are ready.
 READY = re.compile(r"simulating '|controlling '|fastest joint|http://")
-#: The output of a simulator whose page opens before.
+#: Output of a simulator when it is ready; its page has opened before.
 SIMULATES = re.compile(r"simulating '")
-#: The refusal of an arm controller to arm while states are late, as on a busy machine.
+#: Refusals of an arm controller to arm while states are late, as on a busy machine.
 LATE = re.compile(r"the clock of the states|the newest state is|states come at")
-#: Its first start compiles the engine.
+#: Time limit of a command [s]: its first start can compile the engine.
 PATIENCE = 600.0
-#: Commands that are forks, see support/processes.py, where a line has nothing for a shell to do.
+#: Commands that run as forks (support/processes.py) if the line needs no shell.
 FORKS = {
     "rbdyn": "from rbdyn_ros.cli import main; main()",
     "arm_controller": "from rbdyn_ros.__main__ import arm_controller; arm_controller()",
@@ -50,7 +50,7 @@ def start(line, folder, env, output):
 
 
 class Terminal:
-    """A command that serves, and its collected output."""
+    """A command that runs until Ctrl-C, and its collected output."""
 
     def __init__(self, command, folder, env):
         self.command, self.said = command, ""
@@ -73,7 +73,7 @@ class Terminal:
         assert condition(self.said), f"'{self.command}' does not say it:\n{self.said}"
 
     def end(self):
-        """End it by Ctrl-C, which the whole group of a terminal gets; it must end cleanly."""
+        """Send Ctrl-C to the process group, as a terminal does; check that it ends cleanly."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGINT)
         status = self.process.wait(60.0)
@@ -90,7 +90,7 @@ class Terminal:
 
 
 def is_ready(command):
-    """Return the pattern in a command's output that means that it serves."""
+    """Return a function that searches output for the text that shows that the command is ready."""
     return (SIMULATES if "rbdyn sim" in command else READY).search
 
 
@@ -105,7 +105,7 @@ class Session:
         environment.symlink_to(sys.prefix)
         self.folder = folder
         self.env = dict(os.environ, ROS_DOMAIN_ID=str(domain), ROS_LOG_DIR=str(folder))
-        for name in ("MAKEFLAGS", "ARGS"):  # of `make test`, not of `make sim` on a page
+        for name in ("MAKEFLAGS", "ARGS"):  # they belong to `make test`, not to commands of a page
             self.env.pop(name, None)
         self.env |= {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST", "PYTHONUNBUFFERED": "1"}
         self.env |= {"PATH": f"{Path(sys.prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"}
@@ -153,7 +153,7 @@ class Session:
             self._see(promise, said, started, block.where)
 
     def _without_setup(self, line):
-        """Return a command; for make, the command that it runs when .venv is up to date."""
+        """Return a command, or for make the command that make runs if .venv is up to date."""
         words = shlex.split(line, comments=True)
         if words[0] != "make":
             return line
@@ -164,7 +164,7 @@ class Session:
         return done.stdout.splitlines()[-1]
 
     def _run(self, line, where):
-        """Run a command; repeat it, as a reader would, while the arm's states are late."""
+        """Run a command; repeat it, as a reader would, if the arm's states are late."""
         end = time.monotonic() + PATIENCE
         done = self._call(line)
         while done.returncode != 0 and LATE.search(done.stdout) and time.monotonic() < end:
@@ -196,7 +196,7 @@ class Session:
 
 
 def alike(promise):
-    """Return the pattern of a line of output: any numbers, any white space, `...` anything."""
+    """Return a pattern for a line of output: with any numbers, any space, any text for `...`."""
     parts = re.split(r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|\.\.\.|\s+)", promise.strip())
     kinds = {True: r"\s+", False: r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?"}
     text = "".join(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare specialised functions with the engine: inputs, outputs, Programs in NumPy."""
+"""Compare specialised functions, evaluated in NumPy, with the engine."""
 
 import ctypes
 
@@ -20,12 +20,12 @@ from support.smooth import smoothly
 #: Compared functions; derivatives have tests of their own.
 NAMES = tuple(name for name in FUNCTIONS if not name.endswith("derivatives"))
 
-#: 1e-12 of the largest entry; after a product with M^-1, 64 nv cond(M) eps if that is more.
+#: Tolerance as a share of the largest entry; results of M^-1 have at least 64 nv cond(M) eps.
 TOLERANCE = 1e-12
 FROM_INVERSE = ("qpos", "qvel", "qacc", "qacc_step")
 
-#: Solving for accelerations near a singularity costs SOLVED cond(M) eps: 20 times what 700 random
-#: states need at distances of 1e-9 to 0.3 from it, with timesteps of 1 and 5 ms.
+#: Near a singularity accelerations have errors of up to SOLVED cond(M) eps: 20 times the errors of
+#: 700 random states at distances of 1e-9 to 0.3 from it, with timesteps of 1 and 5 ms.
 SOLVED = 4.0
 
 _NUMPY = {
@@ -41,7 +41,7 @@ _NUMPY = {
 
 
 def numbers_of(m, name):
-    """Return whole numbers for a function that takes some: the last frame, in its own axes."""
+    """Return the integer arguments of a function, if it has any: last frame, its own axes."""
     return (m.nframe - 1, 1)[: FUNCTIONS[name].numbers]
 
 
@@ -54,9 +54,9 @@ def program_of(m, name, symbolic=("gravity",), fused=True):
 
 
 def random_data(m, count, seed, speed=1.0):
-    """Return Data in random states, a part of the joints beyond their limits, with forces.
+    """Return Data in random states with forces, with some joints beyond their limits.
 
-    The Model gets the smooth law, the one of specialised code.
+    The Model gets the smooth law of friction and limits, as specialised code has no other.
     """
     found = []
     smoothly(m)
@@ -72,7 +72,7 @@ def random_data(m, count, seed, speed=1.0):
 
 
 def given(m, rows):
-    """Return the inputs by name that Programs of a Model read from Data and options."""
+    """Return by name the inputs of Programs from Data and options of a Model."""
     arrays = {
         field.name: np.stack([np.ravel(getattr(d, field.name)) for d in rows]).astype(float)
         for field in DATA_FIELDS
@@ -83,7 +83,7 @@ def given(m, rows):
 
 
 def from_model(m, names, count):
-    """Return by name arrays of a Model, one row for each of some Data."""
+    """Return by name arrays of a Model, repeated in `count` rows."""
     return {name: np.tile(np.ravel(getattr(m, name)).astype(float), (count, 1)) for name in names}
 
 
@@ -143,13 +143,13 @@ def generic(m, d, name):
     rb.step(m, d)
     left = left_in(d, name)
     if m.opt.integrator == "rk4":
-        # the tick after the step computes results only, and overwrites it for mimic joints
+        # with mimic joints the results after the step overwrite qacc_step
         left["qacc_step"] = left_in(alone, name)["qacc_step"]
     return left
 
 
 def left_in(d, name):
-    """Return the flat outputs of a function in a Data, by name."""
+    """Return by name the flat outputs that a function has written to a Data."""
     return {
         field: np.atleast_1d(np.ravel(getattr(d, WHOLE.get(field, field)))).astype(float)
         for field in FUNCTIONS[name].outputs
@@ -229,11 +229,11 @@ def compare_with_engine(m, rows, names, where):
 
 
 class LaneRunner:
-    """Programs for several robots side by side, with a memory of their own.
+    """Programs that compute several robots side by side, in a memory of their own.
 
     Args:
-        programs: by name.
-        width: W.
+        programs: Programs by name.
+        width: number W of robots.
     """
 
     def __init__(self, programs, width):
@@ -241,7 +241,7 @@ class LaneRunner:
         self.address, self.memory = self.lanes.memory()
 
     def __call__(self, name, arrays, outputs):
-        """Fill slots with arrays (W, length), run a program, and return outputs of such shapes."""
+        """Fill slots with arrays (W, length), run a program, and return outputs (W, length)."""
         for array, (first, length) in self.lanes.slots.items():
             if array in arrays:
                 rows = arrays[array].T
@@ -257,7 +257,7 @@ class LaneRunner:
 
 
 def same_bits(a, b):
-    """Return whether arrays hold the same bits; any NaN equals another one."""
+    """Return whether arrays have the same bits; all NaNs are equal."""
     a, b = np.asarray(a, float), np.asarray(b, float)
     return a.shape == b.shape and bool(
         np.all((a.view(np.int64) == b.view(np.int64)) | (np.isnan(a) & np.isnan(b)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models with every joint type and force that can be specialised; real robots lack most."""
+"""Models with every joint type and force that can be specialised; few real robots have them."""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,9 +19,9 @@ QUARTER = np.pi / 2
 
 @contextmanager
 def registered():
-    """Register the joint types and the motion that some Models use; forget them in the end.
+    """Register the joint types and the motion of some Models for the duration of a block.
 
-    One joint is a screw whose pitch changes at zero: it has a branch.
+    The pitch of specialised_screw changes at zero, so its code has a branch.
     """
     known = set(JOINT_SPECS)
 
@@ -54,7 +54,7 @@ def registered():
 
 
 def library():
-    """All joint types, half of them reversed, with damping, friction, springs and limits."""
+    """Return all joint types, half of them reversed, with damping, friction, springs, limits."""
     count = len(trees.LIBRARY)
     tree = trees.auto_tree(
         count, 1.5, kinds=trees.LIBRARY, shuffle=False, reversals=0.5, offsets=0.5, damping=0.3
@@ -70,7 +70,7 @@ def library():
 
 
 def balls():
-    """Balls in cones, most of them left in a random state, and a free joint inside the tree."""
+    """Return ball joints with cones, most exceeded in random states, and an inner free joint."""
     m = trees.build(trees.auto_tree(6, 1.5, kinds=("spherical", "revolute", "floating"), seed=3))
     ball = m.jnt_type == rb.JointType.BALL
     return m.replaced(
@@ -81,7 +81,7 @@ def balls():
 
 
 def springs():
-    """Springs in joints, and spring-dampers between points."""
+    """Return a system with springs in joints and spring-dampers between points."""
     builder = rb.SystemBuilder("springs").body("a", BODY).body("b", BODY).body("c", BODY)
     builder.joint("slide", "prismatic", "base", "a", axis=(0, 0, 1), stiffness=20.0, rest=0.1)
     builder.joint("hinge", "revolute", "a", "b", axis=(0, 1, 0), xyz=(0.3, 0, 0.1), stiffness=5.0)
@@ -93,7 +93,7 @@ def springs():
 
 
 def coordinates():
-    """A limit for each coordinate of joints with several; a spring whose ends are one point."""
+    """Return joints with a limit for each coordinate, and a spring with ends in one point."""
     limits = (rb.Limit(-0.1, 0.2), rb.Limit(-0.3, 0.1))
     builder = rb.SystemBuilder("coordinates").body("a", BODY).body("b", BODY).body("c", BODY)
     builder.joint("in", "cylindrical", "base", "a", axis=(0, 0, 1), limits=limits)
@@ -104,13 +104,13 @@ def coordinates():
 
 
 def yaw_pitch_roll():
-    """Three of them in a chain, with hinges between."""
+    """Return a chain of yaw-pitch-roll joints with hinges between them."""
     kinds = ("spherical_ypr", "revolute")
     return rb.build(trees.auto_tree(3, kinds=kinds, shuffle=False, reversals=0.5, offsets=0.5))
 
 
 def user_defined():
-    """A joint of a user's own between hinges, which is reversed."""
+    """Return a reversed joint of a user-defined type between hinges."""
     builder = rb.SystemBuilder("user").body("a", BODY).body("b", BODY).body("c", BODY)
     builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0), damping=0.2)
     builder.joint("own", "specialised_screw", "b", "a", xyz=(0.3, 0, 0.1), lead=0.2)
@@ -119,7 +119,7 @@ def user_defined():
 
 
 def mixed_user_joints():
-    """Two types of a user on one body, each with other freedoms."""
+    """Return two user-defined joints on one base, with one and two dofs."""
     builder = rb.SystemBuilder("mixed").body("a", BODY).body("b", BODY)
     builder.joint("screw", "specialised_screw", "base", "a", lead=0.2)
     builder.joint("slides", "specialised_slides", "base", "b")
@@ -127,7 +127,7 @@ def mixed_user_joints():
 
 
 def driven():
-    """A joint that is a function of time, between hinges that are free."""
+    """Return a joint driven over time between free hinges."""
     builder = rb.SystemBuilder("driven").body("a", BODY).body("b", BODY).body("c", BODY)
     builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0))
     builder.joint("given", "prismatic", "a", "b", xyz=(0.3, 0, 0.1), axis=(0.6, 0, 0.8))
@@ -138,7 +138,7 @@ def driven():
 
 
 def coupled():
-    """A branching tree where every second joint follows the one before it."""
+    """Return a branching tree in which every second joint follows the joint before it."""
     tree = trees.auto_tree(8, 1.5, seed=5, reversals=0.4, offsets=0.4, damping=0.2)
     joints = tuple(
         replace(joint, mimic=Mimic(tree.joints[k - 1].name, 0.7 - 0.3 * k, 0.1))
@@ -150,7 +150,7 @@ def coupled():
 
 
 def geared():
-    """Gears between joints of a tree: constraints whose rows do not depend on each other."""
+    """Return a tree with gears between joints: constraints with independent rows."""
     builder = rb.SystemBuilder("geared").body("a", BODY).body("b", BODY).body("c", BODY)
     builder.joint("first", "revolute", "base", "a", axis=(0, 1, 0), damping=0.1)
     builder.joint("middle", "prismatic", "a", "b", xyz=(0.3, 0, 0.1), axis=(0.6, 0, 0.8))
@@ -159,7 +159,7 @@ def geared():
 
 
 def quadruped():
-    """A real robot on a base that has velocities in its own axes."""
+    """Return a real robot whose floating base has velocities in its own axes."""
     return rb.load_urdf(robots.find("solo12.urdf"), floating_base="sixdof_fs", strict=False)
 
 
@@ -185,7 +185,7 @@ def model(name):
 
 
 def put_near_singularity(m, d, distance):
-    """Put the first yaw-pitch-roll joint close to a pitch of a quarter turn, and turning."""
+    """Move the first yaw-pitch-roll joint close to its singularity, with a velocity."""
     j = int(np.flatnonzero(m.jnt_type == rb.JointType.YPR)[0])
     d.qpos[m.jnt_qposadr[j] + 1] = QUARTER - distance
     d.qvel[states.joint_slices(m, j)[1]] = (0.4, 1.0, -0.7)

@@ -8,9 +8,9 @@ from scipy.interpolate import BPoly, CubicHermiteSpline
 def sample(trajectory, t, start, start_velocity=None, start_acceleration=None):
     """Return position, velocity and acceleration (n,) at time t >= 0 from the start.
 
-    It begins at the position in force, `start` (n,), with the velocity and acceleration in force
-    (zero if not given), unless its first point is at time 0. After the last point it stands.
-    At a knot the derivatives are those of the piece that begins there.
+    Unless its first point is at time 0, the trajectory begins at the position `start` (n,) with
+    the given velocity and acceleration (default zero). After the last point it stands still. At a
+    knot the derivatives are those of the piece that begins there.
     """
     times, knots = _knots(trajectory, start, start_velocity, start_acceleration)
     if t >= times[-1]:

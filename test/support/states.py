@@ -11,9 +11,9 @@ from support.trees import rotation, wxyz
 
 SIXDOF = (JointType.SIXDOF_FP, JointType.SIXDOF_FS)
 PLANAR = (JointType.PLANAR_FP, JointType.PLANAR_FS)
-MAX_PITCH = 1.2  # of yaw, pitch and roll in a random state; the singularity is at pi / 2
+MAX_PITCH = 1.2  # [rad], of yaw-pitch-roll joints in a random state; pi / 2 is singular
 
-CONSTANT_ROWS = "nbody"  # row 0 of these is the world's: set by make_data, never written again
+CONSTANT_ROWS = "nbody"  # row 0 of such arrays is the world's: only make_data writes it
 
 
 def randomise(m, d, seed, speed=1.0):
@@ -27,7 +27,7 @@ def randomise(m, d, seed, speed=1.0):
 
 
 def apply_reasonable_forces(m, d):
-    """Applied forces that cause the accelerations in qacc: suitable for any size of robot."""
+    """Apply the forces that cause the accelerations in qacc: they suit a robot of any size."""
     d.qfrc_applied = 0.0
     d.xfrc_applied[1:] = 0.01 * m.body_mass[1:, None] * d.xfrc_applied[1:]
     rb.inverse(m, d)
@@ -45,7 +45,7 @@ def random_qpos(m, rng):
 
 
 def quaternions(m):
-    """Return the places of unit quaternions in qpos."""
+    """Return the slices of the unit quaternions in qpos."""
     places = []
     for kind, adr in zip(m.jnt_type, m.jnt_qposadr, strict=True):
         first = quaternion(kind)
@@ -55,14 +55,14 @@ def quaternions(m):
 
 
 def quaternion(kind):
-    """Return the place of the quaternion in a joint's positions, None without one."""
+    """Return the index of the quaternion in a joint's positions, or None without a quaternion."""
     if kind == JointType.FREE:
         return 3
     return 0 if kind in (JointType.BALL, *SIXDOF) else None
 
 
 def joint_slices(m, j):
-    """Return the places of joint j in qpos and in qvel."""
+    """Return the slices of joint j in qpos and in qvel."""
     q, v, nv = m.jnt_qposadr[j], m.jnt_dofadr[j], m.jnt_dofnum[j]
     kind = JointType(m.jnt_type[j])
     nq = nv if kind == JointType.USER else JOINT_KINDS[kind].nq
@@ -80,14 +80,14 @@ def outputs(*stages):
 
 
 def poison(d, *stages):
-    """Write NaN into every output of the stages: unwritten entries stay NaN."""
+    """Write NaN into every output of the stages, so that entries they do not write stay NaN."""
     for field in outputs(*stages):
         array = getattr(d, field.name)
         array[(slice(1, None) if field.dims[0] == CONSTANT_ROWS else ...)] = np.nan
 
 
 def move(m, d, h, velocity):
-    """qpos <- qpos (+) h velocity: the integration rule of every joint that has positions."""
+    """Move d.qpos for a time h at a velocity (nv,), by the integration rule of each joint."""
     for j in range(m.njnt):
         if m.jnt_class[j] == JointClass.FREE:
             q, v = joint_slices(m, j)
@@ -95,7 +95,7 @@ def move(m, d, h, velocity):
 
 
 def moved(kind, q, u):
-    """Return q (+) u of one joint: positions add, turns and poses multiply by exp(u).
+    """Return q (+) u of one joint: positions are added, rotations and poses multiplied by exp(u).
 
     Where the velocity is that of F_s in its own axes, the pose of F_s moves along a screw:
     pose <- pose exp(u).
@@ -133,7 +133,7 @@ def planar_moved(q, u, in_successor):
 
 
 def exponential(A):
-    """Return exp(A) of a small matrix: Taylor's series of a part of A, squared."""
+    """Return exp(A) of a small matrix by scaling and squaring of the Taylor series."""
     halvings = max(0, int(np.ceil(np.log2(np.abs(A).max() + 1e-300))) + 2)
     term = total = np.eye(len(A))
     for n in range(1, 20):
@@ -164,7 +164,7 @@ def energy(m, d):
 
 
 def bias_slopes(m, d):
-    """Return the derivative of qfrc_bias by qvel; quadratic, so differences are exact."""
+    """Return the derivative of qfrc_bias by qvel by differences, exact for a quadratic bias."""
     D, e = np.zeros((m.nv, m.nv)), d.copy()
     for k in range(m.nv):
         for sign in (1.0, -1.0):
@@ -174,7 +174,7 @@ def bias_slopes(m, d):
 
 
 def at_present(m, d):
-    """Fill a Data by the law of continuous time: the forces at qvel, without contact, and qacc."""
+    """Write the forces at qvel and qacc in continuous time to d, without contact."""
     rb.fwd_position(m, d)
     rb.fwd_velocity(m, d)
     rb.aba(m, d)

@@ -34,7 +34,7 @@ BRICK = trees.random_inertial(np.random.default_rng(1))
 
 
 def twist(q, _qd, p, E, r, S, _S_dot):
-    """A screw along z; p[0] is its lead [m/rad]."""
+    """Compute a screw along z; p[0] is its lead [m/rad]."""
     E[0, 0], E[0, 1] = np.cos(q[0]), np.sin(q[0])
     E[1, 0], E[1, 1] = -np.sin(q[0]), np.cos(q[0])
     r[2] = p[0] * q[0]
@@ -51,7 +51,7 @@ def register():
 
 
 def everything():
-    """A system with a bit of all that a Model can hold."""
+    """Return a system with every kind of part that a Model can have."""
     tree = trees.auto_tree(
         14,
         1.6,

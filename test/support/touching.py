@@ -30,10 +30,10 @@ def free(shape, mass=1.0, surface=None, floor=True, **more):
 
     Args:
         shape: the geometry, around the body's origin.
-        mass: [kg]; the inertia is that of a solid of the shape, or of a cube of 0.1 m.
+        mass: [kg]; the inertia is that of the solid shape, or of a cube of 0.1 m for points.
         surface: of the geometry.
-        floor: put one at height 0.
-        more: of the call that makes the geometry.
+        floor: whether there is a floor at height 0.
+        more: further arguments of SystemBuilder.geometry.
     """
     system = (
         rb.SystemBuilder("free", base="world")
@@ -57,12 +57,12 @@ def solid(shape, mass):
 
 
 def sunk(h):
-    """Return the depth of a body at rest whose contacts share its mass: near-rigid, of h [s]."""
+    """Return the depth [m] at rest of near-rigid contacts that share the mass, for steps h [s]."""
     return G * h**2 / (OUT * STIFF)
 
 
 def placed(m, pos, turn=None, linear=(0.0, 0.0, 0.0), angular=(0.0, 0.0, 0.0)):
-    """Return Data with the free body there, moving; `turn` a Rotation, `angular` in its axes."""
+    """Return Data with the free body at a pose and velocity; `angular` is in body axes."""
     d = rb.make_data(m)
     d.qpos[:3] = pos
     d.qpos[3:7] = wxyz(turn or Rotation.identity())
@@ -76,7 +76,7 @@ def wxyz(turn):
 
 
 def contacts(d):
-    """Return the contacts that are listed, each as (geometry, obstacle, pos, normal, dist, f)."""
+    """Return the listed contacts as (geometry, obstacle, pos, normal, dist, force)."""
     n = min(d.ncon, len(d.contact_dist))
     first = d.model.ngeomlink
     return [
@@ -93,7 +93,7 @@ def contacts(d):
 
 
 def corners(m, d, g):
-    """Return the corners of a geometry in the world; needs kinematics."""
+    """Return the corners (n, 3) of a geometry in the world, after kinematics."""
     i, first = m.geom_bodyid[g], m.geom_vertadr[g]
     corners = m.vert_pos[first : first + m.geom_vertnum[g]]
     local = m.geom_pos[g] + corners @ m.geom_mat[g].reshape(3, 3).T
@@ -101,7 +101,7 @@ def corners(m, d, g):
 
 
 def lift(m, d, height):
-    """Raise a robot with a free base until its lowest point is that far above z = 0."""
+    """Raise a robot with a free base until its lowest point is at z = height."""
     rb.kinematics(m, d)
     lowest = min((corners(m, d, g)[:, 2] - m.geom_radius[g]).min() for g in range(m.ngeommoving))
     d.qpos[2] += height - lowest

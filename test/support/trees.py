@@ -13,9 +13,9 @@ from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Limi
 
 HINGES = ("revolute",)
 SIMPLE = ("revolute", "prismatic")
-#: types that MuJoCo has as well
+#: Joint types that MuJoCo has as well.
 ALL = ("revolute", "prismatic", "spherical", "planar", "floating")
-#: every type that moves
+#: Every joint type but the fixed one.
 LIBRARY = (
     *ALL,
     "helical",
@@ -50,15 +50,15 @@ def auto_tree(
         nb: number of moving links.
         branching: children per link: 1 is a chain, 2 a binary tree (Featherstone's autoTree).
         skew: largest angle between a joint frame and its parent link's [rad].
-        kinds: joint types, dealt out at random (in turn with shuffle=False).
+        kinds: joint types, in random order (in turn with shuffle=False).
         seed: of all random numbers.
         massless: numbers of links without inertia.
         damping: largest viscous damping.
         reversals: share of the joints whose predecessor is the link farther from the base.
-        offsets: share of the joints whose frame on the farther link is not the link's.
+        offsets: share of the joints whose frame differs from that of the farther link.
     """
     rng = np.random.default_rng([seed, nb])
-    extra = np.random.default_rng([seed, nb, 1])  # keeps trees of URDF's joints unchanged
+    extra = np.random.default_rng([seed, nb, 1])  # a second one leaves simple trees unchanged
     links = [Link("base", random_inertial(rng))]
     joints = []
     for i in range(1, nb + 1):
@@ -85,9 +85,9 @@ def library_joint(name, kind, predecessor, successor, axis, rng, **more):
 
     Args:
         name, kind: of the joint.
-        predecessor, successor: (name, pose of the joint's frame in it) of each link.
+        predecessor, successor: (name of the link, pose of the joint's frame in the link).
         axis: its axis.
-        rng: draws a second axis and parameters.
+        rng: generator for a second axis and parameters.
         more: further fields of the Joint.
     """
     spec = JOINT_SPECS[kind]
@@ -114,7 +114,7 @@ def random_pose(rng, skew):
 
 
 def random_inertial(rng):
-    """A box of random size, mass, position and orientation."""
+    """Return a box of random size, mass, position and orientation."""
     mass = rng.uniform(0.5, 2.0)
     x2, y2, z2 = rng.uniform(0.1, 0.5, 3) ** 2
     R = Rotation.random(random_state=rng).as_matrix()
@@ -143,7 +143,7 @@ def unit(vector):
 
 
 def to_urdf(description):
-    """Return the URDF text of a Description, every number with all its digits."""
+    """Return the URDF text of a Description, with all digits of its numbers."""
     text = [f'<robot name="{description.name}">']
     text += [f'<link name="{x.name}">{_inertial(x.inertial)}</link>' for x in description.links]
     for joint in description.joints:

@@ -22,7 +22,7 @@ faults:
 limits: {{tracking_max: 0.1}}
 """
 
-#: A PD law in a ROS node, with a place for faults.
+#: A PD law in a ROS node; FAULT stands for the code of a fault.
 NODE = """\
 import os, sys, time
 import rclpy
@@ -46,14 +46,14 @@ rclpy.spin(node)
 
 
 def joint():
-    """Return the name of the joint of the pendulum."""
+    """Return the name of the pendulum's joint."""
     import rbdyn_ros as rb
 
     return rb.load_urdf(bundled_robot("pendulum")).jnt_names[0]
 
 
 def text(**changed):
-    """Return the trial file; a changed key replaces its lines, None deletes them."""
+    """Return the text of the trial file with changed keys; None deletes a key."""
     lines, found, skipping = PENDULUM.replace("JOINT", joint()).splitlines(), [], False
     for line in lines:
         key = line.partition(":")[0]
@@ -66,7 +66,7 @@ def text(**changed):
 
 
 def trial(folder, policy="", **changed):
-    """Return a trial whose Python code, if any, is in policy.py."""
+    """Write policy.py and a trial file to a folder; return the trial."""
     Path(folder, "policy.py").write_text(policy)
     path = Path(folder, "trial.yaml")
     path.write_text(text(**changed))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process that has imported the nodes and forks for each request of `support.processes`.
 
-python zygote.py FD: takes requests from that socket until its other end is closed. What it forks
-is a child of the asking process and goes on as `python -c CODE ARGUMENTS` does after its start.
+`python zygote.py FD` serves requests from the socket FD until its other end is closed. A fork is a
+child of the requesting process and runs like `python -c CODE ARGUMENTS`.
 """
 
 import atexit
@@ -18,7 +18,7 @@ import threading
 import types
 from pathlib import Path
 
-#: Larger than any environment.
+#: Largest request [bytes]: larger than any environment.
 LONGEST = 1 << 20
 #: Message packages that nodes open after their start.
 MESSAGES = ("rcl_interfaces", "lifecycle_msgs", "type_description_interfaces", "std_msgs")
@@ -28,11 +28,11 @@ MESSAGES += ("rbdyn_interfaces", "simulation_interfaces")
 
 
 def main():
-    """Serve; return the code to run in a process that was forked."""
+    """Serve requests; in a forked process return the code to run."""
     sys.path[0] = ""  # as for python -c
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until a new process is ready
     with Path(__file__).open() as script:
-        fcntl.flock(script, fcntl.LOCK_EX)  # otherwise several would compile the same code at once
+        fcntl.flock(script, fcntl.LOCK_EX)  # one process at a time compiles
         prepare()
     from rbdyn_ros.trials.processes.ending import Tracer
 
@@ -52,7 +52,7 @@ def main():
 
 
 def prepare():
-    """Import the needs of the nodes, and load their common kernels."""
+    """Import the modules of the nodes, and load their common kernels."""
     import inspect
 
     import rbdyn_ros as rb
@@ -77,13 +77,13 @@ def prepare():
     for mode in MODES[1:]:
         Controller(arm, SafetyGate(m, Limits.of(m)), ControlSettings()).rehearse(mode)
     open_messages()
-    inspect.getmodule(sys._getframe())  # the first log message does
+    inspect.getmodule(sys._getframe())  # the first log message needs this
     gc.collect()
     gc.freeze()
 
 
 def open_messages():
-    """Import the message packages that are there, and load their libraries."""
+    """Import the installed message packages, and load their libraries."""
     import importlib
 
     from rclpy.type_support import check_for_type_support
@@ -96,7 +96,7 @@ def open_messages():
 
 
 def fork(tracer):
-    """Return the process id to the server, which is not its parent, and 0 to the new process."""
+    """Fork; return the process id in the server, which is not the parent, and 0 in the fork."""
     sent, told = os.pipe()
     tracer.call("before_fork")
     middle = os.fork()
@@ -115,7 +115,7 @@ def fork(tracer):
 
 
 def become(request, files):
-    """Take the output, environment, folder and arguments of a request; return its code."""
+    """Apply output, environment, folder and arguments of a request; return its code."""
     for number, file in enumerate(files, 1):
         os.dup2(file, number)
         os.close(file)
@@ -130,7 +130,7 @@ def become(request, files):
 def run(code):
     """Run code as `python -c` does, but free no object at the end.
 
-    Freeing would copy the memory that the forks share, which takes longer than their start.
+    To free objects would copy memory that the forks share, which takes longer than their start.
     """
     sys.modules["__main__"] = types.ModuleType("__main__")
     status, interrupted = 0, False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random mechanisms with closed loops: by construction, at one configuration."""
+"""Random mechanisms whose loops are closed at one configuration by construction."""
 
 from dataclasses import dataclass, replace
 
@@ -19,7 +19,7 @@ from rbdyn_ros.textbook.spatial import Array
 from rbdyn_ros.textbook.subspaces import null_matrix
 from rbdyn_ros.textbook.system import System
 
-#: Every type that constrains; a spherical_ypr is a spherical here.
+#: Every type that constrains; a spherical_ypr constrains like a spherical joint.
 LOOP_TYPES = tuple(
     kind for kind in (*trees.LIBRARY, "fixed") if not kind.startswith(("sixdof", "floating"))
 )
@@ -72,7 +72,7 @@ def velocity(s, q, rng):
 
 
 def unconstrained(s, q, qd, f_ext=None):
-    """Return H and C of the spanning tree."""
+    """Return H (nv, nv) and C (nv,) of the spanning tree."""
     return crba(s, q), rnea(s, q, qd, np.zeros(s.nv), f_ext)
 
 
@@ -110,7 +110,7 @@ def pose(origin):
 
 
 def frame(position, rotation):
-    """Return the 4x4 pose."""
+    """Return the homogeneous matrix (4, 4) of a pose."""
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = rotation, position
     return T

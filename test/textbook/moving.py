@@ -49,7 +49,7 @@ LEGGED = ("solo12", "talos_reduced", "icub", "g1_29dof_rev_1_0", "anymal-kinova"
 
 TREES = SIMPLE | SCREWS | LIBRARY
 ROBOTS = (*ARMS, *LEGGED)
-#: Everything, each on the ground and floating.
+#: All trees and robots, each on the ground and floating.
 ALL = [(name, floating) for name in (*TREES, *ROBOTS) for floating in (False, True)]
 
 
@@ -57,7 +57,7 @@ ALL = [(name, floating) for name in (*TREES, *ROBOTS) for floating in (False, Tr
 class Moving:
     """A system at a random state.
 
-    Its Data has been through rb.inverse, and its external forces stand in f_ext for the textbook.
+    Its Data is that after rb.inverse; f_ext has the external forces for the textbook.
     """
 
     m: rb.Model
@@ -72,7 +72,7 @@ class Moving:
 
 
 def moving(name, floating=False, seed=5):
-    """Return a system by its name in TREES or ROBOTS; without rotors and passive forces."""
+    """Return a system by its name in TREES or ROBOTS, without rotors and passive forces."""
     if name in TREES:
         m = trees.build(trees.auto_tree(**TREES[name]), floating).replaced()
     else:
@@ -94,7 +94,7 @@ def ids(params):
 def motion_about_origin(m, d, motion):
     """Return (nbody, 6) velocities or accelerations of Data, [angular; linear], about the origin.
 
-    The engine has them about subtree_com of the tree.
+    In Data they are about subtree_com of the tree.
     """
     com = d.subtree_com[m.body_rootid]
     linear = motion[:, 3:] + np.cross(com, motion[:, :3])

@@ -57,7 +57,7 @@ def test_the_equation_of_motion_agrees(system):
 def test_the_coriolis_matrix_has_christoffel_symbols(name):
     """C_ijk = (dH_ij/dq_k + dH_ik/dq_j - dH_jk/dq_i) / 2; thus dH/dt - 2 C qd is skew.
 
-    Differences of two steps, extrapolated: their error is of order STEP^4 and eps / STEP.
+    Differences with two steps are extrapolated: their error is of order STEP^4 and eps / STEP.
     """
     s, q, qd = moving(name).state
     C = closed_form(s, q).C
@@ -77,7 +77,7 @@ def derivative(s, q, direction):
 
 
 def test_two_links_have_the_terms_of_textbooks():
-    """A planar arm of point masses, as in every textbook: its C holds m2 l1 l2 sin(q2)."""
+    """The C of a planar arm of two point masses has the textbooks' terms m2 l1 l2 sin(q2)."""
     import rbdyn_ros as rb
     from rbdyn_ros.textbook.system import System
 

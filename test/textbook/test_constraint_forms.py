@@ -17,7 +17,7 @@ N = 8
 
 
 def system(n_ic, n_c, seed=0):
-    """A random system with n_ic independent constraints in n_c rows."""
+    """Return a random system with n_ic independent constraints in n_c rows."""
     rng = np.random.default_rng([seed, n_ic, n_c])
     A = rng.uniform(-1.0, 1.0, (N, N))
     rows, mix = rng.uniform(-1.0, 1.0, (n_ic, N)), rng.uniform(-1.0, 1.0, (n_c, n_ic))
@@ -84,7 +84,7 @@ def test_explicit_forms_agree_with_the_implicit_one(x):
 
 
 def test_a_projection_is_again_a_system(x):
-    """H_G is symmetric and positive definite; kinetic energy and power stay (3.22, 3.23)."""
+    """H_G is symmetric and positive definite; energy and power are unchanged (3.22, 3.23)."""
     G, g = constraints.explicit_from_implicit(x.K, x.k)
     H_G, _ = constraints.projected(x.H, x.C, G, g)
     close(H_G, H_G.T)

@@ -2,7 +2,7 @@
 """The engine's constraints against the textbook's, on random mechanisms.
 
 The engine shares nothing with the textbook but the Model: it works about the centre of mass in
-world axes, finds the position of loop joints in closed form and never sees a KKT matrix.
+world axes, finds the position of loop joints in closed form and uses no KKT matrix.
 """
 
 from dataclasses import replace
@@ -49,7 +49,7 @@ def test_closed_loops_agree_with_the_textbook(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_mimic_joints_are_an_explicit_constraint(seed):
-    """On a tree without couplings: q_i = ratio q_leader + offset, a constant G, and g = 0."""
+    """On a tree without couplings q_i = ratio q_leader + offset has a constant G and g = 0."""
     tree = trees.auto_tree(6, 1.5, kinds=trees.SIMPLE, seed=seed, damping=0.1)
     joints = tuple(
         replace(j, mimic=Mimic(*RATIOS[j.name])) if j.name in RATIOS else j for j in tree.joints
@@ -70,7 +70,7 @@ def test_mimic_joints_are_an_explicit_constraint(seed):
     d.qpos, d.qvel, d.qfrc_applied = y, yd, u
     rb.forward(m, d)
     _, G, g = constraint.evaluate(y, yd)
-    tau = np.linalg.pinv(G).T @ u  # one of those with G^T tau = u
+    tau = np.linalg.pinv(G).T @ u  # one of the solutions of G^T tau = u
     ydd, _ = constraint.forward(twin, y, yd, tau)
     H, C = unconstrained(s, twin.qpos, twin.qvel)
     H_G, _ = constraints.projected(H, C, G, g)

@@ -101,7 +101,7 @@ def with_rotors(x):
 
 
 def test_unit_vectors_give_the_accelerations(system):
-    """Without rotors = the articulated-body algorithm; with rotors = the engine with armature."""
+    """The result without rotors is that of the textbook's ABA, with rotors that of the engine."""
     x = system
     m, d, rotor_inertia = with_rotors(x)
     u = d.qfrc_applied
@@ -124,9 +124,9 @@ def test_unit_vectors_give_the_acceleration_of_the_trunk(system):
     tolerance = with_inverse(TOLERANCE, rb.mass_matrix(m, d), m.nv)
     with Comparison("unit vectors", x.where) as case:
         if x.where.endswith("floating"):
-            rb.inverse(m, d)  # writes cacc for qacc
+            rb.inverse(m, d)  # writes the cacc of qacc
             true = motion_about_origin(m, d, d.cacc)[1] + x.s.a_g
-            # the first two of another dimension, so each by its own size
+            # dvo, dw and ddq have other units and sizes, so they are compared by themselves
             case.close("dvo, dw", found[:6], linear_first(true), tolerance)
             case.close("ddq", found[6:], d.qacc[6:], tolerance)
         else:

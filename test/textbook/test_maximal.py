@@ -26,7 +26,7 @@ TOLERANCE = 1e-9
 
 
 def loops_of(case):
-    """One loop of every type, then two or three at random."""
+    """Return the types of loop joints: each type alone, then two or three at random."""
     if case < len(LOOP_TYPES):
         return [LOOP_TYPES[case]]
     rng = np.random.default_rng(case)
@@ -35,7 +35,7 @@ def loops_of(case):
 
 @pytest.fixture(params=range(len(LOOP_TYPES) + 18), ids=lambda c: f"{c}-{'-'.join(loops_of(c))}")
 def case(request):
-    """A mechanism with forces on joints and bodies."""
+    """Return a mechanism with forces on joints and bodies."""
     number = request.param
     kinds = trees.LIBRARY if number % 3 else ("revolute", "prismatic", "universal")
     nb = 6 + number % 4
@@ -61,7 +61,7 @@ def test_maximal_kkt_and_projection_agree(case):
     with Comparison("textbook constraints", where) as compare:
         compare.close("projection", projected, kkt.qdd, allowed)
         compare.close("maximal", bodies.qdd, kkt.qdd, allowed)
-        # for redundant constraints each side has its own smallest lambda; their effect is the same
+        # with redundant constraints each method has its own smallest lambda, with the same effect
         compare.close("tau_c", loops.K.T @ loop_lam, loops.K.T @ kkt.lam, allowed)
         if kkt.rank == len(loops.k):
             compare.close("lambda", loop_lam, kkt.lam, allowed)
@@ -140,7 +140,7 @@ def test_a_tree_moves_as_by_the_articulated_body_algorithm(seed):
 
 
 def test_massless_bodies_inside_a_tree_are_allowed():
-    """Their rows of I are zero, but the matrix of eq 3.74 is regular."""
+    """The rows of massless bodies in I are zero, but the matrix of eq 3.74 is regular."""
     m = rb.build(trees.auto_tree(9, 1.5, seed=3, massless=(1, 2, 4)))
     s, rng = System.of(m), np.random.default_rng(3)
     q, qd, tau = rng.uniform(-1.0, 1.0, (3, m.nv))
@@ -160,7 +160,7 @@ def test_floating_bodies_have_no_constraints():
 
 
 def four_bar():
-    """A parallelogram in space: four hinges with parallel axes, three redundant rows."""
+    """Return a spatial parallelogram: four hinges with parallel axes, three redundant rows."""
     rod = shapes.box((1.0, 0.1, 0.1), mass=1.0, at=rb.pose((0.5, 0.0, 0.0)))
     z = {"axis": (0.0, 0.0, 1.0)}
     return (
@@ -181,7 +181,7 @@ def test_a_parallelogram_agrees_with_its_closed_form():
     """Crank and rocker turn equally, the coupler only translates: (2 I_A + m l^2) qdd = tau.
 
     I_A is the inertia of a rod about its end. Gravity is along the axes, so the bearings carry the
-    weight. Their forces are not unique; the smallest ones are found, and their sum is the weight.
+    weight. Their forces are not unique: the result has the least norm, and the sum is the weight.
     """
     m = rb.build(four_bar())
     s = System.of(m)
@@ -213,7 +213,7 @@ def test_methods_agree_near_the_singular_pose_of_a_parallelogram(angle):
     tau = np.array([2.0, 0.0, 0.0])
     kkt = constraints.implicit(H, C, tau, loops.K, loops.k)
     assert kkt.rank == (1 if angle == 0.0 else 2)
-    # singular values are exact to 1e-16, their quotients to that over the angle
+    # singular values have errors of 1e-16, their quotients of 1e-16 / angle
     allowed = max(1e-10, 1e-14 / (angle or 1.0))
     np.testing.assert_allclose(maximal(s, q, qd, tau).qdd, kkt.qdd, atol=allowed)
 
@@ -222,7 +222,7 @@ def test_methods_agree_near_the_singular_pose_of_a_parallelogram(angle):
 def test_a_gear_turns_a_wheel_as_in_example_3_2(radius):
     """A gear of radius r at (-r, 0, 0) turns a wheel by a force along y: T_a = f / (f^T S).
 
-    The motion does not depend on r; the bearing holds against the gear: it carries tau / r.
+    The motion does not depend on r; the bearing carries the force tau / r of the gear.
     """
     wheel = shapes.cylinder(0.5, 0.1, mass=3.0)
     m = rb.build(
@@ -247,7 +247,7 @@ def test_a_gear_turns_a_wheel_as_in_example_3_2(radius):
 
 
 def test_an_unbalanced_rotor_loads_its_bearings():
-    """The bearing carries m e w^2 outward, and the moment of that force at z."""
+    """The bearing carries m e w^2 outward, and the moment of this force at height z."""
     e, w, height = 0.01, 30.0, 0.2
     at = rb.pose((e, 0.0, height))
     m = rb.build(

@@ -62,7 +62,7 @@ def test_two_spatial_forms_agree_with_the_engine(system):
 
 
 def test_forces_on_bodies_and_across_joints_agree_with_the_engine(system):
-    """The engine's forward dynamics with forces on bodies; f of every joint is its cfrc_int."""
+    """With forces on bodies tau is that of forward dynamics, and f of each joint its cfrc_int."""
     x = system
     d = x.d.copy()
     d.qfrc_applied = d.qfrc_inverse
@@ -78,7 +78,7 @@ def test_forces_on_bodies_and_across_joints_agree_with_the_engine(system):
 
 
 def test_every_vector_agrees_in_both_coordinates(system):
-    """Vectors in body coordinates, transformed to the base, equal the others and Data's."""
+    """Vectors in body coordinates, transformed to the base, equal those in base coordinates."""
     x = system
     body = newton_euler(*x.state, x.d.qacc, x.f_ext)
     base = newton_euler_absolute(*x.state, x.d.qacc, x.f_ext)
@@ -105,7 +105,7 @@ def test_three_forms_agree(arm):
 
 
 def test_classical_and_spatial_vectors_correspond(arm):
-    """Table 5.2, quantity by quantity and body by body."""
+    """Each quantity of each body corresponds as in table 5.2."""
     x = arm
     vectors = luh_walker_paul(*x.state, x.d.qacc, x.f_ext)
     spatial = newton_euler(*x.state, x.d.qacc, x.f_ext)
@@ -122,7 +122,7 @@ def test_classical_and_spatial_vectors_correspond(arm):
 
 
 def test_classical_and_spatial_accelerations_differ():
-    """The linear acceleration and the net moment: otherwise the table would be trivial."""
+    """Linear accelerations and net moments differ; angular accelerations and forces are equal."""
     x = moving("mixed-n13-b1.6")
     vectors = luh_walker_paul(*x.state, x.d.qacc)
     spatial = newton_euler(*x.state, x.d.qacc)
@@ -140,7 +140,7 @@ def test_joints_that_are_not_revolute_or_prismatic_are_refused():
 
 
 def test_gravity_and_coriolis_terms_equal_the_recursion(system):
-    """Each equals the recursion with the other inputs zero."""
+    """Each term equals the recursion with the other inputs zero."""
     x = system
     s, q, qd = x.state
     zero = np.zeros(s.nv)

@@ -24,7 +24,7 @@ ANGLES = (0.0, 1e-300, 1e-12, 1e-9, 1e-7, 1e-4, 0.1, 1.0, 3.0, np.pi, 6.0, 20.0)
 
 
 def turned(dt, time=TIME):
-    """Return R and w after some time."""
+    """Return R and w after a time."""
     return next(itertools.islice(turning(BOX, W0, dt), round(time / dt), None))
 
 
@@ -39,7 +39,7 @@ def test_the_box_has_the_inertia_of_the_book():
 
 
 def test_euler_equation_conserves_momentum_and_energy_to_its_order():
-    """The method is of order 1: small errors halve with the step. At 20 ms they are 5 %."""
+    """The method is of order 1: half the step halves the error, which is 5 % at 20 ms."""
     L0, T0 = momentum_and_energy(np.eye(3), W0)
     errors = []
     for dt in (STEP, STEP / 16.0, STEP / 32.0):
@@ -51,7 +51,7 @@ def test_euler_equation_conserves_momentum_and_energy_to_its_order():
 
 
 def test_the_euler_equation_agrees_with_the_engine():
-    """A ball joint without gravity by Runge-Kutta; the book's loop converges to it."""
+    """The book's loop converges to a body on a ball joint, without gravity, by Runge-Kutta."""
     m = rb.build(
         rb.SystemBuilder("box", base="ground")
         .body("box", shapes.box((0.1, 0.4, 0.9), mass=36.0))
@@ -90,14 +90,14 @@ def test_exponentials_agree_with_scipy(angle):
         pose[:3, :3], pose[:3, 3] = R, p
         expected = scipy.linalg.expm(twist * dt) @ pose
         p2, R2 = se3_exp(p, R, vo, w, dt)
-        # expm itself loses some digits by squaring
+        # SciPy's expm loses some digits by squaring
         np.testing.assert_allclose(p2, expected[:3, 3], atol=2e-14 * (1.0 + angle))
         np.testing.assert_allclose(R2, expected[:3, :3], atol=2e-14 * (1.0 + angle))
         np.testing.assert_allclose(rodrigues(w * dt).T @ rodrigues(w * dt), np.eye(3), atol=1e-14)
 
 
 def test_the_exponential_is_smooth_at_zero_rotation():
-    """Through 0 in tiny steps: no change is larger than the steps."""
+    """If the rotation passes zero in tiny steps, no result changes by more than the steps."""
     p, R, vo, n = np.array([0.3, -0.2, 0.5]), np.eye(3), np.ones(3), np.array([0.6, 0.0, 0.8])
     straight, _ = se3_exp(p, R, vo, np.zeros(3), 1.0)
     np.testing.assert_array_equal(straight, p + vo)
@@ -108,7 +108,7 @@ def test_the_exponential_is_smooth_at_zero_rotation():
 
 
 def test_a_body_moves_along_a_screw():
-    """Figure 6.8: about an axis through c with a pitch: around c, and along the axis."""
+    """As in figure 6.8, a body rotates about an axis through c and moves along the axis."""
     c, w = np.array([1.0, 2.0, 0.0]), np.array([0.0, 0.0, 2.0 * np.pi])
     vo = np.cross(c, w) + 0.3 * w / (2.0 * np.pi)
     start = c + 0.5 * np.eye(3)[0]
@@ -201,7 +201,7 @@ def test_the_acceleration_agrees_with_the_engine(seed):
     I, body, rng = random_body(seed)
     x = random_state(rng)
     m = free_body(I)
-    m.opt.integrator = "euler"  # the law of continuous time
+    m.opt.integrator = "euler"  # forward dynamics in continuous time
     d = as_data(m, x)
     d.xfrc_applied[1] = rng.uniform(-1.0, 1.0, 6)
     rb.forward_dynamics(m, d)
@@ -221,7 +221,7 @@ def size(*arrays):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_the_motion_of_a_free_body_agrees_with_the_engine(seed):
-    """The loop of figure 6.14 against the engine's Runge-Kutta; it is of order 1."""
+    """The loop of figure 6.14, of order 1, converges to the engine's Runge-Kutta."""
     I, body, rng = random_body(seed)
     x0 = random_state(rng)
     m = free_body(I)

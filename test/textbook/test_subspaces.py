@@ -32,7 +32,7 @@ def random_inertia(rng):
 
 @pytest.fixture(params=range(7), ids=lambda n: f"dim{n}")
 def subspace(request):
-    """A basis of a random subspace of motions, and the generator that made it."""
+    """Return a basis (6, n) of a random subspace of motions, and its random generator."""
     rng = np.random.default_rng(request.param)
     return rng.uniform(-1.0, 1.0, (6, request.param)), rng
 
@@ -96,7 +96,7 @@ def test_a_vector_is_the_sum_of_its_parts_in_three_subspaces():
 
 @pytest.mark.parametrize("columns", [(2, 3), (3, 4), (3, 3)])
 def test_decompose_refuses_subspaces_without_a_direct_sum(columns):
-    """Too few columns, too many, and two that depend on each other."""
+    """Too few columns, too many columns and dependent columns are refused."""
     subspaces = [np.eye(6)[:, :n] for n in columns]
     with refused(ParameterError, "bad-argument", "subspaces"):
         decompose(np.ones(6), *subspaces)
@@ -113,9 +113,9 @@ def test_bases_of_another_shape_are_refused(subspaces):
 def test_subspaces_without_a_direct_sum_are_found():
     one = np.eye(6)
     assert is_direct_sum(one[:, :2], one[:, 2:])
-    assert not is_direct_sum(one[:, :2], one[:, 3:])  # together too small
-    assert not is_direct_sum(one[:, :3], one[:, 2:])  # an intersection
-    assert not is_direct_sum(one[:, :3], one[:, 2:5])  # a sum of dimensions alone is not enough
+    assert not is_direct_sum(one[:, :2], one[:, 3:])  # too few dimensions
+    assert not is_direct_sum(one[:, :3], one[:, 2:])  # the subspaces intersect
+    assert not is_direct_sum(one[:, :3], one[:, 2:5])  # 6 dimensions, but they intersect
     assert not is_direct_sum(one[:, [0, 0]], one[:, 2:])  # a direction twice is one direction
 
 

@@ -29,7 +29,7 @@ each_loop = pytest.mark.parametrize("kind", LOOP_TYPES)
 
 
 def one_loop(kind):
-    """Return a mechanism whose loop can move, like most of them."""
+    """Return a mechanism whose loop can move."""
     for seed in itertools.count(LOOP_TYPES.index(kind)):
         x = mechanism(7, [kind], seed, branching=1.5, reversals=0.4, offsets=0.5)
         if np.abs(loop_constraints(x.s, x.q, x.qd).k).max() > 0.1:
@@ -86,7 +86,7 @@ def test_the_position_of_the_joint_is_found(kind):
     "kind", [k for k in JointType if k not in (JointType.USER, JointType.YPR)]
 )
 def test_positions_of_every_type_are_found(kind):
-    """Far from neutral too: several turns with one coordinate, half turns otherwise."""
+    """Positions far from neutral are found: several turns of one coordinate, else half turns."""
     rng = np.random.default_rng(int(kind))
     for _ in range(20):
         jtype = JointDescriptor(kind, np.linalg.qr(rng.normal(size=(3, 3)))[0], 0.2)

@@ -62,7 +62,7 @@ def of_box(folder, *words, controller="", robot="panda.urdf", time=300):
 
 def is_running(word):
     for file in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):  # it has ended
+        with contextlib.suppress(OSError):  # the process has ended
             if word.encode() in file.read_bytes().split(b"\0"):
                 return True
     return False
@@ -81,7 +81,7 @@ def test_a_program_is_tried_twice_with_the_same_bits(tmp_path):
     assert trials.record(found, 2, recorded) == there.runs[2]
     states = read_run(recorded)
     assert abs(states.qpos[:, 3] - states.qpos[1, 3]).max() == there.runs[2].measures["swing"]
-    assert len(states.qpos) == 501  # time went on after the program
+    assert len(states.qpos) == 501  # time continued after the end of the program
 
 
 @needs_client
@@ -100,7 +100,7 @@ def test_the_behaviour_of_a_program_is_the_result_of_its_run(tmp_path, fault, ti
     (run,) = trials.run(trials.with_runs(found, 1), workers=1).runs
     assert run.status == status
     assert run.why.startswith(why)
-    assert not is_running(word)  # its child processes have ended with it
+    assert not is_running(word)  # the child processes have ended as well
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_script_sender_that_ends_at_once_moves_the_arm(tmp_path):
 
 
 def test_a_sender_that_fails_after_its_script_fails_its_run(tmp_path):
-    # it has left the box long before it fails, and the run has ended meanwhile
+    # the client has left the box long before it fails, and the run has ended meanwhile
     code = SENDER + "import time; time.sleep(3); sys.exit('no result')\n"
     (run,) = trials.run(trials.with_runs(of_ur(tmp_path, code), 1), workers=1).runs
     assert run.status == "crashed"

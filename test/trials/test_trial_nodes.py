@@ -23,7 +23,7 @@ MEASURED = {"limits": None, "measures": "{last: {python: 'last.py:last'}}"}
 
 @contextmanager
 def ros_in_use():
-    """Have a node in this process."""
+    """Run a block with a node in this process."""
     context = rclpy.Context()
     with free_domain() as domain:
         rclpy.init(context=context, domain_id=domain)
@@ -43,7 +43,7 @@ def of_node(folder, fault="pass", **changed):
 
 
 def test_a_node_gets_the_runs_of_the_same_law_in_python_and_repeats_them_bit_for_bit(tmp_path):
-    """Both laws read each state and act on it, through the actuators of the run."""
+    """Both laws read each state and act by the actuators of the run."""
     name = joint()
     (tmp_path / "actuators.yaml").write_text(f"rbdyn_actuators: 1\nactuators: {{{name}: {{}}}}\n")
     robots = {

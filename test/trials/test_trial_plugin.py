@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin of pytest, in sessions of pytest of its own."""
+"""The pytest plugin, in separate sessions of pytest."""
 
 import os
 import subprocess

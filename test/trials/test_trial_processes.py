@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials in several processes: equal rows, crashes as results, and going on."""
+"""Trials in several processes: equal rows, crashes as results, continued trials."""
 
 import contextlib
 import fcntl
@@ -124,7 +124,7 @@ def test_a_process_that_ends_is_replaced_and_its_runs_are_done(tmp_path, monkeyp
 
 
 def test_runs_whose_process_ends_every_time_are_lost(tmp_path, monkeypatch):
-    """A process does not start for lost runs."""
+    """No process starts for lost runs."""
     give, made = workers.Worker.give, []
 
     def deadly(worker, job):
@@ -146,7 +146,7 @@ def test_runs_whose_process_ends_every_time_are_lost(tmp_path, monkeypatch):
 
 
 def test_a_process_that_has_closed_its_channel_is_killed(tmp_path, monkeypatch):
-    """It would run for 30 s more."""
+    """Otherwise the process would run for 30 s more."""
     monkeypatch.setattr(workers, "ENDING", 0.2)
     code = "import os, time\nos.closerange(3, 256)\ntime.sleep(30)\n"
     found = trial(tmp_path, code + "def control(*_): pass\n", controller=PYTHON)
@@ -249,7 +249,7 @@ def test_a_full_disk_keeps_earlier_results(tmp_path):
 
 
 def test_ctrl_c_keeps_the_runs_that_are_ready(tmp_path):
-    """The same command goes on afterwards."""
+    """The same command continues the trial afterwards."""
     policy = POLICY.replace("FAULT", "__import__('time').sleep(0.001)")
     trial(tmp_path, policy, controller=PYTHON, runs=200)
     words = ["trial", str(tmp_path / "trial.yaml"), "--out", str(tmp_path / "out")]
@@ -279,7 +279,7 @@ def test_ctrl_c_keeps_the_runs_that_are_ready(tmp_path):
 
 
 def test_ctrl_c_ends_the_controller_of_a_run(tmp_path):
-    """Its process has a group of its own, which Ctrl-C does not reach."""
+    """The controller has a process group of its own, which Ctrl-C does not reach."""
     own = tmp_path / "pid"
     policy = POLICY.replace("pass", f"open({str(own)!r}, 'w').write(f'{{os.getpid()}}.')")
     trial(
@@ -312,7 +312,7 @@ def test_ctrl_c_ends_the_controller_of_a_run(tmp_path):
                 os.kill(pid, signal.SIGKILL)
 
 
-#: A worker that is ended twice: the second signal comes while it ends its run.
+#: A worker that gets two signals: the second signal comes while it ends its run.
 TWICE = """
 import os, signal
 from rbdyn_ros.trials.processes import worker
@@ -393,7 +393,7 @@ def control(t, qpos, qvel, reference):
 
 
 def test_a_daemon_of_a_controller_ends_with_its_run(tmp_path):
-    """A session of its own takes it out of the process group of the run."""
+    """A daemon has a session of its own, so it is not in the process group of the run."""
     pid = tmp_path / "pid"
     found = trial(tmp_path, DAEMON.format(file=pid), controller=PYTHON, process=ALLOWED, runs=2)
     assert {run.status for run in trials.run(found, workers=1).runs} == {"finished"}

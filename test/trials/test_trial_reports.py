@@ -18,7 +18,7 @@ from rbdyn_ros.trials.simulation.runs import Run
 
 
 def made(found, values):
-    """Return finished runs with these values of tracking_max."""
+    """Return finished runs with given values of tracking_max."""
     name = f"start.position.{joint()}"
     return [
         Run(seed, "finished", "", {name: value, "faults.command_delay": 0.0},

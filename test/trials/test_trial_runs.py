@@ -41,7 +41,7 @@ FAULTS = (
 
 
 def history(found, seed=5):
-    """Return the facts and the states of one run."""
+    """Return the results and the states of a run."""
     watcher = HistoryWatcher(found, 1)
     (run,) = run_shard(found, [seed], watcher)
     return run, watcher.history(0, seed, dict(run.values))
@@ -135,7 +135,7 @@ def test_payloads_and_parameters_match_the_robot(tmp_path):
 
 @pytest.mark.parametrize("exact", [False, True])
 def test_a_joint_below_its_friction_creeps_or_stands_still(tmp_path, exact):
-    """The smooth law lets it creep at 1e-3 T / F; exact stops hold it."""
+    """With the smooth law the joint creeps at 1e-3 T / F; with exact friction it stands still."""
     found = trial(
         tmp_path, "def control(t, qpos, qvel, reference):\n    return 0.0 * qvel\n",
         controller="{traced: 'policy.py:control'}", start=f"{{position: {{{joint()}: 0.5}}}}",

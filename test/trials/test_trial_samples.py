@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples: the right distributions, and functions of the seed of a run only."""
+"""Samples have the right distributions and depend only on the seed of a run."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A browser and an arm for the tests of a file."""
+"""Fixtures of a browser and an arm for the tests of a file."""
 
 import pytest
 from web_page import open_browser

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulation without ROS for a view: one robot in a loop, in this process."""
+"""A simulation for a view without ROS: one robot in a loop, in this process."""
 
 import threading
 from pathlib import Path
@@ -17,7 +17,7 @@ from rbdyn_ros.view.live.watched import Watched
 
 
 class ViewedLoop:
-    """Simulates a robot of a file, and records every order in `orders`."""
+    """A simulation of a robot file that records every order in `orders`."""
 
     def __init__(self, path, **settings):
         path = Path(path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of a view without drawing: it receives and sends the same as a browser."""
+"""A client of a view that does not draw: it receives and sends the same as a browser."""
 
 import contextlib
 import socket
@@ -23,7 +23,7 @@ class PlainClient:
     """A client connected to a server of this process while it is open.
 
     Attributes:
-        number: of the client, as the server counts.
+        number: the server's number of the client.
     """
 
     def __init__(self, server):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stored pictures of robots, a mechanism and a scene, with half the edges.
 
-After a change that is wanted, look at them and store them:
+After an intended change, check the new pictures and store them:
 
     .venv/bin/python test/view/stored_pictures.py
 """
@@ -23,10 +23,10 @@ DELTA = "examples/delta_robot.yaml"
 
 ANYMAL = "anymal_c_simple_description/urdf/anymal.urdf"
 
-#: By name: file of the robot, link of the camera's spec, place of the camera, and its target.
+#: By name: file of the robot, link of the camera's spec, position of the camera, and its target.
 ROBOTS = {
     "panda": ("panda.urdf", "panda_link0", (1.5, -1.3, 0.9), (0.15, 0.0, 0.45)),
-    "anymal": (ANYMAL, "base", (1.2, -1.0, 0.6), (0.0, 0.0, -0.1)),  # it has textures
+    "anymal": (ANYMAL, "base", (1.2, -1.0, 0.6), (0.0, 0.0, -0.1)),  # ANYmal has textures
     "go2": ("go2.urdf", "base", (0.9, -0.8, 0.3), (0.0, 0.0, -0.15)),
     "tiago": ("tiago.urdf", "base_link", (1.9, -1.6, 1.3), (0.2, 0.0, 0.55)),
     "talos": ("talos_reduced.urdf", "base_link", (1.6, -1.3, 0.5), (0.0, 0.0, -0.1)),
@@ -54,7 +54,7 @@ def scene_picture():
 
 
 def mechanism_picture():
-    """Return the picture of a delta robot, which its inertias and links draw, (480, 640, 3)."""
+    """Return the picture (480, 640, 3) of a delta robot, drawn by its inertias and links."""
     m = rb.load(DELTA)
     camera = _camera(m.frame_names[0])
     return rb.render(m, rb.make_data(m), camera, DELTA, eye=(1.0, -0.8, 0.6), target=(0, 0, -0.1))

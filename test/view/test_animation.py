@@ -58,7 +58,7 @@ def test_a_motion_may_be_given_by_positions(m, path):
     assert pictures.shape == (4, 150, 200, 3)
     assert times == [50] * 4
     for one, other in itertools.pairwise(pictures):
-        assert np.abs(one - other).max() > 50  # it moves
+        assert np.abs(one - other).max() > 50  # the robot moves
 
 
 def test_a_simulation_starts_from_the_data(m, path):
@@ -72,7 +72,7 @@ def test_a_simulation_starts_from_the_data(m, path):
 
 
 def test_frames_of_a_simulation_are_one_frame_time_apart(m, path):
-    """This holds also if the timestep does not divide the time of a frame."""
+    """A timestep that does not divide the time of a frame is included."""
     m.opt.timestep = 0.003
     d = rb.make_data(m)
     d.qvel = 1.0

@@ -103,7 +103,7 @@ class Part:
 
 
 class Panel:
-    """Stands for viser's: stores the added elements."""
+    """A replacement for viser's panel that stores the added elements."""
 
     def __init__(self):
         self.parts = []
@@ -148,7 +148,7 @@ TITLES = ("position", "velocity", "torque", "energy", "real-time factor")
 
 @pytest.fixture
 def clocked(monkeypatch):
-    """A clock that stops until it is set."""
+    """Return a clock that stands still until it is set."""
     clock = SimpleNamespace(now=100.0)
     monkeypatch.setattr(charts, "time", SimpleNamespace(monotonic=lambda: clock.now))
     return clock

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Coordinates for a person to move a robot: to numbers, back, and from text."""
+"""Coordinates by which a person moves a robot: to numbers, back, and from text."""
 
 import math
 

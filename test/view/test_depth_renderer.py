@@ -57,7 +57,7 @@ def camera(**given):
 
 
 def check_against_rays(m, d, eye, shapes=None):
-    """Compare all pixels; return the share of those that show something else."""
+    """Compare all pixels with rays; return the share of pixels that differ."""
     rays = rb.scan(m, d, eye, shapes=shapes)
     drawn = rb.DepthRenderer(m, shapes).scan(d, eye)
     assert drawn.names == rays.names

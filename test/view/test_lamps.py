@@ -52,14 +52,14 @@ def drawn(tmp_path):
 
 
 def at(light, x, y):
-    """Return the brightest pixel around a point of the floor: beside the lines of its grid."""
+    """Return the brightest pixel around a point of the floor, to avoid the lines of the grid."""
     row, column = round(100 - 50 * y / 4), round(100 + 50 * x / 4)
     return float(light[row - 3 : row + 4, column - 3 : column + 4].max())
 
 
 @needs_renderer
 def test_a_point_light_fades_with_distance_and_angle(drawn):
-    """It adds to the floor the cosine of the angle over a + b r + c r^2."""
+    """The light adds the cosine of the angle over a + b r + c r^2 to the floor."""
     dark = drawn(LAMP.format("point").replace("0.4 0.4 0.4", "0 0 0"))
     light = drawn(LAMP.format("point"))
     added = {r: at(light, r, 0.0) - at(dark, r, 0.0) for r in (0.0, 2.0, 4.0)}
@@ -164,7 +164,7 @@ def test_the_page_is_dark_only_while_a_robot_shows_lamps(tmp_path, monkeypatch):
         first, second = (Show(server, m, read_appearance(path), name) for name in "ab")
         assert own[-1] is False
         first.display.set(LIGHTS, False)
-        assert own[-1] is False  # the other one still shines
+        assert own[-1] is False  # the other lamp is still on
         first.display.set(LIGHTS, True)
         second.nodes.remove()
         assert own[-1] is False
@@ -179,7 +179,7 @@ def test_the_page_is_dark_only_while_a_robot_shows_lamps(tmp_path, monkeypatch):
 
 
 def test_parallel_light_of_a_body_is_placed_in_its_frame():
-    """It shines along its direction onto the place of the light, wherever the body is."""
+    """The light follows the direction in the frame of its body, wherever the body is."""
     pytest.importorskip("viser")
     from rbdyn_ros.view.web.lamps import add_lamp
     from rbdyn_ros.view.web.show import open_server

@@ -33,7 +33,7 @@ LARGER = {"size": {"width": 900, "height": 600}, "scale": 0.25}  # position to h
 
 @pytest.fixture
 def near(request):
-    """An arm and its view, both in this process; its parameter has settings of the loop."""
+    """Yield an arm and its view, both in this process; the parameter has settings of the loop."""
     with ViewedLoop(bundled_robot("seven_dof_arm"), **getattr(request, "param", {})) as loop:
         server = open_server(0)
         live = Live(server, [loop.cast], loop)
@@ -55,7 +55,7 @@ def test_the_page_polls_rarely_without_a_client(near):
 
 
 def test_robots_of_several_worlds_stand_side_by_side():
-    """They are farther apart than their reach; their own worlds stay in place."""
+    """The robots are farther apart than their reach; their own worlds stay in place."""
 
     class Two:
         def __init__(self, loops):
@@ -68,7 +68,7 @@ def test_robots_of_several_worlds_stand_side_by_side():
             return getattr(self._loops[0], name)
 
     path = bundled_robot("seven_dof_arm")
-    left, right = ViewedLoop(path), ViewedLoop(path)  # they do not run
+    left, right = ViewedLoop(path), ViewedLoop(path)  # the loops do not run
     casts = [replace(left.cast, name="left"), replace(right.cast, name="right")]
     server = open_server(0)
     try:
@@ -91,7 +91,7 @@ def test_robots_of_several_worlds_stand_side_by_side():
 
 
 def seen_at(page, server, point):
-    """Return the place on the page (x, y) of a point of the world."""
+    """Return the position (x, y) on the page of a point in the world."""
     camera = next(iter(server.get_clients().values())).camera
     forward = np.array(camera.look_at) - camera.position
     forward /= np.linalg.norm(forward)
@@ -115,7 +115,7 @@ def test_a_link_is_pulled_by_the_mouse(browser, near):
         waits = (min(0.5 * 2**k, 16.0) for k in itertools.count())  # a slow page gets more [s]
 
         def grab():
-            """Take the middle of the link, which may not be drawn yet, and pull it up."""
+            """Try to pull the middle of the link up; return whether the link was grabbed."""
             body = loop.m.body_names.index(link)
             position, R = robot.show.pose(link)
             middle = position + R @ loop.m.body_ipos[body]
@@ -295,7 +295,7 @@ def test_a_narrow_page_shows_the_robot_first_and_follows_a_dark_system(browser, 
 
 
 class LateFirst:
-    """Threads of a busy machine: every other job begins late."""
+    """An executor like on a busy machine: every other job begins late."""
 
     def __init__(self):
         self.waits = itertools.cycle((0.3, 0.0))
@@ -335,7 +335,7 @@ def test_closing_a_tab_releases_its_forces(near):
 
 @pytest.fixture(scope="module")
 def shown():
-    """An arm in a loop of this process, and its view in another."""
+    """Yield an arm in a loop of this process, and its view in another process."""
     require_browser()
     said = []
     with ViewedLoop(bundled_robot("seven_dof_arm")) as loop:
@@ -482,7 +482,7 @@ def test_charts_are_drawn_in_every_browser(browser, shown, page):
     wait_until(lambda: loop.energies > 10, "energies to be asked for", page)
     page.get_by_label("Show charts", exact=True).uncheck()
     wait_until(lambda: page.locator(".uplot canvas").count() == 0, "no charts", page)
-    count = loop.energies + 1  # one may be under way
+    count = loop.energies + 1  # a message may still arrive
     looks = loop.looks
     wait_until(lambda: loop.looks > looks + 10, "more looks", page)
     assert loop.energies <= count

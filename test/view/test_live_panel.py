@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts and orders of a live view without a browser, on a panel of stand-ins."""
+"""Texts and orders of a live view without a browser, on a replaced panel."""
 
 import contextlib
 from dataclasses import replace
@@ -31,7 +31,7 @@ def cast(m):
 
 
 def run(coroutine):
-    """Run a coroutine like viser, if it is one."""
+    """Run what a callback has returned, as viser does: a coroutine, or None."""
     if coroutine is not None:
         with contextlib.suppress(StopIteration):
             coroutine.send(None)
@@ -62,7 +62,7 @@ class Part:
 
 
 class Server:
-    """Stands for viser's: stores elements by label, and messages to clients."""
+    """A replacement for viser's server that stores elements by label, and messages to clients."""
 
     def __init__(self):
         self.parts, self.told, self.watched = {}, [], True
@@ -144,7 +144,7 @@ def test_a_robot_outside_the_picture_is_reported_and_followed():
     server, seen = Server(), np.array([2.0, 0.0, 0.5])
 
     class Camera(SimpleNamespace):
-        """Like viser's: its target moves with its position."""
+        """A camera like viser's, whose target moves with its position."""
 
         def __setattr__(self, name, value):
             if name == "position":
@@ -167,7 +167,7 @@ def test_a_robot_outside_the_picture_is_reported_and_followed():
     assert not lost.visible
     assert camera.look_at == pytest.approx(-100.0 * seen)
     assert camera.position == pytest.approx(start - 100.0 * seen)
-    keys.put(-101.0 * seen)  # it moves along
+    keys.put(-101.0 * seen)  # the target moves along
     assert camera.look_at == pytest.approx(-101.0 * seen)
 
 
@@ -314,11 +314,11 @@ def test_positions_follow_the_robot_until_one_is_moved(m, cast, monkeypatch):
     put(m.qpos0 + 0.1)
     assert sliders["elbow_pitch"].value == pytest.approx(0.1)
     put(m.qpos0 + 0.123456)
-    assert sliders["wrist_roll"].value == 0.123  # its box has no room for more
+    assert sliders["wrist_roll"].value == 0.123  # the text box has no room for more digits
 
 
 def test_a_release_ends_earlier_settings(m, cast):
-    """This holds if the simulation hears of both at once, or refuses the release."""
+    """This includes a simulation that gets both at once, or refuses the release."""
     server, driven, released, answers = Server(), [], [], ["", "it has ended"]
     joints = JointSliders(
         server, m, cast, lambda *one: driven.append(one) or "",
@@ -372,7 +372,7 @@ def test_a_push_suits_the_bodies_joined_to_the_link():
     assert pushed == [("cube", (0.0, 0.0, 0.0), (1.0, 2.0, 3.0), (0.0, 0.0, 0.0), 0.1)]
 
 
-#: The place of a robot's world on the page.
+#: The pose of a robot's world on the page.
 ORIGIN = np.array([0.0, 7.0, 0.0])
 
 

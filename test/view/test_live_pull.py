@@ -51,7 +51,7 @@ def arm():
 
 
 def cube():
-    """A cube of 0.1 kg on the floor."""
+    """Return a cube of 0.1 kg on the floor."""
     box = rb.Box((0.05, 0.05, 0.05))
     return rb.scene(objects=[rb.Object("cube", box, mass=0.1, pose=rb.pose((0.0, 0.0, 0.025)))])
 
@@ -61,7 +61,7 @@ def walker():
 
 
 def pick():
-    """A Panda and a cube in front of it."""
+    """Return a Panda and a cube in front of it."""
     box, place = rb.Box((0.05, 0.05, 0.05)), rb.pose((0.5, 0.0, 0.025))
     return rb.scene(find("panda.urdf"), objects=[rb.Object("cube", box, mass=0.1, pose=place)])
 
@@ -96,7 +96,7 @@ CASES = [
 
 @pytest.fixture
 def begin():
-    """Start a loop that holds a robot, in steps: begin(m, qpos, **settings)."""
+    """Return begin(m, qpos, **settings), which starts a stepped loop that holds a robot."""
     loops = []
 
     def start(m, qpos=None, **settings):
@@ -120,7 +120,7 @@ def place(loop, link, point):
 
 
 def hang(loop, link, point, share):
-    """Hang a part of the weight from a point, from now on."""
+    """Hang a share of the weight from a point from now on."""
     m = loop.m
     frame = m.frame_id(link)
     body = int(m.frame_bodyid[frame])
@@ -143,7 +143,7 @@ def drag(loop, link, point, goal, seconds):
 @pytest.mark.parametrize("load", [0.0, 0.5])
 @pytest.mark.parametrize(("model", "link", "point"), CASES)
 def test_the_point_follows_the_cursor_and_does_not_swing(begin, model, link, point, load):
-    """This holds also while half the weight of the robot hangs from the point."""
+    """The test includes a load of half the robot's weight at the point."""
     m, point = model(), np.array(point)
     qpos = start_position(m, {})
     loop = begin(m, on_floor(m, qpos) if model is walker else qpos)
@@ -174,8 +174,8 @@ def test_a_load_that_is_taken_over_is_gone_with_the_next_drag(begin):
     first = LEARNING * 0.1 * 0.1 * RATE**2  # the cube rests: 0.1 kg RATE^2 times a metre
     assert lead(np.zeros(3), 0.2) == pytest.approx(min(first, MOST_LOAD * 0.981), rel=1e-3)
     assert lead(np.zeros(3), 0.3) == pytest.approx(MOST_LOAD * 0.1 * USUAL_GRAVITY)
-    assert lead(np.zeros(3), 0.0) == 0.0  # it was released for longer than the pull lasts
-    assert lead(0.01 * up, 0.1) == 0.0  # another point
+    assert lead(np.zeros(3), 0.0) == 0.0  # the pause was longer than a pull lasts
+    assert lead(0.01 * up, 0.1) == 0.0  # another point has no load
 
 
 def test_a_thrown_cube_flies_on(begin):
@@ -238,7 +238,7 @@ def test_no_direction_is_heavier_than_the_robot(begin, robot):
 
 
 def test_joints_with_a_servo_belong_to_the_link(begin):
-    """A robot whose joints are all commanded to their places is pulled as one body."""
+    """A robot whose joints are all commanded to their positions is pulled as one body."""
     m = rb.load_urdf(find("go2.urdf"), floating_base=True, strict=False)
     loop = begin(m)
     loose = HandSpring(loop).pull("FL_foot", np.zeros(3), np.zeros(3), 0.2).stiffness

@@ -136,7 +136,7 @@ def test_without_an_appearance_boxes_of_inertia_are_drawn(cubes):
 @pytest.mark.nightly  # test_rendered_objects_are_at_the_hits_of_rays looks through the same lens
 @needs_renderer
 def test_opencv_finds_the_intrinsics_again():
-    """A checkerboard seen from many sides gives the camera back, as in a calibration."""
+    """A calibration with pictures of a checkerboard finds the parameters of the camera."""
     cv2 = pytest.importorskip("cv2", reason="opencv-python is not installed")
     squares = [
         f'<visual><origin xyz="{0.1 * x:.2f} {0.1 * y:.2f} 0"/><geometry>'

@@ -42,7 +42,7 @@ def test_a_player_advances_its_time():
     player.speed = 2.0
     assert player.advance(1.5)
     assert player.time == pytest.approx(3.0)
-    assert player.advance(4.0)  # begins again
+    assert player.advance(4.0)  # the replay begins again
     assert player.time == pytest.approx(1.0)
     player.loop = False
     assert player.advance(100.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shown parts of a robot and their places, against other ways to compute them."""
+"""The shown parts of a robot and their poses, compared with other computations."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -34,7 +34,7 @@ def at(m, qpos):
 
 
 def world(placement, body, points):
-    """Return points of a body in the world."""
+    """Return the world positions of points of a body."""
     return points @ quat_to_mat(placement.xquat[body]).T + placement.xpos[body]
 
 

@@ -56,7 +56,7 @@ def server():
 
 @contextlib.contextmanager
 def taken_ports(number):
-    """Yield the first port of several in a row that are in use."""
+    """Occupy several ports in a row; yield the first."""
     for first in range(20_000, 60_000, 50):
         with contextlib.ExitStack() as held:
             try:
@@ -141,7 +141,7 @@ def test_pages_of_the_view_itself_may_talk_to_it(host, origin):
         ("127.0.0.1:8080", "file://127.0.0.1:8080"),
         ("127.0.0.1:8080", ""),
         ("127.0.0.1:8080", "http://["),
-        ("evil.example:8080", "http://evil.example:8080"),  # a name of this machine
+        ("evil.example:8080", "http://evil.example:8080"),  # this name can resolve to this machine
         ("127.0.0.1.evil.example", "http://127.0.0.1.evil.example"),
         ("evil.example", None),
         ("", None),
@@ -372,7 +372,7 @@ def test_a_click_selects_a_body_and_a_second_click_ends_the_selection(server):
 
 
 def room(*names):
-    """Return a Model of an arm and objects, each with another colour-less shape."""
+    """Return a Model of an arm and objects, each with another shape without a colour."""
     items = [rb.Object(name, rb.Sphere(0.1 + 0.1 * k), mass=1.0, pose=Pose((1.0 + k, 0.0, 1.0)))
              for k, name in enumerate(names)]  # fmt: skip
     return rb.scene(ARM, objects=items)
@@ -402,7 +402,7 @@ def test_objects_come_and_go_and_unchanged_ones_keep_their_nodes(server):
     qpos[m.jnt_qposadr[m.jnt_id("third")]] = 5.0
     show.put(Instant.still(m, qpos))
     assert now["third"].position[0] == 5.0
-    show._click("third")  # by its name, at any place in the Model
+    show._click("third")  # by its name, whatever its index in the Model
     assert show.picked == "third"
 
 

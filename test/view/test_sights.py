@@ -31,7 +31,7 @@ def test_depths_are_bright_where_they_are_small():
 
 
 def test_a_small_step_of_depth_is_seen_from_afar():
-    """A cube on a table, for a camera that could see much nearer and farther."""
+    """A cube on a table is visible to a camera with a much larger range."""
     depth = np.full((4, 4), 0.5)
     depth[1:3, 1:3] = 0.45
     scan = Scan(depth, np.zeros((4, 4, 3)), np.zeros((4, 4), np.int64), ("table",))

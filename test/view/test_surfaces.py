@@ -25,7 +25,7 @@ def single(shape):
 
 
 def volume(found):
-    """By the divergence theorem: negative where the triangles face inward."""
+    """Return the volume by the divergence theorem, negative if triangles face inward."""
     a, b, c = (found.vertices[found.faces[:, k]].astype(float) for k in range(3))
     return np.einsum("ij,ij->", a, np.cross(b, c)) / 6.0
 
@@ -104,7 +104,7 @@ def test_a_placeholder_is_a_small_magenta_octahedron():
 
 
 def bent(angle):
-    """Two triangles with an edge in common, apart as in an STL."""
+    """Return two triangles with a common edge, whose corners are listed twice as in an STL."""
     up = [math.cos(angle), 0.0, math.sin(angle)]
     corners = [[0, 0, 0], [0, 1, 0], [-1, 0, 0], [0, 0, 0], up, [0, 1, 0]]
     return np.array(corners, float), np.array([[0, 1, 2], [3, 4, 5]])
@@ -177,7 +177,7 @@ def dae(**parts):
 
 
 def stl(vertices):
-    """Text; three vertices are a triangle."""
+    """Return the text of an STL; three vertices each make a triangle."""
     lines = [f"vertex {x} {y} {z}\n" for x, y, z in vertices]
     return ("solid s\n" + "".join(lines) + "endsolid s\n").encode()
 
@@ -213,7 +213,7 @@ def test_a_mirroring_scale_keeps_the_sides(keep, scale):
 
 @pytest.mark.parametrize("scale", ["1 1 1", "1 1 -1", "-2 1 1"])
 def test_units_and_nodes_of_a_collada_scene_are_applied(keep, scale):
-    """One colour is one surface; a mirroring node keeps the sides, too."""
+    """Each colour makes a surface; a mirroring node keeps the outer sides outside."""
     needs_collada()
     found = single(keep("m.dae", dae(unit="0.01", scale=scale)))
     x, y, z = map(float, scale.split())

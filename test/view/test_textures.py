@@ -79,7 +79,7 @@ def folder(tmp_path):
 
 
 def appearance(folder, geometry, material=""):
-    """Return a Model and its appearance: one link with one visual."""
+    """Return a Model of a link with one visual, and its appearance."""
     text = (
         f'<robot name="r"><link name="base"/><joint name="turn" type="continuous">'
         f'<parent link="base"/><child link="thing"/></joint><link name="thing"><inertial>'
@@ -118,7 +118,7 @@ def test_the_image_is_upright_on_each_side_of_a_box(folder, eye):
 
 @needs_renderer
 def test_the_image_is_on_the_ends_of_a_box(folder):
-    """Their up is y; the camera's up is y above the box and -y below it."""
+    """On the ends y is up in the image; the camera's up is y above the box and -y below it."""
     m, looks = appearance(folder, BOX, MATERIAL)
     assert quarters_seen(m, looks, (0, 0, 3)) == QUARTERS.tolist()
     assert quarters_seen(m, looks, (0, 0, -3)) == QUARTERS[::-1, ::-1].tolist()
@@ -145,7 +145,7 @@ def test_the_image_of_the_urdf_is_on_a_mesh_with_places_and_without_a_material(f
     "geometry", ['<sphere radius="0.5"/>', '<cylinder radius="0.5" length="1"/>']
 )
 def test_the_image_goes_once_around_a_round_solid(folder, geometry):
-    """Its middle is at +x and its edges are at -x."""
+    """The middle of the image is at +x and its edges are at -x."""
     m, looks = appearance(folder, geometry, MATERIAL)
     assert quarters_seen(m, looks, (3, 0, 0)) == QUARTERS.tolist()
     assert quarters_seen(m, looks, (-3, 0, 0)) == QUARTERS[:, ::-1].tolist()
@@ -221,7 +221,7 @@ def test_a_texture_for_a_shape_without_places_is_one_warning(folder):
 
 
 def test_a_material_file_outside_is_not_read(folder):
-    """The mesh has the colour of the URDF then."""
+    """The mesh then has the colour of the URDF."""
     inside = folder / "robot"
     inside.mkdir()
     (folder / "m.mtl").write_text(MTL.format("quarters.png"))

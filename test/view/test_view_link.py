@@ -44,7 +44,7 @@ def path():
 
 
 class Echo:
-    """Records its calls; `pause` takes as long as requested."""
+    """A service that records its calls; `pause` takes as long as requested."""
 
     def __init__(self):
         self.let_go = threading.Event()
@@ -68,7 +68,7 @@ class Echo:
 
 @pytest.fixture
 def far():
-    """An Echo at the other end of two pipes, and the messages of the view itself."""
+    """Yield an Echo at the other end of two pipes, and the messages of the view itself."""
     echo, heard = Echo(), []
     (prompt, theirs), (queued, theirs_too) = Pipe(), Pipe()
     threads = [
@@ -114,7 +114,7 @@ def test_a_slow_request_does_not_block_the_others(far):
     "said", [b"", b"nonsense", b"[1]", b"[[], {}]", b"[" * 100_000, pickle.dumps(("reset", ()))]
 )
 def test_an_invalid_request_ends_only_the_service(said):
-    """Data of the view, which is open to the network, is not unpickled."""
+    """The view is open to the network, so its data is not unpickled."""
     asked = []
     here, there = Pipe()
     there.send_bytes(said)
@@ -144,7 +144,7 @@ def test_pace_is_of_the_last_second_and_begins_anew():
     assert math.isnan(pace.at(16.0, 4.4, True))
     assert math.isnan(pace.at(90.0, 4.4, False))  # the pause does not count
     assert pace.at(91.0, 5.4, False) == pytest.approx(1.0)
-    assert math.isnan(pace.at(92.0, 0.0, False))  # time began anew
+    assert math.isnan(pace.at(92.0, 0.0, False))  # time has been reset
     assert pace.at(93.0, 3.0, False) == pytest.approx(3.0)
 
 
@@ -207,7 +207,7 @@ def test_energies_follow_the_exchanged_plant(path):
 
 
 def gone(pid):
-    """Return whether a process has ended, or its parent is about to collect it."""
+    """Return whether a process has ended, even if its parent has not yet collected it."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -216,7 +216,7 @@ def gone(pid):
 
 
 def children(pid):
-    """Return the processes that a process has started, and theirs."""
+    """Return all descendants of a process."""
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -258,7 +258,7 @@ def test_the_view_has_low_priority_and_leaves_no_process(shown):
     assert os.sched_getscheduler(view.pid) == os.SCHED_OTHER
     assert os.getsid(view.pid) == view.pid  # Ctrl-C does not end it
     assert view.pid in children(os.getpid())
-    os.kill(view.pid, signal.SIGSTOP)  # it may hang
+    os.kill(view.pid, signal.SIGSTOP)  # the view hangs
     view.close()
     view.close()
     assert gone(view.pid)

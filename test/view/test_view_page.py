@@ -24,7 +24,7 @@ from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.view.scene.coordinates import qpos_text
 from rbdyn_ros.view.scene.scene import ELLIPSOIDS
 
-#: Pictures are drawn by the processor: small ones sooner.
+#: The processor draws the pictures: small pictures take less time.
 SMALL = {"width": 760, "height": 420}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm of two joints, one that turns and one that slides, with limits and no looks."""
+"""An arm of a revolute and a prismatic joint, with limits and without visuals."""
 
 ARM = """
 <robot name="arm">

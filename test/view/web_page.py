@@ -112,7 +112,7 @@ def wait_for_picture(page):
 
 
 def control(page, label):
-    """Return the element of a label in the panel; the label may go on after this text."""
+    """Return the element of the panel whose label begins with a text."""
     found = page.locator("label[for]").filter(has_text=re.compile(f"^{re.escape(label)}")).first
     found.wait_for(state="attached")
     return page.locator(f'[id="{found.get_attribute("for")}"]')
@@ -138,7 +138,7 @@ def unfold(page, *folders):
 
 
 def colours_of(page):
-    """Return how many different colours the 3-D scene of a page has."""
+    """Return the number of different colours in the 3-D scene of a page."""
     import io
 
     import numpy as np

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots written as MJCF move in MuJoCo as here."""
+"""Robots written as MJCF have the same dynamics in MuJoCo as in this library."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def test_random_trees_agree_in_mujoco(seed, turned, tmp_path):
 
 
 def test_balls_agree_in_mujoco(tmp_path):
-    """A ball has the quaternion of ours where the joint frame is not turned in the link."""
+    """Where the joint frame is not rotated in the link, quaternions of balls are equal."""
     tree = trees.auto_tree(6, 2.0, kinds=("spherical", "revolute"), seed=2)
     findings, mm = written(tree, tmp_path)
     assert not findings
@@ -81,7 +81,7 @@ STACKED = """<mujoco><worldbody><body name="leg" pos="0 0 1" euler="10 20 30">
 
 
 def test_several_joints_of_a_body_stay_in_one_body(tmp_path):
-    """MuJoCo takes no bodies without mass between them."""
+    """MuJoCo refuses bodies without mass between the joints."""
     given = tmp_path / "given.xml"
     given.write_text(STACKED)
     _, mm = written(given, tmp_path)
@@ -102,7 +102,7 @@ def test_several_joints_of_a_body_stay_in_one_body(tmp_path):
     ("kinds", "light"), [(["revolute"] * 8, 1), (["spherical", "revolute", "prismatic"], 1)]
 )
 def test_a_body_has_no_more_joints_than_mujoco_takes(kinds, light, tmp_path):
-    """Six degrees of freedom at most, and no joint that turns behind a ball."""
+    """A body has at most six dofs, and no rotation after a ball joint."""
     system, before = rb.SystemBuilder("stack"), "base"
     for n, kind in enumerate(kinds):
         system.body(f"b{n}", bar(0.2) if n == len(kinds) - 1 else None)

@@ -195,7 +195,7 @@ def test_an_sdf_moves_as_the_robot(path, tmp_path):
 
 
 def with_frames(base="world"):
-    """A robot whose file begins with a link that is called world, and with a massless flange."""
+    """Return a robot whose file begins with a link `world`, and which has a massless flange."""
     return (
         rb.SystemBuilder("framed", base=base)
         .body("arm", rb.shapes.sphere(0.1, mass=2.0))
@@ -226,7 +226,7 @@ def test_foreign_files_are_not_replaced(tmp_path):
     hull = arm.geometry("hull", "arm", rb.Points(((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))))
     written = tmp_path / "robot.urdf"
     rb.convert(hull, written)
-    rb.convert(hull, written)  # its own files are the same
+    rb.convert(hull, written)  # equal files are no obstacle
     before = written.read_bytes()
     for name in ("robot.srdf", "robot_meshes/hull_hull.obj"):
         other = tmp_path / name

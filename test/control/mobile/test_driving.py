@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wheel speeds against closed forms, the inverse to the twist, ramps and odometry."""
+"""Wheel speeds against closed forms, the twist from wheel speeds, ramps and odometry."""
 
 import math
 
@@ -86,7 +86,7 @@ def test_contradicting_wheels_are_reported_as_slip():
     speeds[0] += 1.0
     fit = drive.twist(NONE, speeds)
     assert np.abs(fit.slip).max() > 0.05
-    # relative to the squared way, so at any rate
+    # relative to the squared distance, so it holds at any rate
     assert fit.contradiction() == pytest.approx(drive.twist(NONE, 0.01 * speeds).contradiction())
     assert fit.contradiction() > 1e-3
 
@@ -110,7 +110,7 @@ def test_limits_keep_the_path_and_ramps_arrive_together():
 
 
 def test_odometry_of_an_arc_is_exact_for_any_step():
-    """A quarter of a circle in 3 steps and in 300."""
+    """A quarter of a circle has the same end in 3 and in 300 steps."""
     for steps in (3, 300):
         drive = drive_of(TURTLEBOT3.urdf)
         odometry = WheelOdometry(drive, 0.01)
@@ -123,7 +123,7 @@ def test_odometry_of_an_arc_is_exact_for_any_step():
 
 
 def test_odometry_is_right_for_a_base_frame_off_the_axle():
-    """The base turns about the axle: the frame goes around on a circle."""
+    """The base turns about the axle, so its frame moves on a circle."""
     text = TURTLEBOT3.urdf.replace('<origin xyz="0.0 ', '<origin xyz="0.1 ')
     drive = drive_of(text)
     assert drive.reference == pytest.approx([0.1, 0.0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wheels found in robots: places, radii, kinds, and refusals by name."""
+"""Wheels found in robots: positions, radii, kinds, and refusals by name."""
 
 import math
 

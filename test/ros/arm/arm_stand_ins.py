@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stand-ins for a controlled arm: one at rest, one that follows trajectories."""
+"""Replacements for a controlled arm: an arm at rest, and an arm that follows trajectories."""
 
 import threading
 
@@ -41,7 +41,7 @@ class Held:
 
 
 class Following:
-    """An arm that stores its trajectories, and is at the position given by the test."""
+    """An arm that stores its trajectories and is at a position that the test sets."""
 
     names = NAMES
 
@@ -62,7 +62,7 @@ class Following:
         self.now = Progress(**(values | fields))
 
     def arrive(self, seconds=0.0, off=(0.0, 0.0), speed=0.0):
-        """End the trajectory some seconds later, with the arm off by this distance."""
+        """End the trajectory some seconds later, with a position error of the arm."""
         desired = np.zeros((3, 2))
         desired[0] = self.taken[-1].points[-1].positions
         actual = np.stack([desired[0] - off, np.full(2, speed)])

@@ -18,7 +18,7 @@ OFFSET = 3_000_000_000
 #: Position of the false arm of row second_states [rad].
 ELSEWHERE = 0.2
 ROWS = ("position", "velocity", "effort")
-#: Topics of the rows about payloads.
+#: Topics for the rows about payloads.
 LOADED = {"payload": "arm_controller/payload", "unknown_payload": "simulator/payload"}
 
 
@@ -37,7 +37,7 @@ class LyingDriver(Relay):
         super().__init__(peer, source, to, executor)
 
     def tell_the_truth(self):
-        """End a lie."""
+        """Send true states again."""
         with self._lock:
             self._when = self._lie = self._second = self.onset = None
             self._change = None
@@ -46,7 +46,7 @@ class LyingDriver(Relay):
             self._others.clear()
 
     def prepare(self, lie, peer):
-        """Do the slow preparations of a lie; row constant_offset lies from now on."""
+        """Do the slow preparations of a lie; the row constant_offset begins at once."""
         if lie.name in LOADED:  # a message that is sent before its subscriber is found is lost
             publisher = peer.publisher(InertiaStamped, LOADED[lie.name])
             with self._lock:
@@ -57,7 +57,7 @@ class LyingDriver(Relay):
                 self._change = lambda state, _t: [state | {"stamp": state["stamp"] + OFFSET}]
 
     def lie_when(self, lie, condition):
-        """Begin to lie with the first true state for which a condition holds."""
+        """Begin a lie at the first true state for which a condition holds."""
         with self._lock:
             self._lie, self._when = lie, condition
 

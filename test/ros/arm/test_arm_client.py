@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python client with stand-ins for the services and the action, and with a real arm."""
+"""The Python client with replaced services and a replaced action, and with a simulated arm."""
 
 import threading
 
@@ -74,7 +74,7 @@ def controller(peer):
 
 @pytest.fixture
 def client(peer, controller):
-    """A client beside a node that does not spin, as in a script."""
+    """Yield a client in a script whose node does not spin."""
     with ArmClient(peer.node, timeout=30.0) as client:
         yield client
 
@@ -189,7 +189,7 @@ def test_missing_and_silent_services_are_reported(peer, controller):
     with ArmClient(peer.node, timeout=30.0) as client:
         client.arm()
         controller.answer.clear()
-        client._caller._timeout = 0.05  # the service is found, so this is the wait for an answer
+        client._caller._timeout = 0.05  # the service is found, so only the answer is waited for
         with refused(RbdynError, "arm-client"):
             client.arm()
         controller.answer.set()
@@ -253,7 +253,7 @@ def test_a_path_is_followed_to_its_end(peer, client, controller):
 
 
 def test_an_action_client_is_made_in_the_thread_that_spins(peer, client, controller, monkeypatch):
-    """In another thread an incomplete object could be used."""
+    """Otherwise another thread could use an incomplete object."""
     real, makers = caller.ActionClient, []
 
     def make(*given):
@@ -449,7 +449,7 @@ def test_a_real_controller_follows_a_path(simulate, control, peer):
         thread, raised = follow(1.0)
         ended(thread)
         assert raised == []
-        # its states may come later
+        # the states of the arm can come later
         peer.until(lambda: np.abs(pair.arm.position - there).max() < 5e-3)
         place, there = there, place
 

@@ -29,7 +29,7 @@ ROWS = ("name", "position", "velocity", "effort")
 
 @pytest.fixture
 def relayed(simulate, control, peer):
-    """A UR5 and its controller with a relay between them, which changes the states."""
+    """Yield a UR5 and its controller, with a relay between them that changes the states."""
     relay = Relay(peer)
     relay.change = turned_round
     remap = {"joint_states": "relayed_states"}
@@ -68,7 +68,7 @@ def ended_as_documented(fault, pair, relay):
 
 
 def turned_round(state, **others):
-    """Return the same state with its joints in reverse order, or with other values."""
+    """Return a state with its joints in reverse order, or with other values."""
     fields = {name: list(getattr(state, name)) for name in ("name", "position", "velocity")}
     fields = fields | {"effort": list(state.effort)} | others
     return JointState(header=state.header, **{k: v[::-1] for k, v in fields.items()})
@@ -94,7 +94,7 @@ def ends(pair, fault, ending):
 
 
 def spoil(pair, relay, count, spoilt):
-    """Change some states, and as many again each second: a slow controller reads the newest."""
+    """Change some states each second, because a slow controller reads only the newest state."""
 
     def begin():
         left = [count]
@@ -158,13 +158,13 @@ def garbage(pair, relay):
 
 def gone(pair, relay):
     """The link breaks in both directions: the controller stops, the arm's watchdog holds it."""
-    pair.peer.trigger("simulator/clear_wrenches")  # its watchdog would yield to a push
+    pair.peer.trigger("simulator/clear_wrenches")  # the arm's watchdog would yield to a push
     before, speed = pair.arm.position, pair.arm.speed
     assert pair.peer.set_parameters({"faults.link_loss": True}) == [""]
     pair.until_said("fault age", "silent")
     assert pair.peer.set_parameters({"faults.link_loss": False}) == [""]
     ends(pair, "age", "silent")
-    # it coasts at a rate of 5 1/s, and the watchdog brakes it no slower
+    # the arm coasts at a rate of 5 1/s, and the watchdog brakes at least as fast
     assert np.abs(pair.arm.position - before).max() < 0.3 * speed + 0.05
 
 
@@ -192,14 +192,14 @@ def test_a_blind_answer_has_the_stamp_of_a_state(relayed):
 
 
 def test_names_suddenly_in_another_order_silence_the_controller(relayed):
-    """The joints seem to jump, so the controller stops sending."""
+    """The joints seem to jump, so the controller sends no more efforts."""
     pair, relay = relayed
     pair.arm_it()
     pair.push("tool0", 0.0, 40.0, 10.0)
     first = len(pair.arm.rows)
     relay.change = lambda state: turned_round(state, name=state.name[::-1])
     pair.arm.wait(1.0)
-    # it moved at less than 0.5 rad/s; held there it stays below its limit
+    # the joint moved at less than 0.5 rad/s; a joint held there stays below its limit
     assert max(np.abs(row[2]).max() for row in pair.arm.rows[first:]) < 3.15
     ends(pair, "velocity", "silent")
 
@@ -214,7 +214,7 @@ def test_an_arm_is_stopped_beyond_limits_and_not_armed_with_a_wrong_model(
         pair.arm_it()
         fault(pair)
         pair.do("disarm", "clear_fault")
-        peer.trigger("simulator/reset")  # it cannot be armed beyond its limits
+        peer.trigger("simulator/reset")  # an arm beyond its limits cannot be armed
     it_dies(pair)
 
     # another controller takes over, with a model that is twice as heavy
@@ -253,7 +253,7 @@ def too_fast(pair):
 
 
 def limit_at_speed(pair):
-    """The elbow is at 1.4 rad of 3.14: an inset puts the limit 0.02 rad before it."""
+    """The elbow is at 1.4 rad of 3.14; an inset moves the limit to 0.02 rad from the elbow."""
     assert tighten(pair, position_inset=1.72) == [""]
     assert "1.72" in tighten(pair, position_inset=0.0)[0]
     pair.push("forearm_link", 0.0, 0.0, -60.0)

@@ -37,7 +37,7 @@ def test_an_armed_arm_floats(simulate, control, peer, name, duration):
     rows = arm.wait(1.0)
     assert farthest(rows, before) < 1e-3
 
-    # after a push it gives way; without commands the simulator would hold it
+    # a pushed arm gives way; without commands the simulator would hold the arm
     pair.push(link, *force)
     ended = arm.wait(0.1)[-1][0]
     fastest = max(np.abs(row[2]).max() for row in arm.rows)
@@ -63,7 +63,7 @@ def test_an_armed_arm_floats(simulate, control, peer, name, duration):
 
 
 def farthest(rows, place):
-    """Return the largest distance of the arm from a place."""
+    """Return the largest distance of the arm from a position."""
     return np.abs(np.array([row[1] for row in rows]) - place).max()
 
 

@@ -36,7 +36,7 @@ class Hand:
         message = JointState(name=["other", "finger"], position=[0.5, *position])
         message.header.stamp.sec = self.stamp
         self.states.publish(message)
-        # messages of one publisher come in order: the next one is behind it
+        # messages of a publisher arrive in order, so a second message shows that the first arrived
         heard = []
         self.peer.node.create_subscription(JointState, "joint_states", heard.append, NEWEST)
         self.peer.until(lambda: heard, again=lambda: self.states.publish(message), every=0.1)
@@ -92,7 +92,7 @@ def test_a_driver_may_publish_best_effort(peer):
 
 
 def test_states_without_stamps_have_the_time_of_their_arrival(peer):
-    """Else no time would pass, and a gripper would never stall."""
+    """Otherwise no time would pass, and a gripper would never stall."""
     hand = Hand(peer, stamp=0)
     hand.measure(0.01)
     before = hand.port.state().time_ns

@@ -69,7 +69,7 @@ def test_the_gripper_moves_with_an_armed_arm_only(pair, peer):
 def test_disarming_aborts_a_goal(pair, peer):
     hand = Hand(peer)
     pair.arm_it("gravity")
-    handle = hand.send(0.0, 1e-6)  # too weak to move
+    handle = hand.send(0.0, 1e-6)  # the force is too small to move the finger
     pair.do("disarm")
     assert hand.result(handle).status == GoalStatus.STATUS_ABORTED
     hand.client.destroy()

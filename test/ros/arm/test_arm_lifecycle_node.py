@@ -63,7 +63,7 @@ def test_each_transition_leaves_the_arm_safe(simulate, control, peer):
 
 
 def test_bad_starts_are_refused(control, tmp_path):
-    """The status is 2, with one line each."""
+    """Each bad start ends with status 2 and one line."""
     robot = find("ur5_robot.urdf")
     starts = [
         (tmp_path / "none.urdf", {}, "none.urdf"),
@@ -85,7 +85,7 @@ def test_bad_starts_are_refused(control, tmp_path):
 
 @pytest.mark.fresh_start
 def test_a_signal_during_the_start_ends_the_controller(control):
-    """The signal comes while it waits for a robot, and while it compiles."""
+    """The signal comes while the controller waits for a robot, or while it compiles."""
     waiting = control(EMPTY, False)
     waiting.wait_for("waiting for a robot on /robot_description")
     waiting.end_well(signal.SIGTERM)

@@ -63,7 +63,7 @@ def test_the_largest_limits_of_the_start_still_protect():
 
 
 def test_the_library_has_the_same_defaults():
-    """A default that is changed in one place only is found here."""
+    """This test finds a default that is changed in only one place."""
     assert plain_settings(arm_params.settings(defaults())) == plain_settings(ControlSettings())
     assert arm_params.gate_settings(defaults(), False) == GateSettings()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states that an arm gets answers to: none from before a pause, but any that jump back."""
+"""The states that get an answer: none from before a pause, but those whose stamps jump back."""
 
 import threading
 import time
@@ -29,7 +29,7 @@ TIMEOUT, PAUSE = 2.0, 2.3
 
 @pytest.fixture
 def topics(domain):
-    """The topics of an arm at rest; the test spins them."""
+    """Yield the topics of an arm at rest; the test spins them."""
     rclpy.init(domain_id=domain)
     node = rclpy.create_node("arm_controller")
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
@@ -46,7 +46,7 @@ def topics(domain):
 
 
 class Driver:
-    """Sends states of an arm at rest, and takes the answers."""
+    """A driver that sends states of an arm at rest and stores the answers."""
 
     def __init__(self, peer, topics):
         self.peer, self.topics, self.controller = peer, topics, topics._controller
@@ -91,7 +91,7 @@ class Driver:
 
 
 def test_no_state_from_before_a_pause_is_answered(peer, topics):
-    """The executor hands over, after the pause, a state that came before it."""
+    """After a pause the executor delivers a state that came before the pause."""
     driver = Driver(peer, topics)
     driver.arm_it()
     before = driver.pause()
@@ -101,7 +101,7 @@ def test_no_state_from_before_a_pause_is_answered(peer, topics):
 
 @pytest.mark.parametrize("paused", [False, True])
 def test_stamps_that_jump_back_are_answered(peer, topics, paused):
-    """Also before 1970, and if there was a pause before: else nothing would hold the arm."""
+    """Otherwise nothing would hold the arm. Stamps before 1970 are included."""
     driver = Driver(peer, topics)
     topics._controller._blind.s.blind_time = 60.0  # longer than any pause
     driver.arm_it()

@@ -38,7 +38,7 @@ CLOSE = {"rtol": 0.0, "atol": 1e-10}
 
 
 class Twin:
-    """Pinocchio's Panda. Its second finger is an ordinary joint, moved like the first."""
+    """Pinocchio's Panda, whose second finger is an ordinary joint that moves like the first."""
 
     def __init__(self, payload=None):
         self.model = pin.buildModelFromUrdf(str(find("panda.urdf")))
@@ -393,7 +393,7 @@ REFUSED = [
     ("inverse_dynamics", {**AT, "acceleration": [0.0] * 3}, QUERY, "acceleration"),
     ("inverse_dynamics", {**AT, "position": [0.0, np.nan]}, QUERY, "position"),
     ("inverse_dynamics", {**AT, "velocity": [-np.inf, 0.0]}, QUERY, "velocity"),
-    ("inverse_dynamics", {**AT, "velocity": [1e300, 0.0]}, ARM, ""),  # overflows
+    ("inverse_dynamics", {**AT, "velocity": [1e300, 0.0]}, ARM, ""),  # the result overflows
     ("inverse_dynamics", {"as_command": True}, ARM, ""),
     ("computed_torque", {"name": TWO}, ARM, ""),
     ("computed_torque", {"name": TWO, "desired_position": [0, np.inf]}, QUERY, "desired_position"),

@@ -31,7 +31,7 @@ def test_the_clock_counts_only_for_states_that_are_stamped_with_it():
     arm.hear(5 * S, armed=False)
     assert arm.simulated
     assert arm.now() == 5 * S
-    # a state that is on its way while the clock goes on
+    # the state arrives when the clock has already advanced
     arm.hear(6 * S, armed=True)
     assert arm.arrival(5 * S + 1) == 6 * S
     # the choice stays while the arm is armed
@@ -48,7 +48,7 @@ def test_an_armed_arm_uses_a_clock_that_starts_late():
     before = arm.now()
     arm.hear(5 * S, armed=True)
     assert arm.simulated
-    assert 0 <= arm.now() - before < 10 * S  # its time neither jumps nor goes back
+    assert 0 <= arm.now() - before < 10 * S  # the time neither jumps nor goes back
     now = arm.now()
     time.sleep(0.01)
     assert arm.now() == now
@@ -71,7 +71,7 @@ def test_the_time_of_an_armed_arm_does_not_go_back_with_a_reset():
 
 @pytest.fixture
 def pair(simulate, control, peer):
-    """An arm and its controller as `computed_torque.launch.py sim:=true` starts them."""
+    """Yield an arm and its controller, started as by `computed_torque.launch.py sim:=true`."""
     given = {"mode": "computed_torque", "state_timeout": "0.08", "friction_compensation": "1.0"}
     return start_pair(simulate, control, peer, ARM, SEVEN_START, lockstep=True, **given)
 

@@ -31,7 +31,7 @@ obstacles: {wall: {box: {size: [0.1, 3, 2]}, xyz: [-0.45, 0, 0.5]}}"""
 
 @pytest.fixture
 def pair(simulate, control, peer, tmp_path):
-    """A UR5 in a namespace and before a wall, commanded by arrays only, at 250 Hz."""
+    """Yield a UR5 in a namespace and in front of a wall, commanded only by arrays, at 250 Hz."""
     (tmp_path / "room.yaml").write_text(ROOM)
     pair = start_pair(
         simulate,
@@ -65,7 +65,7 @@ def test_arrays_move_the_arm_and_hostile_messages_do_not(pair, peer):
 
 
 def bad_trajectories(pair):
-    """Each is refused and the armed arm does not move; a good one moves it."""
+    """Bad trajectories are refused and do not move the armed arm; a valid trajectory moves it."""
     names, q = pair.arm.names, pair.arm.rest().tolist()
 
     def path(points, names=names, **fields):
@@ -188,7 +188,7 @@ def refused(pair, kind, topic, hostile):
     first = len(pair.arm.rows)
     for message in hostile:
         publisher.publish(message)
-        pair.arm.wait(0.02)  # its queue holds ten
+        pair.arm.wait(0.02)  # the queue holds ten messages
     enough = lambda: refused_so_far(pair, topic) > len(hostile)  # noqa: E731
     pair.peer.insist(publisher, hostile[0], enough)
     assert max(np.abs(row[1] - place).max() for row in pair.arm.rows[first:]) < 1e-3
@@ -217,7 +217,7 @@ def test_a_dry_run_sends_nothing_beside_both_outputs(simulate, control, peer):
     peer.until(lambda: said() == "gravity; armed (dry run)")
     assert pair.commands_in(0.2) == 0
     assert not arrays
-    assert peer.node.count_publishers("joint_commands") == 1  # the dry run has none
+    assert peer.node.count_publishers("joint_commands") == 1  # the dry run has no publisher
 
     pair.arm_it()
     commands = peer.hear(JointState, "joint_commands", NEWEST)

@@ -30,7 +30,7 @@ def test_no_other_node_commands_the_arm_or_sends_its_states(simulate, control, p
 
 
 def neither_twin_arms(pair, twin):
-    """One call of a service reaches both."""
+    """A call of a service reaches both controllers."""
     for controller in (pair.controller, twin):
         controller.wait_for("controlling '")
         controller.wait_for(RIVAL, 30.0)
@@ -58,7 +58,7 @@ def a_counted_device(pair, _):
     """Without the senders of messages, a publisher is a rival until it has named its joints."""
     publisher = pair.peer.publisher(JointState, "joint_states")
     ends(pair, "holding")
-    assert "/joint_states" in pair.said[-1]  # its node may not be known yet
+    assert "/joint_states" in pair.said[-1]  # the node can still be unknown
     pair.do("disarm", "clear_fault")
     pair.peer.until(lambda: "/peer" in pair.ask("arm"))
     finger = JointState(name=["finger"], position=[0.1])
@@ -68,10 +68,10 @@ def a_counted_device(pair, _):
 
 
 def other_efforts(pair, _):
-    """The arm would read the commands, though this controller publishes on another topic."""
+    """The arm would receive the other commands, though this controller has another topic."""
     publisher = pair.peer.publisher(Float64MultiArray, "effort_commands")
     ends(pair, "holding")
-    assert "/effort_commands" in pair.said[-1]  # its node may not be known yet
+    assert "/effort_commands" in pair.said[-1]  # the node can still be unknown
     pair.do("disarm", "clear_fault")
     pair.peer.until(lambda: "/peer" in pair.ask("arm"))
     pair.peer.node.destroy_publisher(publisher)
@@ -104,7 +104,7 @@ def other_states(pair, _):
 
 
 def a_twin_appears(pair, control):
-    """This holds also for one that would not send efforts: services of that name reach both."""
+    """A twin that sends no efforts counts as well, because services of that name reach both."""
     twin = control(find("ur5_robot.urdf"), True, mode="gravity", dry_run="true")
     pair.controller.wait_for(f"fault rivals: {RIVAL}", 30.0)
     pair.arm.rest()

@@ -98,7 +98,7 @@ def test_simulated_time_may_be_reset(running):
     running.until(has_one)
     running.now = 0
     running.feed(0.1)
-    time.sleep(0.3)  # the thread looks every 0.1 s
+    time.sleep(0.3)  # the thread checks every 0.1 s
     running.feed()
     running.until(lambda status: seconds_of(status) > 3.0)
     assert float(running.estimate.status().values["mass"]) == pytest.approx(1.0, abs=0.5)
@@ -165,7 +165,7 @@ def test_an_estimate_does_not_begin_after_the_end(running):
 
 
 def test_status_reads_the_estimate_once_while_a_run_begins(running):
-    """The estimate is read once; a new run has none."""
+    """The estimate is read once; a new run has no estimate yet."""
     running.ask(True)
     running.feed()
     running.until(has_one)

@@ -76,7 +76,7 @@ def pulses(joint, speed, length, period=np.inf):
 
 
 def told(lie, mode="gravity"):
-    """Return a scenario: the driver lies while the arm rests."""
+    """Return a scenario in which the driver lies while the arm is at rest."""
 
     def provoke(pair, driver):
         pair.arm_it(mode)
@@ -137,7 +137,7 @@ SCENARIOS = {
 
 @pytest.fixture(scope="module")
 def lied_to(shared):
-    """A UR5, its controller, and a driver between them."""
+    """Yield a UR5, its controller, and a driver between them that can lie."""
     driver = LyingDriver(shared.peer)
     given = {"remap": {"joint_states": "relayed_states"}, "prelude": FAILING_LAW, **TIGHT}
     given["simulated_clock"] = "false"
@@ -161,7 +161,7 @@ def test_each_row_of_the_table_of_faults_is_true(kind, lied_to):
 
 
 def ending(kind, pair, driver):
-    """Provoke a fault; return the status with which it ends."""
+    """Provoke a fault; return the last status of the arm."""
     driver.tell_the_truth()
     pair.do("disarm", "clear_fault")
     pair.peer.trigger("simulator/reset")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""follow_joint_trajectory over DDS with a stand-in for the arm."""
+"""follow_joint_trajectory over DDS with a replaced arm."""
 
 import threading
 from contextlib import suppress
@@ -28,7 +28,7 @@ RESULT = FollowJointTrajectory.Result
 
 
 class Goals:
-    """Sends goals and waits for their results."""
+    """A client that sends goals and waits for their results."""
 
     def __init__(self, peer):
         self.peer = peer
@@ -73,7 +73,7 @@ def goals(peer, action):
 
 
 def there(*rows, names=NAMES):
-    """Return a goal of points a second apart."""
+    """Return a goal with points at intervals of a second."""
     trajectory = JointTrajectory(joint_names=names)
     for k, row in enumerate(rows, 1):
         point = JointTrajectoryPoint(positions=row, time_from_start=Duration(sec=k))
@@ -212,7 +212,7 @@ def test_goals_are_accepted_one_after_another(peer, arm, goals):
 
     def follow(message):
         with suppress(threading.BrokenBarrierError):
-            both.wait(0.3)  # a second goal waits
+            both.wait(0.3)  # the second goal waits
         return real(message)
 
     arm.follow = follow
@@ -228,7 +228,7 @@ def test_a_trajectory_on_the_topic_aborts_the_goal(arm, goals):
     ended = goals.result(handle)
     assert ended.status == GoalStatus.STATUS_ABORTED
     assert ended.result.error_code == RESULT.INVALID_GOAL
-    assert arm.stops == 0  # the other one goes on
+    assert arm.stops == 0  # the other goal continues
 
 
 def test_a_trajectory_that_another_client_stops_is_aborted(arm, goals):

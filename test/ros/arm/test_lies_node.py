@@ -71,7 +71,7 @@ SCENES = {
 
 @pytest.fixture
 def lied_to(simulate, control, peer, request):
-    """A UR5, its controller, and a driver between them."""
+    """Yield a UR5, its controller, and a driver between them that can lie."""
     # without the option the machine may be busy, so the simulator waits for each command
     every = request.config.getoption("--lies") is not None
     driver = LyingDriver(peer, paced=not every)
@@ -169,7 +169,7 @@ class Case:
         return verdict
 
     def _begins(self):
-        """Arm it and let it move; return whether the lie began while it was armed."""
+        """Arm and move the arm; return whether the lie began while the arm was armed."""
         pair, driver, scene = self.pair, self.driver, self.scene
         driver.tell_the_truth()
         driver.prepare(self.lie, pair.peer)
@@ -242,7 +242,7 @@ class Case:
         excess = float(np.maximum(np.maximum(low - q, q - high), 0.0).max())
         speed = float((np.abs(v) / self.limit).max())
         unseen = NONE in {*self.lie.codes, *self.lie.still} or self.scene.speed < 0.5
-        self.pair.report()  # by then the status is published
+        self.pair.report()  # after this report the status is published
         said = self.pair.said[-1]
         expected = unseen or "fault" in said
         if self.lie.name == "controller_restart":

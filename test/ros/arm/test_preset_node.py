@@ -42,7 +42,7 @@ def test_a_preset_names_topics_and_explicit_values_count_more(control, peer):
 
 
 def test_a_wrong_preset_ends_the_start_with_one_line(control):
-    """Exit status 2 and one line each."""
+    """Each refused start ends with status 2 and one line."""
     starts = [
         ({"arm": "ur5"}, "did you mean 'ur5e'"),
         ({"arm": "fr3"}, "the robot has no joint"),

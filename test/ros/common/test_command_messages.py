@@ -31,7 +31,7 @@ A, B, SLACK = 0, 1, 2  # dofs
 
 
 def robot():
-    """Joints a and b; jaw mimics a with ratio -2, geared mimics slack, which has no actuator."""
+    """Return joints a and b; jaw mimics a with ratio -2, geared mimics slack (no actuator)."""
     builder = rb.SystemBuilder("arm")
     names = ("a", "b", "jaw", "slack", "geared")
     for name in names:
@@ -54,7 +54,7 @@ def parser(make):
 
 
 def rows(command):
-    """By dof: mode, position, velocity, effort, stiffness, damping."""
+    """Return by dof: mode, position, velocity, effort, stiffness, damping."""
     table = zip(command.mode.tolist(), *(getattr(command, name) for name in NUMBERS), strict=True)
     return dict(zip(command.dofs.tolist(), table, strict=True))
 

@@ -16,7 +16,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.ros.common.queries.dynamics_query import Dynamics, Query, Snapshot, warm
 
 ARMS = {"ur5_robot.urdf": "tool0", "panda.urdf": "panda_hand"}
-#: of the largest entry
+#: Tolerance as a share of the largest entry.
 TOLERANCE = 1e-11
 
 pytestmark = robots.needs_robots
@@ -124,7 +124,7 @@ def test_the_jacobian_agrees_with_pinocchio(file, reference):
 def test_external_wrenches_are_included(file):
     case = Case(file)
     model, data, q, v, k = case.model, case.data, case.q, case.v, case.theirs
-    # its centre of mass is not where the frame of its first link is
+    # the centre of mass is not at the frame of the first link
     body = 3
     case.now.xfrc[body] = (3.0, -5.0, 7.0, 0.5, 1.5, -0.7)
     # the same on Pinocchio's joint, about its origin in its axes

@@ -34,7 +34,7 @@ def test_ctrl_c_wakes_a_node_that_waits(when):
     code = NODE.format(**{"before": "", "after": ""} | {when: COMPILED})
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as node:
         assert node.stdout.readline() == "waits\n"
-        time.sleep(1.0)  # by then it waits inside rcl_wait, as the test requires
+        time.sleep(1.0)  # after this time the node waits in rcl_wait, as required
         try:
             node.send_signal(signal.SIGINT)
             said, _ = node.communicate(timeout=60.0)  # bounds a hang

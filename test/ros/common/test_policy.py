@@ -128,7 +128,7 @@ def wait_for(peer, who, topic, service):
 
 
 def assert_all_allowed(node, who):
-    """All nodes in the namespace belong to the role: it may have helper nodes."""
+    """Check the rights of all nodes in the namespace, with helper nodes of the role."""
     role, space = who
     for each in node.get_node_names_and_namespaces():
         if each[1] != space:
@@ -173,7 +173,7 @@ OF_EVERY_NODE = (
 @pytest.mark.parametrize("role", ["controller", "operator", "arm_operator", "observer"])
 @pytest.mark.parametrize("node", ["_ros2cli_4711", "_ros2cli_requester_std_srvs_SetBool"])
 def test_the_command_ros2_may_open_its_nodes(role, node):
-    """This holds also with a namespace in place of the star: nodes of ros2 add none."""
+    """A namespace in place of the star works as well: nodes of ros2 add no namespace."""
     for service in OF_EVERY_NODE:
         assert may(role, "reply", f"/{node}/{service}")
         assert not may(role, "reply", f"/left/simulator/{service}")

@@ -175,7 +175,7 @@ def test_a_process_that_hangs_with_the_lock_of_python_ends():
     words = [sys.executable, "-c", HELD]
     done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=60.0)
     assert (done.stdout, done.stderr) == ("", TEXT)
-    assert done.returncode == 1  # its work is not reported as complete
+    assert done.returncode == 1  # the status does not report complete work
 
 
 #: A program whose end takes three seconds, on a machine whose tasks seem to wait for processors.

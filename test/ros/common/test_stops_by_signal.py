@@ -164,7 +164,7 @@ class Driver:
 
 
 class Storm:
-    """Starts nodes and stops them; each in a namespace of its own."""
+    """A helper that starts and stops nodes, each in a namespace of its own."""
 
     def __init__(self, peer, folder, domain, seed):
         self.peer, self.folder, self.domain = peer, folder, domain
@@ -267,7 +267,7 @@ def storm(peer, tmp_path, domain, request):
 
 
 def starting(storm):
-    """During the imports."""
+    """Stop a node during its imports."""
     storm.start("simulator", fresh=True)
     storm.wait_for("begun")
     time.sleep(storm.random.uniform(0.0, 1.5))
@@ -275,7 +275,7 @@ def starting(storm):
 
 
 def compiling(storm):
-    """The signal comes while LLVM compiles, here and in the process that compiles the loop."""
+    """Stop a node while LLVM compiles, in the node and in the process that compiles the loop."""
     folder = storm.folder / f"cache{next(storm.count)}"
     storm.start("simulator", environment={"XDG_CACHE_HOME": str(folder)})
     storm.wait_for("compiling the engine")
@@ -309,7 +309,7 @@ def recording(storm):
 
 
 def answering(storm):
-    """The signal comes while one service steps for a long time and others wait."""
+    """Stop a node while one service steps for a long time and others wait."""
     space = storm.start("simulator", start_paused="true")
     storm.wait_for("simulating '")
     step = storm.peer.client(StepSimulation, f"{space}/simulator/step_simulation")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Storms of requests: each is answered, even if all came while the server was busy."""
+"""Many requests at once: each gets an answer, even if all came while the server was busy."""
 
 import threading
 

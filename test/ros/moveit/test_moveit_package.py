@@ -197,7 +197,7 @@ def test_a_robot_without_gripper_has_one_controller(ur5):
     assert [row["name"] for row in ur5.tags("group")] == ["arm"]
     (chain,) = ur5.tags("chain")
     assert chain == {"base_link": "base_link", "tip_link": "tool0"}
-    assert not ur5.tags("virtual_joint")  # its root link is the world
+    assert not ur5.tags("virtual_joint")  # the root link is the world
     managed = ur5.yaml("moveit_controllers")["moveit_simple_controller_manager"]
     assert managed["controller_names"] == ["arm_controller"]
     assert "grippers" not in ur5.yaml("simulator")["simulator"]["ros__parameters"]

@@ -63,7 +63,7 @@ def test_a_robot_walks_in_lock_step_as_in_python(walk, policy_node, tmp_path, pe
     walk(*(w for name in (*LOCKSTEP, f"timestep:={STEP}") for w in ("-p", name)))
     policy_node(path, "-p", "command_timeout:=1000.0")
     seen = peer.hear(Odometry, "odom", QoSProfile(depth=5000))
-    peer.hear(JointCommand, "joint_commands_by_mode")  # it answers the first state
+    peer.hear(JointCommand, "joint_commands_by_mode")  # the policy answers the first state
     twist = Twist()
     twist.linear.x, twist.linear.y, twist.angular.z = command
     peer.send(Twist, "cmd_vel", twist)

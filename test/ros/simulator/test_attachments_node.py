@@ -104,7 +104,7 @@ def test_a_body_attached_to_the_world_stays_until_a_reset(simulate, peer, ask, s
     steps(peer, 100)
     expected = peer.trigger("simulator/state_hash")
 
-    # its start is not held
+    # the start state does not hold the attachment
     reset = own.Reset.Request(time=True, state=True)
     assert peer.call(own.Reset, "/simulator/reset_with", reset).success
     assert peer.trigger("simulator/state_hash") == start
@@ -144,7 +144,7 @@ def test_a_falling_body_is_attached_at_its_present_place(simulate, peer, ask, st
     count = len(poses)
     peer.until(lambda: len(poses) > count + 5)
     fallen()
-    assert np.diff(heights).max() < 1e-9  # it never goes up again
+    assert np.diff(heights).max() < 1e-9  # the body never rises again
     assert place(state("cube"))[2] == pytest.approx(heights[-1], abs=1e-9)
 
 

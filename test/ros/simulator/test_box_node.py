@@ -47,7 +47,7 @@ def test_a_node_simulates_a_box(simulate, peer, tmp_path, where):
         assert state["m_ee"] == pytest.approx(0.76)
         assert later["message_id"] == state["message_id"] + 1
         with socket.create_connection((ADDRESS, packets.ROBOT_PORT), 60.0) as second:
-            assert second.recv(1) == b""  # one client at a time
+            assert second.recv(1) == b""  # the box has one client at a time
 
         def asked(button, on):
             return peer.call(SetBool, f"simulator/{button}", SetBool.Request(data=on))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Old answers, and a commander that stops, are logged."""
+"""The log reports old answers and a commander that stops."""
 
 import copy
 

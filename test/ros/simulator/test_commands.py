@@ -79,7 +79,7 @@ def test_bad_messages_are_refused_and_nothing_else_changes(simulate, peer, two_j
     insist(peer, by_name, states, [2.0, 0.5], lift=2.0, turn=0.5)
     seen = len(states)
 
-    def refused(publisher, message, words):  # one report a second
+    def refused(publisher, message, words):  # the log has one report a second
         peer.insist(publisher, message, lambda: words in simulator.text())
 
     for names, efforts, words in BAD:
@@ -139,11 +139,11 @@ def test_the_policy_acts_after_the_timeout(simulate, peer, policy):
     peer.until(lambda: states[-1].effort[0] != 20.0)
     if policy == "zero":
         assert not any(states[-1].effort)
-        peer.until(lambda: abs(states[-1].position[1] - 0.8) > 0.1)  # it fell
+        peer.until(lambda: abs(states[-1].position[1] - 0.8) > 0.1)  # the arm fell
         return
-    assert abs(states[-1].effort[1]) > 1.0  # it carries the arm
+    assert abs(states[-1].effort[1]) > 1.0  # the motor carries the arm
     if policy == "hold":
-        peer.until(lambda: max(map(abs, states[-1].velocity)) < 0.02)  # it came to rest
+        peer.until(lambda: max(map(abs, states[-1].velocity)) < 0.02)  # the arm came to rest
         rested, seen = states[-1], len(states)
         peer.until(lambda: len(states) > seen + 100)
         assert states[-1].position == pytest.approx(rested.position, abs=0.01)

@@ -16,7 +16,7 @@ from rbdyn_ros.ros.common.graph.qos import LATCHED
 
 @pytest.fixture
 def beside(peer):
-    """Make nodes in the graph of the simulator: beside(name) returns one."""
+    """Return beside(name), which makes a node in the graph of the simulator."""
     nodes = []
 
     def make(name):

@@ -140,7 +140,7 @@ def test_a_goal_in_free_space_is_reached(hand, peer, plain):
 
 
 def test_an_object_stalls_a_gripper_at_its_effort_limit(hand, peer, plain):
-    """It aborts and goes on holding, like gripper_controllers."""
+    """The goal aborts and the gripper holds on, as with gripper_controllers."""
     from rbdyn_interfaces.msg import Statistics
 
     hand(**{"gripper.goal_tolerance": "0.001"})

@@ -38,7 +38,7 @@ def test_a_diverged_robot_does_not_stop_the_others(simulate, peer, two_joints):
     peer.repeat(lambda: publisher.publish(huge), diverged)
     simulator.wait_for("Call /simulator/reset")
     seen = len(states)
-    peer.until(lambda: len(states) > seen + 1)  # its heartbeat while b moves
+    peer.until(lambda: len(states) > seen + 1)  # the heartbeat of a diverged robot while b moves
     answer = peer.call(SetBool, "simulator/pause", SetBool.Request(data=True))
     assert (answer.success, answer.message) == (True, "paused")
     assert peer.call(Trigger, "simulator/reset", Trigger.Request()).success

@@ -63,7 +63,7 @@ def test_the_simulator_follows_the_lifecycle(simulate, peer, change, two_joints)
     request.transition.id = Transition.TRANSITION_ACTIVE_SHUTDOWN
     client = peer.client(ChangeState, "simulator/change_state")
     ended = lambda: simulator.process.poll() is not None  # noqa: E731
-    peer.repeat(lambda: client.call_async(request), ended)  # it may end before it answers
+    peer.repeat(lambda: client.call_async(request), ended)  # the node can end before it answers
     assert simulator.process.returncode == 0
     assert "Traceback" not in simulator.text()
 

@@ -68,7 +68,7 @@ def test_refused_changes_have_no_effect(simulate, peer, two_joints):
     worded("set_parameters_atomically", result.reason)
     assert values(peer, *good) == before
     states = peer.collect(JointState, "joint_states")
-    peer.until(lambda: len(states) > 20)  # the link is not lost
+    peer.until(lambda: len(states) > 20)  # the connection is not lost
     assert states[-1].position[0] == 1.25  # and there is no bias
     request.parameters.pop()
     assert peer.call(SetParametersAtomically, atomically, request).result.successful

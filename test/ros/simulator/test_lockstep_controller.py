@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/lockstep_controller.py as a user runs it."""
+"""examples/lockstep_controller.py, run as by a user."""
 
 import os
 import re

@@ -107,7 +107,7 @@ class Answers:
         self.publisher.publish(command)
 
     def accepted(self, stamp_ns, **efforts):
-        """Send until the command is accepted: a busy machine may lose one."""
+        """Send a command until it is accepted, because a busy machine can lose one."""
         taken = self.stats[-1].accepted
         accepted = lambda: self.stats[-1].accepted > taken  # noqa: E731
         self.peer.repeat(lambda: self.send(stamp_ns, **efforts), accepted)
@@ -197,7 +197,7 @@ def test_time_runs_freely_while_the_commander_is_silent(simulate, peer, command,
         peer.until(lambda: stats[-1].accepted > taken + 100 and not stats[-1].stale_joints)
 
     def free():
-        """Wait until time goes on without commands and the robot is held."""
+        """Wait until time advances without commands and the robot is held."""
         peer.until(lambda: stats[-1].stale_joints == 2)
 
         def goes_on():

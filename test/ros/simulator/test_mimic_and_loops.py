@@ -84,7 +84,8 @@ IN_PLANE = ("--ros-args", "-p", "gravity:=[3.0, -9.81, 0.0]")
 
 def test_a_mechanism_runs_with_its_loop_closed(simulate, peer):
     simulate(EXAMPLES / "crank_slider.yaml", *IN_PLANE, "-p", "start_paused:=true")
-    states = peer.hear(JointState, "joint_states")  # later it is at rest
+    # subscribe while time is paused, because the mechanism comes to rest later
+    states = peer.hear(JointState, "joint_states")
     peer.pause(False)
     k = states[0].name.index("main_bearing")
     peer.until(lambda: abs(states[-1].position[k] - states[0].position[k]) > 0.5)

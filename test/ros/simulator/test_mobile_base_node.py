@@ -126,7 +126,7 @@ SIDES = {"differential": 0.5, "mecanum": 0.5, "omni": 0.5}
 def test_a_square_closes_within_a_percent(simulate, peer, tmp_path, name):
     urdf, parameters, radius, chain = SQUARES[name]
     side = SIDES.get(name, 1.0)
-    if callable(urdf):  # its arm is held, and its camera is off
+    if callable(urdf):  # the arm of the robot is held, and the camera is off
         urdf, sensors = urdf(), tmp_path / "sensors.yaml"
         sensors.write_text(NO_CAMERA)
         parameters = parameters | {"on_timeout": "hold", "sensors": sensors}
@@ -174,7 +174,7 @@ def test_bad_twists_are_refused_by_name_and_nothing_moves(simulate, peer, tmp_pa
     lifted.linear.z = 0.5
     for message, words in [*BAD, (lifted, "linear.z is 0.5; a mobile base stays on the floor")]:
         peer.insist(publisher, message, lambda words=words: words in rover.simulator.text())
-        peer.spin(1.1)  # one refusal a second is logged
+        peer.spin(1.1)  # the log has at most one refusal a second
     assert rover.truth("odom") == pytest.approx(before, abs=1e-4)
 
 

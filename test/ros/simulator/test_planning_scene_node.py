@@ -96,7 +96,7 @@ def place(pose):
 
 
 def world_place(one):
-    """Return the place of an object in the world."""
+    """Return the pose of an object in the world."""
     assert one.header.frame_id == "mount"
     return place(one.pose) + MOUNT
 
@@ -171,7 +171,7 @@ def test_spawned_and_welded_objects_come_and_go(scene, peer):
     peer.until(lambda: "ball" in scene.world)
     peer.call(Attach, "/simulator/attach", weld)
     peer.until(lambda: "ball" in scene.attached)
-    # it is also deleted in the hand
+    # the object is also deleted while the hand holds it
     answer = peer.call(
         DeleteEntity, "/simulator/delete_entity", DeleteEntity.Request(entity="ball")
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/push_joint.py as a user runs it."""
+"""examples/push_joint.py, run as by a user."""
 
 import os
 import re
@@ -50,7 +50,7 @@ def test_wrong_arguments_are_refused(simulate, domain, two_joints):
         assert "Traceback" not in done.stderr
 
 
-@pytest.mark.nightly  # it waits ten seconds
+@pytest.mark.nightly  # the test waits ten seconds
 def test_the_script_reports_a_timeout_without_a_simulator(domain):
     done = push(domain)
     assert done.returncode == 1

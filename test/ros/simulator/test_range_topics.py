@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lidars and range sensors as subscribers and recordings get them."""
+"""Lidars and range sensors as received by subscribers and recordings."""
 
 import math
 import threading
@@ -58,7 +58,7 @@ def room():
 
 @pytest.fixture
 def node(domain, peer):
-    """A node in a participant of its own."""
+    """Yield a node in a participant of its own."""
     context = rclpy.Context()
     rclpy.init(context=context, domain_id=domain)
     node = rclpy.create_node("robot", context=context, namespace="left")

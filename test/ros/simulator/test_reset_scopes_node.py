@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every scope of simulation_interfaces' ResetSimulation, seen on the topics."""
+"""The effect on topics of every scope of simulation_interfaces' ResetSimulation."""
 
 import pytest
 

@@ -175,7 +175,7 @@ WORLD = "test/fuzz/seeds/good/sdf.world.sdf"
 
 @pytest.mark.parametrize("words", [(WORLD,), ("--scene", WORLD)], ids=["file", "scene"])
 def test_a_world_of_gazebo_is_simulated(simulate, peer, words):
-    """Its swing has a joint, its ball is an object, its ground and post are obstacles."""
+    """The swing has a joint, the ball is an object, ground and post are obstacles."""
     simulate(*words, "--paused")
     objects = peer.collect(TFMessage, "object_poses")
     states = peer.hear(JointState, "joint_states")

@@ -85,7 +85,7 @@ def refusals(tool, text):
     bad.append((old, "s old; servo.timeout is 0.4 s"))
     for message, words in bad:
         tool.peer.insist(tool.publisher, message, lambda words=words: words in text())
-        tool.peer.spin(1.1)  # one refusal a second is logged
+        tool.peer.spin(1.1)  # the log has at most one refusal a second
     assert tool.pose()[0] == pytest.approx(before, abs=1e-4)
 
 

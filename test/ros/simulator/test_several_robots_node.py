@@ -48,7 +48,7 @@ def last(states):
 
 @pytest.fixture
 def two(simulate, peer, two_joints, tmp_path):
-    """Robots a and b in one process, paused; their joint_states by name."""
+    """Yield the joint_states of the robots a and b, paused in one process, by name."""
     file = tmp_path / "parameters.yaml"
     file.write_text(PARAMETERS.format(urdf=two_joints))
     simulator = simulate(

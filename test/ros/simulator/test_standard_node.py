@@ -76,7 +76,7 @@ def test_services_pause_stop_step_and_end_the_simulation(ask, peer):
 
 
 def test_the_first_step_of_a_paused_start_is_made(simulate, peer):
-    """The service appears before the loop runs."""
+    """The service exists before the loop runs."""
     simulate(ARM, "--ros-args", "-p", "start_paused:=true", wait=False)
     client = peer.node.create_client(StepSimulation, "/simulator/step_simulation")
     assert client.wait_for_service(600.0)

@@ -209,7 +209,7 @@ def test_a_simulator_publishes_reports(simulate, peer, two_joints):
     assert stats[-1].stale_joints == 2
     assert stats[-1].model_sha256 == rb.load_urdf(two_joints).sha256()
     commands = peer.publisher(JointState, "/joint_commands")
-    strong = JointState(name=["lift", "turn"], effort=[80.0, 0.0])  # its limit is 8
+    strong = JointState(name=["lift", "turn"], effort=[80.0, 0.0])  # the limit is 8
     peer.repeat(lambda: commands.publish(strong), lambda: stats[-1].accepted > 0)
     assert stats[-1].rejected == 0
     absurd = JointState(name=["lift"], effort=[np.nan])

@@ -24,7 +24,7 @@ TICK = 1_000_000
 
 @pytest.fixture
 def timed(peer):
-    """A node on simulated time that counts the calls of its timer."""
+    """Yield a node with simulated time that counts the calls of its timer."""
     node = rclpy.create_node(
         "timed",
         context=peer.context,

@@ -309,7 +309,7 @@ def test_bad_commands_are_refused_whole(dog, peer):
         if "crc" not in words:
             message.crc = bitwise_crc(message)
         it.send(message, lambda words=words: words in it.node.text())
-        peer.spin(1.1)  # one refusal a second is logged
+        peer.spin(1.1)  # the log has at most one refusal a second
     assert it.q() == pytest.approx(before, abs=1e-6)
 
 
@@ -361,7 +361,7 @@ def test_a_policy_trots_by_lowcmd(dog, policy_node, peer, tmp_path):
     assert motor.mode == 1
     assert (motor.kp, motor.kd) == pytest.approx((spec.stiffness[k], spec.damping[k]))
     assert commands[-1].motor_cmd[12].mode == 0
-    # it rose from its position; the first commands may be lost
+    # the robot rose from its position; the first commands can be lost
     calf = np.array([one.motor_cmd[2].q for one in commands[:100]])
     assert it.pose[2] - 0.01 < calf[0] < it.pose[2] + 0.1
     assert 0.0 < np.diff(calf).max() < 0.01

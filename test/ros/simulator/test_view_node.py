@@ -335,7 +335,7 @@ def test_objects_that_come_and_go_at_run_time_are_shown(simulate, peer, page):
     assert answer.result.result == answer.result.RESULT_OK, answer.result.error_message
     shown.get_by_text("6 bodies", exact=False).wait_for()
 
-    # it can be pushed
+    # the object can be pushed
     links.click()
     shown.get_by_role("option", name="crate", exact=True).click()
     fill(shown, "Seconds", 0.3)

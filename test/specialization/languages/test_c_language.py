@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations in C: each equals NumPy's, for every type and compiler."""
+"""Each operation in C equals that of NumPy, for every type and compiler."""
 
 import ctypes
 import math
@@ -79,7 +79,7 @@ def test_every_operation_equals_numpy(compiler, real, tmp_path):
             out = array()
             getattr(library, f"f{k}")(array(x, y), out)
             expected = operation(kind(x), kind(y))
-            # libraries of mathematics differ by a unit or two in the last place
+            # mathematics libraries differ by one or two units in the last place
             np.testing.assert_allclose(out[0], expected, rtol=4.0 * real.eps, err_msg=name)
 
 

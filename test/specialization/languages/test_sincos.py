@@ -26,7 +26,7 @@ needs_wide = pytest.mark.skipif(
     reason="NumPy's longdouble is no wider than a double here",
 )
 
-#: Calls @sincos for n vectors at %x, and writes to %sin and %cos.
+#: LLVM code that calls @sincos for n vectors at %x and writes to %sin and %cos.
 DRIVER = """
 define void @drive({V}{p} %x, {V}{p} %sin, {V}{p} %cos, i64 %n) {{
 entry:
@@ -193,7 +193,7 @@ def test_errors_at_the_hardest_angles_are_small():
 
 
 def test_the_hardest_angles_are_close_to_multiples_of_a_quarter_turn():
-    """They need all three parts of pi/2: some are within 1e-15 of a zero."""
+    """These angles need all three parts of pi/2: some are within 1e-15 of a zero."""
     sin, cos = sincos(turns(2))
     least = np.minimum(np.abs(sin), np.abs(cos))
     assert 0.0 < least[least > 0].min() < 1e-15

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limbs side by side: the same bits with fewer operations."""
+"""Limbs computed side by side have the same bits with fewer operations."""
 
 from itertools import pairwise
 
@@ -25,7 +25,7 @@ from rbdyn_ros.specialization.programs.program import LEAVES, operands_of, progr
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.row_code import row_code
 
-#: Robot, its lanes, and the least share of saved instructions.
+#: Robot, its number of lanes, and the least share of saved instructions.
 ROBOTS = {"go2.urdf": (4, 0.5), "talos_reduced.urdf": (2, 0.35)}
 
 
@@ -208,7 +208,7 @@ def _powers(total, q):
 
 
 def test_limbs_can_share_a_condition():
-    """It is a single number instead of a vector, and selects for all limbs."""
+    """A condition that limbs share is one number, and selects for all limbs."""
     builder = rb.SystemBuilder("twins")
     for name, y in (("left", 0.1), ("right", -0.1)):
         builder.body(name, specialised_models.BODY)
@@ -235,7 +235,7 @@ def test_an_empty_program_has_no_cuts():
 
 
 def test_user_joints_on_one_body_may_differ():
-    """They have the same JointType, but may differ in everything else."""
+    """User joints have the same JointType, but can differ in everything else."""
     with specialised_models.registered():
         m = specialised_models.mixed_user_joints()
         assert similar_limbs(m, 2) == ()

@@ -121,7 +121,7 @@ def test_constants_are_equal_by_their_bits(graph):
 @pytest.mark.parametrize("x", [0.3, -1.7, 2.0])
 @pytest.mark.parametrize("y", [0.4, -2.5])
 def test_symbols_have_the_values_of_python(x, y):
-    """Each operator and function, on both sides, against Python."""
+    """Each operator and function, with symbols on either side, gives the values of Python."""
     graph = SymbolGraph()
     a, b = graph.enter(("input", "a", 0)), graph.enter(("input", "b", 0))
     for ours, theirs in (
@@ -287,7 +287,7 @@ def test_a_branch_can_depend_on_a_selected_number():
 
 
 def test_arrays_may_be_written_in_branches():
-    """Every run starts afresh: it does not see arrays of other runs."""
+    """Every run starts with new arrays."""
 
     def fill(x, y):
         out = np.zeros(2, object)
@@ -301,7 +301,7 @@ def test_arrays_may_be_written_in_branches():
 
 
 def test_an_endless_loop_is_refused():
-    """Every iteration is another branch; there are too many at some point."""
+    """Every iteration is another branch, so their number exceeds the bound."""
     turns = []
 
     def endless(x, _):
@@ -343,7 +343,7 @@ def test_too_many_branches_are_refused(monkeypatch, count):
 
 
 def test_division_by_an_exact_zero_is_refused():
-    """It is refused for known numbers; a symbol gives infinity or NaN, like numbers."""
+    """Division by a known zero is refused; a symbol that is zero gives infinity or NaN."""
     with refused(ModelError, "not-traceable", "'springs'"):
         traced(lambda x, y: (1.0 / 0.0 * x, y))
     whole, _ = traced(lambda x, y: (x / 0.0, y))
@@ -378,7 +378,7 @@ def test_an_untraceable_user_joint_is_refused():
             rb.specialize(m)
         assert word in str(caught.value)
         d = rb.make_data(m)
-        rb.step(m, d)  # the engine goes on
+        rb.step(m, d)  # the engine still works
         assert np.isfinite(d.qvel).all()
 
 
@@ -394,7 +394,7 @@ def test_a_joint_that_calls_compiled_functions_can_be_specialised():
 
 
 def test_symbols_of_other_traces_are_refused():
-    """Their numbers refer to operations of the other trace."""
+    """The numbers of such symbols refer to operations of the other trace."""
     x, y = SymbolGraph().enter(("input", "x", 0)), SymbolGraph().enter(("input", "y", 0))
     for operate in (operator.add, operator.mul, operator.sub, operator.truediv, operator.lt):
         with pytest.raises(NotTraceableError):

@@ -39,7 +39,7 @@ TURN = (0.0, 0.0, math.sin(0.3), math.cos(0.3))
 
 
 class TwoRobots:
-    """Robot `arm` floats, `rail` is fixed."""
+    """Two robots: `arm` floats and `rail` is fixed."""
 
     has_world, first_scene = True, None
 
@@ -75,7 +75,7 @@ class TwoRobots:
 
 
 class CountingSimulation:
-    """Counts ticks."""
+    """A simulation that counts ticks."""
 
     world_frame = "world"
 
@@ -218,7 +218,7 @@ def test_a_reset_has_scopes(ask, simulation):
 def test_steps_are_made_while_paused_only(ask, simulation):
     assert result_of(ask(StepSimulation, "step_simulation", steps=250)) == OK
     assert simulation.tick == 250
-    assert result_of(ask(StepSimulation, "step_simulation")) == OK  # one by default
+    assert result_of(ask(StepSimulation, "step_simulation")) == OK  # the default is one step
     assert simulation.tick == 251
     simulation.diverged = True
     assert result_of(ask(StepSimulation, "step_simulation", steps=5)) == FAILED

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The age at which stamps of commands are too old."""
+"""The ages at which stamps of commands are too old."""
 
 import pytest
 from support.refusals import refused

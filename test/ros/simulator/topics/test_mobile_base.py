@@ -72,7 +72,7 @@ def test_a_lost_state_has_its_command_but_no_odom(peer):
 
 
 def test_a_twist_from_before_a_reset_of_time_is_old(peer):
-    """It comes after the reset of the parameters, with the time of the last state."""
+    """The twist comes after the reset of the parameters, with the time of the last state."""
     stand = Stand(peer.node)
     stand.base._loop.orders.command = stand.speeds
     stand.state(5000)

@@ -38,7 +38,7 @@ def values_of(**given):
 
 
 class Taken(MessageLog):
-    """Keeps the callback of twists, so that the test can call it."""
+    """A topic that stores the callback of twists, so that the test can call it."""
 
     def subscribe(self, node, kind, topic, take, depth=10, **more):
         if kind is TwistStamped:
@@ -287,7 +287,7 @@ def test_a_twist_of_a_pause_does_not_move_the_arm_later(held):
 def test_another_order_replaces_the_motion_and_its_stop(held):
     """A grip after the last twist stays in force while the servo would brake."""
     held.stream(200, 0.0, 0.0, 0.1)
-    held.run(110)  # it brakes
+    held.run(110)  # the servo brakes
     q, none = held.topic._place, np.zeros(7)
     goal = q + 0.1
     dofs = held.servo.dofs
@@ -373,7 +373,7 @@ def test_the_tool_follows_a_marker_while_it_is_dragged(peer):
     assert held.topic._marker._goal is not None
     peer.repeat(lambda: drag(0.3, 0.0, "MOUSE_UP"), lambda: held.topic._marker._goal is None)
     held.run(10)
-    assert not held.topic._given.twist.any()  # it stops at once
+    assert not held.topic._given.twist.any()  # the motion stops at once
     again = lambda: drag(-0.05, 0.0)  # noqa: E731
     peer.repeat(again, lambda: held.topic._marker._goal is not None)
     held.topic.forget()
