@@ -57,7 +57,7 @@ def actuate(m, d):
 
 @inline
 def _rotor_torque(m, d, a, w):
-    """Return all torques on the rotor at w = 0, converted to the joint, and their decrease per w."""
+    """Return all torques on the rotor at w = 0, as joint torques, and their decrease per w."""
     n = m.actuator_gear[a]
     torque, slope = motor_torque(m, d, a, w)
     slope += n * n * m.actuator_damping[a]

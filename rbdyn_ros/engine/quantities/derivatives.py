@@ -77,10 +77,11 @@ def inverse_derivatives(m: Model, d: Data, out: Cube) -> None:
 def forward_derivatives(m: Model, d: Data, out: Cube) -> None:
     """Write qacc, and its derivatives by qpos, qvel and the applied forces, (3, nv, nv).
 
-    d qacc = M^-1 (d tau - d inverse): Source: Carpentier, Mansard, Analytical derivatives of
-    rigid body dynamics algorithms, 2018, eq 3.
+    d qacc = M^-1 (d tau - d inverse). Source: Carpentier, Mansard, Analytical derivatives of rigid
+    body dynamics algorithms, 2018, eq 3.
 
-    Dry friction and limits are those of the smooth law, also in qacc: the exact one has no slope.
+    Dry friction and limits, and qacc with them, follow the smooth law, because the exact law has
+    no slope.
     """
     smooth_stages(m, d)
     if exact_stops(m, d):
@@ -164,7 +165,7 @@ def _share(m, d, i, c, dq, dv, M):
 
 @kernel
 def _applied_forces(m, d, dq):
-    """Subtract the derivative of J^T xfrc_applied from dq: arms turn, forces keep directions.
+    """Subtract the derivative of J^T xfrc_applied from dq: arms rotate, force directions do not.
 
     The wrench of a subtree [n; f] changes with q_j by [v_j x f + G w_j; 0], G being the sum of
     r f^T - (r f) 1 over its forces f at r.

@@ -8,8 +8,8 @@ A contact presses if
 is positive, and slips if the force f_t + r (u* - u_t), with u* = (memory - f_t) / D, leaves the
 disc of the radius mu p: an augmented Lagrangian. At the solution p is f_n, for any r. These r are
 in contact_steep, for the normal force and for friction: STEEP / (h w), where w is the acceleration
-that a unit force gives its own point, as if nothing else touched its bodies. A larger r turns the
-velocity of an iterate into too large a force, and contacts press and slip in turns.
+that a unit force gives its own point, as if nothing else touched its bodies. With a larger r the
+velocity of an iterate gives too large a force, and contacts alternately press and slip.
 
 Source: Alart, Curnier, A mixed formulation for frictional contact problems prone to Newton like
 solution methods, 1991; Alart, How to overcome indetermination and interpenetration in granular
@@ -24,7 +24,8 @@ from rbdyn_ros.engine.contact.law.force import friction, is_viscous, normal_forc
 from rbdyn_ros.engine.contact.law.masses import LEAST_MOBILITY, mobility
 from rbdyn_ros.model.declared.contact_arrays import MU, PENALTY, PUSH, SLOPE, WIDTH
 
-#: Part of the slope by which a body answers a force: other contacts resist, too.
+#: r as a part of the slope of a force over the velocity of a free body: other contacts resist,
+#: too.
 STEEP = 0.5
 
 #: Dofs of a free body.
@@ -51,9 +52,9 @@ def soften_steep(d, c):
 
 @inline
 def _mobilities(m, d, c, side, arm):
-    """Return the acceleration by a unit force along the normal, and the mean across it.
+    """Return the acceleration by a unit force along the normal, and its mean across the normal.
 
-    That of a free body has the mean of its moments of inertia.
+    For a free body the mean of its moments of inertia is used.
     """
     i = d.contact_body[c, side]
     if i == 0 or m.body_dofnum[i] != FREE or m.body_parentid[i] > 0 or m.body_haschild[i] != 0:
@@ -81,7 +82,7 @@ def pressed(d, c, leaving, force):
 def gripped(d, c, u, across, pressing):
     """Return the friction of p at the velocity u, its slope and slip, see project_to_disc.
 
-    `across` is f_t. With r = D these are those of the velocity alone.
+    `across` is f_t. With r = D the results depend on the velocity alone.
     """
     if is_viscous(d, c):
         return friction(d, c, u, pressing)
@@ -95,7 +96,7 @@ def gripped(d, c, u, across, pressing):
 
 @inline
 def misses(d, c, u, leaving, across, force):
-    """Return the squared error of a contact's forces against the forces of p, over r."""
+    """Return the squared difference of a contact's forces from the forces of the law, over r."""
     pressing = pressed(d, c, leaving, force)
     missed = (force - pressing) * (force - pressing) / d.contact_steep[c, 0]
     if is_viscous(d, c):

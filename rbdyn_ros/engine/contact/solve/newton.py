@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Newton's method for velocities and contact forces together, island by island.
 
-The lagged forces of solve_step.py approach those of the solution linearly. Here the bound of
-friction moves with the normal force within a pass: of a contact that slips in the direction t, the
-slope of friction has the part mu t (df_n / du_n), so the matrix is not symmetric (skyline_lu.py).
+The lagged forces of solve_step.py converge linearly. Here the bound of friction changes with the
+normal force within a pass: if a contact slips in the direction t, the slope of its friction
+contains mu t (df_n / du_n), so the matrix is not symmetric (skyline_lu.py).
 
-The iterate is the velocities and, as unknowns of their own, the forces f. These balance exactly
-from the first pass on, so only the law can be wrong. The pressing and slipping contacts are those
-of an augmented Lagrangian (augmented.py): a small step of a near-rigid contact changes the force
-of the velocity alone by many times its size. The measure of an iterate is the sum of the squared
-errors of f, by r. Each island halves its step until this is below the largest measure of its last
-few iterates. After a short step its r are halved.
+The iterate consists of the velocities and, as separate unknowns, the forces f. From the first pass
+on the forces are in balance with the accelerations, so only the law can be violated. An augmented
+Lagrangian (augmented.py) determines which contacts press and slip: by the velocity alone, a small
+step of a near-rigid contact would change its force by many times its size. The measure of an
+iterate is the sum of the squared errors of f, over r. The step of each island is halved until the
+measure is below the largest measure of its last few iterates. After a short step its r are halved.
 
-An island that has not converged after some passes is swept (sweeps.py), and goes on from there.
-It gives up after too many short steps, or where a step is not finite, and the lagged forces
-go on (solve_step.py).
+An island that has not converged after some passes is swept (sweeps.py), and Newton's method
+continues from there. After too many short steps, or a step that is not finite, the island is given
+up, and the iteration with lagged forces follows (solve_step.py).
 
 Source: Alart, Curnier, A mixed formulation for frictional contact problems prone to Newton like
 solution methods, 1991; Qi, Sun, A nonsmooth version of Newton's method, 1993; Grippo, Lampariello,
@@ -110,10 +110,10 @@ from rbdyn_ros.model.declared.contact_arrays import (
 )
 from rbdyn_ros.model.declared.options import IMPLICIT
 
-#: Passes after which the lagged forces go on.
+#: Passes after which the iteration with lagged forces follows.
 MOST_STEPS = 40
 
-#: Passes after each of which islands that still work are swept (sweeps.py).
+#: After this many passes, again and again, the unsolved islands are swept (sweeps.py).
 STEPS_UNSWEPT = 8
 
 
@@ -124,7 +124,7 @@ def _by_address(table, row):
 
 @inline
 def newton_applies(m, d):
-    """Return whether the method covers all forces of the step beside contact."""
+    """Return whether the method can solve the step: it covers all forces besides contact."""
     applies = m.nmimic + m.nefc == 0 and d.accelerate_stage == 0
     applies = applies and (d.nmutual > 0 or m.opt.integrator_id < IMPLICIT)
     for c in range(d.ncon):
@@ -165,7 +165,7 @@ def solve_by_newton(m, d):
     for c in range(d.ncon):
         force = max(d.contact_end[c, NORMAL], 0.0)
         d.contact_lagged[c, 0] = d.contact_lagged[c, 1] = force
-        store3(d.contact_step, c, ZERO3)  # an island that gave up may have left NaN
+        store3(d.contact_step, c, ZERO3)  # an island that was given up may have left NaN
         d.contact_step[c, NORMAL] = 0.0
 
 
@@ -193,7 +193,7 @@ def _look(m, d):
 
 @kernel
 def _pass(m, d):
-    """Write iterate_qacc and iterate_a of the linearised law, for islands that work."""
+    """Write iterate_qacc and iterate_a of the linearised law, for unsolved islands."""
     _linearise(m, d)
     _fill_matrix(m, d)
     _fill_forces(m, d)
@@ -252,7 +252,7 @@ def _linearise_contact(d, c):
 
 @inline
 def _write_grip(d, c, along, slip):
-    """Write the growth of friction with the normal force as wrenches of both."""
+    """Write the change of friction with the normal force, as wrenches of both forces."""
     if not is_viscous(d, c):
         arm, steep = load3(d.contact_arm2, c), d.contact_grip[c, MU] * along
         f, t = at_point(d, c, scaled3(slip, steep), 0.0)
@@ -269,7 +269,7 @@ def _slips(d, c):
 
 @kernel
 def _fill_matrix(m, d):
-    """Write skyline and skyline_upper of the islands that work: M + h B + h J^T C J."""
+    """Write skyline and skyline_upper of the unsolved islands: M + h B + h J^T C J."""
     for k in range(m.nv):
         row = d.skyline_row[k]
         if d.row_works[row] == 0:
@@ -315,7 +315,7 @@ def _add_contacts(m, d, first, end):
 
 @kernel
 def _fill_forces(m, d):
-    """Write skyline_x: all forces of the islands that work at the start of the step."""
+    """Write skyline_x: all forces of the unsolved islands at the start of the step."""
     for i in range(1, m.nbody):
         if works(d, i):
             store6(d.pA, i, applied_bias(m, d, i, m.opt.timestep))
@@ -354,7 +354,7 @@ def _search(m, d):
 
 @inline
 def _linear_forces(d, c, change, away):
-    """Write contact_next: the linearised forces at a change of the velocities of the start."""
+    """Write contact_next: the linearised forces at a change of velocity from the start."""
     slope = d.contact_force_slope[c]
     slip = slip_of(slope)
     grows = d.contact_grip[c, MU] * slope[ALONG] * away if _slips(d, c) else 0.0
@@ -366,7 +366,7 @@ def _linear_forces(d, c, change, away):
 
 @inline
 def _misses_at(d, c, share):
-    """Return the result of misses at a share of the step ahead."""
+    """Return the result of `misses` after a share of the step."""
     u = add3(load3(d.contact_vel, c), load3(d.contact_change, c))
     u = add_scaled3(u, load3(d.contact_step, c), share)
     leaving = d.contact_vel[c, NORMAL] + d.contact_change[c, NORMAL]
@@ -377,7 +377,7 @@ def _misses_at(d, c, share):
 
 @inline
 def _between(d, c, share):
-    """Return friction and normal force a share of the step ahead."""
+    """Return friction and normal force after a share of the step."""
     across = scaled3(load3(d.contact_end, c), 1.0 - share)
     force = (1.0 - share) * d.contact_end[c, NORMAL]
     across = add_scaled3(across, load3(d.contact_next, c), share)
@@ -386,7 +386,7 @@ def _between(d, c, share):
 
 @kernel
 def _move(m, d):
-    """Move the iterate of each island that works by its share."""
+    """Move the iterate of each unsolved island by its share of the step."""
     for c in range(d.ncon):
         i = island_of(d, c)
         if works(d, i):

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sweeps over the contacts of an island, each solved alone for the present forces of the others.
 
-They lead Newton's method (newton.py) out of a cycle: slowly, but they find most of the contacts
-that press and slip. Only islands of single bodies have them: the response of such a body to a
-force, a = A w, does not depend on other bodies. Normal force and friction of a contact are solved
-one after the other.
+Sweeps lead Newton's method (newton.py) out of a cycle: they converge slowly, but find most of the
+contacts that press and slip. Only islands of single bodies are swept: the response of such a body
+to a force, a = A w, does not depend on other bodies. Normal force and friction of a contact are
+solved one after the other.
 
-The velocities are d.a, the forces contact_end; they stay in balance.
+The unknowns are the accelerations d.a and the forces contact_end, which stay in balance.
 
 Source: Jean, The non-smooth contact dynamics method, 1999 (block Gauss-Seidel).
 """
@@ -43,7 +43,7 @@ from rbdyn_ros.engine.tree.aba import implicit_damping
 from rbdyn_ros.model.declared.contact_arrays import MU, NORMAL, PENALTY, PUSH, SLOPE
 from rbdyn_ros.model.declared.options import IMPLICIT
 
-#: Sweeps in a row.
+#: Number of sweeps in a row.
 SWEEPS = 20
 
 
@@ -85,8 +85,8 @@ def damping_step(m):
 def _conjugate_axes(m, d, i, axes, ratios):
     """Write axes p_k = S u_k and ratios of the factors of H = M + h B of a single body.
 
-    The u_k are conjugate, u_k^T H u_l = 0. The diagonal of `ratios` is u_k^T H u_k; above it are
-    the parts of u_k in u_i, i < k.
+    The u_k are conjugate, u_k^T H u_l = 0. The diagonal of `ratios` is u_k^T H u_k. Entry (i, k)
+    above the diagonal is the multiple of u_k that is subtracted from u_i.
     """
     first, number = m.body_dofadr[i], m.body_dofnum[i]
     for k in range(number):
@@ -107,7 +107,7 @@ def _conjugate_axes(m, d, i, axes, ratios):
 
 @kernel
 def _write_response(m, d, i):
-    """Write IA, the A of a body, and reset its sum of changes of forces."""
+    """Write the response A of a body to IA, and reset its sum of changes of forces."""
     axes, ratios, A = stack_floats(6, 6), stack_floats(6, 6), ZERO21
     _conjugate_axes(m, d, i, axes, ratios)
     for k in range(m.body_dofnum[i]):
@@ -133,7 +133,7 @@ def _move_dofs(m, d, i):
 def _write_responses_of(d, c):
     """Write contact_next: how a contact's own forces accelerate it, along and across the normal.
 
-    The latter is the sum over three directions, which no single one exceeds.
+    The response across the normal is summed over three directions, which bounds that in any one.
     """
     d.contact_next[c, NORMAL] = _response(d, c, load3(d.contact_normal, c), ZERO3)
     across = 0.0
@@ -156,7 +156,7 @@ def _response(d, c, f, t):
 
 @kernel
 def _solve_normal(m, d, c):
-    """Let the normal force of a contact follow its law, as if it were near-rigid."""
+    """Set the normal force of a contact by its law, as if it were near-rigid."""
     h, before, slope = m.opt.timestep, d.contact_end[c, NORMAL], d.contact_spring[c, SLOPE]
     own = h * d.contact_next[c, NORMAL]
     _across, away, _turn = moved_contact(d, c, d.a)
@@ -168,7 +168,7 @@ def _solve_normal(m, d, c):
 
 @kernel
 def _solve_friction(m, d, c):
-    """Let the friction of a contact follow its law."""
+    """Set the friction of a contact by its law."""
     h, before, penalty = m.opt.timestep, load3(d.contact_end, c), d.contact_grip[c, PENALTY]
     own = h * d.contact_next[c, 0]
     across, _away, _turn = moved_contact(d, c, d.a)
