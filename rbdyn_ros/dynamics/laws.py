@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of joint feedback laws: efforts from a state and a target.
 
-Each is a kernel of (m, d, target, gains, effort). The laws of control call them; law_code and
-the policies of rollouts trace them:
+Each law is a kernel of (m, d, target, gains, effort). The folder control calls these kernels;
+law_code and the policies of rollouts trace them.
 
-    target  (3, nq): positions; then velocities and accelerations, the first nv of their rows
-    gains   (2, nv): of the position error and of the velocity error
-    effort  (nv,): written
+    target  (3, nq): positions; below them velocities and accelerations, in the first nv columns
+    gains   (2, nv): gains of the position error and of the velocity error
+    effort  (nv,): receives the efforts
 
-d has the state, qpos and qvel; d.qacc is overwritten.
+d holds the state, qpos and qvel; d.qacc is overwritten.
 """
 
 from __future__ import annotations

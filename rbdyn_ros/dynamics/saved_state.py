@@ -20,10 +20,10 @@ class SavedState:
     """A state of one robot, from `save_state`.
 
     Attributes:
-        robot: name of the robot. layout: hash of the names of the robot's parts and of the sizes
-        of its arrays. row: all numbers of the Data, read-only: positions, velocities, time,
-        external forces, drive
-            targets, memory of friction, and everything computed from them.
+        robot: name of the robot.
+        layout: hash of the names of the robot's parts and of the sizes of its arrays.
+        row: all numbers of the Data, read-only: positions, velocities, time, external forces,
+            drive targets, memory of friction, and everything computed from them.
         driven: whether drive modes are in use, see `set_drive`.
     """
 

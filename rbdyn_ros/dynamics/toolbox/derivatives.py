@@ -73,9 +73,10 @@ def linearise(m: Model, d: Data, timestep: float | None = None) -> tuple[Array, 
     holds small changes of qfrc_applied. The rates at x = u = 0 (qvel, qacc) are left out.
 
     Args:
-        m: the Model. d: its Data. timestep: if given [s], the discrete system x+ = A x + B u is
-        returned, with u constant over
-            the timestep (exact, by the matrix exponential); otherwise the continuous system.
+        m: the Model.
+        d: its Data.
+        timestep: if given [s], the discrete system x+ = A x + B u is returned, with u constant
+            over the timestep (exact, by the matrix exponential); otherwise the continuous system.
 
     Raises:
         ModelError: as forward_derivatives.

@@ -120,10 +120,12 @@ def ik(
     Many targets can be solved in one call, each independently from d.qpos.
 
     Args:
-        m: the Model. d: its Data; d.qpos is the start. frame: name or number of a frame. position:
-        target of the frame's origin in the world, (3,) or (n, 3) [m]; None: any. rotation: target
-        of the frame's axes in the world: a rotation matrix (3, 3) or (n, 3, 3), or
-            a quaternion wxyz (4,) or (n, 4), orthonormal or of unit length to 1e-3, so rounded
+        m: the Model.
+        d: its Data; d.qpos is the start.
+        frame: name or number of a frame.
+        position: target of the frame's origin in the world, (3,) or (n, 3) [m]; None: any.
+        rotation: target of the frame's axes in the world: a rotation matrix (3, 3) or (n, 3, 3),
+            or a quaternion wxyz (4,) or (n, 4), orthonormal or of unit length to 1e-3, so rounded
             numbers are accepted; None: any. frame_pose returns both arguments.
         posture: (nq,) configuration to which the result is as near as the target allows, by least
             squares of joint positions: the local minimum next to the solution found first. None:
