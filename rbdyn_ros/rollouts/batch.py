@@ -72,9 +72,9 @@ class Batch:
     other geometries come near the ground, is advanced by the engine's own step.
 
     An array is live: a write counts at the next call, and a call writes its results to the array.
-    The numbers of a field are stored robot after robot, as vector registers need them: `b.qpos` is
-    the transpose of a compact array (nq, nsim), which NumPy, torch and JAX share without a copy
-    (DLPack). Arrays stay valid after the Batch is deleted.
+    For each entry of a field the numbers of all robots are adjacent in memory, as vector registers
+    need them: `b.qpos` is the transpose of a compact array (nq, nsim), which NumPy, torch and JAX
+    share without a copy (DLPack). Arrays stay valid after the Batch is deleted.
 
     With `device="cuda"` the robots are on a GPU (experimental): arrays are CuPy arrays, and a step
     gives the same bits in 64-bit floats. Calls return before the GPU has finished them.
