@@ -20,7 +20,7 @@ from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.model.tree.constraints import ROLL_ROWS
 
-#: Number of Newton steps of one attempt, and the longest step [rad, or parts of the size].
+#: Most Newton steps of one attempt, and the longest step [rad, or parts of the size].
 MAX_STEPS = 100
 LONGEST_STEP = 0.5
 
@@ -28,13 +28,13 @@ LONGEST_STEP = 0.5
 #: this [rad, or parts of the size].
 CLOSED, NEARLY = 1e-6, 1e-4
 
-#: Rounding of positions, as a part of the size.
+#: Rounding error of positions, as a part of the size.
 ROUNDING = 1e-14
 
-#: Sizes of usual mechanisms [m]; a metre is their unit of length.
+#: Sizes of usual mechanisms [m], for which the unit of length is a metre.
 USUAL = 0.05, 20.0
 
-#: Number of attempts; each starts farther from the given configuration than the one before.
+#: Most attempts; each starts farther from the given configuration than the attempt before.
 ATTEMPTS = 24
 
 #: Largest violation of a position limit [rad or m].
@@ -48,20 +48,20 @@ def assemble(
 ) -> Array:
     """Return a configuration (nq,) near a rough one in which all position constraints hold.
 
-    Newton's method on efc_pos, each step the shortest that solves the linearised equations. If it
-    does not converge it starts again from configurations around the rough one, the same ones at
-    every call. It prefers results within the joint limits. If a mechanism can be closed in several
-    ways, start near the one you want.
+    This is Newton's method on efc_pos; each step is the shortest that solves the linearised
+    equations. If it does not converge, it starts again from configurations around the rough one,
+    the same ones at every call. Results within the joint limits are preferred. If a mechanism has
+    several closed configurations, start near the one that you want.
 
     Args:
         m: the Model.
-        qpos: (nq,) where to start; m.qpos0 if left out.
-        fixed: names of joints that stay where they are.
+        qpos: (nq,) the rough configuration; m.qpos0 if left out.
+        fixed: names of joints that keep their positions.
         tolerance: largest efc_pos of the result [m or rad].
 
     Raises:
-        ModelError: m is not a Model, has no such joint, or a constraint cannot be closed: the
-            message names it and its remaining error.
+        ModelError: m is not a Model, has no such joint, or a constraint cannot be closed; the
+            message names the constraint and its remaining error.
         ParameterError: qpos is not (nq,) finite numbers, or the tolerance is not positive.
     """
     check_model(m, "assemble")
@@ -101,7 +101,7 @@ def assemble(
 
 
 def closed_within(m: Model) -> float:
-    """Return the error that constraints may have, rounding in files included [m or rad]."""
+    """Return the largest allowed error of constraints, including rounding in files [m or rad]."""
     return CLOSED * min(1.0, _size(m))
 
 
@@ -124,7 +124,7 @@ def _size(m: Model) -> float:
 
 
 def _units(m: Model, size: float) -> Array:
-    """Return a displacement of each dof (nv,) that counts as long: 1 rad, or the size [m]."""
+    """Return the unit of displacement of each dof (nv,): 1 rad, or the size [m]."""
     shifts, _ = slides(m, np.arange(m.nv))
     return np.where(shifts > 0, size, 1.0)
 
@@ -152,7 +152,7 @@ def _close(m: Model, d: Data, free: NDArray[np.bool_], tolerance: float, size: f
         step = np.zeros(m.nv)
         row = np.ones(m.nefc) if size == 1.0 else _terms(d, unit)
         K = (d.efc_J * unit / row[:, None])[holonomic][:, free]
-        # directions with singular values below a thousandth have no effect from here
+        # directions with singular values below a thousandth have almost no effect in this pose
         try:
             step[free] = -np.linalg.lstsq(K, (error / row)[holonomic], rcond=1e-3)[0]
         except np.linalg.LinAlgError:
@@ -174,7 +174,7 @@ def _close(m: Model, d: Data, free: NDArray[np.bool_], tolerance: float, size: f
 
 
 def holonomic_rows(m: Model) -> NDArray[np.bool_]:
-    """Return which equations have a position error: all but the slip of bodies that roll."""
+    """Return a mask of the equations with a position error: all but the slip of rolling bodies."""
     holonomic = np.ones(m.nefc, bool)
     for kind, _, rows in constraint_rows(m):
         if kind == "rolling":
@@ -183,7 +183,7 @@ def holonomic_rows(m: Model) -> NDArray[np.bool_]:
 
 
 def coordinate_limits(m: Model) -> tuple[Ints, Array, Ints]:
-    """Return which entries of qpos are limited, their lower and upper limits, and their joints."""
+    """Return the indices in qpos of limited coordinates, their limits (n, 2), and their joints."""
     single = (m.jnt_limited == 1) & (m.jnt_type != JointType.BALL)
     joints = m.dof_jntid[m.limit_dofid]
     places = m.jnt_qposadr[joints] + m.limit_dofid - m.jnt_dofadr[joints]

@@ -27,25 +27,26 @@ from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
 
 
 def attach(m: Model, d: Data, link: str, to: str = WORLD) -> tuple[Model, Data]:
-    """Return a Model in which a link keeps its present pose in another one, and its Data.
+    """Return a Model in which a link keeps its present pose relative to another, and its Data.
 
-    This is a weld, a loop joint without freedom, as of a suction cup, a tool changer or a magnet;
-    `joint_forces` writes its force to `d.loop_force`. The two bodies no longer touch each other.
-    The Data goes on with the state of d, see `carry`. The given Model and Data stay as they are,
-    and `carry(m2, d2, m)` detaches.
+    The connection is a weld, a loop joint without freedom, as for a suction cup, a tool changer or
+    a magnet. `joint_forces` writes its force to `d.loop_force`. The two bodies no longer make
+    contact with each other. The new Data has the state of d, see `carry`. The given Model and Data
+    stay as they are, and `d = carry(m2, d2, m)` detaches the link.
 
     Args:
         m: the Model.
-        d: its Data; qpos says where the links are.
+        d: its Data; qpos determines the present pose.
         link: name of a link.
         to: name of a link, or "world".
 
     Returns:
-        the Model with one more loop joint, named "LINK on TO", and its Data.
+        The Model with one more loop joint, named "LINK on TO", and its Data.
 
     Raises:
-        ModelError: d was not made for m, there is no such link, or the integrator takes no loops.
-        ParameterError: both are parts of one rigid body, or attached already.
+        ModelError: d was not made for m, there is no such link, or the integrator does not support
+            loops.
+        ParameterError: both links are parts of one rigid body, or are attached already.
     """
     check_pair(m, d, "attach")
     first, second = _place(m, link), _place(m, to)
@@ -68,11 +69,11 @@ def attach(m: Model, d: Data, link: str, to: str = WORLD) -> tuple[Model, Data]:
 
 
 def carry(m: Model, d: Data, other: Model) -> Data:
-    """Return the state of a Data as a Data of another Model, by the names of bodies and joints.
+    """Return a Data of another Model with the state of d, matched by names of bodies and joints.
 
-    Parts of both Models keep their bits: positions, velocities, time, forces, controls and the
-    memory of friction. New parts start at the qpos0 of the other Model, at rest. The modes of
-    `set_drive` are not carried.
+    Parts that both Models have keep their positions, velocities, forces, controls and memory of
+    friction bit for bit, and the time stays. New parts start at the qpos0 of the other Model, at
+    rest. The modes of `set_drive` are not carried over.
 
     Args:
         m: the Model of d.
@@ -90,13 +91,13 @@ def carry(m: Model, d: Data, other: Model) -> Data:
 
 
 def with_loop_pose(m: Model, loop: str, frame: int, pose: Pose) -> Model:
-    """Return a Model in which a loop joint is at another place of its predecessor.
+    """Return a Model in which a loop joint has another pose on its predecessor.
 
     Args:
         m: the Model.
         loop: name of the joint.
         frame: number of a frame of its predecessor.
-        pose: of the joint's frame in that frame.
+        pose: pose of the joint's frame in that frame.
     """
     k = m.loop_names.index(loop)
     place = _of_frame(m, frame).then(pose)

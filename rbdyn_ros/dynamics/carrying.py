@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Carry the state of a Data over to a Model with other objects, by the names of the parts.
 
-Remaining parts keep their bits: positions, velocities, time and the memory of friction. New parts
-start at the qpos0 of the new Model, at rest.
+Remaining parts keep positions, velocities and the memory of friction bit for bit, and the time
+stays. New parts start at the qpos0 of the new Model, at rest.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def carry_fields(
     """Copy the common entries of fields.
 
     Args:
-        fields: whose entries are copied.
-        old: the arrays by name.
-        new: to write.
-        match: of the two Models.
+        fields: the fields whose entries are copied.
+        old: the arrays to copy from, by name.
+        new: the arrays to write, by name.
+        match: the match of the two Models.
         before: the sizes of the old arrays, by name.
-        now: the sizes of the new ones.
+        now: the sizes of the new arrays, by name.
     """
     for field in fields:
         axes = [_places(match, dim, before, now) for dim in field.dims]
@@ -78,7 +78,7 @@ def _views(d: Data, fields: Iterable[Field]) -> dict[str, Any]:
 
 
 def _places(match: Match, dim: str | int, before: Any, now: Any) -> tuple[Ints, Ints] | None:
-    """Return the common entries along a dimension; None if they are not known."""
+    """Return old and new indices of the common entries along a dimension, or None if unknown."""
     if isinstance(dim, int):
         return np.arange(dim), np.arange(dim)
     if (name := SAME.get(dim, dim)) in match.places:
@@ -107,7 +107,7 @@ def _carry_friction(old: Data, new: Data, match: Match) -> None:
 
 
 class _Pairs:
-    """The new numbers of pairs: with obstacles first, then of push_geom, then with terrain."""
+    """New numbers of pairs: first pairs with obstacles, then of push_geom, then with terrain."""
 
     def __init__(self, match: Match) -> None:
         self._old, self._new = match.old, match.new
@@ -116,7 +116,7 @@ class _Pairs:
         self._pushing = {(g, h): pair for pair, (g, h) in enumerate(pushing)}
 
     def new_key(self, key: int) -> int | None:
-        """Return the key of a contact in the new Model; None: the pair is gone."""
+        """Return the key of a contact in the new Model, or None if the pair is gone."""
         pair, feature = divmod(key, FEATURES)
         old, new = self._old, self._new
         others = pair - old.ngeomlink * old.nobstacle

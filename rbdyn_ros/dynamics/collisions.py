@@ -30,7 +30,7 @@ _near_pairs, _distance = Entry(near_pairs), Entry(distance_of_pair)
 #: Entries that a kernel does not write stay NaN.
 _NOWHERE = np.full(10, np.nan)
 
-#: Geometries that overlap by less at qpos0 only touch there [m].
+#: Geometries that overlap by less than this at qpos0 count as only touching [m].
 TOUCHING = 1e-6
 
 
@@ -38,8 +38,9 @@ class Distance(NamedTuple):
     """The signed distance of two geometries, and their nearest points.
 
     Attributes:
-        geom1, geom2: their names.
-        distance: negative if they overlap: the shortest way that separates them [m].
+        geom1, geom2: names of the two geometries.
+        distance: signed distance [m]. If they overlap it is negative, with the length of the
+            shortest translation that separates them.
         point1, point2: the nearest points, or the deepest points of each in the other, in the
             world (3,) [m].
         normal: unit vector from the first to the second geometry, (3,); point2 - point1 is
@@ -55,10 +56,11 @@ class Distance(NamedTuple):
 
 
 class NearPairs:
-    """Memory of the distance queries of one Data between calls; the first query makes it.
+    """Memory of the distance queries of one Data between calls, made by the first query.
 
     Attributes:
-        found, out: the numbers of the near pairs in distance_geom, and a row each, see near_pairs.
+        found, out: the numbers of the near pairs in distance_geom, and a row for each pair, see
+            near_pairs.
     """
 
     def __init__(self, m: Model) -> None:
@@ -75,16 +77,17 @@ class NearPairs:
 def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
     """Return the signed distance of two geometries at qpos, and their nearest points.
 
-    Any two geometries or obstacles have a distance, even of the same link. Meshes are their convex
-    hulls, but for triangle meshes. From an open one the distance is that of its surface, on both
-    sides; in a closed one it is negative. The distance is within 1e-10 m, with a cylinder within
-    2e-10 m, except in rare poses that docs/explanation/contact_forces.md lists under "Distances".
+    Any two geometries or obstacles have a distance, even on the same link. A mesh is replaced by
+    its convex hull unless it is a triangle mesh. The distance from an open triangle mesh is that
+    from its surface, on both sides; inside a closed triangle mesh it is negative. The error is at
+    most 1e-10 m, with a cylinder 2e-10 m, except in rare poses that
+    docs/explanation/contact_forces.md lists under "Distances".
 
     Args:
         m: the Model, loaded with `contact`.
         d: its Data.
         geom1: name or number of a geometry or an obstacle, see m.geom_names.
-        geom2: another one.
+        geom2: name or number of another geometry or obstacle.
 
     Raises:
         ModelError: d was not made for m, the Model has no such geometry, or no geometry at all.
@@ -128,10 +131,10 @@ def _no_distance(m: Model, g: int, h: int) -> ParameterError:
 def collisions(m: Model, d: Data, margin: float = 0.0) -> list[Distance]:
     """Return all pairs of geometries that overlap, or are up to `margin` apart, at qpos.
 
-    Obstacles count too, except height fields. Left out are pairs of one body, of parent and
-    child, those that an SRDF or `Contact(exclude=...)` names, and pairs of one robot that overlap
-    at qpos0, see `start_overlaps`. The order is that of the numbers of the geometries, and a call
-    never depends on the calls before it.
+    Obstacles are included, except height fields. Left out are pairs of one body, pairs of parent
+    and child, pairs excluded by an SRDF or `Contact(exclude=...)`, and pairs of one robot that
+    overlap at qpos0, see `start_overlaps`. The pairs are sorted by the numbers of the geometries,
+    and a result never depends on earlier calls.
 
     Args:
         m: the Model, loaded with `contact`.
@@ -163,7 +166,7 @@ def _check_position(m: Model, d: Data) -> None:
 def start_overlaps(m: Model) -> list[Distance]:
     """Return the pairs of one robot that overlap at qpos0, which `collisions` leaves out.
 
-    Such meshes overlap in nearly every pose, like the pairs that MoveIt's assistant disables.
+    Such geometries usually overlap in every pose, like the pairs that MoveIt's assistant disables.
 
     Raises:
         ModelError: m is not a Model, or has no geometries or too many.
@@ -174,7 +177,7 @@ def start_overlaps(m: Model) -> list[Distance]:
 
 
 def find_near(m: Model, d: Data, reach: float, skipped: Ints, memory: NearPairs) -> int:
-    """Write the pairs up to `reach` apart to the memory's found and out; return their number."""
+    """Write the pairs up to `reach` apart to memory.found and memory.out; return their number."""
     number: int = _near_pairs.call(
         *handles(m, d), reach, skipped, memory.place, memory.order, memory.axes, memory.found,
         memory.out,
@@ -197,7 +200,7 @@ def named_distance(m: Model, g: int, h: int, row: Array) -> Distance:
 
 
 def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
-    """Return a flag per pair, whether it overlaps at qpos0 within one robot, and these pairs."""
+    """Return a flag for each pair, 1 if it overlaps at qpos0 within one robot, and these pairs."""
     kept: tuple[Ints, Sequence[Distance]] | None = m.kept.get("start_overlaps")
     if kept is None:
         d = make_data(m)
@@ -214,7 +217,7 @@ def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
 
 
 def skipped_pairs(m: Model) -> Ints:
-    """Return flags of pairs that overlap at qpos0; the first call for a Model warns of them."""
+    """Return flags of pairs that overlap at qpos0. The first call for a Model logs a warning."""
     known = "start_overlaps" in m.kept
     flags, overlaps = _overlaps(m)
     if overlaps and not known:
@@ -242,7 +245,7 @@ def _check_geometries(m: Any, function: str) -> None:
 
 
 def no_geometries(m: Any, function: str) -> ModelError:
-    """Return the error that a Model has no geometries that could be near each other."""
+    """Return the error for a Model without geometries that could be near each other."""
     text = (
         f"{function}: '{m.name}' has no geometries; a robot file needs <collision> elements, "
         "and is loaded with contact=True"

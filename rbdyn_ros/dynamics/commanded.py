@@ -12,10 +12,11 @@ from rbdyn_ros.model.model import Model
 
 
 def reason_passive(m: Model, j: int) -> str:
-    """Return the reason why no effort can act on joint j, after its name; empty if one can.
+    """Return the reason why joint j cannot be commanded, or "" if it can.
 
-    A joint with an effort limit of 0 is passive, such as a caster or the pole of a cart. A mimic
-    joint acts on its leader, whose effort limit holds.
+    The text continues a sentence that begins with the joint's name. A joint with an effort limit
+    of 0 is passive, such as a caster or the pole of a cart. A mimic joint acts on its leader, so
+    the effort limit of the leader counts.
     """
     leader = m.jnt_mimic[j]
     if m.jnt_class[j] == JointClass.DRIVEN:
@@ -37,11 +38,11 @@ def _mimics(m: Model, j: int) -> str:
 
 
 def commandable(m: Model) -> NDArray[np.bool_]:
-    """Return which joints can be commanded (njnt,); mimic joints count too."""
+    """Return a mask (njnt,) of the joints that can be commanded, including mimic joints."""
     return np.array([not reason_passive(m, j) for j in range(m.njnt)], np.bool_)
 
 
 def commanded_joints(m: Model) -> NDArray[np.int64]:
-    """Return the joints that can be commanded and have one degree of freedom of their own."""
+    """Return the numbers of joints that can be commanded and have one dof of their own."""
     free = (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE)
     return np.flatnonzero(free & commandable(m))

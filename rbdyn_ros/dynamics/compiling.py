@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.core import event
 
-#: Compilations that take less in total print no notice [s].
+#: Compilations that take less time than this in total print no notice [s].
 PATIENCE = 2.0
 
 TEXT = (
@@ -23,7 +23,7 @@ class CompilingNotice(event.Listener):  # type: ignore[misc]
     """Writes TEXT once kernels have been compiled for some time.
 
     Args:
-        patience: that time [s].
+        patience: compile time after which the notice is written [s].
     """
 
     def __init__(self, patience: float = PATIENCE) -> None:
@@ -53,6 +53,6 @@ class CompilingNotice(event.Listener):  # type: ignore[misc]
         self.is_due = False
 
 
-#: The notice of this process; a command that shows a bar instead sets its is_due to False.
+#: The notice of this process. A command that shows a progress bar instead sets is_due to False.
 NOTICE = CompilingNotice()
 event.register("numba:compile", NOTICE)

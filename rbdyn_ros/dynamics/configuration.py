@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configurations of a Model: add a velocity, take a difference, draw at random.
+"""Configurations of a Model: add a velocity, compute a difference, draw at random.
 
-With quaternions, positions are not vectors: nq may differ from nv. Each joint type has its own
+With quaternions, positions are not vectors, and nq can differ from nv. Each joint type has its own
 rule (engine/joints/manifold.py).
 """
 
@@ -22,7 +22,7 @@ from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.declared.joints import TYPE_OF_NAME, JointClass, JointKind, JointType
 from rbdyn_ros.model.model import Model, check_model
 
-#: A limit beyond this counts as no limit [rad or m].
+#: A limit with a larger absolute value than this counts as no limit [rad or m].
 FAR = 1e6
 
 _integrate_pos = Entry(_integrate.integrate_pos)
@@ -48,7 +48,8 @@ def integrate_pos(m: Model, qpos: Array, qvel: Array, dt: float) -> None:
 def differentiate_pos(m: Model, qvel: Array, dt: float, qpos1: Array, qpos2: Array) -> None:
     """Write qvel (nv,): the velocity that leads from qpos1 to qpos2 in dt [s].
 
-    The inverse of integrate_pos, with the shorter rotation. Source: MuJoCo mj_differentiatePos.
+    This is the inverse of integrate_pos; of two possible rotations the shorter one is used.
+    Source: MuJoCo mj_differentiatePos.
 
     Raises:
         ModelError: an array has the wrong shape or type.
@@ -82,8 +83,8 @@ def qpos_dot(m: Model, qpos: Array, qvel: Array) -> Array:
 def random_qpos(m: Model, rng: np.random.Generator) -> Array:
     """Return a random configuration (nq,) within the limits.
 
-    Without limits an angle is between -pi and pi, a distance between -1 and 1 m; orientations are
-    uniform. The neutral configuration is m.qpos0.
+    Without limits an angle is between -pi and pi, and a distance between -1 and 1 m. Orientations
+    are uniformly distributed.
 
     Raises:
         ModelError: m is not a Model.
@@ -124,8 +125,8 @@ def position_ranges(m: Model, joints: ArrayLike) -> Array:
 def start_within_limits(m: Model) -> Array:
     """Return a configuration (nq,) like qpos0 in which no joint is outside its limits.
 
-    A coordinate whose limits exclude its qpos0 is in the middle of them (unlimited to one side: at
-    the limit). In a robot with closed loops it is at the nearer limit.
+    A coordinate whose limits exclude its qpos0 is set to the middle between its limits, or to the
+    limit if it has only one. In a robot with closed loops it is set to the nearer limit.
     """
     qpos: Array = np.array(m.qpos0)
     for _, at, low, high in _outside(m):
@@ -138,8 +139,8 @@ def start_within_limits(m: Model) -> Array:
 def moved_starts(m: Model, qpos: Array) -> str:
     """Return a text with the start of each joint whose limits exclude its qpos0, or "".
 
-    Only joints count that qpos (nq,) has where start_within_limits puts them. With closed loops
-    there is none, for these decide where joints are.
+    A joint is included only if qpos (nq,) has it where start_within_limits puts it. With closed
+    loops the text is "", because the loops determine the positions of joints.
     """
     inside = start_within_limits(m)
     return ", ".join(
@@ -150,7 +151,7 @@ def moved_starts(m: Model, qpos: Array) -> str:
 
 
 def moves_to_limits(m: Model) -> list[str]:
-    """Return how start_within_limits moves joints: `'elbow' (0.5 to 2) at 1.25`."""
+    """Return texts on joints that start_within_limits moves, as `'elbow' (0.5 to 2) at 1.25`."""
     inside = start_within_limits(m)
     return [
         f"'{m.jnt_names[j]}' ({low:.4g} to {high:.4g}) at {inside[k]:.4g}"
@@ -159,7 +160,7 @@ def moves_to_limits(m: Model) -> list[str]:
 
 
 def _outside(m: Model) -> list[tuple[int, int, float, float]]:
-    """Return joint, number in qpos and limits of each coordinate whose limits exclude its qpos0.
+    """Return joint, index in qpos and limits of each coordinate whose limits exclude its qpos0.
 
     A limit beyond FAR, which some files use for no limit, counts as no limit.
     """
@@ -181,9 +182,10 @@ def _outside(m: Model) -> list[tuple[int, int, float, float]]:
 
 
 def motion_limits(m: Model) -> Array:
-    """Return the limits of planned motions of every degree of freedom, infinite if there is none.
+    """Return the limits of planned motions of every degree of freedom, infinite without a limit.
 
-    The limits of mimic joints count for their leader. A joint with several coordinates has none.
+    The limits of mimic joints apply to their leader. Joints with several coordinates have no
+    limits.
 
     Returns:
         (3, nv): velocity [rad/s or m/s], the smaller of acceleration and deceleration
@@ -199,7 +201,7 @@ def motion_limits(m: Model) -> Array:
 
 
 def usual_ranges(m: Model, j: int) -> list[tuple[float, float]]:
-    """Return the range of each coordinate: its limits, else half a turn or 1 m each way.
+    """Return the range of each coordinate: its limits, else -pi to pi or -1 to 1 m.
 
     A limit beyond FAR, which some files use for no limit, counts as no limit. The list is empty
     for a joint with a quaternion.
@@ -213,11 +215,11 @@ def usual_ranges(m: Model, j: int) -> list[tuple[float, float]]:
 
 
 def slides(m: Model, dofs: Ints) -> tuple[Ints, Ints]:
-    """Return whether dofs shift their bodies, and the entries of qpos without limits.
+    """Return which dofs only translate their bodies, and which of them have no limits.
 
     Returns:
-        (n,), by dof: 0 for one that turns, 1 for one that only shifts, 2 if it has no limit; and
-        the entries of qpos of all of the latter.
+        (n,), for each dof: 0 if it rotates, 1 if it only translates, 2 if it only translates and
+        has no limit; and the indices in qpos of all translations without limits.
     """
     kinds, places = np.zeros(len(dofs), np.int64), []
     for n, k in enumerate(dofs.tolist()):
@@ -234,10 +236,10 @@ def slides(m: Model, dofs: Ints) -> tuple[Ints, Ints]:
 
 
 def is_unlimited(m: Model, j: int) -> bool:
-    """Return whether a joint can move its body any distance, like a slide without limits."""
+    """Return whether a joint can translate its body without bounds."""
     kind, leader = m.jnt_kind(j), int(m.jnt_mimic[j] if m.jnt_mimic[j] >= 0 else j)
     if kind.quat >= 0:
-        return kind.nv > 3  # the joint also shifts
+        return kind.nv > 3  # the joint translates, too
     ways = _reach(m, j, kind)
     if m.jnt_type[j] in (JointType.HELICAL, JointType.RACK_PINION):
         ways = [_WAY]  # these joints shift by their rotation
@@ -259,7 +261,7 @@ def _limits(m: Model, j: int) -> list[tuple[float, float]]:
     return found
 
 
-#: The dofs of a joint that shift without a turn, with their entries of its qpos.
+#: The dofs of a joint that translate without a rotation, with their entries of its qpos.
 _SHIFTS: dict[JointType, dict[int, int]] = {
     JointType.SLIDE: {0: 0},
     JointType.FREE: {0: 0, 1: 1, 2: 2},
@@ -271,14 +273,14 @@ _SHIFTS: dict[JointType, dict[int, int]] = {
     JointType.SIXDOF_FS: {3: 4, 4: 5, 5: 6},
 }
 
-#: Reach of a distance without limits [m].
+#: A translation without limits is drawn between plus and minus this [m].
 _WAY = 1.0
 
 _NAME_OF_TYPE = {kind: name for name, kind in TYPE_OF_NAME.items()}
 
 
 def _reach(m: Model, j: int, kind: JointKind) -> list[float]:
-    """Return the reach of each coordinate without limits; empty for a joint with a quaternion."""
+    """Return half the range of each coordinate if it has no limits; empty with a quaternion."""
     if kind.quat >= 0:
         return []
     name = m.jnt_usertype[j] or _NAME_OF_TYPE[JointType(m.jnt_type[j])]

@@ -18,13 +18,15 @@ class ContactPoint:
     """A point where two geometries touch, or would touch before the end of the step.
 
     Attributes:
-        geom1, geom2: their names; geom1 is on the world, or has the lower number.
-        point: (3,) in the world: of geom2 on an obstacle, half way between two links [m].
+        geom1, geom2: names of the geometries; geom1 belongs to the world, or has the lower number.
+        point: (3,) contact point in the world [m]: on geom2 if geom1 is an obstacle, half way
+            between the surfaces of two links.
         normal: (3,) unit vector from geom1 to geom2, in world axes: geom2 is pushed along it.
-        distance: negative depth, or the gap before an impact [m].
-        force: (3,) on geom2, in world axes, with friction [N]; geom1 gets the opposite.
-        torque: (3,) of friction on geom2 at the point, in world axes [N m]: torsional and rolling
-            friction, and that of the pressure between the points of a line or a face.
+        distance: signed distance [m]: negative depth, or the gap before an impact.
+        force: (3,) force on geom2 including friction, in world axes [N]; geom1 receives the
+            opposite force.
+        torque: (3,) torque of friction on geom2 at the point, in world axes [N m]: torsional and
+            rolling friction, and friction of the pressure between the points of a line or a face.
     """
 
     geom1: str
@@ -39,7 +41,8 @@ class ContactPoint:
 def contacts(m: Model, d: Data) -> list[ContactPoint]:
     """Return the contacts of the last `step` or `forward`, in the order of contact_key.
 
-    The numbers are copies: they stay when d changes. A Model without contact has none.
+    The numbers are copies, which stay the same when d changes. A Model without contact gives an
+    empty list.
 
     Raises:
         ModelError: d was not made for m.
@@ -62,7 +65,7 @@ def contacts(m: Model, d: Data) -> list[ContactPoint]:
 
 
 def contact_forces(m: Model, d: Data) -> dict[tuple[str, str], Array]:
-    """Return the sum of the contact forces of each pair: (geom1, geom2) to the force on geom2.
+    """Return the sum of the contact forces of each pair, as {(geom1, geom2): force on geom2 [N]}.
 
     Raises:
         ModelError: d was not made for m.

@@ -24,25 +24,26 @@ def set_drive(
     """Set the drive mode of a joint: whether forces move it or its motion is prescribed.
 
     "force" is the initial mode: the joint moves by qfrc_applied and all other forces. In the other
-    modes its motion is prescribed, and qfrc_drive (after forward or step) is the force this needs
-    in addition to qfrc_applied: "acceleration" prescribes qacc; "velocity" is reached at the end
-    of the next step and kept; "position" is reached at the end of the next step, with the velocity
-    that leads there. For a trajectory set a new target before each step, or write d.drive_target.
-    Where a target jumps, so do the results.
+    modes its motion is prescribed, and qfrc_drive (after forward or step) is the force that this
+    motion needs in addition to qfrc_applied. "acceleration" prescribes qacc. "velocity" is reached
+    at the end of the next step and kept. "position" is reached at the end of the next step, with
+    the velocity that leads there. For a trajectory set a new target before each step, or write
+    d.drive_target. If a target jumps, the results jump, too.
 
     A drive that its closed loops cannot follow stops where they closed last, and d.nlocked counts
-    it; it holds its joint, whatever the target, until the next call of set_drive or reset_data.
+    it. It then holds its joint, whatever the target, until the next call of set_drive or
+    reset_data.
 
-    From the first call on this Data is computed like a coupled system, a little slower.
-    reset_data puts all joints back to "force".
+    After the first call this Data is computed as a coupled system, which is a little slower.
+    reset_data sets all joints back to "force".
 
     Args:
         m: the Model.
         d: its Data.
         joint: number or name of a joint that is neither driven nor a mimic joint.
         mode: "force", "acceleration", "velocity" or "position".
-        target: one number for each degree of freedom, or one for all [rad or m, per s, per s^2];
-            if left out, the present position ("position") or velocity ("velocity"), else 0.
+        target: one number for each degree of freedom, or one for all [rad or m, per s, per s^2].
+            If left out: the present position ("position") or velocity ("velocity"), else 0.
 
     Raises:
         ModelError: d was not made for m, or there is no such joint.

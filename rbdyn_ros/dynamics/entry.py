@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Call compiled code from Python: checks of arguments, and the fastest call."""
+"""Call compiled code from Python as fast as possible, and check its arguments."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ TYPES = {
 #: Largest number of steps of one call, well within a 64-bit counter.
 MAX_STEPS = 2**62 - 1
 
-#: Duration of the calls that many timesteps are divided into [s].
+#: Many timesteps are divided into calls of this duration [s].
 PERIOD = 0.02
 
-#: Stands for the Model of an object that is not a Data.
+#: Used in place of the Model of an object that is not a Data.
 NOBODY = object()
 
 
@@ -53,9 +53,9 @@ class Entry:
     """The compiled entry point of a kernel; compiled at the first call.
 
     Attributes:
-        call: takes the kernel's arguments, for m and d their addresses, see `handles`. It skips
-            Numba's type dispatch, which would take as long as a small stage, and checks nothing:
-            d must have been made for m, and arrays must be of exactly the annotated types.
+        call: function of the kernel's arguments, with addresses for m and d, see `handles`. It
+            skips Numba's type dispatch, which would take as long as a small stage, and checks
+            nothing: d must have been made for m, and arrays must have exactly the annotated types.
     """
 
     __slots__ = ("call", "kernel")
@@ -73,23 +73,23 @@ class Entry:
 
 
 def handles(m: Model, d: Data) -> tuple[Any, Any]:
-    """Return the arguments of an Entry for m and d, as long as both exist."""
+    """Return the arguments of an Entry for m and d; they are valid as long as both exist."""
     return (m, d) if DISABLED else (d.model_address, d.address)
 
 
 def public(kernel: Any, name: str = "") -> Callable[..., Any]:
     """Return the public function of a kernel of (m, d, ...), with the kernel's results.
 
-    The function raises ModelError if d was not made for m; the message calls it `name`, by default
-    the name of the kernel.
+    The function raises ModelError if d was not made for m. `name` is the function's name in the
+    message, by default the name of the kernel.
     """
     name = name or getattr(kernel, "py_func", kernel).__name__
     if DISABLED:
         return _checked(kernel, name)
     entry = Entry(kernel)
 
-    # one function per number of arguments, because *args would slow every call; the address of m
-    # is also in d, where Python finds it faster; entry.call(...) would look for a method first
+    # One function for each number of arguments, because *args would slow every call. The address
+    # of m is read from d, which is faster. entry.call(...) would search for a method first.
     def run(m: Model, d: Any) -> Any:
         try:
             owner = d.model
@@ -154,7 +154,7 @@ def check_pair(m: object, d: object, function: str = "") -> None:
 def not_a_pair(m: object, d: object, function: str = "") -> ModelError:
     """Return the error for a Data of another Model.
 
-    If m is a Substitute the message names the right call.
+    If m is a Substitute, the message tells the right call.
     """
     if not isinstance(m, Substitute):
         text = f"{d!r} was not made for {m!r}; use d = rb.make_data(m) with the same m."
@@ -178,12 +178,12 @@ def whole_steps(nstep: object) -> int:
 
 
 def in_pieces(advance: Callable[[int], object], nstep: int, first: int) -> None:
-    """Call `advance` with numbers of timesteps that add up to nstep, so that Ctrl-C gets through.
+    """Call `advance` in pieces that add up to nstep timesteps; Ctrl-C is handled in between.
 
     Args:
-        advance: takes a number of timesteps.
-        nstep: their sum.
-        first: timesteps of the first call; each later call shall take PERIOD.
+        advance: function that advances a number of timesteps.
+        nstep: the total number of timesteps.
+        first: timesteps of the first call; each later call should take PERIOD.
     """
     piece = min(first, nstep)
     begin = time.perf_counter()
@@ -214,7 +214,7 @@ def no_mass_matrix(m: Model, function: str) -> ModelError:
 
 
 def is_vector(vector: object, n: int, written: bool) -> bool:
-    """Return whether an object is an array of n numbers that a kernel may read, or write."""
+    """Return whether an object is an array of n floats that a kernel can read (or write)."""
     if not isinstance(vector, np.ndarray) or vector.shape != (n,) or vector.dtype != np.float64:
         return False
     flags = vector.flags
@@ -222,7 +222,7 @@ def is_vector(vector: object, n: int, written: bool) -> bool:
 
 
 def check_vector(vector: object, n: int, written: bool = False, name: str = "") -> None:
-    """Raise ModelError unless a kernel may read an array of n numbers, or write it."""
+    """Raise ModelError unless a kernel can read (or write) `vector` as an array of n floats."""
     if not is_vector(vector, n, written):
         kind = "writable, contiguous" if written else "contiguous"
         start = f"{name}: " if name else ""

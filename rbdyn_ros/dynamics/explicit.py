@@ -54,14 +54,14 @@ class ExplicitConstraint:
         Args:
             m: a Model.
             ny: number of coordinates y; yd is dy/dt.
-            gamma: called as gamma(y, yd, q, G, g), writes q (nq,), the positions; G (nv, ny), the
-                derivatives of qvel with respect to yd; and g (nv,), dG/dt yd. Before, q holds
-                m.qpos0, G and g are zero; y and yd are read-only.
+            gamma: function gamma(y, yd, q, G, g) that writes q (nq,), the positions; G (nv, ny),
+                the derivatives of qvel with respect to yd; and g (nv,), dG/dt yd. At the call q
+                holds m.qpos0, and G and g are zero; y and yd are read-only.
             ranges: (lowest, highest) of each coordinate, within which gamma is checked; -1 to 1
                 if left out.
 
         Raises:
-            ModelError: gamma fails, or its G or g is not the derivative it should be.
+            ModelError: gamma raises an error, or its G or g is not the right derivative.
             ParameterError: an argument has the wrong type or value.
         """
         check_model(m, "ExplicitConstraint")
@@ -77,7 +77,7 @@ class ExplicitConstraint:
         """Return q (nq,), G (nv, ny) and g (nv,).
 
         Raises:
-            ModelError: gamma fails, or y or yd does not hold ny finite numbers.
+            ModelError: gamma raises an error, or y or yd does not hold ny finite numbers.
         """
         y, yd = self._coordinates(y, yd)
         q, G, g = self.m.qpos0.copy(), np.zeros((self.m.nv, self.ny)), np.zeros(self.m.nv)
@@ -96,9 +96,9 @@ class ExplicitConstraint:
     def dynamics(self, d: Data, y: ArrayLike, yd: ArrayLike) -> tuple[Array, Array]:
         """Return H_G (ny, ny) and C_G (ny,): H_G ydd + C_G = G^T tau (RBDA eq 3.21).
 
-        C is qfrc_bias - qfrc_passive: passive forces push, bias forces resist. qfrc_applied and
-        xfrc_applied of d are ignored. Writes the state and the fields of fwd_position and
-        fwd_velocity.
+        C is qfrc_bias - qfrc_passive, because passive forces push and bias forces resist.
+        qfrc_applied and xfrc_applied of d are ignored. The state and the fields of fwd_position
+        and fwd_velocity are written.
 
         Raises:
             ModelError: as for `set_state`.
@@ -109,13 +109,13 @@ class ExplicitConstraint:
     def forward(self, d: Data, y: ArrayLike, yd: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
         """Return ydd (ny,) and the constraint force tau_c (nv,), with G^T tau_c = 0.
 
-        They solve H qacc + C = tau + tau_c (RBDA eq 3.14), C as in `dynamics`. Writes the fields
-        that `dynamics` writes, and qacc.
+        They solve H qacc + C = tau + tau_c (RBDA eq 3.14), with C as in `dynamics`. The fields
+        that `dynamics` writes are written, and qacc.
 
         Args:
             d: a Data of m.
             y: (ny,) coordinates.
-            yd: (ny,) their rates.
+            yd: (ny,) rates of the coordinates.
             tau: (nv,) applied force [N m or N].
 
         Raises:
@@ -131,9 +131,9 @@ class ExplicitConstraint:
     def step(
         self, d: Data, y: ArrayLike, yd: ArrayLike, tau: ArrayLike, nstep: int = 1
     ) -> tuple[Array, Array]:
-        """Return y and yd after nstep timesteps of m.opt.timestep; d has that state and time.
+        """Return y and yd after nstep timesteps of m.opt.timestep; d gets this state and time.
 
-        The integrator is always Runge-Kutta of order 4, in y; the other fields of d belong to its
+        The integrator is always Runge-Kutta of order 4, in y. The other fields of d belong to its
         last trial state. After an error or Ctrl-C d is unchanged.
 
         Raises:
@@ -148,7 +148,7 @@ class ExplicitConstraint:
             for _ in range(steps):
                 x = self._runge_kutta(d, x, tau)
             self._write_state(d, *np.split(x, 2))
-        except BaseException:  # copy also after Ctrl-C, which may leave d at a trial state
+        except BaseException:  # restore after Ctrl-C too, which may leave d at a trial state
             d.buffer[:] = before
             raise
         y, yd = np.split(x, 2)
@@ -271,5 +271,5 @@ def _ranges(ranges: object, ny: int) -> Array:
 
 
 def _vector(name: str, value: ArrayLike, length: int) -> Array:
-    """Return a copy of a vector of finite numbers; raises ModelError for anything else."""
+    """Return a copy of a vector of finite numbers; raise ModelError for anything else."""
     return finite(name, value, (length,), error=ModelError, code="vector-shape")

@@ -16,25 +16,25 @@ from rbdyn_ros.model.model import Model
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Instant:
-    """State of a robot and the forces on it at one moment; arrays are copies, as in Data.
+    """State of a robot and the forces on it at one moment; arrays are copies, with Data's layout.
 
     Attributes:
-        time: [s].
-        qpos: (nq,).
-        qvel: (nv,).
+        time: time [s].
+        qpos: (nq,) positions.
+        qvel: (nv,) velocities.
         effort: (nv,) actuator efforts [N m or N].
         xfrc: (nbody, 6) external forces as in Data.xfrc_applied: force, then torque about xipos,
             world axes; None if unknown.
-        contact: (nbody, 6) contact forces, as xfrc.
+        contact: (nbody, 6) contact forces, in the form of xfrc; None if unknown.
         points: (k, 6) contact points [m] and the forces there on the second geometry [N], world
             axes; None if unknown.
-        energy: potential and kinetic [J], or None.
+        energy: potential and kinetic energy [J], or None.
         paused: whether simulated time is paused.
         fault: message of a fault, or empty.
         factor: measured real-time factor; NaN if undefined.
-        tick: ticks since the start of the simulation; -1: it has not begun.
-        wanted: requested real-time factor; NaN if there is none.
-        world: number of the Model of the arrays, which changes when objects come or go.
+        tick: ticks since the start of the simulation; -1 before the start.
+        wanted: requested real-time factor; NaN if none was requested.
+        world: number of the Model of the arrays, which changes when objects are added or removed.
         held: whether the robot is held until its first command.
     """
 
@@ -56,7 +56,7 @@ class Instant:
 
     @classmethod
     def of(cls, m: Model, d: Data) -> Instant:
-        """Return the present content of a Data, which is only read.
+        """Return the present state of a Data.
 
         Contact forces and energy belong to the last forward or step.
 
@@ -78,7 +78,7 @@ class Instant:
 
     @classmethod
     def still(cls, m: Model, qpos: Array) -> Instant:
-        """Return a robot at rest at qpos (nq,), at time 0 and without forces."""
+        """Return the Instant of a robot at rest at qpos (nq,), at time 0 and without forces."""
         return cls(0.0, np.array(qpos, np.float64), np.zeros(m.nv), np.zeros(m.nv))
 
 
@@ -112,7 +112,7 @@ def friction_memory(d: Data) -> Array:
 
 
 def remember_friction(d: Data, rows: Array | None) -> None:
-    """Replace the memory of friction by friction_memory; None: clear it."""
+    """Replace the memory of friction by rows from friction_memory; None clears it."""
     n = 0 if rows is None else min(len(rows), len(d.stick_key))
     d.nstick = n
     if rows is not None and n > 0:

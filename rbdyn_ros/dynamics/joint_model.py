@@ -23,11 +23,12 @@ _isolated_joint = public(isolated_joint)
 
 @dataclass(frozen=True, slots=True)
 class JointModel:
-    """Result of jcalc; vectors are [angular; linear] in the frame of the body it carries.
+    """Result of jcalc; vectors are [angular; linear] in the joint frame on the carried body.
 
     Attributes:
-        E: (3, 3) coordinate transform from the joint frame on the parent's side to the body's.
-        r: (3,) origin of the body's frame in the other [m].
+        E: (3, 3) coordinate transform from the joint frame on the parent's side to that on the
+            body's side.
+        r: (3,) origin of the body-side frame in the parent-side frame [m].
         S: (6, nv) motion subspace.
         T: (6, 6 - nv) constraint-force subspace: T^T S = 0.
         S_dot: (6, nv) apparent derivative of S.
@@ -53,14 +54,14 @@ class JointModel:
 def jcalc(m: Model, joint: int | str, q: ArrayLike, qd: ArrayLike | None = None) -> JointModel:
     """Return the model of a joint at positions q and velocities qd (zero if left out).
 
-    Computed by the engine's kernels. A reversed joint is described from the body it carries (RBDA
-    table 4.2). Source: RBDA tables 4.1, 4.2.
+    The result is computed by the engine's kernels. A reversed joint is described from the body it
+    carries (RBDA table 4.2). Source: RBDA tables 4.1, 4.2.
 
     Args:
         m: the Model.
-        joint: number or name.
+        joint: number or name of the joint.
         q: positions of this joint alone.
-        qd: its velocities.
+        qd: velocities of this joint alone.
 
     Raises:
         ModelError: m is not a Model, or has no such joint.
@@ -88,8 +89,9 @@ def jcalc(m: Model, joint: int | str, q: ArrayLike, qd: ArrayLike | None = None)
 def complement(S: Array) -> Array:
     """Return T (6, 6 - n) with T^T S = 0 and independent columns: the complement of range(S).
 
-    Its columns are unit vectors minus their projections onto range(S), the longest independent
-    ones. If S consists of unit vectors, T is the matrix in RBDA table 4.1. Source: RBDA eq 3.36.
+    The columns are unit vectors minus their projections onto range(S); the longest independent
+    ones are chosen. If S consists of unit vectors, T is the matrix in RBDA table 4.1. Source: RBDA
+    eq 3.36.
     """
     Q = np.linalg.qr(S)[0] if S.shape[1] else S
     rest = np.eye(6) - Q @ Q.T
@@ -112,9 +114,9 @@ def _seen_from(R: Array, rows: Array) -> Array:
 def _apparent(m: Model, d: Data, j: int, change: Array, S: Array) -> Array:
     """Return S_dot from the change of S in the parent's frame.
 
-    That change is v x S + S_dot, where v is the velocity of the body. For dofs that turn together
-    the engine uses another velocity, with the same c_J but other columns: their axes are fixed in
-    the successor, or change as a user-defined jcalc computes.
+    That change is v x S + S_dot, where v is the velocity of the body. For dofs that rotate
+    together the engine uses another velocity, which gives the same c_J but other columns: their
+    axes are fixed in the successor, or change as a user-defined jcalc computes.
     """
     R, v = d.xmat[j + 1].reshape(3, 3), d.cvel[j + 1]
     v = np.concatenate([R.T @ v[:3], R.T @ v[3:]])

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kernels of joint feedback laws: efforts from a state and a target.
 
-Each is a kernel of (m, d, target, gains, effort). The laws of control call them; law_code and
-the policies of rollouts trace them:
+Each law is a kernel of (m, d, target, gains, effort). The folder control calls these kernels;
+law_code and the policies of rollouts trace them.
 
-    target  (3, nq): positions; then velocities and accelerations, the first nv of their rows
-    gains   (2, nv): of the position error and of the velocity error
-    effort  (nv,): written
+    target  (3, nq): positions; below them velocities and accelerations, in the first nv columns
+    gains   (2, nv): gains of the position error and of the velocity error
+    effort  (nv,): receives the efforts
 
-d has the state, qpos and qvel; d.qacc is overwritten.
+d holds the state, qpos and qvel; d.qacc is overwritten.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @kernel
 def pd(m: Model, d: Data, target: Matrix, gains: Matrix, effort: Vector) -> None:
-    """K e + D de/dt, where e is the position error of differentiate_pos, for every joint type."""
+    """Write K e + D de/dt; e is the position error of differentiate_pos, for every joint type."""
     differentiate_pos(m, effort, 1.0, d.qpos, target[0])
     for k in range(m.nv):
         effort[k] = gains[0, k] * effort[k] + gains[1, k] * (target[1, k] - d.qvel[k])
@@ -36,14 +36,14 @@ def pd(m: Model, d: Data, target: Matrix, gains: Matrix, effort: Vector) -> None
 
 @kernel
 def pd_gravity(m: Model, d: Data, target: Matrix, gains: Matrix, effort: Vector) -> None:
-    """K e + D de/dt + g."""
+    """Write K e + D de/dt + g."""
     gravity_term(m, d, effort)
     _add_pd(m, d, target, gains, effort)
 
 
 @kernel
 def joint_impedance(m: Model, d: Data, target: Matrix, gains: Matrix, effort: Vector) -> None:
-    """M qacc_d + C qvel + g + K e + D de/dt."""
+    """Write M qacc_d + C qvel + g + K e + D de/dt."""
     for k in range(m.nv):
         d.qacc[k] = target[2, k]
     _inverse_dynamics(m, d, effort)
@@ -52,7 +52,7 @@ def joint_impedance(m: Model, d: Data, target: Matrix, gains: Matrix, effort: Ve
 
 @kernel
 def computed_torque(m: Model, d: Data, target: Matrix, gains: Matrix, effort: Vector) -> None:
-    """M (qacc_d + Kd de/dt + Kp e) + C qvel + g."""
+    """Write M (qacc_d + Kd de/dt + Kp e) + C qvel + g."""
     pd(m, d, target, gains, d.qacc)
     for k in range(m.nv):
         d.qacc[k] = target[2, k] + d.qacc[k]
@@ -61,9 +61,9 @@ def computed_torque(m: Model, d: Data, target: Matrix, gains: Matrix, effort: Ve
 
 @kernel
 def damped_gravity(m: Model, d: Data, target: Matrix, gains: Matrix, effort: Vector) -> None:  # noqa: ARG001
-    """g - rate M qvel, with the rate in gains[1]; d.qvel becomes 0.
+    """Write g - rate M qvel, with the rate in gains[1]; d.qvel becomes 0.
 
-    Computed as the inverse dynamics, at rest, of a braking acceleration.
+    The effort is the inverse dynamics, at rest, of a braking acceleration.
     """
     for k in range(m.nv):
         d.qacc[k] = -gains[1, k] * d.qvel[k]

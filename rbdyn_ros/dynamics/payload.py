@@ -29,15 +29,15 @@ def with_payload(
 ) -> Model:
     """Return the Model of the robot with a rigid body fixed to one of its links.
 
-    It has the sizes, names, data layout and user functions of m, and a copy of its options.
-    dof_inertia0 and geom_mass0 stay as they are, so limits and contacts keep their stiffness. For
-    several payloads call it once for each, always on the last result.
+    The new Model has the sizes, names, data layout and user functions of m, and a copy of its
+    options. dof_inertia0 and geom_mass0 stay as they are, so limits and contacts keep their
+    stiffness. For several payloads, call the function once for each, always on the last result.
 
     Args:
         m: the Model; it does not change.
         frame: name or number of the link the payload is fixed to.
         mass: mass of the payload [kg]; with 0 the Model is equal to m.
-        com: (3,) its centre of mass in the frame [m].
+        com: (3,) centre of mass of the payload in the frame [m].
         inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about its centre of mass, in the axes of the frame
             [kg m^2].
 
@@ -72,7 +72,7 @@ def payload_frame(m: Model, frame: str | int) -> int:
 
 
 def _rigid_body(mass: object, com: object, inertia: object) -> Inertial:
-    """Return the payload as an inertial; raises ParameterError if it is not a rigid body."""
+    """Return the payload as an Inertial; raise ParameterError if it is not a rigid body."""
     kilograms = finite(
         "the mass of the payload", mass, allowed="a finite number of kg, 0 or more", element=""
     )
@@ -88,9 +88,9 @@ def check_rigid_bodies(masses: Array, inertias: Array, called: Called) -> None:
     """Raise ParameterError for the first payload that is not a rigid body.
 
     Args:
-        masses: (n,) [kg].
+        masses: (n,) masses [kg].
         inertias: (n, 6) xx yy zz xy xz yz [kg m^2].
-        called: returns the name of a row.
+        called: function that returns the name of a row's payload.
     """
     for row in np.flatnonzero(masses < 0.0).tolist():
         text = f"the mass of {called(row)} is {masses[row]:g} kg; it must not be negative"
@@ -107,7 +107,7 @@ def check_rigid_bodies(masses: Array, inertias: Array, called: Called) -> None:
 
 
 def check_calculable(called: Called, *results: Array) -> None:
-    """Raise ParameterError for the first row of which a result, (n, ...), is not finite."""
+    """Raise ParameterError for the first row in which a result, (n, ...), is not finite."""
     finite = [np.isfinite(x).reshape(len(x), -1).all(axis=1) for x in results]
     for row in np.flatnonzero(~np.logical_and.reduce(finite)).tolist():
         text = f"mass, position and inertia of {called(row)} are too large to calculate with"
@@ -115,7 +115,7 @@ def check_calculable(called: Called, *results: Array) -> None:
 
 
 def refused_payload(text: str) -> ParameterError:
-    """Return the error of a payload."""
+    """Return the error for a payload, with this text."""
     return ParameterError(Finding("payload", text, "error", "payload"))
 
 
@@ -124,7 +124,7 @@ def _alone(row: int) -> str:  # noqa: ARG001
 
 
 def _loaded(m: Model, body: int, load: Inertial, place: Placement) -> dict[str, np.ndarray]:
-    """Return the arrays that change when a load is fixed to a body, at a place in it."""
+    """Return the arrays that change when a load is fixed to a body at a placement."""
     own = Inertial(
         float(m.body_mass[body]), Pose(m.body_ipos[body]), tuple(m.body_fullinertia[body])
     )

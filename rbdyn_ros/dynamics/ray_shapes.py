@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes that rays can meet: the geometries of a Model, or any triangles on its bodies."""
+"""Shapes that rays can hit: the geometries of a Model, or any triangles on its bodies."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class RayShape:
     """A shape that is fixed to a body.
 
     Attributes:
-        name: for the user.
+        name: name shown to the user.
         body: number of the body, 0 for the world.
-        pos: origin of its frame in the body, (3,) [m].
-        mat: orientation in the body, (3, 3).
-        kind: its type; MESH for triangles.
+        pos: origin of the shape's frame in the body, (3,) [m].
+        mat: orientation of the shape's frame in the body, (3, 3).
+        kind: type of the shape; MESH for triangles.
         size: geom_size of a solid [m].
-        triangles: corners in its frame, (k, 3, 3) [m], anticlockwise seen from outside.
-        link: the link that has it; "" for an obstacle.
+        triangles: corners in the shape's frame, (k, 3, 3) [m], anticlockwise seen from outside.
+        link: name of the link of the shape; "" for an obstacle.
     """
 
     name: str
@@ -54,13 +54,13 @@ class RayShapes:
     """Immutable shapes on the bodies of a Model, prepared for rays.
 
     Attributes:
-        names: of the shapes.
-        links: of the shapes; "" for obstacles.
-        body: (n), their bodies.
-        kind: (n), a GeomType each.
+        names: names of the shapes.
+        links: links of the shapes; "" for obstacles.
+        body: (n), body of each shape.
+        kind: (n), GeomType of each shape.
         bounded: numbers of the shapes that have a bounding box and a surface.
         planes: numbers of the planes.
-        triangles: (n, 2), first triangle of each shape and the one after its last.
+        triangles: (n, 2), first triangle of each shape, and the triangle after its last.
         findings: warnings about shapes that were left out.
         shape, root, mesh_node, triangle: see engine/rays/casting.py.
     """
@@ -90,7 +90,7 @@ class RayShapes:
 
 
 def geometry_shapes(m: Model) -> RayShapes:
-    """Return all geometries of a Model, in the order of m.geom_names; made once."""
+    """Return all geometries of a Model, in the order of m.geom_names; made once per Model."""
     kept: RayShapes | None = m.kept.get("ray_shapes")
     if kept is None:
         kept = m.kept.setdefault("ray_shapes", RayShapes(_geometry(m, g) for g in range(m.ngeom)))
@@ -175,10 +175,10 @@ def _half(one: RayShape) -> Array:
 
 
 def _tree(triangles: Triangles, node: int, triangle: int) -> tuple[Array, Array]:
-    """Return the nodes of triangles, and the triangles in the order of its leaves.
+    """Return the nodes of a tree of triangles, and the triangles in the order of its leaves.
 
     Args:
-        triangles: (k, 3, 3).
+        triangles: (k, 3, 3) corners.
         node: number of the first node among all meshes.
         triangle: number of the first triangle among all meshes.
     """

@@ -22,7 +22,7 @@ from rbdyn_ros.model.model import Model
 
 _place, _cast = Entry(place_shapes), Entry(cast)
 
-#: Rays in one piece of a thread's work; fewer are not worth a thread.
+#: Number of rays in one piece of a thread's work; fewer rays are not worth a thread.
 PIECE = 4096
 
 
@@ -30,10 +30,10 @@ class RayHits(NamedTuple):
     """The first hit of each ray.
 
     Attributes:
-        distance: (n,) from the origin of each ray [m]; infinity if it met nothing.
-        geom: (n,) number of the shape, in m.geom_names or in the names of `shapes`; -1 for
-            nothing.
-        normal: (n, 3) outward unit normal of the surface, in the world; 0 for nothing.
+        distance: (n,) distance from the origin of each ray [m]; infinity without a hit.
+        geom: (n,) number of the shape, in m.geom_names or in the names of `shapes`; -1 without a
+            hit.
+        normal: (n, 3) outward unit normal of the surface, in the world; 0 without a hit.
     """
 
     distance: Array
@@ -54,19 +54,19 @@ def cast_rays(
 ) -> RayHits:
     """Return the first hits of rays at qpos.
 
-    A ray meets a surface from outside and from inside. Solids are exact to rounding, meshes are
-    their convex hulls, height fields the solid below their triangles.
+    A ray hits a surface from outside and from inside. Hits on solids are exact up to rounding.
+    Meshes count as their convex hulls, and height fields as the solid below their triangles.
 
     Args:
         m: the Model, loaded with `contact` unless `shapes` are given.
         d: its Data.
         origins: start points of the rays, (3,) for all or (n, 3) [m].
-        directions: (3,) or (n, 3), of any length but 0.
-        frame: name or number of a frame; origins and directions are in its axes. None: in the
-            world's.
-        cutoff: largest distance [m]; what is farther is not met.
+        directions: (3,) or (n, 3), of any length except 0.
+        frame: name or number of the frame in which origins and directions are given; None: the
+            world.
+        cutoff: largest distance of a hit [m].
         exclude: names or numbers of bodies that rays pass through, such as the sensor's own.
-        shapes: shapes that rays meet instead of the geometries, see rb.visual_shapes.
+        shapes: shapes that rays hit instead of the geometries, see rb.visual_shapes.
 
     Raises:
         ModelError: d was not made for m, the Model has no geometries, or no such frame or body.
@@ -99,16 +99,16 @@ def meet(
     shown: NDArray[np.bool_],
     threads: int,
 ) -> RayHits:
-    """Return the first hits of rays in the world, as cast_rays does, without its checks.
+    """Return the first hits of rays in the world like cast_rays, without checks of arguments.
 
     Args:
         m: the Model.
         d: its Data.
-        met: shapes that rays meet.
+        met: shapes that rays can hit.
         starts: start points of the rays, (n, 3) contiguous.
         along: unit vectors, (n, 3) contiguous.
         reach: largest distance.
-        shown: (shapes), whether rays can meet each; they pass through the others.
+        shown: (shapes), 1 for each shape that rays can hit; they pass through the others.
         threads: largest number of threads.
     """
     n = len(met.names)
@@ -174,7 +174,7 @@ def _from_frame(m: Model, d: Data, frame: int, starts: Array, along: Array) -> t
 
 
 def _share(work: Callable[[slice], None], rays: int, threads: int) -> None:
-    """Cast all rays with at most so many threads, and at most one per piece of work."""
+    """Cast all rays with at most `threads` threads, and at most one thread per piece of work."""
     pieces = [slice(first, min(first + PIECE, rays)) for first in range(0, rays, PIECE)]
     threads = min(threads, len(pieces))
     if threads < 2:

@@ -20,9 +20,9 @@ class SavedState:
     """A state of one robot, from `save_state`.
 
     Attributes:
-        robot: its name.
-        layout: hash of the names of its parts and of the sizes of its arrays.
-        row: all numbers of the Data, read-only: positions, velocities, time, forces from outside,
+        robot: name of the robot.
+        layout: hash of the names of the robot's parts and of the sizes of its arrays.
+        row: all numbers of the Data, read-only: positions, velocities, time, external forces,
             drive targets, memory of friction, and everything computed from them.
         driven: whether drive modes are in use, see `set_drive`.
     """
@@ -34,7 +34,7 @@ class SavedState:
 
 
 def save_state(m: Model, d: Data) -> SavedState:
-    """Return the whole state of d, which does not change when d does.
+    """Return a copy of the whole state of d.
 
     Raises:
         ModelError: d was not made for m.
@@ -49,8 +49,8 @@ def save_state(m: Model, d: Data) -> SavedState:
 def load_state(m: Model, d: Data, saved: SavedState) -> None:
     """Put d into a saved state: from there it moves as the saved Data did, to the last bit.
 
-    The robot is the one of the saved state, or the same with other numbers: masses, gravity,
-    options. A state may come from another Data, and through pickle from another process.
+    m must be the robot of the saved state; its masses, gravity and options may differ. A state can
+    come from another Data, or by pickle from another process.
 
     Raises:
         ModelError: d was not made for m, or the state is of another robot.
@@ -72,7 +72,7 @@ def load_state(m: Model, d: Data, saved: SavedState) -> None:
 
 
 def _check_state(saved: object) -> None:
-    """Raise ParameterError unless it has the types of a SavedState: it may come from a file."""
+    """Raise ParameterError unless `saved` has the types of a SavedState; it may be from a file."""
     if not isinstance(saved, SavedState):
         text = f"load_state: expected a result of save_state, got {shown(saved)}"
         raise ParameterError(Finding("not-a-state", text, "error", "saved"))
@@ -98,7 +98,7 @@ def _kind(value: object) -> str:
 
 
 def _layout(m: Model) -> str:
-    """Return a hash of everything that gives the numbers of a Data their meaning."""
+    """Return a hash of the names and sizes that determine the layout of a Data."""
     if "state_layout" not in m.kept:
         meaning = repr((m.names, m.data_offsets, m.data_slots, m.jnt_type.tolist()))
         m.kept["state_layout"] = hashlib.sha256(meaning.encode()).hexdigest()

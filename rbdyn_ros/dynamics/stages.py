@@ -56,14 +56,14 @@ _mul_m = public(_crb.mul_m)
 
 
 def make_data(m: Model, key: str | int | None = None) -> Data:
-    """Return a Data in its initial state: qpos0, or a keyframe of m; everything else zero.
+    """Return a Data in its initial state: qpos0 or a keyframe of m, and zero for all else.
 
-    qpos0 is the zero position, also of a joint whose limits exclude it; a note in m.findings names
-    such joints. `rbdyn sim` starts them within their limits.
+    qpos0 is the zero position, even for a joint whose limits exclude it; a note in m.findings
+    lists such joints. `rbdyn sim` starts them within their limits.
 
     Args:
         m: the Model.
-        key: name or number of a keyframe: m.key_names.
+        key: name or number of a keyframe, see m.key_names.
 
     Raises:
         ModelError: m is not a Model, or has no such keyframe.
@@ -84,13 +84,13 @@ copyreg.pickle(Data, lambda d: (_unpickled, (d.model, d.buffer)))
 
 
 def reset_data(m: Model, d: Data) -> None:
-    """Put a Data back into its initial state: qpos0, everything else zero, time included."""
+    """Reset a Data to its initial state: qpos0, and zero for all else, including time."""
     check_pair(m, d)
     d.reset()
 
 
 def reset_data_keyframe(m: Model, d: Data, key: str | int) -> None:
-    """Put a Data into a keyframe: its positions, everything else zero, time included.
+    """Reset a Data to a keyframe: its positions, and zero for all else, including time.
 
     Args:
         m: the Model; m.key_names lists its keyframes, and m.key(name).qpos are the positions.
@@ -108,12 +108,13 @@ def step(m: Model, d: Data, nstep: int = 1) -> None:
     """Advance d by nstep timesteps of m.opt.timestep; the loop is compiled.
 
     Afterwards qpos, qvel and time belong to the new state, derived fields and qacc to the start of
-    the last timestep, as in MuJoCo. One call with n steps and n single steps leave equal bits.
+    the last timestep, as in MuJoCo. One call with n steps and n calls with one step give the same
+    bits.
 
-    A RuntimeWarning says so, once for a Data, if a yaw-pitch-roll joint comes near its
+    A RuntimeWarning is given, once for a Data, if a yaw-pitch-roll joint comes near its
     singularity, if contact forces often do not converge, if contacts do not fit in their list, if
     rigid bodies are crushed, if a spring is too stiff for the timestep, if a body on a free or
-    ball joint turns by more than half a radian in a timestep, if the energy more than doubles in
+    ball joint rotates by more than half a radian in a timestep, if the energy more than doubles in
     the last timestep without a cause, or if the state is no longer finite.
 
     Raises:

@@ -25,7 +25,7 @@ from rbdyn_ros.model.declared.contact_arrays import IS_SPRING, MASS_BY_H, K
 from rbdyn_ros.model.declared.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
 
-#: Rounding allowance of a spring at the limit of a timestep, as a part of it.
+#: Tolerance for rounding of a spring at the limit of a timestep, as a part of the limit.
 ROUNDING = 1e-9
 
 
@@ -49,9 +49,10 @@ def texts_of(m: Model, d: Data, found: int) -> list[str]:
 
 
 def texts_before(m: Model) -> list[str]:
-    """Return the springs of contacts, joints and limits that are too stiff for the timestep.
+    """Return warnings about contacts, joints and limits that are too stiff for the timestep.
 
-    `step` does not watch runs of a Batch and of the simulator, which warn at their start.
+    A Batch and the simulator give these warnings at their start, because the warnings of `step` do
+    not cover their runs.
     """
     h2 = m.opt.timestep**2
     texts = []
@@ -78,7 +79,7 @@ def texts_before(m: Model) -> list[str]:
 
 
 def text_if_fast(m: Model, qvel: Array) -> str | None:
-    """Return the warning for a body on a free or ball joint that turns too fast.
+    """Return the warning for a body on a free or ball joint that rotates too fast, or None.
 
     Args:
         m: the Model.
@@ -98,7 +99,7 @@ def text_if_fast(m: Model, qvel: Array) -> str | None:
 
 
 def no_turn_is_fast(m: Model) -> float:
-    """Return a speed up to which `text_if_fast` returns None [rad/s or m/s]."""
+    """Return the speed up to which `text_if_fast` surely returns None [rad/s or m/s]."""
     return 0.5 * TURN_LIMIT / m.opt.timestep if _turning(m).size else math.inf
 
 
@@ -161,7 +162,7 @@ def _stiff_limit(m: Model) -> str:
 
 
 def _fast(m: Model, d: Data) -> str:
-    """Return the warning for the body on a free or ball joint that turns the fastest."""
+    """Return the warning for the body on a free or ball joint that rotates the fastest."""
     last = m.jnt_dofadr + m.jnt_dofnum
     turning = _turning(m)
     speeds = [float(np.linalg.norm(d.qvel[last[j] - 3 : last[j]])) for j in turning]
@@ -185,11 +186,11 @@ def _turns_fast(m: Model, joint: int, speed: float) -> str:
 def _growing(m: Model, d: Data) -> str | None:
     """Return the warning for a kinetic energy that doubled in the last step without a cause.
 
-    The work of springs and gravity is the difference of the energies a timestep apart, and that of
-    qfrc_applied follows from the velocities. The work of other forces, and of springs of contacts
-    and limits, is not known: if they act, there is no warning.
+    The work of springs and gravity is the change of potential energy in the timestep, and the work
+    of qfrc_applied follows from the velocities. The work of other forces, and of springs of
+    contacts and limits, is unknown: if such forces act, no warning is given.
     """
-    # imported here: a robot that is only loaded and stepped needs no toolbox
+    # imported here because a robot that is only loaded and stepped does not need the toolbox
     from rbdyn_ros.dynamics.toolbox.terms import kinetic_energy, potential_energy
 
     if _may_be_driven(m, d):

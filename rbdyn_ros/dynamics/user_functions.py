@@ -11,21 +11,22 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ModelError
 
 STEP = 1e-5
-#: Relative tolerance of a derivative; differences over h and h/2, extrapolated, are far better.
+#: Relative tolerance of a derivative. The differences over h and h/2, extrapolated, are far more
+#: exact.
 TOLERANCE = 1e-6
-#: Rounding error of a difference over STEP of numbers near one, with a wide margin.
+#: Rounding error, with a wide margin, of a difference over STEP of numbers near one.
 ROUNDING = 1e-8
 STATES = 9
 
 
 class UserFunction:
-    """A function of the user; its errors name it and the place where it was called.
+    """A function of the user; its error messages contain its name and its argument.
 
     Args:
         function: the Python function.
-        name: its name in messages.
+        name: name of the function in messages.
         element: element of the findings.
-        argument: how messages call the place.
+        argument: name of the argument in messages.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class UserFunction:
             raise self.wrong(x, f"has {entry}, but the derivative of {of} is {slope:.6g} there")
 
     def entry(self, name: str, at: tuple[int, ...], number: float) -> str:
-        """Return an entry of a derivative as messages write it."""
+        """Return the text for an entry of a derivative in messages."""
         return f"{name}[{', '.join(map(str, at))}] = {number:.6g}"
 
 
@@ -95,7 +96,7 @@ def _slope_at_zero(value: Callable[[float], Array]) -> tuple[Array, Array]:
 def states(ranges: Array) -> Iterator[tuple[Array, Array]]:
     """Yield STATES random positions in ranges (n, 2), each with rates between -1 and 1.
 
-    Each coordinate is in each of STATES equal parts of its range once.
+    Each of STATES equal parts of a coordinate's range contains it once.
     """
     rng = np.random.default_rng(1)
     low, high = ranges.T

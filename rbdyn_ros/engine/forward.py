@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tick, as a table of contents: forward, step, forward_dynamics, inverse."""
+"""The sequence of stages in a tick: forward, step, forward_dynamics, inverse."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ from rbdyn_ros.engine.tree.kinematics import com_pos, kinematics, poses
 from rbdyn_ros.engine.tree.loads import subtract_xfrc
 from rbdyn_ros.engine.tree.rne import body_accelerations, rne, rne_acc
 
-#: Warnings of a step, beside those of too_much.py: a joint that came near its singularity, contact
-#: forces that often do not converge, both for the first time, and contacts that did not fit in the
-#: list.
+#: Warnings of a step, in addition to those of too_much.py. The first two are given once: a joint
+#: came near its singularity, and contact forces often do not converge. The third is that contacts
+#: did not fit in the list.
 SINGULAR, UNSOLVED, DROPPED = 1, 2, 4
 
-#: This many timesteps of a fall with its impacts may end without convergence.
+#: Up to this many timesteps without convergence are normal, as in a fall with its impacts.
 FEW_UNSOLVED = 1000
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 @kernel
 def fwd_position(m: Model, d: Data) -> None:
-    """Everything that depends on qpos: kinematics, com_pos, crb."""
+    """Compute everything that depends on qpos: kinematics, com_pos, crb."""
     kinematics(m, d)
     com_pos(m, d)
     if m.nM > 0:
@@ -77,7 +77,7 @@ def fwd_position(m: Model, d: Data) -> None:
 
 @kernel
 def fwd_velocity(m: Model, d: Data) -> None:
-    """Everything that depends on qvel: com_vel, passive, bias_force, contacts, constraint, rne."""
+    """Compute what depends on qvel: com_vel, passive, bias_force, contacts, constraint, rne."""
     velocity_stages(m, d)
     rne(m, d)
 
@@ -94,7 +94,7 @@ def make_constraint(m: Model, d: Data) -> None:
 
 @kernel
 def fwd_acceleration(m: Model, d: Data) -> None:
-    """qacc and all forces of the next step, solved together; needs fwd_velocity.
+    """Solve for qacc and all forces of the next step together; needs fwd_velocity.
 
     Source: engine/step/accelerate.py.
     """
@@ -137,10 +137,10 @@ def aba(m: Model, d: Data) -> None:
 
 @kernel
 def forward(m: Model, d: Data) -> None:
-    """The whole tick without integration: every field that qpos, qvel and forces determine.
+    """Run the whole tick without integration: every field that qpos, qvel and forces determine.
 
-    qacc and the forces are those of the next step. Stages of their own write qLD (factor_m), cacc
-    and qfrc_inverse (inverse), and energy.
+    qacc and the forces are those of the next step. Separate stages write qLD (factor_m), cacc and
+    qfrc_inverse (inverse), and energy.
     """
     fwd_position(m, d)
     fwd_velocity(m, d)
@@ -158,9 +158,9 @@ def forward_dynamics(m: Model, d: Data) -> None:
 def inverse(m: Model, d: Data) -> None:
     """Write qfrc_inverse and cacc from qpos, qvel and qacc.
 
-    They are all forces that cause qacc, from actuators and from xfrc_applied together, as in
-    MuJoCo's mj_inverse: xfrc_applied is not read. RBDA table 5.1 subtracts external forces
-    instead; inverse_with_xfrc does that.
+    qfrc_inverse is the sum of all forces that cause qacc, from actuators and from xfrc_applied, as
+    in MuJoCo's mj_inverse: xfrc_applied is not read. In RBDA table 5.1 external forces are
+    subtracted instead, as in inverse_with_xfrc.
 
     Source: RBDA table 5.1; MuJoCo mj_inverse.
     """
@@ -173,8 +173,8 @@ def inverse(m: Model, d: Data) -> None:
 def inverse_with_xfrc(m: Model, d: Data) -> None:
     """Write qfrc_inverse and cacc from qpos, qvel, qacc and xfrc_applied.
 
-    Unlike inverse, qfrc_inverse holds the forces that cause qacc beside xfrc_applied: those of
-    actuators alone. With the qacc of forward it is qfrc_applied again.
+    Unlike in inverse, qfrc_inverse holds only the forces of actuators, which cause qacc together
+    with xfrc_applied. With the qacc of forward it equals qfrc_applied.
 
     Source: RBDA table 5.1.
     """
@@ -213,7 +213,7 @@ def _inverse_of_tree(m, d):
 
 @kernel
 def _inverse_of_kick(m, d):
-    """Write qfrc_inverse and cacc for qacc, by the law without the drift of free bodies."""
+    """Write qfrc_inverse and cacc for qacc of a kick, without the drift of free bodies."""
     if m.ncontact > 0:
         if m.nmimic > 0:
             follow_acceleration(m, d)
@@ -242,8 +242,8 @@ def mass_matrix(m: Model, d: Data, dense: Matrix) -> None:
 def advance(m: Model, d: Data, nstep: int) -> None:
     """Advance nstep timesteps; the last runs the full tick.
 
-    Every timestep runs the same code, so one call with n steps and n single steps leave equal
-    bits.
+    Every timestep runs the same code, so one call with n steps and n calls with one step give the
+    same bits.
     """
     complete = nstep == 0
     for n in range(nstep):
@@ -300,7 +300,7 @@ def _swap(x, y):
 
 @kernel
 def substep(m, d):
-    """One timestep with only the stages of the motion, or by specialised code if installed.
+    """Advance one timestep with only the stages of the motion, or with installed specialised code.
 
     The contact forces of the step are summed by sum_contacts.
     """

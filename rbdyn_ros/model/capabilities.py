@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The capabilities of a Model `m`: the needs of its parts, and the functions that accept it."""
+"""The capabilities of a Model `m`: the stages that it needs, and what it supports."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def needed_stages(m: Any) -> frozenset[str]:
 
 
 def without_derivatives(m: Any) -> tuple[str, str]:
-    """Return the first part of the motion or the passive forces without derivatives, or ''."""
+    """Return the first part of motion and of passive forces without derivatives, each or ''."""
     turning = [kind for kind, row in JOINT_KINDS.items() if not row.flat]
     curved = np.isin(m.jnt_type, turning)
     motion = {
@@ -71,7 +71,7 @@ def without_implicit_step(m: Any) -> str:
 
 
 def _odd_joints(m: Any) -> dict[str, Any]:
-    """Return whether there are joints without analytic derivatives, by their description."""
+    """Return for each kind of joint without analytic derivatives whether the Model has one."""
     changing = np.isin(m.jnt_type, (JointType.RACK_PINION, JointType.USER))
     several = (m.jnt_reversed == 1) & (m.jnt_dofnum > 1)
     return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Description -> Model: every primary array and name, from the lumped tree."""
+"""Build a Model from a Description: all primary arrays and names, from the lumped tree."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from rbdyn_ros.model.tree.lumping import Tree, lump
 def compile_model(description: Description, floating_base: str = "") -> Model:
     """Turn a checked description into a Model.
 
-    dof_inertia0 and geom_mass0 stay 0: engine/quantities/constants.py computes them. Keyframes
-    follow at the end of loading: with_keys.
+    dof_inertia0 and geom_mass0 stay 0 until they are computed with engine/quantities/constants.py.
+    Keyframes are added at the end of loading by with_keys.
 
     Args:
-        description: checked by description/checks.
+        description: a description that has passed description/checks.
         floating_base: type of a joint `root_joint` between the world and the base link; empty:
             the base link is fixed to the world.
 
     Raises:
-        ModelError: a user-defined joint type or motion that it names is not registered.
-        DescriptionError: it needs a mass matrix that is too large.
+        ModelError: a user-defined joint type or motion in the description is not registered.
+        DescriptionError: the robot needs a mass matrix that is too large.
     """
     tree = lump(description, floating_base)
     numbers = {joint.name: j for j, joint in enumerate(tree.joints)}
@@ -96,7 +96,7 @@ def _user_type(joint: Joint) -> str:
 
 
 def _motion_name(joint: Joint) -> str:
-    """Return the name of the function that drives a joint; raises ModelError unless it fits."""
+    """Return the name of the function that drives a joint; raise ModelError unless it fits."""
     if not isinstance(joint.motion, str):
         return ""
     given, needed = registered_motion(joint.motion).nv, kind_of(joint).nv

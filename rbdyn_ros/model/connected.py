@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trees of bodies that equations connect: only these move each other without touching."""
+"""Trees of bodies connected by equations: only these trees move each other without touching."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rbdyn_ros.model.model import Model
 
 
 def connected_trees(m: Model) -> Ints:
-    """Return the first root body of the connected trees that each body belongs to (nbody,).
+    """Return for each body the first root body of its group of connected trees (nbody,).
 
     Loop joints, lengths, rolling, gears and mimic joints connect trees. The world (0) connects
     nothing.
@@ -27,13 +27,13 @@ def connected_trees(m: Model) -> Ints:
 
 
 def connected_mass(m: Model, body: int) -> float:
-    """Return the mass of the connected trees that a body belongs to [kg]."""
+    """Return the mass of the group of connected trees of a body [kg]."""
     tree = connected_trees(m)
     return float(m.body_mass[tree == tree[body]].sum())
 
 
 def bodies_of_equations(m: Model) -> Ints:
-    """Return the bodies that equations act on, some repeatedly."""
+    """Return the bodies that equations act on; a body can occur several times."""
     found: Ints = np.array([body for row in _equations(m) for body in row], np.int64)
     return found
 

@@ -20,8 +20,8 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.named_parts import NamedPart
 from rbdyn_ros.other_names import foreign, install_hints, our_words
 
-#: Places before a Data's row, for kernels: the addresses of the stages DATA_STAGES and of the
-#: Model's table. The place between them is free for the owner of the row.
+#: Slots before a Data's row, for kernels: the addresses of the stages DATA_STAGES and of the
+#: Model's table. The slot between them is free for the owner of the row.
 STAGES_AT, TABLE_AT = -2 - len(DATA_STAGES), -1
 HEAD_SLOTS = 8  # room before the row: one cache line
 STEP = list(DATA_STAGES).index("step_stage")
@@ -30,12 +30,12 @@ STEP = list(DATA_STAGES).index("step_stage")
 class Data:
     """State and results of one robot (see DATA_FIELDS); made by make_data.
 
-    Every array is a view into one row of numbers, `buffer`. Assigning to a field writes into the
-    array, it never rebinds it. Copy a Data by d.copy(): the row does not contain the addresses of
-    its stages.
+    Every array is a view into one row of numbers, `buffer`. An assignment to a field writes into
+    the array and never rebinds it. Copy a Data by d.copy(), because the row does not contain the
+    addresses of its stages.
 
     Args:
-        model: the Model it belongs to.
+        model: the Model of the robot.
     """
 
     # single numbers, read through the properties made below
@@ -84,22 +84,22 @@ class Data:
         return int(self.address)
 
     def _write_head(self, place: int, *addresses: int) -> None:
-        """Write addresses from a place before the row on."""
+        """Write addresses to the slots from `place` on, before the row."""
         content = np.array(addresses, np.int64).tobytes()
         ctypes.memmove(self.address + 8 * place, content, len(content))
 
     def reset(self, qpos: NDArray[np.float64] | None = None) -> None:
-        """Restore the initial state, or another one at rest; specialised timesteps stay.
+        """Restore the initial state, or another state at rest; specialised timesteps stay.
 
         Args:
-            qpos: (nq,) its positions; None: qpos0.
+            qpos: (nq,) positions; None: qpos0.
         """
         self.buffer[:] = 0.0
         self.qpos[:] = self.model.qpos0 if qpos is None else qpos
         self.drop_drive_modes()
 
     def body(self, body: str | int) -> NamedPart:
-        """Return a body, with its rows of xpos, xmat, ... as attributes; see NamedPart."""
+        """Return a body, with its rows of xpos, xmat, ... as attributes, see NamedPart."""
         i = self.model.body_id(body)
         return NamedPart("Data", self, "body", i, self.model.body_names[i])
 
@@ -128,11 +128,11 @@ class Data:
         self._write_head(STAGES_AT, *self.model.data_stages[:STEP])
 
     def take_table(self, address: int) -> None:
-        """Make the kernels find the arrays of the Model by the table at an address."""
+        """Make the kernels use the table of the Model at an address."""
         self._write_head(TABLE_AT, address)
 
     def take_step_code(self, address: int) -> None:
-        """Make compiled loops step this Data by the code at an address; 0: by the engine."""
+        """Make compiled loops step this Data with the code at an address; 0: with the engine."""
         self._write_head(STAGES_AT + STEP, address)
 
     def copy(self) -> Data:
@@ -205,7 +205,7 @@ def _views(model: Model, buffer: NDArray[np.float64]) -> dict[str, NDArray[Any]]
 
 
 def restored(model: Model, buffer: NDArray[np.float64]) -> Data:
-    """Return a Data with the content of another one's buffer.
+    """Return a Data with the content of another Data's buffer.
 
     Raises:
         ModelError: the buffer is not from a Data of this Model.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The derived fields of a Model: computed here from the stored ones, and nowhere else."""
+"""Compute the derived fields of a Model from its stored fields."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def derive(primary: NamedArrays, names: Mapping[str, Sequence[str]]) -> dict[str
 
 
 def starts(lengths: Any) -> Ints:
-    """Return the start of each share, where the shares follow each other."""
+    """Return the first index of each share of an array, given the lengths of the shares."""
     sizes = np.asarray(lengths, np.int64)
     begins: Ints = np.cumsum(sizes) - sizes
     return begins
 
 
 def _free_dofs(primary: NamedArrays, kinds: Sequence[JointKind]) -> list[int]:
-    """Return, by joint, its number of degrees of freedom: 0 if it is driven or a mimic joint."""
+    """Return the degrees of freedom of each joint: 0 for a driven joint or a mimic joint."""
     classes = primary["jnt_class"]
     return [
         kind.nv if where == JointClass.FREE else 0
@@ -106,8 +106,9 @@ def _bodies(primary: NamedArrays, kinds: Sequence[JointKind]) -> dict[str, NDArr
 def _in_flight(known: NamedArrays) -> dict[str, Ints]:
     """Return the single bodies and the roots of the trees that engine/tree/flight.py moves.
 
-    Loops, lines and gears are constraints at the end of a step as Euler's: their bodies are left
-    out, as are rotors on a free joint and moments of inertia that no body can have.
+    Bodies in loops, lines and gears are left out, because these constraints need a step like
+    Euler's. Left out, too, are bodies with rotors on a free joint, and moments of inertia that no
+    body can have.
     """
     bodies, root = np.arange(len(known["body_parentid"])), known["body_rootid"]
     free = (known["jnt_type"] == JointType.FREE) & (known["jnt_reversed"] == 0)

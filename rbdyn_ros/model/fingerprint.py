@@ -9,8 +9,8 @@ from typing import Any
 
 from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, NAME_DIMS
 
-#: Fields that sha256 leaves out: geom_touches and push_geom contain the effect of robots and
-#: filters.
+#: Fields that sha256 leaves out, because geom_touches and push_geom contain the effect of robots
+#: and filters.
 _NOT_HASHED = (
     "key_qpos",
     *("jnt_class", "jnt_acceleration", "jnt_deceleration", "jnt_jerk"),
@@ -28,9 +28,9 @@ _OF_GEOMETRIES = (
 def fingerprint(m: Any) -> str:
     """Return the SHA-256 of the names and arrays of a Model, without the options.
 
-    Fields that older versions lacked are left out: jnt_class follows from the addresses, and
-    limits of planned motions, filters that let everything through, and geometries that
-    nothing can touch do not act.
+    Fields that older versions lacked are left out if they have no effect: jnt_class, which follows
+    from the addresses; limits of planned motions; filters that exclude nothing; and geometries
+    that nothing can touch.
     """
     idle = () if m.ncontact > 0 else _OF_GEOMETRIES
     unnamed = (*idle, "nkey")

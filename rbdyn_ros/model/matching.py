@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that two Models have in common, by their names; a joint also by its type."""
+"""The parts that two Models have in common: parts of one name, and for joints of one type."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Match:
         old, new: the Models.
 
     Attributes:
-        old, new: as the arguments.
-        places: by the name of a size, the numbers of the common entries in both, ascending.
+        old, new: the Models.
+        places: for each size, the indices of the common entries in both Models, ascending.
     """
 
     def __init__(self, old: Model, new: Model) -> None:
@@ -39,7 +39,7 @@ class Match:
         }
 
     def coordinates(self, old: Array, new: Array) -> Array:
-        """Return positions (nq,) of the new Model: the old ones, else the ones in `new`."""
+        """Return positions (nq,) of the new Model: from `old` for common joints, else `new`."""
         qpos = np.array(new)
         before, now = self.places["nq"]
         qpos[now] = old[before]
@@ -47,7 +47,7 @@ class Match:
 
 
 def common_numbers(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
-    """Return the new number of each name that is still there, by its old number."""
+    """Return a dict from old to new numbers, for the names that are in both lists."""
     known = {name: k for k, name in enumerate(new)}
     return {k: known[name] for k, name in enumerate(old) if name in known}
 
@@ -67,7 +67,7 @@ def _common_joints(old: Model, new: Model) -> tuple[Ints, Ints]:
 def _entries(
     joints: tuple[Ints, Ints], old: Model, new: Model, address: str, number: str
 ) -> tuple[Ints, Ints]:
-    """Return the entries of common joints in two Models."""
+    """Return the indices of the entries of common joints in two Models."""
     kinds = joint_kinds(old.jnt_type, old.jnt_usertype)
     pairs = [
         (getattr(old, address)[a] + n, getattr(new, address)[b] + n)

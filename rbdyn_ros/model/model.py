@@ -54,7 +54,7 @@ from rbdyn_ros.model.tree.graph import Graph
 from rbdyn_ros.model.tree.loops import loop_joints_alone
 from rbdyn_ros.other_names import foreign, install_hints, our_words
 
-#: Timesteps of one call for any Model; for a large one they take about 0.1 s.
+#: Timesteps of one call that are allowed for any Model; for a large Model they take about 0.1 s.
 FEW_STEPS = 8
 
 #: Work of one call, in bodies times timesteps; a body takes about 0.3 us.
@@ -82,7 +82,7 @@ class Model:
             joints.
         data_offsets: first slot of each field in a Data's row.
         data_slots: length of that row.
-        kept: what functions of the Model compute once and look up later, by name.
+        kept: results that functions of the Model compute once and reuse, by name.
     """
 
     def __init__(
@@ -103,8 +103,8 @@ class Model:
             findings: warnings and notes of the checks.
 
         Raises:
-            ModelError: an argument is not allowed, with all errors of the arrays; a user's
-                function is not registered, or has another number of coordinates.
+            ModelError: an argument is not allowed (the message lists all errors of the arrays), or
+                a user's function is not registered or has another number of coordinates.
             ParameterError: the integrator in opt cannot move this robot.
         """
         if vars(self):
@@ -130,7 +130,7 @@ class Model:
     def stages(self) -> dict[str, int]:
         """The addresses of the stages STAGES; 0 for a stage that the Model does not need.
 
-        They are in the engine, so they are looked up when the first Data is made.
+        The stages are in the engine, so they are looked up when the first Data is made.
         """
         return {name: self._stage_address(name) for name in STAGES}
 
@@ -173,7 +173,7 @@ class Model:
 
     @functools.cached_property
     def work(self) -> int:
-        """Largest work of a timestep; a body of a plain tree is 1, a multiplication 0.01."""
+        """Largest work of a timestep: 1 for a body of a plain tree, 0.01 for a multiplication."""
         factorisation = int((self.M_rownnz**2).sum()) // 100 if self.nM else 0
         constraints = self.nefc * (self.nv + self.nefc)
         contacts = self.nobstacle * (self.ngeommoving + self.nvert // 16) + 4 * self.nplace
@@ -183,13 +183,13 @@ class Model:
 
     @functools.cached_property
     def steps_at_once(self) -> int:
-        """Timesteps that surely take less than 0.1 s, usually a few milliseconds."""
+        """Number of timesteps that take less than 0.1 s, usually a few milliseconds."""
         return max(FEW_STEPS, WORK_AT_ONCE // self.work)
 
     def __index__(self) -> int:
         return int(self.address)
 
-    # for type checkers this names sizes, stages and arrays; at run time it would slow every access
+    # for type checkers only: at run time a __getattr__ would slow every access
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
@@ -206,29 +206,29 @@ class Model:
     key_numbers: PartNumbers
 
     def body_id(self, body: str | int) -> int:
-        """Return the number of a body; raises ModelError with the nearest name."""
+        """Return the number of a body; raise ModelError with the nearest name."""
         if isinstance(body, str) and body in self.frame_numbers.keys() - self.body_numbers.keys():
             raise self._no_body(self.frame_id(body))
         return number_of("body", self.body_numbers, self.body_names, body)
 
     def jnt_id(self, joint: str | int) -> int:
-        """Return the number of a joint; raises ModelError with the nearest name."""
+        """Return the number of a joint; raise ModelError with the nearest name."""
         return number_of("joint", self.jnt_numbers, self.jnt_names, joint)
 
     def frame_id(self, frame: str | int) -> int:
-        """Return the number of a frame; raises ModelError with the nearest name."""
+        """Return the number of a frame; raise ModelError with the nearest name."""
         return number_of("frame", self.frame_numbers, self.frame_names, frame)
 
     def loop_id(self, joint: str | int) -> int:
-        """Return the number of a joint that closes a loop; raises ModelError."""
+        """Return the number of a joint that closes a loop; raise ModelError if it is unknown."""
         return number_of("loop joint", self.loop_numbers, self.loop_names, joint)
 
     def geom_id(self, geom: str | int) -> int:
-        """Return the number of a geometry; raises ModelError with the nearest name."""
+        """Return the number of a geometry; raise ModelError with the nearest name."""
         return number_of("geometry", self.geom_numbers, self.geom_names, geom)
 
     def key_id(self, key: str | int) -> int:
-        """Return the number of a keyframe; raises ModelError with the nearest name."""
+        """Return the number of a keyframe; raise ModelError with the nearest name."""
         return number_of("keyframe", self.key_numbers, self.key_names, key)
 
     def _no_body(self, frame: int) -> ModelError:
@@ -260,13 +260,13 @@ class Model:
         return NamedPart("Model", self, "key", k, self.key_names[k])
 
     def jnt_kind(self, j: int) -> JointKind:
-        """Return the row of the joint library that joint j has."""
+        """Return the row of the joint library for joint j."""
         kind = JointType(self.jnt_type[j])
         return user_kind(int(self.jnt_dofnum[j])) if kind == JointType.USER else JOINT_KINDS[kind]
 
     @property
     def names(self) -> dict[str, tuple[str, ...]]:
-        """Everything listed in NAMES."""
+        """The lists of names in NAMES."""
         return {kind: getattr(self, kind) for kind in NAMES}
 
     @property
@@ -276,7 +276,7 @@ class Model:
 
     @functools.cached_property
     def graph(self) -> Graph:
-        """The connectivity graph of bodies and joints, regularly numbered."""
+        """The connectivity graph of bodies and joints, with regular numbering."""
         parents, bodies = self.body_parentid[1:], np.arange(1, self.nbody)
         turned = self.jnt_reversed == 1
         p = np.concatenate([np.where(turned, bodies, parents), self.loop_bodyid[:, 0]])
@@ -297,10 +297,10 @@ class Model:
         """Return a Model with some arrays (or its findings) replaced, and a copy of the options.
 
         Only the fields INERTIAS and REPLACEABLE can be replaced; for others build a Model from a
-        changed Description. body_fullinertia, body_inertia and body_iquat follow each other, and
-        body_subtreemass the masses; a mass alone leaves the inertias. dof_inertia0 and geom_mass0
-        follow unless they are given. The Model keeps its user's functions, even if their names
-        were registered again.
+        changed Description. body_fullinertia, or body_inertia with body_iquat, are updated from
+        each other, and body_subtreemass from the masses. A new mass alone does not change the
+        inertias. dof_inertia0 and geom_mass0 are computed anew unless they are given. The Model
+        keeps its user's functions, even if their names were registered again.
 
         Raises:
             ModelError: a field is not replaceable, or an array has a wrong shape or wrong numbers.
@@ -359,7 +359,7 @@ def unchecked_model(
     findings: Sequence[Finding] = (),
     copied: Model | None = None,
 ) -> Model:
-    """Return a Model from arrays that are known to be right: compiled, audited or copied.
+    """Return a Model from arrays that are known to be right: compiled, checked or copied.
 
     Args:
         name: name of the robot.
@@ -368,7 +368,7 @@ def unchecked_model(
         opt: options; the default ones if left out.
         findings: warnings and notes of the checks.
         copied: a Model with the same joints; its user's functions and its Model of the loop joints
-            are taken instead of the registered ones.
+            are used instead of the registered functions and a new Model.
 
     Raises:
         ModelError: a user's function is not registered, or has another number of coordinates.
@@ -390,7 +390,7 @@ def with_arrays(
         m: the Model.
         arrays: the fields PRIMARY; missing DERIVED fields are computed.
         findings: warnings and notes; None: the findings of m.
-        weighs: which of CONSTANTS follow the inertias, unless they are changed.
+        weighs: the names of CONSTANTS to compute anew from the inertias.
     """
     kept = m.findings if findings is None else findings
     new = unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), kept, m)
@@ -431,7 +431,7 @@ def _fill(
 
 
 def _registered_functions(m: Model) -> dict[str, NDArray[Any]]:
-    """Find the user's functions; raises ModelError if one is missing or does not fit."""
+    """Return the user's functions; raise ModelError if one is missing or does not fit."""
     lists = (m.jnt_usertype, registered_joint), (m.jnt_motion_name, registered_motion)
     found = {}
     for field, (names, registered) in zip(CALLBACK_FIELDS, lists, strict=True):

@@ -18,14 +18,14 @@ from rbdyn_ros.other_names import Owner, our_words
 
 Kind = Literal["joint", "body", "geom", "key"]
 
-#: First dims of the fields of each kind of part.
+#: First dimension of the fields of each kind of part.
 _DIMS = {"joint": ("njnt", "nq", "nv"), "body": ("nbody",), "geom": ("ngeom",), "key": ("nkey",)}
-#: Beginnings that the names of fields may leave out: m.joint(name).range is m.jnt_range.
+#: Prefixes of field names that can be left out: m.joint(name).range is the row of m.jnt_range.
 _PREFIXES = {"joint": ("jnt_", "dof_"), "body": ("body_",), "geom": ("geom_",), "key": ("key_",)}
 
 
 def _attributes(fields: Sequence[Field], kind: str) -> dict[str, Field]:
-    """Return the fields of a kind of part by their names, and by their names in short."""
+    """Return the fields of a kind of part by their full and by their short names."""
     of_kind = [field for field in fields if field.dims and field.dims[0] in _DIMS[kind]]
     found = {field.name: field for field in of_kind}
     for prefix in _PREFIXES[kind]:
@@ -40,20 +40,20 @@ _FIELDS: dict[Owner, dict[str, dict[str, Field]]] = {
     "Data": {kind: _attributes(DATA_FIELDS, kind) for kind in _DIMS},
 }
 
-#: The name of an object of each owner in examples.
+#: The variable name of a Model and of a Data in examples.
 _WORDS: dict[Owner, str] = {"Model": "m", "Data": "d"}
 
 
 class NamedPart:
     """A joint, a body, a geometry or a keyframe, with its entries of the arrays as attributes.
 
-    An attribute is a view: a number is an array of shape (1,), as in MuJoCo's Python bindings.
-    Names of fields may leave out the kind: `m.joint(name).range` is the row of m.jnt_range. Of a
-    Data the views are writable, and an assignment writes into them.
+    An attribute is a view: a number is an array of shape (1,), as in MuJoCo's Python bindings. The
+    prefix of a field's name can be left out: `m.joint(name).range` is the row of m.jnt_range. For
+    a Data the views are writable, and an assignment writes into them.
 
     Attributes:
-        name: of the part.
-        id: its number.
+        name: name of the part.
+        id: number of the part.
     """
 
     __slots__ = ("_fields", "_kind", "_of", "_owner", "id", "name")

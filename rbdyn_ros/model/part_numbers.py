@@ -9,8 +9,8 @@ import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError, did_you_mean
 
-#: The number of each part of one kind, by name and by number. A plain dict: Python looks up a key
-#: of a subclass in twice the time.
+#: The number of each part of one kind, by name and by number. This is a plain dict, because a
+#: look-up in a subclass of dict takes twice the time.
 PartNumbers = dict[str | int, int]
 
 
@@ -23,16 +23,16 @@ def part_numbers(names: Sequence[str]) -> PartNumbers:
 def number_of(kind: str, numbers: PartNumbers, names: Sequence[str], part: object) -> int:
     """Return the number of a part.
 
-    Unlike a look-up it refuses True and 1.0, which merely equal a number.
+    Unlike a look-up in the dict, True and 1.0 are refused, which equal a number.
 
     Args:
         kind: kind of the parts, for messages.
-        numbers: the numbers of all of them.
-        names: their names.
+        numbers: the numbers of all parts.
+        names: the names of all parts.
         part: a name or a number.
 
     Raises:
-        ModelError: the part is unknown, with the nearest name.
+        ModelError: the part is unknown; the message contains the nearest name.
     """
     if isinstance(part, str | int | np.integer) and not isinstance(part, bool):
         number = numbers.get(part)  # type: ignore[arg-type]

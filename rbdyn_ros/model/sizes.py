@@ -15,17 +15,17 @@ from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.declared.model_fields import SIZES
 from rbdyn_ros.model.geometry.geom_pairs import MOST_AXES, MOST_FOUND, links_of
 
-OF_BOX = 8  # most corners that an obstacle adds to a geometry's corners
-OF_FIELD = 32  # most contacts of a geometry and terrain that count
+OF_BOX = 8  # most contacts of a geometry and an obstacle besides those at the geometry's corners
+OF_FIELD = 32  # room for contacts of a geometry with terrain
 OF_PAIR = 8  # most contacts of two geometries that push each other
-MOST_LISTED = 1000  # contacts of a few geometries
-OF_GEOM = 16  # contacts of each of many geometries
+MOST_LISTED = 1000  # room for contacts in a Model with few geometries
+OF_GEOM = 16  # room for contacts of each geometry in a Model with many geometries
 MOST_LAGGED = 16  # lagged forces that Newton's method moves together
 
 #: Largest matrix, in entries of its triangle, of a Model whose moving bodies push each other.
 MAX_SKYLINE = 8_000_000
 
-#: The array whose length each of these sizes is.
+#: For each of these sizes, the array whose length it is.
 _LENGTHS = {
     "nq": "qpos0",
     "nv": "dof_bodyid",
@@ -74,7 +74,7 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
 
     Args:
         arrays: all fields of a Model.
-        nloopdata: numbers that a Data of the Model of the loop joints takes.
+        nloopdata: length of a Data's row for the Model of the loop joints.
     """
     found = {name: len(arrays[array]) for name, array in _LENGTHS.items()}
     coordinates = found["ndrive"] + found["nmimic"]
@@ -117,7 +117,7 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
 
 
 def _placed(pairs: NDArray[Any], links: int, count: int) -> int:
-    """Return nplace: number of leading geometries with all geometries of pushing pairs."""
+    """Return nplace: how many first geometries include all geometries of pushing pairs."""
     if len(pairs) == 0:
         return 0
     return count if (pairs >= links).any() else links
@@ -142,7 +142,8 @@ def moving_pairs(arrays: Mapping[str, NDArray[Any]]) -> int:
 def skyline_entries(arrays: Mapping[str, NDArray[Any]]) -> int:
     """Return the entries of the lower triangle that contact between moving bodies needs, or 0.
 
-    It is 0 also where that would be too large, or M is: too_large_matrix refuses the Model.
+    The result is 0, too, if this matrix or M would be too large; too_large_matrix then refuses the
+    Model.
     """
     nv = len(arrays["dof_bodyid"])
     entries = nv * (nv + 1) // 2

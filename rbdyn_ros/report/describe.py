@@ -70,12 +70,12 @@ def _title(m: Model) -> str:
 
 
 def joint_type(m: Model, j: int) -> str:
-    """Return the type of joint j by its name in robot files."""
+    """Return the name that robot files use for the type of joint j."""
     return m.jnt_usertype[j] or _NAME_OF_TYPE[JointType(m.jnt_type[j])]
 
 
 def loop_type(m: Model, k: int) -> str:
-    """Return the type of loop joint k by its name in robot files."""
+    """Return the name that robot files use for the type of loop joint k."""
     return m.loop_usertype[k] or _NAME_OF_TYPE[JointType(m.loop_type[k])]
 
 

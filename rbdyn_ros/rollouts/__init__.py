@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many robots of one Model at once: different starts, parameters and controls, on all cores."""
+"""Simulate many robots of one Model at once, with own states, parameters and controls."""

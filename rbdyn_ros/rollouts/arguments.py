@@ -15,7 +15,7 @@ from rbdyn_ros.checks.numbers import count, finite
 from rbdyn_ros.errors import bad_argument, not_allowed
 from rbdyn_ros.machine import cores
 
-#: A float counts exactly up to this many steps.
+#: Up to this number of steps a float represents the count exactly.
 MAX_STEPS = 2**53
 MAX_THREADS = 1024
 
@@ -61,7 +61,7 @@ def control(given: ArrayLike | None, nstep: int, width: int | None) -> Array:
 
 
 def _numbers(name: str, given: ArrayLike) -> Array:
-    """Return an array of floats; one that is already an array of floats is not copied."""
+    """Return an array of floats; an array of floats is not copied."""
     masked = isinstance(given, np.ma.MaskedArray)
     if isinstance(given, np.ndarray) and given.dtype == np.float64 and not masked:
         return given
@@ -72,7 +72,7 @@ def batch_size(counts: dict[str, int]) -> int:
     """Return the number of robots.
 
     Args:
-        counts: number of robots by argument; 1: the argument is shared by all robots.
+        counts: number of robots for each argument; 1 if all robots share the argument.
 
     Raises:
         ParameterError: two arguments have different numbers of robots.
@@ -106,7 +106,7 @@ def float_type(dtype: DTypeLike) -> np.dtype[Any]:
     """Return the type of the numbers of robots.
 
     Raises:
-        ParameterError: it is neither float64 nor float32.
+        ParameterError: the type is neither float64 nor float32.
     """
     with contextlib.suppress(TypeError):
         found = np.dtype(dtype)
@@ -120,12 +120,12 @@ def robot_numbers(given: Any, ids: object, nsim: int, ordered: Callable[[Any], A
 
     Args:
         given: ids as an array of NumPy or CuPy.
-        ids: as the caller gave them.
+        ids: the argument of the caller, for the message.
         nsim: number of robots.
-        ordered: returns numbers in order.
+        ordered: function that sorts numbers.
 
     Raises:
-        ParameterError: a number is out of range or occurs twice, or it is not a list of numbers.
+        ParameterError: a number is out of range or occurs twice, or ids is not a list of numbers.
     """
     given = given.reshape(1) if given.ndim == 0 else given
     if given.dtype == np.bool_ and given.shape == (nsim,):

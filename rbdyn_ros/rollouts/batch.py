@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rb.Batch: robots of one Model whose arrays stay, to be advanced from outside."""
+"""rb.Batch: robots of one Model in persistent arrays, which the caller advances."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from rbdyn_ros.specialization.functions import FORCES, STATE
 
 #: Fields that the caller writes.
 INPUTS = (*STATE, "act", *FORCES, COMMANDS)
-#: Fields that can be bound. The others are computed from the state.
+#: Fields that can be bound; those that the caller does not write are computed from the state.
 DATA_NAMES = (*INPUTS, *OBSERVED_OUTPUTS)
 
-#: More robots than any memory holds.
+#: Upper limit of the number of robots, more than any memory holds.
 MAX_ROBOTS = 2**40
-#: Limits are checked in one of so many calls.
+#: Limits are checked once in this many calls.
 LOOK = 64
 
 DEVICES = ("cpu", "cuda")
@@ -60,49 +60,52 @@ class Batch:
             b.qfrc_applied[:] = policy(b.qpos, b.qvel)
             b.step()
 
-    Robots advance side by side in vector registers, by code compiled for the Model, on all cores.
-    A robot has the bits of `s.step(d)` with `s = rb.specialize(m)`, whatever the other robots and
-    the threads: dry friction and limits of joints follow the smooth law. Models that cannot be
-    specialised, such as closed loops and most contact, run in the engine's own code, with the bits
-    of `rb.step(m, d)`, which obeys m.opt.exact_stops.
+    Robots advance side by side in vector registers, with code compiled for the Model, on all
+    cores. The results of a robot equal those of `s.step(d)` with `s = rb.specialize(m)` bit for
+    bit, whatever the other robots and the number of threads. Dry friction and limits of joints
+    follow the smooth law. Models that cannot be specialised, such as those with closed loops and
+    most contact, run in the engine's own code, with the bits of `rb.step(m, d)`, which obeys
+    m.opt.exact_stops.
 
-    Spheres on planes and height fields are specialised, too: with the law of `rb.step`, exact
-    stops included, up to what its solver may miss. The engine's own step takes a robot whose
-    forces do not converge, or whose other geometries come near the ground.
+    Spheres on planes and height fields are specialised, too, with the law of `rb.step` including
+    exact stops, up to the tolerance of its solver. A robot whose forces do not converge, or whose
+    other geometries come near the ground, is advanced by the engine's own step.
 
-    An array is live: a write counts at the next call, and a call leaves its results in it. The
-    numbers of a field lie robot beside robot, as vectors want them: `b.qpos` is the transposed of
-    a compact array (nq, nsim), which NumPy, torch and JAX share without a copy (DLPack). Arrays
-    stay valid after the Batch is gone.
+    An array is live: a write counts at the next call, and a call writes its results to the array.
+    For each entry of a field the numbers of all robots are adjacent in memory, as vector registers
+    need them: `b.qpos` is the transpose of a compact array (nq, nsim), which NumPy, torch and JAX
+    share without a copy (DLPack). Arrays stay valid after the Batch is deleted.
 
-    With `device="cuda"` the robots are on a GPU (experimental): arrays are of CuPy, and a step has
-    the same bits in 64-bit floats. Calls return before the GPU has finished them.
+    With `device="cuda"` the robots are on a GPU (experimental): arrays are CuPy arrays, and a step
+    gives the same bits in 64-bit floats. Calls return before the GPU has finished them.
 
     Names and signatures are those of mujoco.batch.Batch where it has them.
 
     Args:
-        m: the Model. Its options hold at every call, as for rb.step.
-        nsim: number of robots; they begin as rb.make_data leaves a robot.
-        nthread: number of threads, with the calling one; 0: one per core.
-        specialize: True: by code for this Model. False: by the engine's own code, where joints
-            stop exactly. None: by code for this Model if there is any. A GPU has such code only.
-        device: "cpu", or "cuda": the present GPU of CuPy.
+        m: the Model. Its present options apply to every call, as for rb.step.
+        nsim: number of robots; they start in the state of a new rb.make_data(m).
+        nthread: number of threads, including the calling thread; 0: one per core.
+        specialize: True: use code for this Model. False: use the engine's own code, where joints
+            stop exactly. None: use code for this Model if it can be specialised. On a GPU only
+            code for this Model is available.
+        device: "cpu", or "cuda" for the current GPU of CuPy.
         dtype: type of all floats; on a GPU 32-bit floats are allowed too.
 
     Attributes:
         model: the Model.
         nsim: number of robots.
         nthread: number of threads; on a GPU 0.
-        nbad: (nsim,), times that the inertia of a dof was not positive, since reset.
-        diverged: (nsim,), whether qpos or qvel was not finite after the last call.
+        nbad: (nsim,), how often the inertia of a dof was not positive since reset.
+        diverged: (nsim,), True if qpos or qvel was not finite after the last call.
 
-    On a CPU a RuntimeWarning says once if a spring is too stiff for the timestep, and if a body on
-    a free or ball joint turns by more than half a radian in a timestep.
+    On a CPU a RuntimeWarning is given once if a spring is too stiff for the timestep, and once if
+    a body on a free or ball joint rotates by more than half a radian in a timestep.
 
     Raises:
         ParameterError: an argument is not allowed, the robots do not fit in the memory, or there
             is no GPU.
-        ModelError: m is not a Model, or `specialize` or a GPU needs code that it cannot have.
+        ModelError: m is not a Model, or it cannot be specialised although `specialize` or a GPU
+            needs this.
     """
 
     model: Model
@@ -148,7 +151,7 @@ class Batch:
         self._memory: dict[str, Array] = {}  # arrays (..., nsim) by the name of a field
         self._views: dict[str, Array] = {}  # views (nsim, ...) of the bound fields of Data
         self._expanded: dict[str, Array] = {}  # views of the fields of the Model
-        self._options: Any = None  # the options that the code is prepared for; None: prepare it
+        self._options: Any = None  # the options for which the code is prepared; None: not prepared
         for name in (*STATE, "qfrc_applied", *(["act"] if m.na else [])):
             self.bind(name)
         self.qpos = m.qpos0
@@ -182,7 +185,7 @@ class Batch:
         self._run(0, None if ids is None else self._device.chosen(ids))
 
     def reset(self, ids: ArrayLike | None = None) -> None:
-        """Restore the state that the robots began with, without forces; then do as forward.
+        """Restore the initial state of the robots, without forces; then compute as in forward.
 
         Parameters (see expand) stay.
 
@@ -203,12 +206,12 @@ class Batch:
         time, qpos, qvel, act, qfrc_applied, xfrc_applied and ctrl may be written. act (nsim, na)
         holds the states of actuators as in Data. ctrl (nsim, nu) holds the command of each
         actuator, the effort of its joint [N m or N], in the order of m.actuator_dofid. Without
-        ctrl the commands are the entries of qfrc_applied at these dofs; once ctrl is bound, which
-        keeps the present commands, every call writes them there from ctrl.
+        ctrl the commands are the entries of qfrc_applied at these dofs. When ctrl is bound, it
+        receives the present commands; from then on every call copies ctrl to these entries.
 
         xpos, xmat, xipos, subtree_com, cvel and energy are computed by every call for its robots,
-        so writes are lost; a field that is bound between calls is zero until the next call. They
-        belong to the new state (those of mujoco.batch are one timestep behind).
+        so writes to them are lost. A field that is bound between calls is zero until the next
+        call. These fields belong to the new state (those of mujoco.batch are one timestep behind).
 
         Raises:
             ParameterError: unknown name, or no memory for the array.
@@ -225,11 +228,11 @@ class Batch:
         return found
 
     def expand(self, name: str) -> Array:
-        """Give every robot its own numbers of a field of the Model; return them, (nsim, ...).
+        """Give every robot its own values of a field of the Model; return them, (nsim, ...).
 
-        They begin with the Model's. The numbers are not checked: a robot that cannot exist
-        diverges or counts in nbad. The entries of body 0, and springs of joints that cannot have
-        one, are not read.
+        The initial values are those of the Model. New values are not checked: a physically
+        impossible robot diverges or is counted in nbad. The entries of body 0, and springs of
+        joints that cannot have springs, are not read.
 
         Args:
             name: body_mass, body_ipos, body_fullinertia, dof_armature, dof_damping,
@@ -240,8 +243,8 @@ class Batch:
 
         Raises:
             ParameterError: unknown name, or no memory for the array.
-            ModelError: a field actuator_*, and robots run by code for the Model only: on a GPU, or
-                with specialize=True.
+            ModelError: the field is actuator_*, but robots must run with code for the Model: on a
+                GPU, or with specialize=True.
         """
         name = GRAVITY if name == f"opt.{GRAVITY}" else name
         _check_name("expand", name, FIELDS)
@@ -257,8 +260,8 @@ class Batch:
     def joint(self, name: str) -> NamedView:
         """Return the live arrays of a joint: qpos, qvel and qfrc_applied, (nsim, n) each.
 
-        A joint with an actuator has ctrl and act as well. They may be read, written in place and
-        assigned: b.joint("elbow").qpos = 0.3.
+        A joint with an actuator has ctrl and act as well. The arrays can be read, written in place
+        and assigned: b.joint("elbow").qpos = 0.3.
 
         Raises:
             ModelError: there is no such joint, or it has no degree of freedom of its own.
@@ -268,7 +271,7 @@ class Batch:
     def body(self, name: str) -> NamedView:
         """Return the live arrays of a body: xpos, xmat, xipos and so on.
 
-        As with bind, calls fill a computed field from then on when it was used first.
+        As with bind, a computed field is filled by every call after its first use.
 
         Raises:
             ModelError: there is no such body.
@@ -305,7 +308,7 @@ class Batch:
 
     @property
     def specialized(self) -> bool:
-        """Return whether the robots run by code for their Model, as the last call did."""
+        """Return whether the last call ran the robots with code for their Model."""
         return not self._device.why
 
     def __getattr__(self, name: str) -> Any:
@@ -367,7 +370,7 @@ class Batch:
             self._watch()
 
     def _watch(self) -> None:
-        """Log each kind of trouble once; check after the first call, then after some calls."""
+        """Log each kind of problem once; check after the first call, then after some calls."""
         m = self.model
         if self._watched and self.specialized:
             instead = "rb.Batch(m, nsim, specialize=False)"

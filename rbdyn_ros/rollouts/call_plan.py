@@ -73,7 +73,7 @@ def begin(row):
 
 
 def advance(row):
-    """Compute the law, if there is one, and advance by one step."""
+    """Compute the law, if the plan has one, and advance by one step."""
     header = ints_at(row - 8 * HEADER, HEADER)
     plan = _plans(header[PLAN_AT], 1)[0]
     memory = floats_at(row, plan.slots)

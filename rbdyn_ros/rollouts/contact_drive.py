@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compiled loop of a step with contact: passes until all lanes have their solution.
 
-A lane without one, or whose robot may touch the world with another geometry than its contact
-points, takes the engine's own step from the same state, before the others move on. The decision
-depends on the lane alone, so a robot has the same bits beside any others.
+A lane without a solution, or whose robot may touch the world with other geometries than its
+contact points, is advanced by the engine's own step from the same state, before the other lanes
+move on. The decision depends on the lane alone, so a robot has the same bits whatever the other
+robots.
 
 The memory of friction of a robot has two forms. In lanes it is the array "grip": the forces of its
 contact points and stops, and 1 if the engine's form is newer. The engine's form is a row of
@@ -35,8 +36,8 @@ from rbdyn_ros.rollouts.driver import (
 HEADER = 8
 KEPT_AT, RESULTS_AT, ENGINE_AT, PLAN_AT = range(4)
 
-#: The engine takes a lane after this many Newton steps, or rounds of them: between two a lane
-#: changes its stops or its list of contacts.
+#: The engine advances a lane after this many Newton steps, or rounds of Newton steps: between two
+#: rounds a lane changes its stops or its list of contacts.
 PASSES, ROUNDS = 20, 12
 
 #: Fields of a plan, all whole numbers. Tables of whole numbers follow it, row by row: what the
@@ -99,9 +100,9 @@ PLAN_SIZE = PLAN.itemsize
 
 #: Numbers of a contact point on a plane in a plan: its key, and three axes.
 POINT = 10
-#: Numbers of it in "grip". On a field the force is along the axes of the world, the key follows.
+#: Numbers of a contact point in "grip". On a field the force is in world axes, then comes the key.
 GRIP = 3
-#: The key of a sphere that several contacts with a field are remembered of.
+#: The key of a sphere for which several contacts with a field are remembered.
 SEVERAL = -1.0
 
 _plans = array_at(numba.from_dtype(PLAN), PLAN_SIZE)
@@ -165,7 +166,7 @@ def _solve(plan, row, memory):
 
 @kernel
 def _left_on_fields(plan, memory, left):
-    """Add lanes that contact_ground.py leaves to the engine; these have no more to solve."""
+    """Add lanes that contact_ground.py leaves to the engine; nothing is left to solve in these."""
     width = plan.width
     if plan.find_ground == 0:
         return left
@@ -207,7 +208,7 @@ def _first_stop(plan):
 
 @kernel
 def _mode_of(plan):
-    """Return where the flags are that the engine's form of the memory is the newer one."""
+    """Return the slot of the flags that mark the engine's form of the memory as newer."""
     return (_first_stop(plan) + plan.stops) * plan.width
 
 
@@ -311,7 +312,7 @@ def _pack(plan, header, row, lane):
 
 @kernel
 def _take_engine(plan, header, row, lane):
-    """Do the engine's step of a lane; its results wait until the other lanes have moved on."""
+    """Do the engine's step of a lane; its results are copied after the other lanes moved on."""
     pairs, segments, _points, _axes, _stops, _fields, _guarded = tables_of(plan, row)
     width, engine, at = plan.width, header[ENGINE_AT], _kept_row(plan, header, row, lane)
     lanes, theirs = floats_at(row, plan.slots * width), floats_at(engine, plan.engine_slots)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The height fields below the spheres of a step in lanes, lane by lane.
 
-Code for the Model (contact/fields.py) finds the contacts that are those of planes. The engine's
-own kernel lists the others, in the Data in which the engine would do the step of the lane. A lane
-is left to the engine if a sphere has several contacts, if a contact with a field begins by the
-forces of the step, or if another geometry touches a field.
+Code for the Model (contact/fields.py) finds the contacts that are like those of planes. The
+engine's own kernel lists the others, in the Data in which the engine would do the step of the
+lane. A lane is left to the engine if a sphere has several contacts, if a contact with a field
+begins because of the forces of the step, or if another geometry touches a field.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _rises_of_cell(heights, k, columns):
 
 
 def find_ground(row):
-    """Complete "ground" of all lanes, and say which lanes are left to the engine."""
+    """Complete "ground" of all lanes, and mark the lanes that are left to the engine."""
     plan, (m, d) = plan_of(row), _engine_of(row)
     width, memory = plan.width, floats_at(row, plan.slots * plan.width)
     fields = tables_of(plan, row)[5]

@@ -6,8 +6,8 @@ below    the triangles of height fields below spheres (contact/fields.py)
 touch    with height fields, the constants of the contacts
 factor   M with the slopes of stops -> L^T D L, G = J M^-1 J^T, velocities without contact
 solve    velocities and forces of the contacts (contact/newton.py)
-check    accelerations, and what is wrong with them (contact/check.py)
-finish   the next state, and what friction remembers
+check    accelerations, and their errors (contact/check.py)
+finish   the next state, and the memory of friction
 """
 
 from __future__ import annotations
@@ -117,12 +117,12 @@ def _start(
 
 
 def memory_of(places: Touching) -> int:
-    """Return how many numbers friction remembers of all contact points."""
+    """Return the length of the memory of friction of all contact points."""
     return REMEMBERED * len(places.planes) + ON_FIELD * len(places.fields)
 
 
 def _touch_fields(m: Model, own: Any, shelf: Shelf, places: Touching) -> Program:
-    """Return the program of the contacts, where they need what the loop finds below spheres."""
+    """Return the program of the contacts if they need the results of the loop below spheres."""
     tracing = Tracing(m, own, contact=True)
     d = tracing.data(OF_BODIES)
     d.cdof = shelf.get(tracing.graph, "cdof")
@@ -130,7 +130,7 @@ def _touch_fields(m: Model, own: Any, shelf: Shelf, places: Touching) -> Program
 
 
 def _touch(m: Model, tracing: Tracing, shelf: Shelf, d: Any, places: Touching) -> dict[str, Any]:
-    """Keep the constants of the contacts; return the state in which the solution begins."""
+    """Store the constants of the contacts; return the initial state of the solution."""
     number = len(places.planes)
     memory = shelf.inputs(tracing.graph, "grip", memory_of(places))
     of_planes = memory[: REMEMBERED * number].reshape(-1, REMEMBERED)
@@ -188,7 +188,7 @@ def _forces(m: Model, tracing: Tracing, d: Any) -> Objects:
 
 
 def _on_plane(m: Model, d: Any, pair: Pair, memory: Objects) -> dict[str, Any]:
-    """Return where a sphere touches a plane, and what friction remembers along its axes."""
+    """Return where a sphere touches a plane, and the remembered friction along its axes."""
     g, o = pair.geom, pair.obstacle
     axes, radius = frame_of(m, o), float(m.geom_radius[g])
     centre = _in_world(m, d, g, m.vert_pos[m.geom_vertadr[g]])
@@ -240,7 +240,7 @@ def _point(
 
 
 def _listed(place: dict[str, Any], closes: Any) -> Any:
-    """Return 1 if a contact is listed: as the loop has found, or by its gap."""
+    """Return 1 if a contact is listed, by the result of the loop or by its gap."""
     known = place.get("listed")
     return closes if known is None else where(known < 0.0, closes, known)
 
@@ -251,7 +251,7 @@ def near_of(tracing: Tracing) -> Any:
 
 
 def _in_world(m: Model, d: Any, g: int, corner: Any) -> Objects:
-    """Return the place of a corner of a geometry in the world."""
+    """Return the position of a corner of a geometry in the world."""
     i = m.geom_bodyid[g]
     local = m.geom_pos[g] + m.geom_mat[g].reshape(3, 3) @ corner
     found: Objects = d.xpos[i] + d.xmat[i].reshape(3, 3) @ local.astype(object)
@@ -259,7 +259,7 @@ def _in_world(m: Model, d: Any, g: int, corner: Any) -> Objects:
 
 
 def _arm(m: Model, d: Any, g: int) -> Objects:
-    """Return the way to the centre of a geometry from the com of its tree."""
+    """Return the vector from the com of a tree to the centre of one of its geometries."""
     tree = m.body_rootid[m.geom_bodyid[g]]
     found: Objects = _in_world(m, d, g, np.zeros(3)) - d.subtree_com[tree]
     return found
@@ -280,7 +280,7 @@ def _guarded(m: Model, d: Any, places: Touching, arms: Objects) -> Objects:
 
 
 def _deep(m: Model, g: int, up: Objects) -> Any:
-    """Return how far a geometry reaches below its centre, or a little more.
+    """Return an upper bound of how far a geometry extends below its centre.
 
     `up` is the normal of the plane in the axes of the geometry.
     """

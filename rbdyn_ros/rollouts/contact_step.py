@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A step with contact in lanes, and the engine's own step for lanes that do not end."""
+"""A step with contact in lanes, and the engine's own step for lanes that do not converge."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from rbdyn_ros.specialization.functions import FORCES
 from rbdyn_ros.specialization.lanes import compile_lanes
 
 FLAGS = ("done", "final", "stale", "refused")
-#: Arrays and functions that the lanes of Models with height fields have besides.
+#: Additional arrays and functions of lanes for Models with height fields.
 ON_FIELDS = (
     "left", "looks", "suspects", "listed_now", "balls", "cells", "ground", "xpos", "xmat", "cvel",
     "subtree_com", "a",
@@ -53,12 +53,12 @@ class ContactStep(LaneStep):
     """A Step with contact, compiled for one Model; arguments as for LaneStep.
 
     Attributes:
-        places: as those of an EngineStep; robots have such rows, but no segments: the step copies
-            a row only where the engine takes a lane.
-        memory_size: numbers that friction remembers of a robot.
+        places: as in EngineStep. Robots have such rows, but no segments: the step copies a row
+            only if the engine advances a lane.
+        memory_size: length of the memory of friction of a robot.
 
     Raises:
-        ModelError: the Model cannot be traced, or has contacts of which lanes have no code.
+        ModelError: the Model cannot be traced, or has contacts that lanes do not support.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class ContactStep(LaneStep):
         first = -raw.ctypes.data % (8 * LINE) // 8 + HEADER
         address = int(raw.ctypes.data) + 8 * first
         engine, held = self._engine.memory()
-        weakref.finalize(raw, held.fill, 0.0)  # it lives as long as the holders of its address
+        weakref.finalize(raw, held.fill, 0.0)  # `held` lives as long as the owners of its address
         header = raw[first - HEADER : first].view(np.int64)
         header[RESULTS_AT], header[KEPT_AT] = address + 8 * lanes, address + 8 * (lanes + results)
         header[ENGINE_AT], header[PLAN_AT] = engine, self._plan.ctypes.data
@@ -177,7 +177,7 @@ class ContactMemory:
 
     Args:
         step: the Step.
-        grip: (size, nsim), zeros; robots begin with what their rows remember.
+        grip: (size, nsim), zeros; robots begin with the memory in their rows.
         kept: (nsim, n), the engine's form, see contact_drive.py.
     """
 
@@ -193,7 +193,7 @@ class ContactMemory:
         return [Columns.whole(MEMORY, self.grip.T), Columns.whole(ROW, rows)]
 
     def forget(self, robots: Any) -> None:
-        """Let robots continue from the memory in their rows."""
+        """Make robots continue from the memory in their rows."""
         self.grip[-1, robots] = 1.0
 
     def settle(self, robots: Ints) -> None:

@@ -29,7 +29,7 @@ class Cpu:
         m: the Model.
         nsim: number of robots.
         threads: number of threads.
-        wanted: whether robots run by code for the Model; None: if there is any.
+        wanted: whether robots run with code for the Model; None: if it can be specialised.
     """
 
     def __init__(self, m: Model, nsim: int, threads: int, wanted: bool | None) -> None:
@@ -50,7 +50,7 @@ class Cpu:
 
     @property
     def diverged(self) -> Bools:
-        """Return which robots have diverged, see Batch.diverged."""
+        """A mask of the robots that have diverged, see Batch.diverged."""
         return self._robots.diverged
 
     def zeros(self, name: str, shape: tuple[int, ...]) -> Array:
@@ -76,7 +76,7 @@ class Cpu:
             check_built_in(self.model, name, "specialize=None runs the engine's own code then")
 
     def prepare(self, memory: Mapping[str, Array], expanded: Collection[str]) -> None:
-        """Find the code for the options of the Model, and hand it the addresses of the arrays."""
+        """Prepare the code for the options of the Model, with the addresses of the arrays."""
         m = self.model
         held = {name: each for name, each in memory.items() if name not in expanded}
         self._settle(np.arange(self.nsim))
@@ -107,7 +107,7 @@ class Cpu:
         self._job = Job(self._step, self._robots, m.work, read, write, (m.nq, m.nv))
 
     def _code(self, held: Collection[str], expanded: Collection[str]) -> tuple[Step, str]:
-        """Return the code of a step, and why it is the engine's, or ""."""
+        """Return the code of a step, and the reason if it is the engine's code, or ""."""
         m, given = self.model, [name for name in FORCES if name in held]
         own = {name: open_places(m, name).tolist() for name in expanded}
         seen = [name for name in OBSERVED_OUTPUTS if name in held]
@@ -140,7 +140,7 @@ class Cpu:
             self._job.run(self._pool, nstep, ids=ids)
 
     def clear(self, rows: Any) -> None:
-        """Forget the counts and the friction of some robots."""
+        """Reset the counts and the memory of friction of some robots."""
         counts, _ = self._step.places.get("stick_key", (0, 0))  # nstick is stored before stick_key
         self._robots.kept[rows, :counts] = 0
         if self._friction is not None:
@@ -148,7 +148,7 @@ class Cpu:
         self._robots.nbad[rows] = 0
 
     def remember(self, d: Data, k: int) -> None:
-        """Write the memory of a robot beside its state into a Data."""
+        """Write the memory of robot k, without its state, into a Data."""
         self._settle(np.array([k]))
         kept = self._robots.kept[k]
         for slot, place, length, by_contact in self._step.remembered.tolist():

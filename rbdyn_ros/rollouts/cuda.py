@@ -34,7 +34,7 @@ from rbdyn_ros.specialization.programs.program import hoist
 #: Options of the compiler. Products and sums stay apart, as on the CPU.
 OPTIONS = ("--std=c++17", "--fmad=false")
 
-#: Compilers that CuPy knows, in the order in which they are tried.
+#: Compilers of CuPy, in the order in which they are tried.
 COMPILERS = ("nvrtc", "nvcc")
 
 
@@ -134,11 +134,11 @@ class Cuda:
             )  # fmt: skip
 
     def clear(self, rows: Any) -> None:
-        """Forget the counts of some robots."""
+        """Reset the counts of some robots."""
         self.nbad[rows] = 0
 
     def remember(self, d: Data, k: int) -> None:
-        """Do nothing: a tree without contact remembers nothing beside its state."""
+        """Do nothing: a tree without contact has no memory besides its state."""
 
     def counted(self, name: str) -> Any:  # noqa: ARG002 - there is no contact to count
         """Return zeros."""
@@ -191,7 +191,7 @@ def cupy() -> ModuleType:
     """Return CuPy.
 
     Raises:
-        ParameterError: it is not installed, or finds no GPU.
+        ParameterError: CuPy is not installed, or finds no GPU.
     """
     try:
         import cupy as found

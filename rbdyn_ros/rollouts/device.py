@@ -17,7 +17,7 @@ class Device(Protocol):
 
     Attributes:
         nbad, diverged: as in Batch.
-        why: why the engine's own code runs; "": code for the Model does.
+        why: reason why the engine's own code runs; "" if code for the Model runs.
     """
 
     why: str
@@ -41,32 +41,32 @@ class Device(Protocol):
         """Check that each robot can have its own numbers of a field of the Model.
 
         Raises:
-            ModelError: only the engine's own code could read them, which does not run here.
+            ModelError: only the engine's own code, which is not used here, could read them.
         """
 
     def prepare(self, memory: Mapping[str, Array], expanded: Collection[str]) -> None:
-        """Find the code for the options of the Model, and hand it the addresses of the arrays.
+        """Prepare the code for the options of the Model, with the addresses of the arrays.
 
         Args:
-            memory: (..., nsim), by name of a field.
-            expanded: names of those that belong to the Model; the others are bound.
+            memory: arrays (..., nsim), by name of a field.
+            expanded: names of the fields that belong to the Model; the others are bound.
         """
 
     def chosen(self, ids: ArrayLike) -> Any:
         """Return numbers of robots, from numbers or from a mask.
 
         Raises:
-            ParameterError: a number is out of range or occurs twice, or it is no list of numbers.
+            ParameterError: a number is out of range or occurs twice, or ids is no list of numbers.
         """
 
     def run(self, nstep: int, ids: Any) -> None:
         """Advance robots by nstep timesteps, and compute the outputs; None: all robots."""
 
     def clear(self, rows: Any) -> None:
-        """Forget the counts and the friction of some robots."""
+        """Reset the counts and the memory of friction of some robots."""
 
     def remember(self, d: Data, k: int) -> None:
-        """Write the memory of a robot beside its state into a Data."""
+        """Write the memory of robot k, without its state, into a Data."""
 
     def counted(self, name: str) -> Ints:
         """Return a count of each robot."""

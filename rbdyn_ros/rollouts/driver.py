@@ -24,7 +24,7 @@ from rbdyn_ros.engine.compiler.addresses import INT64, call_address
 #: Functions of a step: before the first step, at every step, and at every row of outputs.
 BEGIN, ADVANCE, OBSERVE = range(3)
 
-#: Words that all threads share: the next block to take, and 1 to stop. Each has a cache line.
+#: Words that all threads share: the next free block, and 1 to stop. Each has its own cache line.
 NEXT, STOP, WORDS = 0, 8, 16
 
 #: Words of a thread: its block, the end of its blocks, its next step, and the robot-steps it has
@@ -44,7 +44,7 @@ class Numbers(NamedTuple):
     Attributes:
         at: (n,), address of the number of robot 0.
         by: (n,), distance from robot to robot [bytes]; 0: all robots share the number.
-        slots: (n,).
+        slots: (n,), slot of each number.
     """
 
     at: Any
@@ -57,7 +57,7 @@ class Rows(NamedTuple):
 
     Attributes:
         values: (robots, steps or rows, n).
-        slots: (n,).
+        slots: (n,), slot of each number of a step.
     """
 
     values: Any
@@ -79,13 +79,13 @@ class Health(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The memory of the engine between steps beside the state, above all friction.
+    """The memory of the engine between steps in addition to the state, mostly of friction.
 
     Attributes:
-        values: (robots, n), copied bit by bit; the first is the number of contacts. If a call
-            does not go on, (1, n) zeros.
-        segments: (k, 4), by SLOT, PLACE, LENGTH, PER_CONTACT: numbers that lie in a row. If
-            PER_CONTACT is not 0, only so many for each contact are in use.
+        values: (robots, n), copied bit by bit; the first entry is the number of contacts. If a
+            call does not continue from an earlier call, (1, n) zeros.
+        segments: (k, 4), columns SLOT, PLACE, LENGTH, PER_CONTACT: numbers next to each other. If
+            PER_CONTACT is not 0, only this many numbers for each contact are in use.
     """
 
     values: Any
@@ -96,12 +96,12 @@ class RolloutTask(NamedTuple):
     """Sizes of a call.
 
     Attributes:
-        robots: their number.
+        robots: number of robots.
         nstep: number of steps; 0: only the outputs.
         every: steps from one row of outputs to the next.
         chunk: blocks that a thread takes at a time.
         piece: steps of one block that a thread does before it returns.
-        goes_on: 0: robots begin without memory of earlier steps, and leave none.
+        goes_on: 0 if robots begin without memory of earlier steps and store none.
     """
 
     robots: int
@@ -194,11 +194,11 @@ def drive(code, address, memory, work, words, own):
 
     Args:
         code: addresses by BEGIN, ADVANCE, OBSERVE; 0: nothing to call.
-        address: of memory.
+        address: address of `memory`.
         memory: (slots, W), aligned to 64 bytes.
         work: Work.
-        words: by NEXT, STOP; shared by all threads.
-        own: by BLOCK, END, STEP, DONE, BUSY; the thread's.
+        words: words NEXT and STOP, which all threads share.
+        own: words BLOCK, END, STEP, DONE, BUSY of the thread.
     """
     width, task = memory.shape[1], work.task
     blocks = (task.robots + width - 1) // width
@@ -235,7 +235,7 @@ def drive(code, address, memory, work, words, own):
 
 @kernel
 def _robot(work, place):
-    """Return the number of a robot from its place in the call."""
+    """Return the number of a robot from its position in the call."""
     return work.ids[place] if len(work.ids) > 0 else place
 
 
@@ -321,7 +321,7 @@ def _advance(code, address, memory, work, first, last, begin, end):
 
 
 def settled(own, tries):
-    """Return whether all threads have finished; check so many times."""
+    """Return whether all threads have finished; check `tries` times."""
     for _ in range(tries):
         busy = 0
         for k in range(len(own)):

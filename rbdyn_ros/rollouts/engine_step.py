@@ -31,9 +31,9 @@ from rbdyn_ros.specialization.functions import STATE
 
 FIELDS = {field.name: field for field in DATA_FIELDS}
 
-#: Fields by which a step depends on the steps before, beside the state: memory of friction (the
-#: first nstick contacts), the last position in which loops were closed, and where the search for
-#: contacts between moving bodies begins; and the states of actuators.
+#: Fields, besides the state, through which a step depends on earlier steps: memory of friction
+#: (the first nstick contacts), the last position in which loops were closed, the start of the
+#: search for contacts between moving bodies, and the states of actuators.
 BY_CONTACT = ("stick_key", "stick_normal", "stick_force", "stick_torque")
 REMEMBERED = (
     "nstick", "ndropped", "nunsolved", "stick_qfrc", "closed_known", "closed_time",
@@ -59,9 +59,8 @@ class EngineStep:
         addresses: by BEGIN, ADVANCE, OBSERVE.
         segments: memory of friction, of closed loops and of contacts between bodies; and what
             is counted.
-        places: by name of a field, its first entry in that memory, and the number of entries.
-        slots: first slot and length, by name of a field of Data or Model, or of an input of the
-            law.
+        places: for each field, its first entry in that memory, and the number of entries.
+        slots: first slot and length of each field of Data or Model, and of each input of the law.
 
     Raises:
         ModelError: the law cannot be compiled.
@@ -150,7 +149,7 @@ class EngineStep:
         return address, row.reshape(-1, 1)
 
     def _make_parts_act(self, table: NDArray[np.int64]) -> None:
-        """Activate parts that only some robots have: numbers of their own may differ from zero."""
+        """Activate parts that only some robots have, because their own numbers can be nonzero."""
         if "dof_frictionloss" in self._moved:
             table[list(SIZES).index("nstop")] += 1
         if "jnt_stiffness" in self._moved:
@@ -158,7 +157,7 @@ class EngineStep:
 
 
 def _segments(m: Model) -> tuple[Ints, dict[str, tuple[int, int]]]:
-    """Return the segments of the memory that a step inherits, and their places."""
+    """Return the segments of the memory from earlier steps, and their places."""
     segments, places, end = [], {}, 0
     for name in REMEMBERED:
         size = int(np.prod(FIELDS[name].shape(vars(m)), dtype=int))

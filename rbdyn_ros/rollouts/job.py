@@ -34,7 +34,7 @@ from rbdyn_ros.specialization.machine import check_compiler
 #: Steps of a piece times the work of a step (Model.work): about 10 ms.
 PIECE_WORK = 50_000
 
-#: Parts in which a thread takes its share of the robots, so that all threads end together.
+#: A thread gets its share of the robots in this many parts, so that all threads end together.
 PARTS = 8
 
 STATE = ("qpos", "qvel")
@@ -51,11 +51,10 @@ class Step(Protocol):
     Attributes:
         width: robots that advance side by side.
         addresses: by BEGIN, ADVANCE, OBSERVE; 0: nothing to call.
-        slots: by name of an array, its first slot and the number of entries that are read.
-        segments: what the loop copies of what the code remembers from step to step beside the
-            state, see driver.Kept.
-        remembered: all of it.
-        places: by name of a field, its first entry in that memory, and the number of entries.
+        slots: for each array, its first slot and the number of entries that are read.
+        segments: the part of the memory between steps that the loop copies, see driver.Kept.
+        remembered: the whole memory between steps besides the state.
+        places: for each field, its first entry in that memory, and the number of entries.
     """
 
     width: int
@@ -75,12 +74,12 @@ class Step(Protocol):
 
 @dataclass(frozen=True)
 class Robots:
-    """The arrays of robots beside their numbers.
+    """Counters and memory of robots.
 
     Attributes:
-        nbad: (count,), times that the inertia of a dof was not positive.
-        diverged: (count,), whether qpos or qvel is not finite.
-        kept: (count, n), the memory of a Step; (1, n) zeros if no call goes on from another.
+        nbad: (count,), how often the inertia of a dof was not positive.
+        diverged: (count,), True if qpos or qvel is not finite.
+        kept: (count, n), the memory of a Step; (1, n) zeros if no call continues from another.
     """
 
     nbad: Ints
@@ -101,7 +100,7 @@ class Job:
         robots: the robots.
         work: work of a step, see Model.work.
         read: numbers of the robots at the start of a call.
-        write: numbers at its end.
+        write: numbers of the robots at the end of a call.
         sizes: number of entries of each field of the state.
     """
 
@@ -110,7 +109,7 @@ class Job:
         write: Sequence[Columns], sizes: Sequence[int],
     ) -> None:  # fmt: skip
         self._drive, self._step = compiled_drive(), step  # compiled once, not in every thread
-        self._arrays = robots, read, write  # kept alive, as the loop knows addresses only
+        self._arrays = robots, read, write  # kept alive, because the loop has only addresses
         self._count = len(robots.nbad)
         self._read, self._write = _numbers(step, read), _numbers(step, write)
         health = slots_of(step, {"nbad": 1} | dict(zip(STATE, sizes, strict=True)))
@@ -138,10 +137,10 @@ class Job:
             ids: the robots; empty: all.
             ctrl: inputs of the steps.
             out: outputs to fill.
-            shown: called with the number of robot-steps done.
+            shown: function that is called with the number of robot-steps done.
 
         Raises:
-            KeyboardInterrupt: after Ctrl-C; numbers of robots are then at the start or at the end.
+            KeyboardInterrupt: after Ctrl-C; each robot then has done all steps or none.
         """
         count = len(ids) or self._count
         blocks = -(-count // self._step.width)

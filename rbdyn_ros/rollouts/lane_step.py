@@ -60,7 +60,7 @@ class LaneStep:
         self.observe(outputs)
 
     def observe(self, outputs: Collection[str]) -> None:
-        """Compute other outputs, in memory beside the memory of the step."""
+        """Compute other outputs, in memory after that of the step."""
         program = observer_program(self._m, tuple(self._own.items()), outputs)
         address, self._whole = 0, self._lanes
         if program.outputs:

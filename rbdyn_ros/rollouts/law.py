@@ -29,14 +29,14 @@ from rbdyn_ros.specialization.programs.symbols import ALLOWED, Symbol, SymbolGra
 from rbdyn_ros.specialization.symbolic import Objects, SymbolicData, SymbolicModel
 from rbdyn_ros.specialization.trace import Tracing
 
-#: Laws that are determined by their class and their gains.
+#: Laws that are fully determined by their class and their gains.
 BUILT_IN = (PDPolicy, PDGravityPolicy, ComputedTorquePolicy)
 
 #: Input of a law besides the state and its gains, and its output.
 REFERENCE = "reference"
 APPLIED = "qfrc_applied"
 
-#: Sizes of everything beyond a plain tree.
+#: Sizes that are zero for a plain tree.
 _SURROUNDINGS = (
     *("ngeom", "ngeommoving", "nobstacle", "nvert", "nedge", "nfield", "nheight"),
     *("ntrimesh", "ntrivert", "ntriangle", "ntribox", "ntristar"),
@@ -99,7 +99,7 @@ class RolloutLaw:
         """Return the forces that the user's function computes.
 
         Raises:
-            ParameterError: it fails, or does not return nv forces.
+            ParameterError: the function raises an error, or does not return nv forces.
         """
         policy: Any = self.policy
         given = (x.view(SymbolArray) for x in (d.qpos, d.qvel, reference))
@@ -123,7 +123,7 @@ class RolloutLaw:
         return found
 
     def check_repeatable(self) -> None:
-        """Raise ParameterError if the user's function computes other forces when called again."""
+        """Raise ParameterError if a second call of the user's function gives other forces."""
         if self.key is None and repr(self.program()) != repr(self.program()):
             raise _refused(
                 "the policy computes other forces when it is called again; it may depend only on "
@@ -156,8 +156,8 @@ def law_of(m: Model, policy: Any, width: int) -> RolloutLaw:
     """Return the law of a policy.
 
     Raises:
-        ParameterError: it is not a policy, or takes no reference of that width.
-        ModelError: it supports only plain trees, and the Model has constraints.
+        ParameterError: `policy` is not a policy, or accepts no reference of that width.
+        ModelError: the policy supports only plain trees, and the Model has constraints.
     """
     if isinstance(policy, Policy):
         allowed = policy.widths(m)
@@ -187,7 +187,7 @@ def law_of(m: Model, policy: Any, width: int) -> RolloutLaw:
 
 
 def plain_tree(m: Model) -> Model:
-    """Return the Model without contact, constraints and actuators, with options of its own."""
+    """Return the Model without contact, constraints and actuators, with separate options."""
     if m.ncontact == m.nefc == m.nu == 0:
         return m.replaced()
     dropped = {*_SURROUNDINGS, *_CONSTRAINTS, "nu"}

@@ -13,8 +13,8 @@ from rbdyn_ros.dynamics.too_much import text_if_fast, texts_before
 from rbdyn_ros.engine.step.passive import NO_TIME
 from rbdyn_ros.model.model import Model
 
-#: A joint is far beyond its limit by this part of its range, and by this much [rad or m]; a limit
-#: to one side has a range of 1.
+#: A joint is far beyond its limit if it exceeds the limit by this part of its range and by this
+#: much [rad or m]. With a limit to one side only the range counts as 1.
 FAR, LEAST = 0.1, 0.01
 
 
@@ -28,14 +28,14 @@ def warn_of_timestep(m: Model, qvel: Array | None, stacklevel: int) -> None:
 def warn_of_limits(
     m: Model, qpos: Array, instead: str, stacklevel: int, start: Array | None = None
 ) -> bool:
-    """Warn if a joint of a robot is far beyond a limit that was not made soft; return whether.
+    """Warn, and return True, if a joint is far beyond a limit that the user has not made soft.
 
     Args:
         m: the Model.
         qpos: (n, nq) positions of n robots.
         instead: the call with exact limits.
-        stacklevel: of the warning, seen from here.
-        start: (n, nq) or (1, nq), where they began; a joint that comes back is not named.
+        stacklevel: stack level of the warning, counted from this function.
+        start: (n, nq) or (1, nq), the initial positions; a joint that comes back is left out.
     """
     places, ranges, joints = coordinate_limits(m)
     hard = m.jnt_solref[joints, 0] <= NO_TIME

@@ -13,7 +13,7 @@ from rbdyn_ros.errors import Finding, ModelError, did_you_mean
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 
-#: Fields of a Batch with rows by body.
+#: Fields of a Batch with a row for each body.
 OF_BODY = ("xpos", "xmat", "xipos", "subtree_com", "cvel", "xfrc_applied")
 
 
@@ -21,8 +21,8 @@ class NamedView:
     """Live arrays of one joint or body of a Batch, (nsim, ...), by the names of the Batch.
 
     Args:
-        bind: of the Batch.
-        places: by field, the rows that belong to it.
+        bind: the method `bind` of the Batch.
+        places: for each field, the rows of the joint or body.
     """
 
     def __init__(self, bind: Callable[[str], Array], places: Mapping[str, Any]) -> None:

@@ -17,8 +17,8 @@ from rbdyn_ros.specialization.functions import FUNCTIONS, STATE, Function
 #: Outputs of the step itself.
 STEP_OUTPUTS = ("qpos", "qvel", "time", "qfrc_applied")
 
-#: Outputs computed from the new state, only for rows that are stored: by kernel, in calling
-#: order, the outputs that need it.
+#: Outputs computed from the new state, only for rows that are stored: for each kernel, in calling
+#: order, the outputs that need the kernel.
 OBSERVED: dict[Any, tuple[str, ...]] = {
     kinematics: ("xpos", "xmat", "xipos", "subtree_com", "cvel", "energy"),
     com_pos: ("subtree_com", "cvel", "energy"),
@@ -38,8 +38,7 @@ def _energies(m: Any, d: Any) -> None:
     energy(m, d)
 
 
-#: The same for specialised code. The outputs of a function have the same bits whichever of them
-#: are wanted.
+#: The same for specialised code. An output has the same bits whatever other outputs are computed.
 OBSERVERS = (
     FUNCTIONS["kinematics"],
     Function("centres", _centres, STATE, ("subtree_com", "cvel")),

@@ -35,8 +35,8 @@ OF_ACTUATORS = tuple(
     if field.dims[0] == "nu" and not field.derived and field.name != "actuator_dofid"
 )
 
-#: Fields that may differ between robots, and what the names in a mapping refer to; an actuator has
-#: the name of its joint.
+#: Fields that may differ between robots, and the kind of part that the names in a mapping refer
+#: to; an actuator has the name of its joint.
 FIELDS = {
     "body_mass": "body",
     "body_ipos": "body",
@@ -51,7 +51,7 @@ FIELDS = {
 }
 GRAVITY = "gravity"
 
-#: The one field of whole numbers.
+#: The only field of whole numbers.
 DELAY = "actuator_delay"
 
 
@@ -63,7 +63,7 @@ class Columns:
         array: name of the array.
         places: (n,), indices of the entries in the flat array.
         values: (nbatch, n), or (1, n) if all robots share them.
-        names: by column, name of the body or joint.
+        names: for each column, the name of the body or joint.
     """
 
     array: str
@@ -104,7 +104,7 @@ def columns(m: Model, params: object) -> list[Columns]:
 
 
 def _inertias(m: Model, found: Sequence[Columns]) -> list[Columns]:
-    """Return dof_inertia0 of robots with their own dof_armature, unless it is given too."""
+    """Return dof_inertia0 for robots with their own dof_armature, unless dof_inertia0 is given."""
     given = {each.array: each for each in found}
     if "dof_armature" not in given or "dof_inertia0" in given:
         return []
@@ -122,7 +122,7 @@ def _as_stored(given: Columns) -> Columns:
 
 
 def _whole(m: Model, name: str, given: ArrayLike) -> Columns:
-    """Return all entries of an array but the world's, which must be unchanged."""
+    """Return all entries of an array except those of the world, which must be unchanged."""
     own = model_array(m, name)
     values = _rows(f"params[{name!r}]", given, own.shape)
     kind, places = FIELDS[name], open_places(m, name)
@@ -178,7 +178,7 @@ def model_array(m: Model, name: str) -> Array:
 def open_places(m: Model, name: str) -> Ints:
     """Return the indices of the flat array at which robots may differ.
 
-    The world has no inertia, and joints that others move have no springs.
+    The world has no inertia, and driven joints and mimic joints have no springs.
     """
     array = model_array(m, name)
     if FIELDS[name] == "body":
@@ -337,11 +337,11 @@ def check_built_in(m: Model, name: str, instead: str) -> None:
 
     Args:
         m: the Model.
-        name: in FIELDS.
-        instead: what else the caller can do.
+        name: name of a field in FIELDS.
+        instead: advice for the message.
 
     Raises:
-        ModelError: the numbers of the Model are built in.
+        ModelError: the code contains the numbers of the Model as constants.
     """
     if name in OF_ACTUATORS:
         text = f"robots cannot differ in {name} if code for the Model runs; {instead}"

@@ -26,13 +26,13 @@ def payload_params(
 ) -> Params:
     """Return the parameters of robots that each carry a rigid body, fixed to a link.
 
-    A row holds the numbers of the Model that with_payload returns, up to rounding.
+    A row equals the arrays of the Model that with_payload returns, up to rounding.
 
     Args:
         m: the Model.
         frame: name or number of the link the payload is fixed to.
         mass: mass of the payload, (nbatch,) or one number [kg].
-        com: its centre of mass in the frame, (nbatch, 3) or (3,) [m].
+        com: centre of mass of the payload in the frame, (nbatch, 3) or (3,) [m].
         inertia: Ixx Iyy Izz Ixy Ixz Iyz about its centre of mass, in the axes of the frame,
             (nbatch, 6) or (6,) [kg m^2].
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that share the robots of a call, and stay for the next one."""
+"""Threads that share the robots of a call and stay alive for the next call."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ from rbdyn_ros.rollouts.driver import (
     compiled_settled,
 )
 
-#: A thread that has finished looks this often for the end of the others before it sleeps: 20 us.
+#: A thread that has finished checks this often, for 20 us, whether the others have, then sleeps.
 TRIES = 500
 
 #: Shortest and longest sleep of a thread that waits for the others [s].
 SHORT, LONG = 5e-5, 5e-3
 
-#: Function of (thread, words, words of the thread): do a piece; return whether something is left.
+#: Function of (thread, words, words of the thread) that does a piece of work and returns whether
+#: work is left.
 Piece = Callable[[int, Any, Any], bool]
 
 
@@ -45,7 +46,7 @@ class Share:
     def work(self, k: int) -> None:
         """Do pieces as thread k until nothing is left."""
         own = self.own[k]
-        own[BUSY] = 1  # the code clears it as soon as nothing is left
+        own[BUSY] = 1  # the code clears this word as soon as no work is left
         try:
             while self._piece(k, self.words, own):
                 pass
@@ -56,7 +57,7 @@ class Share:
             own[BUSY] = 0
 
     def lead(self, wake: Callable[[], None], shown: Callable[[int], None] | None) -> None:
-        """Wake the others and work as thread 0; call `shown` with the robot-steps done."""
+        """Wake the other threads and work as thread 0; call `shown` with the robot-steps done."""
         settled, own = compiled_settled(), self.own[0]
         try:
             wake()
@@ -101,11 +102,11 @@ class _Mail:
 
 
 class Pool:
-    """Threads that help the calling one. They start with the first call that needs them.
+    """Threads that help the calling thread. They start with the first call that needs them.
 
     Args:
-        threads: number of threads, with the calling one.
-        name: prefix of their names.
+        threads: number of threads, including the calling thread.
+        name: prefix of the names of the threads.
     """
 
     def __init__(self, threads: int, name: str) -> None:
@@ -119,7 +120,7 @@ class Pool:
         self._finalizer = weakref.finalize(self, _dismiss, self._mail)
 
     def run(self, piece: Piece, threads: int, shown: Callable[[int], None] | None = None) -> None:
-        """Do all pieces, on at most so many threads. One call at a time; others wait.
+        """Do all pieces on at most `threads` threads. Only one call runs at a time; others wait.
 
         Raises:
             KeyboardInterrupt: after Ctrl-C, when all threads have stopped.

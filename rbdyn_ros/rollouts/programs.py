@@ -25,8 +25,8 @@ def step_program(
 ) -> Program:
     """Return the program of s.step, with known forces built in.
 
-    It is compiled without the law, so that its bits do not depend on it; the law reuses its
-    operations.
+    The step is compiled without the law, so that its bits do not depend on the law; the law reuses
+    operations of the step.
     """
     symbolic, graph = tuple(own.items()), SymbolGraph()
     tracing = Tracing(m, open_entries(m, symbolic))
@@ -53,7 +53,7 @@ def step_program(
 
 
 def _shared_inputs(m: Model, own: Mapping[str, Collection[int]]) -> dict[str, list[int]]:
-    """Return the entries that law and robot have in common: a law uses the Model's parameters."""
+    """Return the entries that law and robot share, because the law uses the Model's parameters."""
     found = {}
     for name in OPEN:
         if name not in SYMBOLIC_OPTIONS:

@@ -30,14 +30,14 @@ from rbdyn_ros.rollouts.shards import Arguments, divided
 
 @dataclass(frozen=True)
 class Rollout:
-    """Outputs of robots, read as attributes: r.qpos is (nbatch, rows, nq).
+    """Outputs of robots, available as attributes: r.qpos is (nbatch, rows, nq).
 
     Row k is the result after (k + 1) * every steps.
 
     Attributes:
-        outputs: by name, (nbatch, rows, ...); views into one array.
-        diverged: (nbatch,), whether qpos or qvel is not finite at the end.
-        nbad: (nbatch,), number of times that the inertia of a dof was not positive, as Data.nbad.
+        outputs: dict from name to (nbatch, rows, ...); the arrays are views into one array.
+        diverged: (nbatch,), True if qpos or qvel is not finite at the end.
+        nbad: (nbatch,), how often the inertia of a dof was not positive, as Data.nbad.
     """
 
     outputs: dict[str, Array]
@@ -75,26 +75,27 @@ def rollout(
 ) -> Rollout:
     """Advance nbatch robots of a Model by nstep timesteps; return their outputs.
 
-    Arguments with a batch axis (qpos0, qvel0, ctrl, params and the gains of the policy) give each
-    robot its own row; arguments without one are shared by all robots. The result of a robot
-    depends neither on the other robots nor on the threads, to the last bit, even if another robot
-    diverges. All robots start at time 0. Memory is needed for the outputs, the initial states, the
-    parameters, and ctrl as given.
+    Arguments with a batch axis (qpos0, qvel0, ctrl, params and the gains of the policy) have a row
+    for each robot; arguments without a batch axis are shared by all robots. The result of a robot
+    does not depend on the other robots or on the number of threads, to the last bit, even if
+    another robot diverges. All robots start at time 0. Memory is needed for the outputs, the
+    initial states, the parameters, and ctrl as given.
 
     Args:
-        m: the Model; its options hold for all robots.
+        m: the Model; its options apply to all robots.
         qpos0: positions at the start, (nq,) or (nbatch, nq).
         qvel0: velocities at the start, (nv,) or (nbatch, nv).
-        ctrl: qfrc_applied [N m or N] by step, or the reference of the policy: (n,), (nstep, n),
-            (nbatch, nstep, n) or (nbatch, 1, n). None: no forces.
+        ctrl: qfrc_applied [N m or N] of each step, or the reference of the policy: (n,),
+            (nstep, n), (nbatch, nstep, n) or (nbatch, 1, n). None: no forces.
         nstep: number of timesteps.
         params: parameters that differ between robots, by field: body_mass, body_ipos,
             body_fullinertia, dof_armature, dof_damping, dof_frictionloss, dof_inertia0,
-            jnt_stiffness, gravity; with specialize=False also actuator_*, see Batch.expand. An
-            array of the Model's shape or (nbatch, ...), or a mapping from the name of a body or
-            joint to its entry, or (nbatch, ...) entries.
+            jnt_stiffness, gravity; with specialize=False also actuator_*, see Batch.expand. A
+            value is an array of the Model's shape or (nbatch, ...), or a mapping from names of
+            bodies or joints to an entry or to (nbatch, ...) entries.
         policy: PDPolicy, PDGravityPolicy, ComputedTorquePolicy, or a function of (t, qpos, qvel,
-            reference) that returns forces (nv,). It is called a few times, with arrays of symbols.
+            reference) that returns forces (nv,). The function is called only a few times, with
+            arrays of symbols.
         outputs: any of qpos, qvel, time, qfrc_applied (of the last step), and of these functions
             of the new state: xpos, xmat, xipos, subtree_com, cvel, energy.
         every: number of steps per row of outputs; must divide nstep.
@@ -102,15 +103,15 @@ def rollout(
         specialize: compile code for this Model that advances several robots side by side, and
             cache it on disk. Dry friction and limits of joints then follow the smooth law, as in
             rb.specialize; robots that touch planes with spheres have the law of rb.step, as in
-            rb.Batch. False: use the engine's own code, which also takes Models that cannot be
+            rb.Batch. False: use the engine's own code, which supports Models that cannot be
             specialised and obeys m.opt.exact_stops; without a policy it gives the bits of rb.step.
             With m.opt.exact_stops off both give the same results up to rounding.
-        progress: show a progress bar, if there is a terminal.
+        progress: show a progress bar if the output is a terminal.
         ray: address of a Ray cluster whose machines advance the robots instead, with the same
             results: 'auto' or True (the cluster of this machine), HOST:PORT of `ray start`, or
-            ray://HOST:PORT. It belongs on a trusted network. Robots of a machine that is lost are
-            advanced on another one. A policy that is a function must be in a module that all
-            machines have, or in the program itself.
+            ray://HOST:PORT. The cluster must be on a trusted network. If a machine is lost, its
+            robots are advanced on another machine. A policy that is a function must be in a module
+            that all machines have, or in the program itself.
 
     Raises:
         ParameterError: an argument is not allowed, or Ray is not installed or does not answer.
@@ -191,7 +192,7 @@ def _on_ray(
 
 
 def rollout_of_task(shared: tuple[Model, dict[str, Any]], shard: tuple[slice, Any]) -> Rollout:
-    """Return the rollout of some robots; runs in a process of Ray."""
+    """Return the rollout of some robots; called in a process of Ray."""
     m, common = shared
     return rollout(m, **shard[1], **common)
 

@@ -14,18 +14,18 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.params import params_of
 from rbdyn_ros.rollouts.policies import Policy
 
-#: Robots of a part at least, so that they are worth a task.
+#: Least number of robots in a part, so that the part is worth a task.
 LEAST = 64
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """The arguments of a rollout, which were checked.
+    """The checked arguments of a rollout.
 
     Attributes:
         m: the Model.
-        qpos: (nbatch or 1, nq), at the start.
-        qvel: (nbatch or 1, nv), at the start.
+        qpos: (nbatch or 1, nq), initial positions.
+        qvel: (nbatch or 1, nv), initial velocities.
         ctrl: as given, or an array, or None.
         params: as given.
         policy: as given.

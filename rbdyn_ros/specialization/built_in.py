@@ -2,10 +2,10 @@
 """The programs of functions, with the numbers of a Model built in.
 
 Whether a product becomes part of a multiply-add, and so is not rounded, depends on the operations
-around it, and some of those vanish where a number is zero or one. So a function is traced with
-inputs for all numbers that some of our code reads at run time, its multiply-adds are chosen, and
-then the numbers that this code knows are built in. Code with other numbers built in, such as a
-specialised step and a rollout, therefore computes the same bits.
+around it, and some of these vanish where a number is zero or one. So a function is traced with
+inputs for all numbers that any generated code reads at run time. Its multiply-adds are chosen, and
+then the numbers that are constant in this code are built in. Code with other numbers built in,
+such as a specialised step and a rollout, therefore computes the same bits.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def function_program(
         numbers: the integers that the kernel of the function takes.
 
     Raises:
-        ModelError: it cannot be traced.
+        ModelError: the function cannot be traced.
     """
     graph = SymbolGraph()
     return program(graph, function_outputs(m, function, graph, symbolic, {}, numbers), fused=False)
@@ -64,7 +64,7 @@ def function_outputs(
         function: name in FUNCTIONS, or another Function.
         graph: the graph.
         symbolic: the numbers of the Model that it reads, see Tracing; all others are built in.
-        values: of inputs that are fields of Data, by name and flat index.
+        values: values of inputs that are fields of Data, by name and flat index.
         numbers: the integers that the kernel of the function takes.
     """
     trace = traced(m, function, open_entries(m, symbolic), numbers)
@@ -73,7 +73,7 @@ def function_outputs(
 
 
 def open_entries(m: Model, symbolic: Collection[Any]) -> list[tuple[str, Collection[int] | None]]:
-    """Return the inputs of a trace that takes OPEN, springs and `symbolic`."""
+    """Return the inputs of a trace in which OPEN, springs and `symbolic` are inputs."""
     entries: dict[str, Collection[int] | None] = symbolic_entries(m, symbolic)
     springs = np.flatnonzero(m.jnt_stiffness).tolist()
     if springs and entries.get(SPRINGS, ()) is not None:

@@ -35,7 +35,7 @@ def _fill(address, table, row, out):
 def entry() -> Callable[..., int]:
     """Return a function that calls code at an address with four integers.
 
-    It needs a seventh of the time of ctypes, and releases the GIL.
+    A call takes a seventh of the time of a ctypes call, and releases the GIL.
     """
     return _point(_enter, (types.int64,) * 5)
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Differentiate a trace: derivatives are more operations of the same SymbolGraph.
 
-Forward mode, one direction at a time: the derivative of an operation follows from the derivatives
-of its operands. Derivatives share common operations with the trace and with each other. Operations
-that do not depend on a direction add none, so the sparsity of a tree needs no code.
+This is forward mode, one direction at a time: the derivative of an operation is computed from the
+derivatives of its operands. Derivatives share common operations with the trace and with each
+other. An operation that does not depend on a direction adds no operation, so the sparsity of a
+tree needs no code.
 
 Source: Griewank, Walther, Evaluating derivatives, 2008, section 3.1.
 """
@@ -53,7 +54,7 @@ def jacobian(graph: SymbolGraph, outputs: Iterable[Any], directions: Sequence[Sl
         graph: the graph of the outputs, to which derivatives are added.
         outputs: symbols to differentiate.
         directions: for each direction, the given derivatives of some operations, by their numbers.
-            Any operation can have one, not only inputs; a given derivative may be zero.
+            Any operation, not only an input, can have a given derivative; it can be zero.
     """
     wanted = list(outputs)
     given = set.intersection(*map(set, directions)) if directions else set()

@@ -132,7 +132,7 @@ def _along_trials(m: Any, d: Any) -> list[Slopes]:
 def _number_of_trials(watched: _WatchedData) -> int:
     """Return the number of states in which accelerations were computed.
 
-    Euler's step sets the time once. Runge-Kutta's step sets it for each of its three trial
+    Euler's step sets the time once. Runge-Kutta's step sets the time for each of its three trial
     states, back to the start, and forward by the whole step: five times for four accelerations.
     """
     return max(1, len(watched.moves) - 1)
@@ -149,8 +149,8 @@ def _put(d: Any, state: tuple[Any, Objects, Objects]) -> None:
 def _euler(m: Any, d: Any) -> Objects:
     """Take a step of Euler; return the derivatives of its end by its start, (2 nv, 3 nv).
 
-    Keep in line with `_euler` in engine/step/integrate.py, whose step for robots without
-    constraints and bodies in flight this is.
+    Keep this function consistent with `_euler` in engine/step/integrate.py: it is the same step,
+    for robots without constraints and bodies in flight.
     """
     h, nv = m.opt.timestep, m.nv
     by_position, slopes = along_positions(m, d), np.full((3, nv, nv), 0.0, object)

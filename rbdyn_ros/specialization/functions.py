@@ -35,12 +35,12 @@ class Function:
     """A function that can be traced.
 
     Attributes:
-        name: in the API.
-        kernel: of (m, d), then integers, then an array if it has a shape.
-        inputs: fields of Data that it reads.
-        outputs: fields of Data that it writes.
-        shape: shape of the array "out" that it fills; None: no array.
-        numbers: number of integers that the kernel takes.
+        name: name in the API.
+        kernel: kernel of (m, d), then integers, then an array if `shape` is given.
+        inputs: fields of Data that the function reads.
+        outputs: fields of Data that the function writes.
+        shape: shape of the array "out" that the function fills; None: no array.
+        numbers: number of integer arguments of the kernel.
     """
 
     name: str
@@ -119,14 +119,14 @@ _TABLE = (
 
 FUNCTIONS = {function.name: function for function in _TABLE}
 
-#: Fields that a function reads as well, and that it writes as well, of a Model with actuators.
+#: Additional fields that functions read and write in a Model with actuators.
 OF_ACTUATORS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "step": (("act",), ("act", "actuator_force")),
     "forward_dynamics": (("act",), ()),
     "inverse": (("act", "qfrc_applied"), ()),
 }
-#: Functions that a Model with actuators does not have: the state that they differentiate by lacks
-#: the states of actuators.
+#: Functions that do not exist for a Model with actuators, because the state by which they
+#: differentiate lacks the states of actuators.
 DERIVATIVES = ("inverse_derivatives", "forward_derivatives", "step_derivatives")
 
 
@@ -135,7 +135,7 @@ class Trace:
     """The operations of a function on symbols.
 
     Attributes:
-        graph: its operations.
+        graph: graph of the operations.
         outputs: by name of a field, or "out", arrays of symbols and numbers. qpos, qvel and qacc
             end with the entries of mimic and driven joints, as in qpos_all.
     """
@@ -157,11 +157,12 @@ def traced(
         m: the Model.
         function: name in FUNCTIONS, or another Function.
         symbolic: see Tracing.
-        arguments: the integers that its kernel takes.
-        inputs: fields of Data that are inputs; all others are zero. None: all that it reads.
+        arguments: the integer arguments of the kernel.
+        inputs: fields of Data that are inputs; all others are zero. None: all fields that the
+            function reads.
 
     Raises:
-        ModelError: it cannot be traced.
+        ModelError: the function cannot be traced.
     """
     tracing = Tracing(m, symbolic)
     return Trace(tracing.graph, run_traced(tracing, function, arguments, inputs))
@@ -195,7 +196,7 @@ def _with_actuators(function: Function, what: str) -> Function:
     """Return a function of a Model with actuators.
 
     Raises:
-        ModelError: there is none.
+        ModelError: the function does not exist for Models with actuators.
     """
     if function.name in DERIVATIVES:
         reason = "its actuators have states, which derivatives lack; take the Model without them"

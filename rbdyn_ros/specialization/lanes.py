@@ -24,7 +24,7 @@ class Lanes:
 
     Attributes:
         width: number of robots, W.
-        slots: by name of an array, its first slot and its length.
+        slots: for each array, its first slot and its length.
         size: number of slots; the memory is (size, W), aligned to cache lines.
         code: the functions, void f(double *memory).
     """
@@ -56,10 +56,10 @@ def compile_lanes(
     """Compile programs. Arrays of the same name share their memory.
 
     Args:
-        programs: by name.
+        programs: programs by name.
         width: W; None: the length of a vector register.
-        room: least lengths of arrays by name.
-        beside: other programs for the same W; these use their memory, which has room enough.
+        room: least lengths of arrays, by name.
+        beside: other programs for the same W, whose memory is used; it must be large enough.
     """
     lanes = width or processor().vector_width
     slots, size = (dict(beside.slots), beside.size) if beside else ({}, 0)

@@ -24,8 +24,8 @@ from rbdyn_ros.errors import Finding, ModelError
 #: Cache of the code of Models, below a hash of all sources that determine it.
 CACHE_DIRECTORY = jit.cache_below("specialize", Path(__file__).parent.rglob("*.py"))
 
-#: Size of the cache above which the least recently used files are removed [bytes]: a few thousand
-#: robots.
+#: Size of the cache above which the least recently used files are removed [bytes]. This is enough
+#: for a few thousand robots.
 MOST_ON_DISK = 256 * 2**20
 
 _lock = threading.RLock()
@@ -34,7 +34,7 @@ _loaded: dict[str, Code] = {}
 
 
 def _renew_lock() -> None:
-    """Replace the lock after a fork, as a thread that held it does not exist in the child."""
+    """Replace the lock after a fork, because a thread that held it does not exist in the child."""
     global _lock  # noqa: PLW0603
     _lock = threading.RLock()
 
@@ -61,9 +61,9 @@ def code(key: Sequence[str], names: Sequence[str], make: Callable[[], str]) -> C
     """Return machine code from this process or from disk, or compile it.
 
     Args:
-        key: everything that determines what `make` returns.
+        key: everything that determines the result of `make`.
         names: names of the functions.
-        make: returns LLVM code.
+        make: function that returns LLVM code.
     """
     parts = (llvmlite.__version__, repr(processor()), *key)
     name = hashlib.sha256("\0".join(parts).encode()).hexdigest()
@@ -112,8 +112,8 @@ def _link(objects: bytes, names: Sequence[str]) -> Code:
 def _target() -> Any:
     """Return the target machine; Numba has initialised LLVM for this processor.
 
-    It selects instructions and registers. No optimisation pass over LLVM code runs before, so the
-    operations and their order stay as written.
+    The target machine selects instructions and registers. No optimisation pass over LLVM code runs
+    before, so the operations and their order stay as written.
     """
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=processor().name, features=processor().features, opt=2, reloc="pic", codemodel="small"
@@ -126,7 +126,7 @@ def _linker() -> Any:
 
 
 def _directory() -> Path | None:
-    """Return the cache folder, below the engine's private one; None if there is none."""
+    """Return the cache folder inside the engine's private cache, or None without a cache."""
     return Path(CACHE_DIRECTORY) if CACHE_DIRECTORY else None
 
 

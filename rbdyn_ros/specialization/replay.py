@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute a program again on symbols, with values for some of its inputs.
 
-No rounding changes: multiply-adds stay multiply-adds, products stay products, and only operations
-that return one of their operands, or that are exact, are left out.
+Rounding stays the same: multiply-adds stay multiply-adds, and products stay products. Only
+operations that return one of their operands, or that are exact, are left out.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def replay(whole: Program, graph: SymbolGraph, values: Values) -> dict[str, Obje
 
     Args:
         whole: the program.
-        graph: the graph that records its operations.
-        values: of inputs; other inputs stay inputs.
+        graph: the graph that records the operations.
+        values: values of some inputs; the other inputs stay inputs.
     """
     found: list[Any] = []
     for kind, *operands in whole.operations:
@@ -100,7 +100,7 @@ def _subtract_product(graph: SymbolGraph, a: Any, b: Any, c: Any) -> Any:
 
 
 def _exact_product(a: Any, b: Any) -> bool:
-    """Return whether a product is not rounded."""
+    """Return whether a product is exact, so that rounding does not change it."""
     return any(_is(x, value) for x in (a, b) for value in _SIMPLE)
 
 

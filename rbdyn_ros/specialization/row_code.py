@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LLVM code for one robot; it works in place on a row of Data and reads the Model."""
+"""LLVM code for one robot, which works in place on a row of Data and reads the Model."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def compiled_row(
     Args:
         m: the Model.
         name: name of the function.
-        make: returns its program.
+        make: function that returns the program.
         symbolic: arrays and options of the Model that are read at every call.
         more: other strings that determine the program.
     """
@@ -89,7 +89,8 @@ def row_code(
     """Return LLVM code of a function of one robot.
 
     The function `name` takes the addresses of the Model's table, of the row and of "out", and a
-    number of repetitions; it returns DONE or OTHER_OPTIONS. `name`.stage takes the first two only.
+    number of repetitions; it returns DONE or OTHER_OPTIONS. The function `name`.stage has only the
+    first two arguments.
     """
     module = Module(1, register)
     once = module.add(f"{name}.once", program, Row(m))

@@ -36,15 +36,15 @@ from rbdyn_ros.specialization.symbolic import symbolic_entries
 def specialize(
     m: Model, functions: Collection[str] = ("step",), symbolic: Collection[str] = ()
 ) -> Specialized:
-    """Return the functions of a Model compiled for it alone, several times as fast.
+    """Return functions compiled for one Model, which are several times as fast as those of rb.
 
     Dry friction and limits of joints follow the smooth law, as with m.opt.exact_stops off: a joint
-    below its friction creeps, and a limit is a spring.
+    loaded below its dry friction creeps, and a limit is a spring.
 
     Args:
         m: the Model.
         functions: functions to compile now; others are compiled at their first call.
-        symbolic: arrays and options that are read at every call instead of built in.
+        symbolic: arrays and options that are read at every call instead of being built in.
 
     Raises:
         ModelError: m is not a Model, or has contact or loops, which cannot be specialised.
@@ -66,22 +66,23 @@ WITH_M = ("mass_matrix", "inverse_derivatives", "forward_derivatives", "step_der
 class Specialized(Substitute):
     """Functions of one robot as straight-line machine code, traced from the engine's kernels.
 
-    They take a Data of the Model and compute the results of the functions of the same names in rb,
-    up to rounding, for joints with dry friction or limits those with m.opt.exact_stops off. They
-    write nothing else: step writes qpos, qvel, time, qacc_step, nbad, nsingular, and act and
-    actuator_force of actuators; forward_dynamics writes qacc.
+    They are called with a Data of the Model, and give the results of the functions of the same
+    names in rb up to rounding; with dry friction or limits of joints, those with m.opt.exact_stops
+    off. Only their results are written: step writes qpos, qvel, time, qacc_step, nbad, nsingular,
+    and act and actuator_force of actuators; forward_dynamics writes qacc.
 
     A function is compiled at its first call, or loaded from disk. Timestep, integrator and passive
-    are built in: after a change of m.opt the next call compiles for the new options.
+    are built in: after a change of m.opt the next call compiles the function for the new options.
 
     Attributes:
         model: the Model.
-        symbolic: its arrays and options that are read at every call; always includes gravity.
+        symbolic: the arrays and options of the Model that are read at every call, always including
+            gravity.
 
     Args:
         m: the Model.
         functions: names of FUNCTIONS to compile now.
-        symbolic: arrays and options of the Model that are read at every call, not built in.
+        symbolic: arrays and options that are read at every call instead of being built in.
 
     Raises:
         ModelError: the Model cannot be specialised (contact, constraints other than gears), a name
@@ -131,7 +132,7 @@ class Specialized(Substitute):
             in_pieces(lambda n: self._run("step", d, n), nstep, self.model.steps_at_once)
 
     def forward_dynamics(self, d: Data) -> None:
-        """Write qacc, like rb.forward_dynamics; raises like step."""
+        """Write qacc, like rb.forward_dynamics. Errors as for step."""
         self._check_no_driven_dofs(d)
         self._run("forward_dynamics", d)
 
@@ -170,12 +171,12 @@ class Specialized(Substitute):
         return self._filled("frame_jacobian", d, number, REFERENCES[reference])
 
     def inverse_derivatives(self, d: Data) -> tuple[Array, Array, Array]:
-        """Return rb.inverse_derivatives(m, d), also for Models that it does not support."""
+        """Return rb.inverse_derivatives(m, d), even for Models that rb's function refuses."""
         dq, dv, da = self._filled("inverse_derivatives", d)
         return dq, dv, da
 
     def forward_derivatives(self, d: Data) -> tuple[Array, Array, Array]:
-        """Return rb.forward_derivatives(m, d), also for Models that it does not support."""
+        """Return rb.forward_derivatives(m, d), even for Models that rb's function refuses."""
         self._check_no_driven_dofs(d)
         dq, dv, dtau = self._filled("forward_derivatives", d)
         return dq, dv, dtau
@@ -195,7 +196,7 @@ class Specialized(Substitute):
         return both[:, : 2 * nv], both[:, 2 * nv :]
 
     def install(self, d: Data | None = None) -> None:
-        """Let compiled loops take the timesteps of a Data by this code; rb.step(m, d) ignores it.
+        """Make compiled loops step a Data with this code; rb.step(m, d) still uses the engine.
 
         Timestep, integrator and `passive` are built in: install the code again after a change.
 
@@ -282,6 +283,6 @@ def _check_names(what: str, names: Any) -> None:
 
 
 def _function(name: str) -> Function:
-    """Return a function of FUNCTIONS; raises ParameterError if the name is unknown."""
+    """Return a function of FUNCTIONS; raise ParameterError if the name is unknown."""
     what = "the function to specialise"
     return FUNCTIONS[one_of(what, name, FUNCTIONS, code="specialize", element=name)]

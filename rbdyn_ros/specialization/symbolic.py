@@ -28,10 +28,11 @@ from rbdyn_ros.specialization.programs.symbols import SymbolGraph, not_traceable
 
 Objects = NDArray[Any]  # symbols and Python's numbers
 
-#: Options that may be symbols; the others select the operations.
+#: Options that may be symbols; the other options determine which operations are done.
 SYMBOLIC_OPTIONS = ("timestep", "gravity")
 
-#: Arrays of a Model that may be symbols. Only body_subtreemass is derived from them; it follows.
+#: Arrays of a Model that may be symbols. Of the derived arrays only body_subtreemass depends on
+#: them; it is computed from the symbols.
 SYMBOLIC_FIELDS = (
     "body_mass", "body_ipos", "body_fullinertia", "body_pos", "dof_armature", "dof_damping",
     "dof_frictionloss", "dof_inertia0", "jnt_mimic_offset", "jnt_range", "jnt_solref",
@@ -52,7 +53,7 @@ class SymbolicOptions:
     def __init__(self, m: Model, graph: SymbolGraph, symbolic: Collection[str]) -> None:
         self.integrator_id = m.opt.integrator_id
         self.passive = int(m.opt.passive)
-        self.exact_stops = 0  # a solver is not a straight-line code
+        self.exact_stops = 0  # a solver cannot be straight-line code
         self.timestep: Any = m.opt.timestep
         self.gravity = m.opt.gravity.astype(object)
         self._robot = m.name
@@ -77,12 +78,12 @@ class SymbolicOptions:
 
 
 class SymbolicModel:
-    """A Model for tracing: its numbers are Python's or symbols, its optional stages are names.
+    """A Model for tracing, with Python numbers or symbols, and names for optional stages.
 
     Args:
         m: the Model.
         graph: the graph of the symbols.
-        symbolic: by name of an option or array, the entries that are symbols; None: all.
+        symbolic: for each option or array, the entries that are symbols; None: all.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class SymbolicModel:
 
 
 class SymbolicData:
-    """A Data as make_data leaves it, except that its inputs are symbols."""
+    """A Data in the state after make_data, except that its inputs are symbols."""
 
     def __init__(self, m: Model, graph: SymbolGraph, inputs: Collection[str]) -> None:
         sizes = {size: getattr(m, size) for size in SIZES}

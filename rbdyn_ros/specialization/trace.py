@@ -80,8 +80,8 @@ class Tracing:
         branches = _Branches(self.graph)
         try:
             return branches.explore(run, [])
-        # a user's function may use all of Python; the error that a symbol causes there comes from
-        # NumPy, Numba or Python
+        # a user's function may use all of Python, so a symbol can cause an error of NumPy, Numba
+        # or Python there
         except (TypeError, AttributeError, ValueError, ArithmeticError, NumbaError) as error:
             reason = " ".join(str(error).split())[:300]
             raise not_traceable(reason, self.what) from error

@@ -32,7 +32,7 @@ def _smaller(a: Any, *others: Any) -> Any:
 #: Python's max and min would branch on symbols.
 BUILTINS = {**vars(builtins), "max": _larger, "min": _smaller}
 
-#: Libraries whose Python functions call nothing compiled.
+#: Libraries whose Python functions call no compiled kernels.
 LIBRARIES = ("numpy", "math", "builtins")
 
 _made: dict[Function, Function] = {}
@@ -57,7 +57,7 @@ def _uncompiled(kernel: Any) -> Function:
         )
         copied.__kwdefaults__ = function.__kwdefaults__
         copied.__module__ = function.__module__
-        # enter it before the functions that it calls, because they may call it
+        # store the function before those that it calls, because they may call it
         _made[function] = _made[copied] = copied
         for new, cell in zip(closure, function.__closure__ or (), strict=True):
             new.cell_contents = _uncompiled_value(cell.cell_contents)
@@ -67,7 +67,7 @@ def _uncompiled(kernel: Any) -> Function:
 
 
 def call_stage(name: Any, m: Any, d: Any) -> None:
-    """Call an optional stage; a symbolic Model has names in place of addresses."""
+    """Call an optional stage by its name, which a symbolic Model has in place of an address."""
     uncompiled(optional.plain_stage(name))(m, d)
 
 

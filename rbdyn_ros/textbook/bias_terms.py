@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gravity and Coriolis terms of inverse dynamics, each by the part of the recursion it needs.
+"""Gravity and Coriolis terms of inverse dynamics, each by the part of the recursion that it needs.
 
 Source: RBDA section 5.3, "algorithm features"; absolute coordinates.
 """

@@ -26,8 +26,8 @@ class Axes:
     Attributes:
         s: (6, nv), column j is s_j.
         rate: (6, nv, nv): ds_j/dt = sum over k of rate[:, j, k] qd_k.
-        path: by body, the degrees of freedom between it and the base.
-        I: inertia by body, (6, 6).
+        path: for each body, the degrees of freedom between the body and the base.
+        I: for each body, its inertia (6, 6).
     """
 
     s: Array

@@ -20,7 +20,7 @@ class Implicit:
     """Motion and forces of a system with implicit constraints.
 
     Attributes:
-        qdd: (n,), its accelerations.
+        qdd: (n,), accelerations of the system.
         lam: (n_c,), the smallest lambda with tau_c = K^T lambda.
         rank: n_ic, number of independent constraints.
     """
@@ -31,7 +31,7 @@ class Implicit:
 
 
 def implicit(H: Array, C: Array, tau: Array, K: Array, k: Array) -> Implicit:
-    """Solve eq 3.17, also where the system is over-constrained (n_ic < n_c).
+    """Solve eq 3.17, even if the system is over-constrained (n_ic < n_c).
 
     With K = U D V^T, reduced to the n_ic significant singular values, V^T qdd = D^-1 U^T k has
     independent rows. Their multipliers mu = D U^T lambda are unique, and U D^-1 mu is the smallest
@@ -108,6 +108,6 @@ def projection(H: Array, C: Array, tau: Array, G: Array, g: Array) -> Array:
 
 
 def explicit_from_implicit(K: Array, k: Array) -> tuple[Array, Array]:
-    """Return a G and a g that state the same constraint: K G = 0, K g = k (eq 3.12)."""
+    """Return a G and a g of the equivalent explicit constraint: K G = 0, K g = k (eq 3.12)."""
     U, D, V = significant(K)
     return null_matrix(K), V @ (U.T @ k / D)

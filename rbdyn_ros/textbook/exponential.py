@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Displacement by a constant velocity: exponentials of SO(3) and SE(3).
 
-Source: Introduction to Humanoid Robotics, eq 6.12 to 6.14, figure 6.7. Written with functions that
-are smooth at zero rotation, without a division by the angle.
+The formulas use functions that are smooth at zero rotation, without a division by the angle.
+Source: Introduction to Humanoid Robotics, eq 6.12 to 6.14, figure 6.7.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rbdyn_ros.textbook.spatial import cross
 
 
 def rodrigues(turn: Array) -> Array:
-    """Return exp([turn x]), (3, 3): a rotation by the length of `turn` [rad] about it.
+    """Return exp([turn x]), (3, 3): the rotation about the vector `turn` by its length [rad].
 
     1 + sin(th) / th K + (1 - cos(th)) / th^2 K^2, with K = [turn x].
     """
@@ -28,7 +28,7 @@ def se3_exp(p: Array, R: Array, vo: Array, w: Array, dt: float) -> tuple[Array, 
     Args:
         p: (3,), position [m].
         R: (3, 3), orientation.
-        vo: (3,), velocity of the body's point that passes the world's origin [m/s].
+        vo: (3,), velocity of the body's point at the world's origin [m/s].
         w: (3,), angular velocity in world axes [rad/s].
         dt: time [s].
     """

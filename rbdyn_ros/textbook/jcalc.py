@@ -60,9 +60,9 @@ def jcalc(joint: JointDescriptor, q: Array, alpha: Array) -> JointMotion:
     """Return position and motion of a joint.
 
     Args:
-        joint: its descriptor.
-        q: (nq,) its positions.
-        alpha: (nv,) its velocities.
+        joint: descriptor of the joint.
+        q: (nq,) positions of the joint.
+        alpha: (nv,) velocities of the joint.
     """
     model = JOINT_MODELS[joint.kind](q, alpha, joint.parameter)
     if joint.kind not in WITHOUT_AXES:
@@ -86,9 +86,9 @@ def in_frame(model: JointModel, basis: Array) -> JointModel:
 def opposite(joint: JointMotion) -> JointMotion:
     """Return the motion of the predecessor relative to the successor, in F_p (RBDA table 4.2).
 
-    That table has no row for S_ring. With S_p = -pXs S and d(pXs)/dt = pXs [v_J x], an observer
-    in F_p sees S_p change by -pXs (S_ring + v_J x S). Times alpha the second term is zero, and the
-    first is the table's -pXs c_J.
+    That table has no row for S_ring. With S_p = -pXs S and d(pXs)/dt = pXs [v_J x], the derivative
+    of S_p in F_p is -pXs (S_ring + v_J x S). Times alpha the second term is zero, and the first is
+    the table's -pXs c_J.
     """
     to_p = inverse_transform(joint.X_J)
     return JointMotion(

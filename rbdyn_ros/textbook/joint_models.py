@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The joint model library: RBDA table 4.1, additions of sections 4.4 and 4.5, and a few more.
+"""The joint model library: RBDA table 4.1, sections 4.4 and 4.5, and a few more joints.
 
 A joint model gives the pose of the successor's frame F_s in the predecessor's frame F_p, and the
-directions in which it can move. Axes are as in the book: joints with one axis turn about or slide
-along z. Vectors are in F_s coordinates, [angular; linear]; only r is in F_p.
+directions in which F_s can move. Axes are as in the book: joints with one axis rotate about z or
+slide along z. Vectors are in F_s coordinates, [angular; linear]; only r is in F_p.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def spherical(q: Array, _alpha: Array, _parameter: float) -> JointModel:
 
 
 def spherical_ypr(q: Array, alpha: Array, _parameter: float) -> JointModel:
-    """Yaw, pitch and roll, eq 4.7 to 4.9; at a pitch of a quarter turn S has rank 2."""
+    """Yaw, pitch and roll, eq 4.7 to 4.9; at a pitch of 90 degrees S has rank 2."""
     _, pitch_rate, roll_rate = alpha
     c2, s2, c3, s3 = np.cos(q[1]), np.sin(q[1]), np.cos(q[2]), np.sin(q[2])
     S = e(1, 2, 3) @ np.array([[-s2, 0.0, 1.0], [c2 * s3, c3, 0.0], [c2 * c3, -s3, 0.0]])
@@ -110,7 +110,7 @@ def spherical_ypr(q: Array, alpha: Array, _parameter: float) -> JointModel:
 
 
 def universal(q: Array, alpha: Array, _parameter: float) -> JointModel:
-    """A turn about F_p's x axis, then one about F_s's y axis."""
+    """A rotation about F_p's x axis, then a rotation about F_s's y axis."""
     c2, s2 = np.cos(q[1]), np.sin(q[1])
     S = np.hstack([c2 * e(1) + s2 * e(3), e(2)])
     S_ring = alpha[1] * np.hstack([c2 * e(3) - s2 * e(1), 0.0 * e(2)])
@@ -120,7 +120,7 @@ def universal(q: Array, alpha: Array, _parameter: float) -> JointModel:
 
 
 def rack_pinion(q: Array, alpha: Array, radius: float) -> JointModel:
-    """Example 4.6: the rack lies along F_p's x axis, the pinion turns about F_s's z axis."""
+    """Example 4.6: the rack is along F_p's x axis, the pinion rotates about F_s's z axis."""
     c, s = np.cos(q[0]), np.sin(q[0])
     S = e(3) + radius * (c * e(4) - s * e(5))
     S_ring = -alpha[0] * radius * (s * e(4) + c * e(5))
@@ -167,7 +167,7 @@ JOINT_MODELS = {
     JointType.SIXDOF_FS: sixdof_fs,
 }
 
-#: Joints without an axis: they turn about the axes of their frames.
+#: Joints without an axis of their own: they rotate about the axes of their frames.
 WITHOUT_AXES = (
     JointType.WELD,
     JointType.BALL,

@@ -27,10 +27,10 @@ ONE_AXIS = (JointType.HINGE, JointType.SLIDE, JointType.HELICAL)
 
 @dataclass(frozen=True)
 class Link:
-    """A link, with the names of the book's uLINK.
+    """A link; attributes are named as in the book's uLINK.
 
     Attributes:
-        p, R: (3,), (3, 3), position and orientation of its frame.
+        p, R: (3,), (3, 3), position and orientation of the link's frame.
         vo, w: linear and angular velocity.
         dvo, dw: their derivatives, the spatial acceleration.
         sv, sw: linear and angular part of the axis of its joint.

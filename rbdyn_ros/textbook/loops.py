@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joints that close loops, as constraints on the spanning tree. Source: RBDA section 3.5.
 
-A loop joint has no coordinates in q: its position follows from the poses of its two bodies.
+A loop joint has no coordinates in q: its position is computed from the poses of its two bodies.
 All vectors are in the coordinates of F_s, the joint's frame on its successor.
 """
 
@@ -31,7 +31,7 @@ class LoopMotion:
     """A loop joint at one state of its bodies.
 
     Attributes:
-        q: its position, nearest to the poses of the bodies.
+        q: position of the joint, nearest to the poses of the bodies.
         X_p, X_s: (6, 6), from the frames of the bodies p and s to F_s.
         T: (6, n_c), constraint-force subspace.
         v_J: (6,), v_s - v_p.
@@ -98,7 +98,7 @@ def _loop_motion(joint: LoopJoint, iX_0: list[Array], v: list[Array]) -> LoopMot
 def loop_position(jtype: JointDescriptor, X: Array) -> tuple[Array, Array]:
     """Return the joint position whose pose is nearest to X, from F_p to F_s, and the error.
 
-    Newton's method from several positions, until one of them reaches X.
+    Newton's method starts from several positions, until it converges to X from one of them.
     """
     candidates = []
     for start in _starts(JOINT_KINDS[jtype.kind]):
@@ -134,7 +134,7 @@ def _starts(kind: JointKind) -> Iterator[Array]:
     steps = np.pi * np.array([0.0, 0.5, -0.5, 1.0, -1.0])
     if (
         kind.nq == 1
-    ):  # if a rotation also translates, angles of several turns are different positions
+    ):  # if a rotation also translates, several full rotations are different positions
         steps = np.pi * np.array([0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6])
     free = kind.nq if kind.quat < 0 else 0
     for offsets in itertools.product(steps, repeat=min(free, 2)):

@@ -20,7 +20,7 @@ from rbdyn_ros.textbook.system import System
 
 @dataclass(frozen=True)
 class LuhWalkerPaul:
-    """The variables of table 5.2: row i belongs to body i, in its coordinates; row 0 is the base.
+    """The variables of table 5.2. Row i is for body i, in body coordinates; row 0 is the base.
 
     Attributes:
         E: (NB + 1, 3, 3), iE_lambda: from the parent's coordinates.

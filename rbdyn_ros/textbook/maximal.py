@@ -22,7 +22,7 @@ from rbdyn_ros.textbook.spatial import cross_force, cross_motion, force_transfor
 from rbdyn_ros.textbook.system import System
 
 #: Compliance that keeps the matrix regular with redundant constraints, relative to the inverse
-#: inertia seen by the constraints. A smaller one needs fewer iterations, but each is less exact.
+#: inertia at the constraints. A smaller compliance needs fewer iterations, but each is less exact.
 COMPLIANCE = 1e-4
 MAX_ITERATIONS = 50
 #: Allowed residual of the equations, relative to their terms.
@@ -34,7 +34,7 @@ class Joint:
     """A joint of the system at one state, in the coordinates of F_s.
 
     Attributes:
-        p, s: its predecessor and successor.
+        p, s: predecessor and successor.
         X_p, X_s: (6, 6), from the frames of the bodies p and s to F_s.
         T: (6, n_c), constraint-force subspace.
         a_J: (6,), required relative acceleration: T^T (a_s - a_p) = T^T a_J (eq 3.44).
@@ -84,8 +84,8 @@ def maximal(
     Args:
         s: the system model.
         q: positions of the tree's joints.
-        qd: their velocities, which the loops must allow.
-        tau: their forces.
+        qd: velocities of these joints, which must satisfy the loops.
+        tau: forces of these joints.
         f_ext: external force on each body [moment; force], base coordinates; entry 0 unused.
         T_a: active-force subspaces, (6, n_f), by number of the joint of the tree, with
             T_a^T S = 1; default: S (S^T S)^-1.

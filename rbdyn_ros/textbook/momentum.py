@@ -24,7 +24,7 @@ class Body:
     Attributes:
         m: mass [kg].
         c: (3,), centre of mass in the body's frame [m].
-        I: (3, 3), inertia about it in the body's axes [kg m^2].
+        I: (3, 3), inertia about the centre of mass in the body's axes [kg m^2].
     """
 
     m: float
@@ -38,8 +38,8 @@ class State:
 
     Attributes:
         p: (3,), position of the body's frame [m].
-        R: (3, 3), its orientation.
-        vo: (3,), velocity of the body's point that passes the world's origin [m/s].
+        R: (3, 3), orientation of the body's frame.
+        vo: (3,), velocity of the body's point at the world's origin [m/s].
         w: (3,), angular velocity [rad/s].
     """
 
@@ -65,8 +65,8 @@ def se3_dynamics(body: Body, x: State, f: Array, tau: Array) -> tuple[Array, Arr
 
     Args:
         body: the body.
-        x: its state.
-        f: (3,), force on it [N].
+        x: state of the body.
+        f: (3,), force on the body [N].
         tau: (3,), moment of that force about the world's origin [N m].
     """
     P, L = momentum(body, x)

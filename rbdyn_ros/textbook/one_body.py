@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One body that a joint holds to the base, by three methods. Source: RBDA section 3.6.
+"""The motion of one body on a joint to the base, by three methods. Source: RBDA section 3.6.
 
 The equation of motion is f + f_c = I a + p, with v in S and f_c in S_perp (eq 3.45, 3.46). The
 unknown is the acceleration a that f causes.

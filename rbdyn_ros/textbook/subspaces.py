@@ -14,8 +14,9 @@ import scipy.linalg
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import bad_argument
 
-#: A direction counts as zero if its singular value is below this fraction of the largest one: well
-#: above the rounding of a redundant row, well below the singular values of real mechanisms.
+#: A direction counts as zero if its singular value is below this fraction of the largest singular
+#: value. The fraction is well above rounding errors of a redundant row, and well below the
+#: singular values of real mechanisms.
 NEGLIGIBLE = 1e-10
 
 
@@ -64,7 +65,7 @@ def decompose(v: Array, *subspaces: Array) -> list[Array]:
         subspaces: bases of the subspaces, n independent columns in all.
 
     Raises:
-        ParameterError: they have other shapes, or their sum is not direct or not the whole space.
+        ParameterError: the shapes do not match, or the sum is not direct or not the whole space.
     """
     n = len(v)
     for S in subspaces:
@@ -91,8 +92,8 @@ def accelerating_force(I: Array, S: Array, f: Array) -> Array:
     T_c = S_perp. Source: RBDA eq 3.28, without the alpha printed inside the inverse.
 
     Args:
-        I: (6, 6), its spatial inertia.
+        I: (6, 6), spatial inertia of the body.
         S: (6, n), basis of its motion subspace.
-        f: (6,), the force on it.
+        f: (6,), force on the body.
     """
     return I @ S @ np.linalg.solve(S.T @ I @ S, S.T @ f)

@@ -22,8 +22,8 @@ class LoopJoint:
     """A joint that closes a loop.
 
     Attributes:
-        p, s: the bodies it connects, predecessor and successor.
-        jtype: its descriptor.
+        p, s: the bodies that the joint connects, predecessor and successor.
+        jtype: descriptor of the joint.
         X_P, X_S: from the frames of the bodies to the joint's frames on them, F_p and F_s.
     """
 
@@ -61,11 +61,11 @@ class System:
     def of(cls, m: Model) -> System:
         """Return the system model of a Model, with the current m.opt.gravity.
 
-        Mimic joints and joints with a prescribed motion count as free: the algorithms take and
-        return vectors of the length of qpos_all and qvel_all.
+        Mimic joints and joints with a prescribed motion count as free: vectors of positions and
+        velocities have the length of qpos_all and qvel_all.
 
         Raises:
-            NotImplementedError: a joint is user-defined and has a model of its own.
+            NotImplementedError: a joint is user-defined.
         """
         none, base = slice(0, 0), JointDescriptor(JointType.WELD, np.eye(3))
         system = cls([0], [base], [np.eye(6)], [np.zeros((6, 6))], [none], [none],

@@ -2,5 +2,5 @@
 """Quantities of a dynamics library beyond simulation.
 
 They are evaluated at the positions, velocities and accelerations of a Data. Each function computes
-everything it needs from these and returns new arrays.
+everything that it needs from these and returns new arrays.
 """

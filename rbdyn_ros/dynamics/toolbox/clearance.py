@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distances that inverse kinematics keeps: of links from each other and from obstacles."""
+"""Distances that inverse kinematics keeps between links, and from links to obstacles."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from rbdyn_ros.model.model import Model
 
 
 class MovedPairs:
-    """The pairs of geometries whose relative pose some dofs change, and their distances.
+    """The pairs of geometries whose relative pose changes with given dofs, and their distances.
 
-    Pairs that `rb.collisions` leaves out are left out here too. So are pairs that the dofs cannot
-    separate: two fingers of a hand that moves as a whole, or an object on its table.
+    Pairs that `rb.collisions` leaves out are left out here too. Pairs that the dofs cannot
+    separate are left out as well: two fingers of a hand that moves as a whole, or an object on a
+    table.
 
     Args:
         m: the Model, loaded with `contact`.
@@ -66,10 +67,10 @@ def moved_pairs(m: Model, d: Data, dofs: Ints, function: str) -> MovedPairs:
 
 
 def clearance_of(value: object) -> float | None:
-    """Return a distance to keep [m]; None: distances do not matter.
+    """Return a distance to keep [m], or None if distances do not matter.
 
     Raises:
-        ParameterError: it is not a number, or is negative.
+        ParameterError: the value is not a number, or is negative.
     """
     return None if value is None else finite("clearance", value, low=0.0, code="clearance")
 
@@ -78,8 +79,8 @@ class Near(NamedTuple):
     """Pairs of geometries near each other.
 
     Attributes:
-        bodies: (n, 2) of the two geometries.
-        rows: (n, 10) what `measure` writes: distance, normal, nearest points.
+        bodies: (n, 2) bodies of the two geometries.
+        rows: (n, 10) distance, normal and nearest points of each pair, as `measure` writes them.
     """
 
     bodies: Ints
@@ -87,7 +88,7 @@ class Near(NamedTuple):
 
 
 def _carriers(m: Model, dofs: Ints) -> Bools:
-    """Return whether each joint carries each body and may move, (nbody, njnt).
+    """Return a mask (nbody, njnt): whether the joint carries the body and may move.
 
     A mimic joint moves with its leader, but moves other bodies.
     """

@@ -26,7 +26,7 @@ _forward = public(_derivatives.forward_derivatives)
 def inverse_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
     """Return the derivatives of qfrc_inverse by qpos, qvel and qacc, each (nv, nv).
 
-    The last one is M. The fields that inverse writes are written too.
+    The third result is M. The fields that inverse writes are written too.
 
     Raises:
         ModelError: d was not made for m, or there are no analytic derivatives: with constraints,
@@ -47,9 +47,9 @@ def inverse_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
 def forward_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
     """Return the derivatives of qacc by qpos, qvel and qfrc_applied, each (nv, nv).
 
-    The last one is M^-1. Forces on bodies (xfrc_applied) keep their direction in the world.
-    The fields that forward_dynamics writes are written too, with dry friction and limits of
-    joints by the smooth law: the exact one has no slope where a joint stands still.
+    The third result is M^-1. Forces on bodies (xfrc_applied) keep their direction in the world.
+    The fields that forward_dynamics writes are written too. Dry friction and limits of joints
+    follow the smooth law, because the exact law has no slope where a joint is at rest.
 
     Raises:
         ModelError: as inverse_derivatives; or M is too large, or a joint has another drive mode
@@ -69,14 +69,14 @@ def forward_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
 def linearise(m: Model, d: Data, timestep: float | None = None) -> tuple[Array, Array]:
     """Return A (2 nv, 2 nv) and B (2 nv, nv) of x' = A x + B u around the state and forces in d.
 
-    x holds small changes of position, along the coordinates of qvel, and of qvel; u small changes
-    of qfrc_applied. The rates at x = u = 0 (qvel, qacc) are left out.
+    x holds small changes of position, along the coordinates of qvel, and small changes of qvel. u
+    holds small changes of qfrc_applied. The rates at x = u = 0 (qvel, qacc) are left out.
 
     Args:
         m: the Model.
         d: its Data.
-        timestep: if given [s], return the discrete system x+ = A x + B u with u constant over the
-            timestep (exact, by the matrix exponential); otherwise the continuous system.
+        timestep: if given [s], the discrete system x+ = A x + B u is returned, with u constant
+            over the timestep (exact, by the matrix exponential); otherwise the continuous system.
 
     Raises:
         ModelError: as forward_derivatives.
@@ -109,7 +109,7 @@ def linear_system(
 
 
 def _carried_along(m: Model, d: Data) -> Array:
-    """Return the rate of a change of position by qvel alone: -v x, if its axes turn."""
+    """Return the rate of a change of position due to qvel alone: -v x, if its axes rotate."""
     G = np.zeros((m.nv, m.nv))
     for j in range(m.njnt):
         kind, v = JointType(m.jnt_type[j]), int(m.jnt_dofadr[j])

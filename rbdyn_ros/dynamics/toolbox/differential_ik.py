@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Differential inverse kinematics: the velocity that serves tasks best within all limits."""
+"""Differential inverse kinematics: the velocity that fulfils tasks best within all limits."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from rbdyn_ros.model.model import Model
 
 _pose_error, _separation_rows, _survey = Entry(pose_error), Entry(separation_rows), Entry(survey)
 
-#: Pairs that are farther apart than the clearance by this much do not count in a step [m].
+#: Pairs whose distance exceeds the clearance by more than this are ignored in a step [m].
 SIGHT = 0.1
 #: No bound, and the marks of inequalities and equalities, for daqp.
 UNBOUNDED, WITHIN, EQUAL = 1e30, 0, 5
 #: Allowed violation of a bound by a step [rad or m].
 TOLERANCE = 1e-9
 SOLVED = 1
-#: Reasons why there is no step.
+#: Reasons why no step exists.
 NOT_CLOSED = (
     "no step keeps the closed loops closed within the limits; give a configuration whose loops "
     "are closed, see rb.assemble"
@@ -46,17 +46,18 @@ TOO_DIFFERENT = (
 
 
 class FrameTask(NamedTuple):
-    """A target that moves: a pose of a frame, a velocity, or both.
+    """A moving target of a frame: a pose, a velocity, or both.
 
     Attributes:
         frame: name or number of the frame.
-        position: of its origin in the world, (3,) [m]; None: any.
-        rotation: of its axes in the world: a matrix (3, 3), or a quaternion wxyz (4,); None: any.
-        velocity: of its origin, [angular; linear] in world axes, (6,) [rad/s; m/s]. With a pose
-            it is added to the way there.
-        position_weight: of an error in position [1/m].
-        rotation_weight: of an error in rotation [1/rad].
-        gain: share of the way that one step should take, from 0 to 1.
+        position: target of the frame's origin in the world, (3,) [m]; None: any.
+        rotation: target of the frame's axes in the world: a matrix (3, 3), or a quaternion wxyz
+            (4,); None: any.
+        velocity: target velocity at the frame's origin, [angular; linear] in world axes, (6,)
+            [rad/s; m/s]. With a pose it is added to the velocity towards the pose.
+        position_weight: weight of an error in position [1/m].
+        rotation_weight: weight of an error in rotation [1/rad].
+        gain: share of the pose error that one step should remove, from 0 to 1.
     """
 
     frame: str | int
@@ -73,8 +74,8 @@ class PostureTask(NamedTuple):
 
     Attributes:
         qpos: (nq,) the configuration.
-        weight: of an error of a dof, small beside the weights of frames [1/rad or 1/m].
-        gain: share of the way that one step should take, from 0 to 1.
+        weight: weight of an error of a dof [1/rad or 1/m], small compared with those of frames.
+        gain: share of the error that one step should remove, from 0 to 1.
     """
 
     qpos: ArrayLike
@@ -94,26 +95,27 @@ def differential_ik(
 ) -> Array:
     """Return the velocity qvel (nv,) that brings frames towards their targets within the limits.
 
-    It minimises the weighted squares of the errors of the tasks after one step qvel dt,
+    It minimises the weighted squared errors of the tasks after one step qvel dt,
 
         sum of w^2 |J qvel dt - gain e|^2 + damping |qvel dt|^2,
 
-    so that no joint passes a limit of position or velocity, closed loops stay closed, and with a
-    clearance all pairs keep their distance. Weights decide between conflicting tasks. A joint
-    outside its limits, or a pair nearer than the clearance, may stay where it is but not go on.
-    Follow it with `rb.integrate_pos(m, d.qpos, qvel, dt)`. d.qpos stays as it is. Distances and
-    loops are linear in the step here, so they are met to the square of its length; a step that
-    moves a link by more than 0.1 m may pass through an obstacle.
+    under the constraints that no joint passes a limit of position or velocity, that closed loops
+    stay closed, and that with a clearance all pairs keep their distance. Weights decide between
+    conflicting tasks. A joint outside its limits, or a pair nearer than the clearance, can stay
+    where it is but not move farther. d.qpos stays as it is; call
+    `rb.integrate_pos(m, d.qpos, qvel, dt)` to move. Distances and loops are linearised, so their
+    error grows with the square of the step; a step that moves a link by more than 0.1 m can pass
+    through an obstacle.
 
     Args:
         m: the Model.
         d: its Data; d.qpos is the present configuration.
         tasks: FrameTask and PostureTask objects.
         dt: length of the step [s].
-        fixed: names of joints that stay where they are.
+        fixed: names of joints that keep their positions.
         clearance: smallest distance of links from each other and from obstacles [m]; m is loaded
             with `contact`. None: distances do not matter.
-        damping: weight of the squared step: larger ones calm a robot near singularities.
+        damping: weight of the squared step; a larger one slows the robot near singularities.
 
     Raises:
         ModelError: d was not made for m, a name is unknown, a Model without geometries is given a
@@ -143,13 +145,13 @@ def differential_ik(
 
 
 class _VelocityProblem(NamedTuple):
-    """The parts that do not depend on the configuration.
+    """The parts of a problem that do not depend on the configuration.
 
     Attributes:
         dofs: (n,) the dofs that may move.
         at: (n,) the entry of qpos of each dof with limits, else -1.
-        limits: (n, 2) of its position [rad or m].
-        fastest: (n,) of its velocity [rad/s or m/s].
+        limits: (n, 2) limits of its position [rad or m].
+        fastest: (n,) limit of its velocity [rad/s or m/s].
         loops: (nefc,) the equations of closed loops.
     """
 
@@ -239,7 +241,7 @@ def _posture_rows(m: Model, d: Data, task: PostureTask, name: str) -> tuple[Arra
 def _bounds(
     m: Model, d: Data, problem: _VelocityProblem, dt: float, distance: float | None
 ) -> tuple[Array, Array, Array, Any]:
-    """Return rows A (k, n), bounds of the step and the rows (n + k), and marks of equalities."""
+    """Return rows A (k, n), bounds (n + k) of step and rows, and marks of equalities."""
     low, high = _step_limits(d, problem, dt)
     apart, room = np.empty((0, m.nv)), np.empty(0)
     if distance is not None:
@@ -268,7 +270,7 @@ def _step_limits(d: Data, problem: _VelocityProblem, dt: float) -> tuple[Array, 
 
 
 def _separations(m: Model, d: Data, pairs: MovedPairs, distance: float) -> tuple[Array, Array]:
-    """Return how distances grow with a step (n, nv), and by how much they may shrink (n)."""
+    """Return the derivatives of distances by a step (n, nv), and the allowed decreases (n,)."""
     near = pairs.near(d, distance + SIGHT)
     rows = np.empty((len(near.rows), m.nv))
     first, second = np.ascontiguousarray(near.bodies.T)

@@ -19,7 +19,7 @@ from rbdyn_ros.model.model import Model
 #: Reference point and axes of the motion of a frame, see frames.py.
 REFERENCES = {"world": WORLD, "local": LOCAL, "local_world_aligned": LOCAL_WORLD_ALIGNED}
 
-#: Errors of the fast path: d is not a Data, or a shape, a name or the code is not known.
+#: Errors of the fast path: d is not a Data, or a shape, a name or the compiled code is missing.
 MISSING = (AttributeError, KeyError, TypeError)
 
 Shape = Callable[[Model], "int | tuple[int, ...]"]
@@ -41,13 +41,13 @@ def returns(kernel: Any) -> Callable[[F], F]:
 class fills:  # noqa: N801  a decorator
     """Make a function of (m, d, ...) return a new array that a kernel of (m, d, ..., array) fills.
 
-    The decorated function has only a signature and a docstring. Most of the time of a small
-    robot's call is Python's. So each call first tries a path with as few instructions as possible;
-    if that fails, a second path does the same, or raises an error with the reason.
+    The decorated function has only a signature and a docstring. For a small robot most of the time
+    of a call is spent in Python. So each call first tries a path with as few instructions as
+    possible. If that fails, a second path does the same, or raises an error with the reason.
 
     Args:
         kernel: a kernel of (m, d, *numbers, array).
-        shape: returns the shape of the array for a Model, or raises ModelError if there is none.
+        shape: function of a Model that returns the shape of the array, or raises ModelError.
     """
 
     def __init__(self, kernel: Any, shape: Shape) -> None:
@@ -79,7 +79,7 @@ class fills:  # noqa: N801  a decorator
         def run(m: Model, d: Any, body: str | int = 0) -> Any:
             nonlocal call
             try:
-                # a look-up would accept True and 1.0
+                # a look-up in the dict alone would accept True and 1.0
                 if d.model is m and (type(body) is int or type(body) is str):
                     out = empty(d.shapes[shape])
                     call(d.model_address, d.address, m.body_numbers[body], out)

@@ -43,7 +43,7 @@ def frame_pose(m: Model, d: Data, frame: str | int) -> tuple[Array, Array]:
 def frame_jacobian(
     m: Model, d: Data, frame: str | int, reference: str = "local_world_aligned"
 ) -> Array:
-    """Return J(qpos), (6, nv): frame_velocity is J qvel plus the motion of driven joints.
+    """Return J(qpos), (6, nv): frame_velocity equals J qvel plus the motion of driven joints.
 
     Args:
         m: the Model.

@@ -27,13 +27,13 @@ from rbdyn_ros.model.model import Model
 
 _solve_targets, _survey = Entry(solve_targets), Entry(survey)
 
-#: Largest number of attempts of one target.
+#: Largest number of attempts for one target.
 MOST_ATTEMPTS = 10_000
-#: Columns of a report; between the first two are the errors of position, rotation and loops.
+#: Columns of a report. Between the first two are the errors of position, rotation and loops.
 SOLVED, STEPS, ATTEMPTS, TOO_NEAR = 0, 4, 5, 6
 #: Lengths of usual robots [m].
 USUAL = 0.1, 10.0
-#: Targets of one call of the kernel; Ctrl-C is handled between calls.
+#: Number of targets in one call of the kernel; Ctrl-C is handled between calls.
 PIECE = 16
 
 
@@ -41,15 +41,15 @@ class IkResult(NamedTuple):
     """The result of rb.ik. With many targets every field has one row per target.
 
     Attributes:
-        qpos: (nq,) or (n, nq): the configuration; where success is False, the nearest one found.
+        qpos: (nq,) or (n, nq): the configuration; if success is False, the nearest one found.
         success: whether every error is within the tolerance.
-        position_error: distance of the frame from its target [m]; 0 if none was given.
-        rotation_error: angle of the frame from its target [rad]; 0 if none was given.
+        position_error: distance of the frame from its target [m]; 0 without a position target.
+        rotation_error: angle between the frame and its target [rad]; 0 without a rotation target.
         loop_error: the largest position error of closed loops [m or rad].
-        iterations: steps of all attempts together.
+        iterations: number of steps of all attempts together.
         attempts: number of starts tried.
-        too_near: whether a target was reached, but only nearer to an obstacle or another link
-            than `clearance`; success is False then.
+        too_near: True if a target was reached, but only nearer to an obstacle or another link than
+            `clearance`; success is False then.
     """
 
     qpos: Array
@@ -65,7 +65,7 @@ class IkResult(NamedTuple):
         """Return qpos.
 
         Raises:
-            ModelError: a target was not reached; the message says how near the frame came.
+            ModelError: a target was not reached; the message contains the remaining errors.
         """
         reached = np.atleast_1d(self.success)
         if reached.all():
@@ -109,36 +109,36 @@ def ik(
 ) -> IkResult:
     """Return a configuration within the joint limits in which a frame is at a target.
 
-    The search starts at d.qpos, then at configurations drawn at random within the limits, the
-    same ones at every call, in which slides, planar and floating joints without limits carry the
-    frame to the target; the first that is found is returned. Among separate solutions (elbow
-    up or down) start near the one you want. Only the joints between the frame and the world move,
-    or with closed loops those that the loops couple to them; mimic joints follow, also within
-    their own limits, and loops are closed. Joints that turn without limit, or by more than one
-    turn, end within half a turn of the start where the limits allow it. d.qpos stays as it is.
+    The search starts at d.qpos, then at random configurations within the limits, the same ones at
+    every call. In these, slides, planar and floating joints without limits bring the frame to the
+    target. The first solution found is returned: if there are several (elbow up or down), start
+    near the one that you want. Only the joints between the frame and the world move, and with
+    closed loops those that the loops couple to them. Mimic joints follow within their own limits,
+    and loops are closed. A joint that can rotate by more than a full rotation ends within half a
+    rotation of the start if its limits allow it. d.qpos stays as it is.
 
-    Many targets are solved in one call, each on its own from d.qpos.
+    Many targets can be solved in one call, each independently from d.qpos.
 
     Args:
         m: the Model.
         d: its Data; d.qpos is the start.
         frame: name or number of a frame.
-        position: where its origin shall be in the world, (3,) or (n, 3) [m]; None: anywhere.
-        rotation: its axes in the world: a rotation matrix (3, 3) or (n, 3, 3), or a quaternion
-            wxyz (4,) or (n, 4), both to 1e-3, as rounded numbers are; None: any. frame_pose
-            returns both arguments.
-        posture: (nq,) configuration that the result shall be near to as far as the target leaves
-            room, in the sense of least squares of joint positions; the local minimum next to the
-            solution found first. None: whatever is found.
-        fixed: names of joints that stay where they are.
+        position: target of the frame's origin in the world, (3,) or (n, 3) [m]; None: any.
+        rotation: target of the frame's axes in the world: a rotation matrix (3, 3) or (n, 3, 3),
+            or a quaternion wxyz (4,) or (n, 4), orthonormal or of unit length to 1e-3, so rounded
+            numbers are accepted; None: any. frame_pose returns both arguments.
+        posture: (nq,) configuration to which the result is as near as the target allows, by least
+            squares of joint positions: the local minimum next to the solution found first. None:
+            the solution found first.
+        fixed: names of joints that keep their positions.
         tolerance: largest error of the position [m], of the angle [rad], and of loops.
-        attempts: number of starts for each target.
-        clearance: smallest distance of links from each other and from obstacles [m], where the
-            joints that may move change it; m is loaded with `contact`, and `rb.collisions` says
-            which pairs are left out. None: distances do not matter.
+        attempts: largest number of starts for each target.
+        clearance: smallest distance of links from each other and from obstacles [m], for pairs
+            whose distance the moving joints change. m must be loaded with `contact`; pairs that
+            `rb.collisions` leaves out are left out. None: distances do not matter.
 
     Returns:
-        an IkResult; its `check()` returns the configuration or raises if there is none.
+        An IkResult. Its `check()` returns the configuration, or raises an error if none was found.
 
     Raises:
         ModelError: d was not made for m, the frame or a fixed joint is unknown, all joints
@@ -192,7 +192,7 @@ def _leave(
     report: Array,
     attempts: int,
 ) -> None:
-    """Solve target k from other starts until links and obstacles are far enough apart."""
+    """Solve target k again from other starts until links and obstacles are far enough apart."""
     near, steps = None, 0.0
     while report[SOLVED] == 1.0:
         d.qpos[:] = qpos
@@ -266,9 +266,10 @@ def _new_problem(
 
 
 def _weight(m: Model, frame: int) -> float:
-    """Return the weight of an error in position [1/m] against one in rotation [1/rad].
+    """Return the weight of an error in position [1/m] relative to one in rotation [1/rad].
 
-    It is 1 for robots of usual size, else 1 over the length of the links that carry the frame.
+    The weight is 1 for robots of usual size, else 1 over the length of the links that carry the
+    frame.
     """
     length, body = float(np.linalg.norm(m.frame_pos[frame])), int(m.frame_bodyid[frame])
     while body > 0:
@@ -278,7 +279,7 @@ def _weight(m: Model, frame: int) -> float:
 
 
 def _moving_dofs(m: Model, frame: int, fixed: tuple[str, ...]) -> Ints:
-    """Return the dofs that move the frame, or the loops of which it is a part."""
+    """Return the dofs that move the frame or the loops that contain it."""
     moves = np.zeros(m.nv, bool)
     body = int(m.frame_bodyid[frame])
     while body > 0:
@@ -299,7 +300,7 @@ def _moving_dofs(m: Model, frame: int, fixed: tuple[str, ...]) -> Ints:
 
 
 def mark_joint(m: Model, moves: Any, j: int, moving: bool) -> None:
-    """Mark the dofs of a joint, for a mimic joint its leader's."""
+    """Mark the dofs of a joint, or for a mimic joint those of its leader."""
     leader = int(m.jnt_mimic[j]) if m.jnt_mimic[j] >= 0 else j
     moves[m.dof_jntid == leader] = moving
 
@@ -319,7 +320,7 @@ def _mark_coupled(m: Model, moves: Any) -> None:
 def dof_limits(m: Model, dofs: Ints) -> tuple[Ints, Array]:
     """Return the entry of qpos of each dof with limits, else -1, and the limits (n, 2).
 
-    A mimic joint's limits count for its leader.
+    The limits of a mimic joint apply to its leader.
     """
     limits = np.tile([-np.inf, np.inf], (m.nv, 1))
     limits[m.limit_dofid] = m.limit_range
@@ -347,7 +348,7 @@ def _seeds(m: Model, number: int) -> Array:
 
 
 def joint_names(function: str, fixed: Any) -> tuple[str, ...]:
-    """Return the names of the joints that stay where they are."""
+    """Return the names of the joints that keep their positions."""
     if not isinstance(fixed, str) and isinstance(fixed, Iterable):
         names = tuple(fixed)
         if all(isinstance(name, str | int | np.integer) for name in names):

@@ -17,12 +17,12 @@ from rbdyn_ros.errors import Finding, ParameterError
 
 _straighten = Entry(straighten)
 
-#: Stands for a position or a rotation that is not given.
+#: Used in place of a position or a rotation that is not given.
 NOWHERE, UNTURNED = np.zeros((1, 3)), np.eye(3).reshape(1, 9)
 
 
 def targets_of(position: ArrayLike | None, rotation: ArrayLike | None) -> tuple[Array, bool]:
-    """Return the targets (n, 12), position and rotation matrix, and whether it is a single one."""
+    """Return targets (n, 12), each a position and a rotation matrix, and True for a single one."""
     if position is None and rotation is None:
         text = "there is no target; give a position, a rotation, or both"
         raise ParameterError(Finding("no-target", text, "error", "position"))

@@ -25,7 +25,7 @@ IMMOBILE = 1e-10
 
 
 def _nv(m: Model, function: str) -> int:
-    """Return nv; raises ModelError if M of the Model is too large."""
+    """Return nv; raise ModelError if M of the Model is too large."""
     if m.nM == 0 and m.nv > 0:
         raise no_mass_matrix(m, function)
     return int(m.nv)
@@ -56,7 +56,7 @@ def inverse_mass_matrix(m: Model, d: Data) -> Array:
 
 @fills(_inverse_mass.reflected_inertia, lambda m: _nv(m, "reflected_inertia"))
 def reflected_inertia(m: Model, d: Data) -> Array:
-    """Return 1 / (M^-1)_kk, (nv,): the inertia at a dof's motor, with all other dofs free.
+    """Return 1 / (M^-1)_kk, (nv,): the inertia that a motor at dof k moves if all others are free.
 
     M_kk is the inertia with all other dofs locked. Errors as inverse_mass_matrix.
     """
@@ -117,13 +117,13 @@ def operational_inertia(
 def reflected_mass(m: Model, d: Data, frame: str | int, direction: Sequence[float]) -> float:
     """Return 1 / (u^T Lambda_v^-1 u) [kg]: the apparent mass of a frame's origin along u.
 
-    Infinite if the frame cannot move in this direction.
+    The result is infinite if the frame cannot move in this direction.
 
     Args:
         m: the Model.
         d: its Data.
         frame: name or number of a frame.
-        direction: in world axes, of any length but zero.
+        direction: vector u in world axes, of any length except zero.
 
     Raises:
         ModelError: as frame_mobility.

@@ -20,7 +20,7 @@ def com(m: Model, d: Data, body: str | int = 0) -> Array:
     Args:
         m: the Model.
         d: its Data.
-        body: name or number of a body; with the world, body 0, all that moves.
+        body: name or number of a body; body 0, the world, stands for all moving bodies.
 
     Raises:
         ModelError: the body is unknown, or d was not made for m.
@@ -33,7 +33,7 @@ def com(m: Model, d: Data, body: str | int = 0) -> Array:
 def com_velocity(m: Model, d: Data, body: str | int = 0) -> Array:
     """Return the velocity of com, (3,) [m/s], at qpos and qvel. Arguments and errors as com.
 
-    Times m.body_subtreemass[body] it is the momentum, because nothing else moves.
+    This velocity times m.body_subtreemass[body] is the momentum of the subtree.
     """
 
 

@@ -19,15 +19,15 @@ DAMPING = 1e-8
 
 
 class MomentumObserver:
-    """Estimates the joint efforts of the surroundings, first-order filtered.
+    """Estimates the joint efforts of external forces, with a first-order filter.
 
     `residual` follows d/dt residual = gain (external - residual), where M qacc + C qvel + g =
-    effort + external. So forces missing in the Model count as external: friction of the joints,
-    unless `effort` is measured behind it, and a wrong payload.
+    effort + external. So forces missing in the Model count as external: a wrong payload, and
+    friction of the joints unless `effort` is measured behind it.
 
     Args:
-        m: the robot with its payloads.
-        gain: of all joints, or (nv,) one each [1/s]; 1 / gain is the time constant.
+        m: the Model of the robot with its payloads.
+        gain: gain of all joints, or (nv,) of each joint [1/s]; 1 / gain is the time constant.
 
     Attributes:
         residual: (nv,) external efforts [N m or N]; zero before the second update.
@@ -49,7 +49,7 @@ class MomentumObserver:
         self.residual = np.zeros(m.nv)
 
     def change(self, m: Model) -> None:
-        """Go on with another payload or gravity: a Model with the same joints."""
+        """Continue with another Model with the same joints, such as with another payload."""
         d, last = make_data(m), self._d
         d.qpos[:], d.qvel[:] = last.qpos, last.qvel
         self._m, self._d = m, d
@@ -57,17 +57,17 @@ class MomentumObserver:
             self._momentum = mass_matrix(m, d) @ d.qvel
 
     def reset(self) -> None:
-        """Begin anew at the next update: the residual is zero."""
+        """Start again at the next update with a residual of zero."""
         self.residual, self._momentum = np.zeros(self._m.nv), None
 
     def update(self, qpos: ArrayLike, qvel: ArrayLike, effort: ArrayLike, period: float) -> Array:
-        """Take a measurement and return `residual`.
+        """Update the estimate with a measurement and return `residual`.
 
         Args:
             qpos: (nq,) measured positions.
             qvel: (nv,) measured velocities.
-            effort: (nv,) of the joints since the last measurement [N m or N].
-            period: time since then [s].
+            effort: (nv,) joint efforts since the last measurement [N m or N].
+            period: time since the last measurement [s].
 
         Raises:
             ParameterError: a number is not finite, a shape is wrong, or the period is not
@@ -99,12 +99,13 @@ class MomentumObserver:
 
         Args:
             frame: name or number of the link.
-            reference: of the wrench, as for `frame_jacobian`.
-            dofs: those with a known effort, which the wrench explains; None: all.
+            reference: reference of the wrench, as for `frame_jacobian`.
+            dofs: the dofs whose residual the wrench must explain, those with a known effort; None:
+                all.
 
         Returns:
-            (6,) torque about the link's origin and force on the link, in world axes or, with
-            "local", axes of the link [N m; N].
+            (6,) torque about the link's origin and force on the link [N m; N], in world axes, or
+            with "local" in axes of the link.
 
         Raises:
             ModelError: the frame is unknown.

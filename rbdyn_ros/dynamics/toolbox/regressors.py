@@ -45,7 +45,7 @@ def inertial_parameters(m: Model) -> Array:
 def joint_torque_regressor(m: Model, d: Data) -> Array:
     """Return Y (nv, 10 (nbody - 1)) at qpos, qvel, qacc: Y inertial_parameters = M qacc + bias.
 
-    This M is without armature; passive forces are left out too.
+    M excludes the armature here, and passive forces are left out.
 
     Raises:
         ModelError: d was not made for m.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The equation of motion M qacc + C qvel + g = tau, term by term; its energies."""
+"""The terms of the equation of motion M qacc + C qvel + g = tau, and the energies."""
 
 from __future__ import annotations
 
@@ -56,6 +56,6 @@ def kinetic_energy(m: Model, d: Data) -> float:
 def potential_energy(m: Model, d: Data) -> float:
     """Return the potential energy [J] of gravity and of springs. Errors as gravity_term.
 
-    Links that are fixed to the world do not count; theirs would be constant. Springs of a joint
-    and of those that mimic it count from the position in which they balance.
+    Links that are fixed to the world are left out, because their energy is constant. The energy of
+    the springs of a joint and of its mimic joints is zero where these springs balance.
     """

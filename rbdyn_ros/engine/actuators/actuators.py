@@ -25,8 +25,9 @@ from rbdyn_ros.engine.compiler.jit import inline, is_zero, kernel, select
 from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
 from rbdyn_ros.model.declared.actuators import TWIST, TWIST_RATE
 
-#: Columns of actuator_work: force on the joint and its fall with the speed of the joint; speed of
-#: the rotor while the joint rests, and per speed of the joint.
+#: Columns of actuator_work. FORCE is the force on the joint at speed 0 and SLOPE its decrease per
+#: speed of the joint. SPEED is the speed of the rotor while the joint rests, and SHARE its
+#: increase per speed of the joint.
 FORCE, SLOPE, SPEED, SHARE = 6, 7, 8, 9
 
 
@@ -42,7 +43,7 @@ def _advance_by_address(table, row):
 
 @kernel
 def actuate(m, d):
-    """Add the forces of actuators less their commands to qfrc_passive, and to dof_viscosity."""
+    """Add actuator forces minus their commands to qfrc_passive, their slopes to dof_viscosity."""
     for a in range(m.nu):
         k = m.actuator_dofid[a]
         v, twist_rate = d.qvel[k], d.act[m.actuator_actadr[a] + TWIST_RATE]
@@ -56,7 +57,7 @@ def actuate(m, d):
 
 @inline
 def _rotor_torque(m, d, a, w):
-    """Return all torques on the rotor, as torques of the joint at w = 0, and their fall with w."""
+    """Return all torques on the rotor at w = 0, as joint torques, and their decrease per w."""
     n = m.actuator_gear[a]
     torque, slope = motor_torque(m, d, a, w)
     slope += n * n * m.actuator_damping[a]
@@ -84,7 +85,7 @@ def _through_gear(m, d, a, torque, slope):
     inertia, k = n * n * m.actuator_armature[a], m.actuator_spring[a, 0]
     twist, half = d.act[at + TWIST], 0.5 * m.actuator_backlash[a]
     beyond = select(twist > half, twist - half, select(twist < -half, twist + half, 0.0))
-    # (h times the frequency of the two masses)^2
+    # square of h times the frequency at which the two masses oscillate
     fast = h * h * k * (1.0 / inertia + 1.0 / m.dof_inertia0[m.actuator_dofid[a]])
     share = select(fast > 1.0, 0.5 - 0.5 / fast, 0.0)
     tie = share * h * k + m.actuator_spring[a, 1]

@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exponential decay by arithmetic alone, so that all code has the same bits and no branch."""
+"""exp(-x) by basic arithmetic: all compiled code gives the same bits and needs no branch."""
 
 from __future__ import annotations
 
 from rbdyn_ros.engine.compiler.jit import inline, select
 
-#: exp(-x) is 1.6e-28 here, and less beyond.
+#: A larger x gives the result of this x, exp(-64) = 1.6e-28.
 FARTHEST = 64.0
 
-#: Halvings of x before the series, and squarings after it.
+#: x is halved this often before the series, and the result is squared this often after it.
 HALVINGS = 7
 
 #: 1 / 14, 1 / 13 ... 1 / 1: x / 128 is 0.5 at most, where 14 terms of the series are exact.
 DIVISORS = tuple(1.0 / k for k in range(14, 0, -1))
 
-#: Below this 1 - exp(-x) would cancel: a series takes over.
+#: For a smaller x mean_decay uses a series, because 1 - exp(-x) would lose digits.
 SMALL = 1e-2
 
 
 @inline
 def decay(x):
-    """Return exp(-x) for x >= 0, to 1e-13 of itself; 1.6e-28 beyond x = 64."""
+    """Return exp(-x) for x >= 0 with a relative error of 1e-13; for x > 64, return exp(-64)."""
     y = select(x < FARTHEST, x, FARTHEST) / 128.0
     total = 1.0
     for share in DIVISORS:
@@ -32,7 +32,7 @@ def decay(x):
 
 @inline
 def mean_decay(x):
-    """Return (1 - exp(-x)) / x for x >= 0: the mean of a decay from 1 over its time x."""
+    """Return (1 - exp(-x)) / x for x >= 0: the mean of exp(-t) for t from 0 to x."""
     series = 1.0 - x / 2.0 * (1.0 - x / 3.0 * (1.0 - x / 4.0 * (1.0 - x / 5.0 * (1.0 - x / 6.0))))
     y = select(x < SMALL, SMALL, x)
     return select(x < SMALL, series, (1.0 - decay(y)) / y)

@@ -4,7 +4,7 @@
 The bristles deflect by z: dz/dt = w - s0 |w| / g(w) z, and the friction is s0 z + s1 dz/dt + s2 w.
 At a constant speed it becomes g(w) + s2 |w|, the Stribeck curve, with
 g = coulomb + (static - coulomb) exp(-(w / stribeck)^2). Source: Canudas de Wit, Olsson, Astrom,
-Lischinsky, A new model for control of systems with friction, 1995; MuJoCo's dcmotor has the names.
+Lischinsky, A new model for control of systems with friction, 1995; names as in MuJoCo's dcmotor.
 
 Within a step s0 |w| / g(w) is constant, so z is an exponential in time and linear in the speed at
 the end of the step. At a constant speed it is exact, for any stiffness.
@@ -22,13 +22,13 @@ BRISTLE_LEFT, BRISTLE_GROWTH = 4, 5
 
 @kernel
 def lugre_torque(m, d, a, speed):
-    """Return the friction at the end of a step: the torque at speed 0, its fall with the speed.
+    """Return the friction at the end of a step: the torque at speed 0 and its decrease per speed.
 
     Args:
         m: the Model.
         d: the Data.
         a: the actuator.
-        speed: of the motor at the start of the step [rad/s].
+        speed: speed of the motor at the start of the step [rad/s].
     """
     stiffness, damping = m.actuator_lugre[a, 0], m.actuator_lugre[a, 1]
     h, z = m.opt.timestep, d.act[m.actuator_actadr[a] + BRISTLE]
@@ -50,6 +50,6 @@ def stribeck(m, a, speed):
 
 @inline
 def advance_bristles(m, d, a, speed):
-    """Write the deflection at the end of a step, where the motor has a speed [rad/s]."""
+    """Write the deflection at the end of a step; `speed` is that of the motor there [rad/s]."""
     at, work = m.actuator_actadr[a] + BRISTLE, d.actuator_work
     d.act[at] = work[a, BRISTLE_LEFT] * d.act[at] + work[a, BRISTLE_GROWTH] * speed

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A motor with its drive: from the commanded effort to the torque of the windings.
 
-The drive turns the command into a current, limits it, and applies the voltage R i + Ke w, at most
-its largest one, that would keep this current. The current follows with the time constant L / R:
+The drive converts the command to a current i and limits this current. It applies the voltage
+R i + Ke w that would keep this current, limited to the largest voltage of the drive. The current
+follows with the time constant L / R:
 L di/dt = V - R i - Ke w. Speeds w are those of the motor. Source: MuJoCo's dcmotor (documentation,
 XML reference, actuator/dcmotor, input "ff").
 
@@ -23,17 +24,17 @@ from rbdyn_ros.model.declared.actuators import (
     HEAT,
 )
 
-#: Columns of actuator_work: the aim of the current at speed 0 and its fall with the speed of the
-#: joint; the share of the old current that is left at the end of the step, and on average.
+#: Columns of actuator_work: the aim of the current at speed 0 and its decrease per speed of the
+#: joint; the share of the old current left at the end of the step, and the mean share in the step.
 AIM, AIM_SLOPE, LEFT, MEAN_LEFT = range(4)
 
-#: A winding never has less than this share of its resistance.
+#: Least resistance of a winding, as a share of its nominal resistance.
 LEAST_RESISTANCE = 0.1
 
 
 @kernel
 def motor_torque(m, d, a, w):
-    """Return the torque on the joint at speed 0 of the rotor, and its fall with this speed.
+    """Return the torque on the joint while the rotor rests, and its decrease per speed w.
 
     Args:
         m: the Model.
@@ -69,7 +70,7 @@ def motor_torque(m, d, a, w):
 
 @inline
 def command(m, d, a):
-    """Return the commanded effort of the joint that acts now [N m or N]."""
+    """Return the commanded effort of the joint that acts now, after the delay [N m or N]."""
     effort = d.qfrc_applied[m.actuator_dofid[a]]
     if delay_steps(m, a) > 0:
         effort = d.act[m.actuator_actadr[a] + DELAYED]
@@ -81,7 +82,7 @@ def command(m, d, a):
 
 @inline
 def delay_steps(m, a):
-    """Return the timesteps of the delay, at most the room in act."""
+    """Return the number of timesteps of the delay, at most as many as act can hold."""
     end = m.na
     if a + 1 < m.nu:
         end = m.actuator_actadr[a + 1]
@@ -107,14 +108,14 @@ def resistance(m, d, a):
 
 @kernel
 def _limited(m, d, a, wanted, speed):
-    """Return the current that the drive allows [A], and its fall with the speed of the motor.
+    """Return the current that the drive allows [A], and its decrease per speed of the motor.
 
     Args:
         m: the Model.
         d: the Data.
         a: the actuator.
         wanted: current for the command [A].
-        speed: of the motor [rad/s].
+        speed: speed of the motor [rad/s].
     """
     limit, fall = m.actuator_current[a], 0.0
     start, end = m.actuator_derating[a, 0], m.actuator_derating[a, 1]
@@ -142,7 +143,7 @@ def _limited(m, d, a, wanted, speed):
 
 @kernel
 def _from_curve(m, a, speed):
-    """Return the largest torque at a speed, 0 or more, and its fall with the speed."""
+    """Return the largest torque at a speed, 0 or more, and its decrease per speed."""
     torque, slope = m.actuator_curve[a, 0, 1], 0.0
     for p in range(1, CURVE_POINTS):
         begin, end = m.actuator_curve[a, p - 1, 0], m.actuator_curve[a, p, 0]
@@ -160,7 +161,7 @@ def _from_curve(m, a, speed):
 
 @inline
 def advance_motor(m, d, a, w):
-    """Write current and temperature at the end of a step; w is the speed of the rotor there."""
+    """Write current and temperature at the end of a step, where the rotor has the speed w."""
     work, at = d.actuator_work, m.actuator_actadr[a]
     aim = work[a, AIM] - work[a, AIM_SLOPE] * w
     now, mean_left = d.act[at + CURRENT], work[a, MEAN_LEFT]

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spatial vectors, small matrices and one polynomial, as tuples in registers."""
+"""Spatial vectors, small matrices and Hermite polynomials, as tuples in registers."""

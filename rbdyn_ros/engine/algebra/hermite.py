@@ -11,7 +11,7 @@ def hermite(order, x, h, first, last):
     """Return position, velocity and acceleration between two points, at the time x h.
 
     Args:
-        order: 1 uses the positions of both points, 3 also the velocities, 5 all three.
+        order: 1 uses the positions of both points, 3 also velocities, 5 also accelerations.
         x: 0 at the first point, 1 at the last.
         h: time between them [s], more than 0.
         first: position, velocity and acceleration of the first point.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The corners of the part of one face above another face, by clipping along its sides.
 
-The number of a corner is that of the corner of the geometry, or made of the edge and the side that
-cut it, so it is the same from call to call as long as the same parts touch.
+The number of a corner is the number of the geometry's corner, or is made from the edge and the
+side that cut it. So it is the same from call to call as long as the same parts touch.
 
 Source: Sutherland, Hodgman, Reentrant polygon clipping, 1974.
 """
@@ -16,7 +16,7 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 from rbdyn_ros.model.geometry.pushing import FACE_CORNERS
 
-#: Most contact points of a pair: on fewer points a disc would tip over too early.
+#: Most contact points of a pair. With fewer points a disc would tip over too early.
 POINTS = 8
 
 #: Corners of a face that the sides of another have cut; a side adds at most one.
@@ -29,7 +29,8 @@ SAME_DEPTH = 1e-4
 #: Bit that is set in the number of a corner made by a cut.
 CUT = 1 << 22
 
-#: Bits of an edge's number in the number of a cut; the highest is set if a side made the edge.
+#: Number of bits of an edge's number in a cut's number; the highest is set if a side made the
+#: edge.
 EDGE_BITS = 11
 EDGE_MASK = (1 << EDGE_BITS) - 1
 CUT_EDGE = 1 << (EDGE_BITS - 1)
@@ -71,9 +72,9 @@ def part_above(
 def _cut(P, codes, number, start, out, side, Q, new_codes):
     """Write the part of a polygon on the inner side of a plane; return its number of corners.
 
-    A corner has two numbers: its own, which is CUT, the edge and the side for a cut; and the
-    number of the edge after it, which is the corner it began with, or CUT_EDGE and the side that
-    made it. Two corners are a segment.
+    A corner has two numbers. The first is its own; for a cut it combines CUT, the edge and the
+    side. The second is the number of the edge after it: the corner at which the edge began, or
+    CUT_EDGE combined with the side that made the edge. Two corners are a segment.
     """
     kept = 0
     for n in range(number):
@@ -100,9 +101,9 @@ def _cut(P, codes, number, start, out, side, Q, new_codes):
 
 @kernel
 def _chosen(P, Q, codes, number, points, names):
-    """Write up to POINTS of some points: the deepest, then always the one farthest from all.
+    """Write up to POINTS of the points: the deepest, then repeatedly the one farthest from these.
 
-    Of points that are equal up to rounding the first is chosen, so that a body at rest keeps its
+    If points are equal up to rounding, the first is chosen, so that a body at rest keeps its
     points.
     """
     if number <= POINTS:

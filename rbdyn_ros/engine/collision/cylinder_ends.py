@@ -12,7 +12,7 @@ from rbdyn_ros.engine.collision.simplex import WEIGHT, weighted
 from rbdyn_ros.engine.collision.support import farthest, kind_of
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
-#: Cosine of the angle to an axis at which an end may be nearest.
+#: An end can be nearest only if the cosine of the angle between v and its axis is at least this.
 END_COSINE = 0.9
 
 
@@ -55,7 +55,8 @@ def _write(F, pairs, x, y, i, j):
 def _above_disc(x, near, centre, v, level, radius, rounding):
     """Return whether a farthest point x is within a disc's radius of its axis, and the point.
 
-    Where a face is farthest it is any corner: then the point of the simplex, `near`, may be one.
+    If a whole face is farthest, x is any of its corners: then the point of the simplex, `near`, is
+    tried as well.
     """
     found = _is_within(sub3(x, centre), v, radius)
     level_too = abs(dot3(near, v) - level) <= rounding

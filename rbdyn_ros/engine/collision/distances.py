@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signed distances from points to simple solids, and the direction away from them.
 
-A distance is negative inside. Solids are in MuJoCo's geom_size: radius and half length, or half
-edges, around the origin and along z.
+A distance is negative inside. Sizes of solids are as in MuJoCo's geom_size: radius and half
+length, or half edges. A solid has its centre at the origin and its axis along z.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rbdyn_ros.engine.collision.kinds import CAPSULE, CYLINDER, PLANE, SPHERE
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 UP = (0.0, 0.0, 1.0)
-ASIDE = (1.0, 0.0, 0.0)  # also leads away from a capsule's axis
+ASIDE = (1.0, 0.0, 0.0)  # direction away from a centre, and from the axis of a capsule
 
 
 @kernel

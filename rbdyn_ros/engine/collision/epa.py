@@ -37,7 +37,7 @@ FLAT_THICKNESS = 1e-12  # a tetrahedron is flat if it is thinner than this part 
 ABOVE = 1e-13  # a point is above a face by more than this part of the size
 
 #: Newton's method is tried from a face nearer to the surface than this part of the size, and again
-#: from one that is nearer by this factor.
+#: from a face that is nearer by this factor.
 ROUGH, NEARER = 1e-2, 0.1
 
 #: A solution of Newton's method is accepted if it is at most this far from a face, as the cosine
@@ -49,13 +49,13 @@ NEAR_COSINE, SLACK = 0.87, 1e-3
 def epa(m, a, b, R, t, S, names, n, known, along):
     """Return the depth of two cores, the direction in which B leaves A, and points of A and B.
 
-    S, names, n is the simplex of `gjk`, which has the origin in it; the pose of B in A is R, t.
-    If `known` is positive, it is the depth along the unit vector `along`, the least nearby, and
-    the simplex is that of `refined`.
+    S, names, n is the simplex of `gjk`, which has the origin in it; the pose of B in A is R, t. If
+    `known` is positive, it is the depth along the unit vector `along`, which is a local minimum,
+    and the simplex is the result of `refined`.
 
     Returns:
         Depth, unit normal from A to B, and the points of A and B whose difference is depth times
-        normal; all in A.
+        normal; all in the frame of A.
     """
     size = bound_of(m, a) + bound_of(m, b)
     cylinder, limit = has_cylinder(m, a, b), ROUGH * size
@@ -89,7 +89,7 @@ def epa(m, a, b, R, t, S, names, n, known, along):
         w, x, y, i, j = farthest(m, a, b, R, t, normal, max(i, 0), max(j, 0))
         bound = dot3(w, normal)
         if bound < depth - (DEPTH_TOLERANCE * size if rows > 0 else 0.0):
-            # a move of B by this depth separates it from A, whatever the polytope
+            # moving B by this depth separates it from A, whatever the polytope
             depth, best, rows = bound, normal, 0
         elif (
             rows > 0

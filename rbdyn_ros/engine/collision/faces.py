@@ -17,8 +17,8 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 #: Points of an end of a cylinder, on its rim; the first faces the direction.
 END_POINTS = 8
 
-#: A cylinder tilted by less than this [rad] has fixed points: the point that faces the other
-#: geometry would change with the least motion.
+#: A cylinder tilted by less than this [rad] has fixed points, because the point that faces the
+#: other geometry would jump around the rim with the smallest motion.
 UPRIGHT_TILT = 1e-3
 
 
@@ -31,10 +31,10 @@ def face(m, g, v, corners, names):
         g: the geometry.
         v: unit vector in the frame of the geometry.
         corners: (FACE_CORNERS, 3), receives them.
-        names: (FACE_CORNERS, 1), receives a number of each, the same for any direction.
+        names: (FACE_CORNERS, 1), receives the number of each corner, the same for any direction.
 
     Returns:
-        Their number, and the unit normal if there are three or more.
+        How many corners there are, and the unit normal if there are three or more.
     """
     kind = m.geom_type[g]
     if kind == BOX:

@@ -36,9 +36,9 @@ def gjk(m, a, b, R, t, reach, S, names):
 
     Returns:
         Number of points of the simplex, 0 if the cores are farther apart than `reach`; the
-        nearest point of A - B, or a direction that separates them, in A; and a depth. The point
-        is zero if they overlap or touch, unless the depth is known in one direction, in which
-        case it is this direction, a unit vector.
+        nearest point of A - B, or a direction that separates the cores, in A; and a depth. If the
+        cores overlap or touch, the point is zero; but if their depth along one direction is known,
+        the unit vector of this direction is returned instead.
     """
     size = bound_of(m, a) + bound_of(m, b)
     small, close = TOUCHING * size, REFINE_BELOW * size
@@ -73,7 +73,8 @@ def gjk(m, a, b, R, t, reach, S, names):
     if square <= small * small:
         return n, ZERO3, 0.0
     if square <= close * close:
-        # v is the difference of points that are nearly the same; faces and edges are more exact
+        # v is the difference of two nearly equal points: a normal from faces and edges is more
+        # exact
         count, normal, height = _refined(m, a, b, R, t, v, S, names, n)
         if count > 0:
             return _solution(count, normal, height, reach)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The points at which two convex geometries touch, from the direction of their contact.
 
-Faces come first: where a face separates the two as far as any direction does, or nearly, the
-contact is along its normal, and the corners of the part of the other geometry above the face are
-the points (clipping.py). Capsules and cylinders side by side touch at both ends of their common
-part. All other geometries touch at the nearest point.
+Faces come first. If no direction separates the two clearly farther than the normal of a face, the
+contact is along this normal, and its points are the corners of the part of the other geometry
+above the face (clipping.py). Capsules and cylinders side by side touch at both ends of their
+common part. All other geometries touch at the nearest point.
 
 The number of a point in its pair is the same from call to call as long as the same parts touch.
 """
@@ -34,7 +34,7 @@ from rbdyn_ros.model.geometry.pushing import FACE_CORNERS
 #: part of the size.
 FACES_FIRST = 1e-4
 
-#: The same where a core has a radius, and a corner of the core is not one of the surface.
+#: The same where a core has a radius: then a corner of the core is not a corner of the surface.
 ROUND_FIRST = 1e-7
 
 #: Sine of the angle between axes that count as parallel.
@@ -54,7 +54,7 @@ def manifold(m, a, b, R, t, nearest, reach, points, names):
     Args:
         m: the Model.
         a: a geometry.
-        b: another one; the two are in order, see `in_order`.
+        b: another geometry; the two are in the order of `in_order`.
         R: the rotation of B in A.
         t: the position of B in A.
         nearest: distance, normal from A to B, and nearest points, in A.
@@ -63,7 +63,7 @@ def manifold(m, a, b, R, t, nearest, reach, points, names):
         names: (POINTS, 1), receives their numbers.
 
     Returns:
-        How many points there are, and the normal of all of them, from A to B.
+        The number of points, and their common normal, from A to B.
     """
     dist, normal, _x, _y = nearest
     A, B = stack_floats(FACE_CORNERS, 3), stack_floats(FACE_CORNERS, 3)
@@ -94,7 +94,7 @@ def manifold(m, a, b, R, t, nearest, reach, points, names):
 
 @kernel
 def _with_nearest(points, names, number, normal, nearest, bias):
-    """Add the nearest point unless another one is as deep; the corners of round faces are few."""
+    """Add the nearest point unless a listed point is as deep: round faces have few corners."""
     dist, along, x, y = nearest
     deepest, highest = np.inf, 0
     for n in range(number):
@@ -156,6 +156,6 @@ def _beside(m, a, b, R, t, normal, reach, points, names):
 
 @inline
 def _side_by_side(u, t, v, place):
-    """Return the points of two axes at the same place along u."""
+    """Return the points of two axes at the same position along u."""
     x = scaled3(u, place)
     return x, add3(t, scaled3(v, (x[2] - t[2]) / v[2]))

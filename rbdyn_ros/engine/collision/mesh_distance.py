@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The signed distance of a convex geometry and a triangle mesh, and their nearest points.
 
-The pseudo-normal of a closed mesh at the nearest point of its surface tells inside from outside.
+The pseudo-normal of a closed mesh at the nearest point of its surface shows whether a point is
+inside.
 
 Source: Baerentzen and Aanaes, Signed distance computation using the angle weighted pseudonormal,
 2005.
@@ -37,8 +38,8 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 from rbdyn_ros.model.declared.data_fields import AXIS
 
-#: Distance up to which a point counts as on an edge or a corner: a length [m], for rounding, and a
-#: part of the measured distance. It can be too large at an edge of less than 0.005 rad.
+#: Distance up to which a point counts as on an edge or a corner: a length [m], for rounding, plus
+#: a part of the measured distance. At an edge whose angle is below 0.005 rad it can be too large.
 ON, ON_PART = 1e-11, 1e-5
 
 
@@ -46,9 +47,10 @@ ON, ON_PART = 1e-11, 1e-5
 def mesh_distance(m, a, b, R, t, reach):
     """Return distance, normal and nearest points of a geometry A and a mesh b, in A.
 
-    The pose of the mesh in A is R, t. The distance is that of the nearest triangle, or minus the
-    largest of the shortest ways out of one triangle, to either side. Inside a closed mesh, away
-    from its triangles, it is minus the distance of its surface. Beyond `reach` it may be infinite.
+    The pose of the mesh in A is R, t. The distance is to the nearest triangle. If A overlaps
+    triangles, it is minus the depth in the triangle in which A is deepest, to either side of the
+    triangle. If A is inside a closed mesh and overlaps no triangle, it is minus the distance to
+    the surface. Beyond `reach` it can be infinite.
     """
     walk, axis = stack_ints(WALK, 1), stack_floats(1, AXIS)
     _vert, face, _number, _node = mesh_of(m, b)
@@ -95,7 +97,7 @@ def _pseudo_normal(m, o, y, on):
 
 @inline
 def _angle_at(corners, normal, y, on):
-    """Return the angle of a triangle at a point of its plane: pi on an edge, 0 beside it."""
+    """Return the angle of a triangle at a point of its plane: pi on an edge, 0 outside."""
     angle = 2.0 * np.pi
     for k in range(3):
         p = corners[0] if k == 0 else (corners[1] if k == 1 else corners[2])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """All pairs of geometries that are near each other: sweep and prune, then pair by pair.
 
-The order of the sweep and the directions that separated hulls the last time are kept from call to
-call: they save time but never change a result.
+The order of the sweep and the directions that separated hulls in the last call are kept from call
+to call. They save time but never change a result.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 def measure(m, place, g, h, reach, axis, out):
     """Write distance, normal and nearest points of a pair, in the world; return whether written.
 
-    Nothing is written if they are farther apart than `reach`. At most one may be a plane or a
-    triangle mesh, none a height field. `out` receives the distance, the unit normal from g to h,
-    the point of g and the point of h. `axis` (AXIS) is a direction that may separate the two, or
-    zero, and corners along it; it is replaced if another one does.
+    Nothing is written if the two are farther apart than `reach`. At most one of them may be a
+    plane or a triangle mesh, and neither may be a height field. `out` receives the distance, the
+    unit normal from g to h, the point of g and the point of h. `axis` (AXIS) holds a direction
+    that may separate the two, or zero, and the corners farthest along it. It is replaced if
+    another direction separates them.
     """
     a, b, swapped = in_order(m, g, h)
     R, t = relative(place, a, b)

@@ -48,7 +48,8 @@ def relative(place, a, b):
 def nearest_points(m, a, b, R, t, reach, axis):
     """Return distance, normal and nearest points of a pair in order, in the frame of A.
 
-    The pose of B in A is R, t. Beyond `reach` the distance may be infinite; `axis` as in measure.
+    The pose of B in A is R, t. Beyond `reach` the distance can be infinite. `axis` is as in
+    measure.
     """
     kind, other = m.geom_type[a], m.geom_type[b]
     if kind == PLANE:
@@ -65,9 +66,9 @@ def nearest_points(m, a, b, R, t, reach, axis):
 
 @kernel
 def hull_distance(m, a, b, R, t, apart, axis):
-    """Return the same as the closed forms (rounds.py) by GJK and EPA.
+    """Return distance, normal and nearest points of two geometries by GJK and EPA.
 
-    The distance is infinite where the cores are farther than `apart`.
+    The distance is infinite if the cores are farther apart than `apart`.
     """
     S, names = stack_floats(4, ROW), stack_ints(4, 2)
     n, v, known = gjk(m, a, b, R, t, apart, S, names)
@@ -118,7 +119,7 @@ def _corner(m, g, number):
 def _boxes_apart(m, a, b, R, t, reach):
     """Return whether a face of a bounding box separates two geometries by more than `reach`.
 
-    It is cheaper than a search for the farthest corners.
+    This test is cheaper than a search for the farthest corners.
     """
     half, other = load3(m.geom_half, a), load3(m.geom_half, b)
     most = reach + BOUND_MARGIN * (m.geom_rbound[a] + m.geom_rbound[b])

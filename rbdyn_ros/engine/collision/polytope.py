@@ -83,7 +83,7 @@ def nearest_face(planes, count):
 def expanded(P, planes, faces, edges, count, corner, above):
     """Replace the faces visible from a new corner by faces to it; return the number of faces.
 
-    It is negative if the corner sees no face, or there is no room.
+    The number is negative if no face is visible from the corner, or the arrays are full.
     """
     w = load3(P, corner)
     open_edges, f = 0, 0
@@ -110,7 +110,7 @@ def expanded(P, planes, faces, edges, count, corner, above):
 
 @inline
 def _toggled(edges, count, i, j):
-    """Add an edge, or remove it if its neighbour has added it the other way round."""
+    """Add an edge, or remove it if the adjacent face has added it in the opposite direction."""
     for e in range(count):
         if edges[e, 0] == j and edges[e, 1] == i:
             edges[e, 0], edges[e, 1] = edges[count - 1, 0], edges[count - 1, 1]
@@ -123,8 +123,8 @@ def _toggled(edges, count, i, j):
 def facing_corners(P, P_names, planes, faces, count, level, deepest, S, names):
     """Return the corners of the face that is nearest to the deepest point of A - B.
 
-    Only faces up to `level` away from the origin count. A side of A - B may be several faces, and
-    another side may be as deep.
+    Only faces up to the distance `level` from the origin count. A flat side of A - B can consist
+    of several faces, and another side can be as deep.
     """
     at, least = (0, 0, 0), np.inf
     for f in range(count):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The point of a simplex nearest to the origin.
 
-A simplex is up to four rows of numbers: a point of A - B, the points of A and of B it is the
-difference of, and its weight in the nearest point. `names` has a row for each: the numbers of its
-corners of A and of B.
+A simplex is up to four rows of numbers: a point of A - B, the points of A and of B whose
+difference it is, and its weight in the nearest point. `names` has a row for each point: the
+numbers of its corners of A and of B.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WEIGHT = 9
 #: A triangle with a smaller squared sine of the angle between two edges counts as a line.
 SLIVER = 1e-24
 
-#: The same for the angle between an edge and a face: below it no side of the face is the inner.
+#: The same for the angle between an edge and a face: below it the face has no inner side.
 THIN = 1e-20
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Newton's method for the nearest or deepest points of two cores.
 
-It helps GJK and EPA where one core is a cylinder: A - B is smooth there, so they come closer to
-its surface by a fixed part at a time. It helps any two cores that nearly touch: the difference of
-their nearest points is mostly rounding. Near a solution the support function of A - B is the
-largest of up to three smooth ones, of pairs of features: corners of a core, or rims of a cylinder,
+It helps GJK and EPA where one core is a cylinder: A - B is smooth there, so these two converge
+only linearly. It helps any two cores that nearly touch, because the difference of their nearest
+points is mostly rounding. Near a solution the support function of A - B is the largest of up to
+three smooth functions, one for each pair of features (corners of a core, or rims of a cylinder):
 
     h(n) = max_k w_k(n) . n ,   w_k(n) the farthest point of pair k along n.
 
@@ -59,8 +59,8 @@ def refined(m, a, b, R, t, v, S, names, n, F, pairs):
     simplex: one row for each pair of features.
 
     Returns:
-        Number of rows of the solution, 0 if there is none that is right for all of A - B; its
-        normal n, and its height h(n).
+        Number of rows of the solution, 0 if no solution is right for all of A - B; its normal n,
+        and its height h(n).
     """
     size = bound_of(m, a) + bound_of(m, b)
     count, normal, height = at_end(m, a, b, R, t, v, S, n, F, pairs, HEIGHT_TOLERANCE * size)
@@ -102,8 +102,8 @@ def refined(m, a, b, R, t, v, S, names, n, F, pairs):
 def is_least(m, a, b, R, t, F, count, depth):
     """Return whether a solution of `refined` is known to have the least depth of all.
 
-    It has if a ball of this radius around the deepest point of B is inside A: then along no
-    direction A - B is less deep. The same holds for A in B.
+    It has the least depth if a ball of the radius `depth` around the deepest point of B is inside
+    A: then A - B is at least as deep along every direction. The same holds for A in B.
     """
     x, y = weighted(F, count)
     enough = depth - HEIGHT_TOLERANCE * (bound_of(m, a) + bound_of(m, b))
@@ -124,7 +124,7 @@ def _depth_in(m, g, x):
 
 @kernel
 def _merged(S, names, n, F, pairs):
-    """Write the pairs of features of a simplex with the sums of their weights; return how many."""
+    """Write the pairs of features of a simplex with summed weights; return the number of pairs."""
     count = 0
     for row in range(n):
         found = -1

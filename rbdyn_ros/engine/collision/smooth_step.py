@@ -24,8 +24,8 @@ UPRIGHT_SQUARE = 1e-12
 def newton_step(m, a, b, R, t, v, F, pairs, count):
     """Take one step of Newton's method; return the number of pairs, its length, and the new v.
 
-    A pair is dropped if three of them leave no direction. The number is 0 if there is no least
-    height.
+    If the points of three pairs are on a line, the pair with the least weight is dropped. The
+    number of pairs is 0 if the height has no minimum.
     """
     axis = (R[2], R[5], R[8])
     sine_a, turned = v[0] * v[0] + v[1] * v[1], cross3(axis, v)
@@ -73,8 +73,8 @@ def newton_step(m, a, b, R, t, v, F, pairs, count):
 def _with_rim(curve, radius, square, around):
     """Return the second derivative of the height on the sphere with a rim: r / sine along the rim.
 
-    `around` is the axis of the cylinder times v, in the tangent plane, and `square` its square,
-    which is that of the sine.
+    `around` is the cross product of the cylinder's axis and v, in the tangent plane. `square` is
+    its squared length, which is the squared sine of the angle between them.
     """
     xx, xy, yy = curve
     c, (p, q) = radius / (square * np.sqrt(square)), around
@@ -96,7 +96,7 @@ def _drop_lightest(F, pairs):
 
 @inline
 def _of_one(slope, curve):
-    """Return whether there is a step for one pair, and the step."""
+    """Return whether a step for one pair exists, and the step."""
     xx, xy, yy = curve
     det = xx * yy - xy * xy
     a, b = (xy * slope[1] - yy * slope[0]) / det, (xy * slope[0] - xx * slope[1]) / det
@@ -105,7 +105,7 @@ def _of_one(slope, curve):
 
 @inline
 def _of_two(F, v, e, f, slope, curve):
-    """Return whether there is a step for two pairs, and the step; add its weights."""
+    """Return whether a step for two pairs exists, and the step; add its change of the weights."""
     xx, xy, yy = curve
     w = sub3(load3(F, 1), load3(F, 0))
     p, q = dot3(w, e), dot3(w, f)

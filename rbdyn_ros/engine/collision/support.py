@@ -64,8 +64,9 @@ def radius_of(m, g):
 def support(m, g, v, start):
     """Return the point of a geometry's core farthest along v, in the geometry's frame.
 
-    Also its number: equal numbers are equal points, except on a rim. `start` is the number of a
-    corner of a mesh to start from; 0 starts from the best of eight.
+    The number of the point is returned too: equal numbers are equal points, except on a rim. For a
+    mesh the search starts from the corner with the number `start`, or if it is 0, from the best of
+    eight corners.
     """
     if g >= m.ngeom:
         return _of_triangle(m, g, v)
@@ -148,7 +149,8 @@ def _climb(m, first, v, corner):
 def farthest(m, a, b, R, t, v, near_a, near_b):
     """Return the point of A - B farthest along v, and the points of A and B, in A's frame.
 
-    Also their numbers. The pose of B in A is R, t; near_a and near_b are corners to start from.
+    The numbers of these two points are returned too. The pose of B in A is R, t. The searches
+    start from the corners near_a and near_b.
     """
     x, i = support(m, a, v, near_a)
     y, j = support(m, b, scaled3(mat_vec(transposed(R), v), -1.0), near_b)

@@ -2,7 +2,7 @@
 """Sweep and prune: the pairs of a list whose bounding boxes and spheres overlap.
 
 The geometries are sorted along x, and two can be near only if their intervals overlap. The order
-is kept from call to call: it saves time but never changes a result.
+is kept from call to call, which saves time but never changes a result.
 
 Source: Baraff, Dynamic simulation of non-penetrating rigid bodies, 1992.
 """
@@ -84,13 +84,13 @@ def sweep(m, count, place, order, pairs, first, number_of, found):
     Args:
         m: the Model.
         count: geometries to sweep, the first ones.
-        place: rows of them, see `place_geom` and `bound`.
-        order: their numbers, in the order of the last call; a number out of range, or all zero,
-            restarts it.
+        place: the rows of the geometries, see `place_geom` and `bound`.
+        order: numbers of the geometries, in the order of the last call. If a number is out of
+            range, or all are zero, the sort starts anew.
         pairs: (n, 2), ascending pairs of geometries, ascending.
-        first: by geometry, its first pair with a later one.
-        number_of: by geometry, the number of those pairs.
-        found: receives the numbers of pairs, as many as fit.
+        first: for each geometry, its first pair with a later geometry.
+        number_of: for each geometry, how many pairs with later geometries it has.
+        found: receives the numbers of the pairs, as many as fit.
     """
     _sort_along_x(place, order, count)
     number = 0

@@ -11,7 +11,7 @@ from rbdyn_ros.engine.collision.smooth_step import tangents
 from rbdyn_ros.engine.collision.support import farthest
 from rbdyn_ros.engine.compiler.jit import kernel
 
-#: Slope of the search directions around the direction of a known depth, and their tangents.
+#: Slope of the search directions relative to the direction of a known depth, and their tangents.
 STEEP = 2.0
 AROUND = ((1.0, 0.0), (-0.5, 0.866), (-0.5, -0.866))
 
@@ -24,7 +24,7 @@ FLAT_SINE = 1e-6
 def points_around(m, a, b, R, t, v, S, names):
     """Write the farthest points along three directions around v, and along -v, as a simplex.
 
-    Returns the number of points: 4, or 1 if they are in a plane.
+    Return the number of points: 4, or 1 if the four points are in a plane.
     """
     e, f = tangents(v)
     for k in range(4):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The triangles of a mesh near a place: a search in its tree of boxes."""
+"""The triangles of a mesh near a point, by a search in the tree of boxes of the mesh."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rbdyn_ros.engine.algebra.spatial import dot3, load3, sub3
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.model.geometry.triangle_meshes import LEAF
 
-#: Rows of a search: number of open nodes, next triangle, the one after the last, the nodes.
+#: Rows of a search: number of open nodes, next triangle, the triangle after the last, the nodes.
 OPEN, NEXT, END, NODES = 0, 1, 2, 3
 # numbers in a search; a tree of a million triangles has 18 levels, each leaves one node open
 WALK = 64
@@ -30,7 +30,7 @@ def begin_triangles(m, o, walk):
 
 @kernel
 def next_triangle(m, o, centre, half, walk):
-    """Return the next triangle whose box meets a box at `centre`, or -1; half its edges: `half`.
+    """Return the next triangle whose box meets a box at `centre` of half edges `half`, or -1.
 
     The number counts from the first triangle of the mesh.
     """

@@ -15,6 +15,6 @@ VOID = ir.VoidType()
 def call_address(
     builder: ir.IRBuilder, address: Any, arguments: Sequence[Any], result: ir.Type = VOID
 ) -> Any:
-    """Call the function at an address; its type follows from the arguments and the result."""
+    """Call the function at an address, with the type given by the arguments and the result."""
     kind = ir.FunctionType(result, [argument.type for argument in arguments])
     return builder.call(builder.inttoptr(address, kind.as_pointer()), arguments)

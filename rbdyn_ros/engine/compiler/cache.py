@@ -2,8 +2,8 @@
 """Machine code on disk, in files with checksums.
 
 A file begins with the hash of its content. A damaged file counts as missing: it is removed, and
-its code is compiled and written again. Without a writable folder the program goes on, and logs it
-once.
+its code is compiled and written again. Without a writable folder the program runs on and logs a
+warning once.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def read(file: str | Path) -> bytes | None:
 
 
 def write(file: str | Path, content: bytes) -> None:
-    """Write a file, completely or not at all; if that fails, go on without it."""
+    """Write a file, completely or not at all. A failure raises no error."""
     folder = Path(file).parent
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -119,9 +119,9 @@ def _unpickled(content: bytes) -> Any:
 
 @functools.cache
 def _subfolder(source: str) -> Path:
-    """Return the folder of a source's files; all copies of this package have the same ones.
+    """Return the folder for the files of a source, the same for all copies of this package.
 
-    They may share code because the name of the cache contains a hash of the package's sources.
+    The copies can share code because the name of the cache contains a hash of the sources.
     """
     path = Path(source).resolve()
     if path.is_relative_to(_PACKAGE):
@@ -130,10 +130,10 @@ def _subfolder(source: str) -> Path:
 
 
 class _Locator(UserProvidedCacheLocator):
-    """Finds a function's files in a folder, which may be one that cannot be written.
+    """Finds a function's files in a folder, which may be read-only.
 
-    The name of the folder contains a hash of the package's sources, so a function of the package
-    is never an old one. Numba would compile it again when its line moves.
+    The name of the folder contains a hash of the package's sources, so its files are never out of
+    date. Numba's own locator would compile a function again when its line moves.
     """
 
     def __init__(self, function: Any, source: str, folder: str) -> None:
@@ -152,11 +152,11 @@ class _Locator(UserProvidedCacheLocator):
 
 
 def _code_hash(code: CodeType, doc: str | None) -> str:
-    """Return a hash of a function's code; it tells functions of one name in a file apart.
+    """Return a hash of a function's code, which distinguishes functions of one name in a file.
 
     Args:
-        code: of the function.
-        doc: its docstring.
+        code: the code object of the function.
+        doc: the docstring of the function.
     """
     return hashlib.sha256(repr(_parts(code, doc)).encode()).hexdigest()[:16]
 
@@ -172,7 +172,8 @@ def _parts(code: CodeType, doc: str | None) -> tuple[object, ...]:
 class _Files(IndexDataCacheFile):
     """The index and the data files of one function; a data file also holds its key.
 
-    Two processes that compile different overloads at once may choose one name for both.
+    The key is needed because two processes that compile different overloads at once can choose the
+    same file name.
     """
 
     def save(self, key: Any, data: Any) -> None:
@@ -209,9 +210,10 @@ class _Implementation(CompileResultCacheImpl):
 
 
 class _CallableImplementation(_Implementation):
-    """Keeps machine code without the LLVM code that Numba keeps beside it, to link it.
+    """Keeps machine code without the LLVM code that Numba stores next to it for linking.
 
-    Kernels link the code of linking.py instead, and to parse this takes an eighth of a start.
+    Kernels link the code of linking.py instead, and parsing Numba's LLVM code would take an eighth
+    of the time of a start.
     """
 
     def reduce(self, cres: Any) -> Any:
@@ -259,8 +261,9 @@ class KernelCache(FunctionCache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the code of a signature, or None.
 
-        Numba's own method would first load the compiler's tables of types, and SciPy's linear
-        algebra, which takes half of the time of a start. The compiler loads it anyway.
+        Numba's own method would first load the compiler's tables of types and SciPy's linear
+        algebra, which takes half of the time of a start. If code is compiled, the compiler loads
+        both anyway.
         """
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)

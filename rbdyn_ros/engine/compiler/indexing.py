@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays in kernels whose indices count from the start.
 
-Numba lets a negative index count from the end. An index that may be negative as far as the
-compiler knows, such as the number of a body from an array, then takes three instructions more, on
-the way to each number. Without them a step with contact takes 3 to 19 % less time.
+In Numba a negative index counts from the end. For an index that could be negative, such as the
+number of a body from an array, each access then needs three more instructions. Without them a step
+with contact takes 3 to 19 % less time.
 
-No kernel counts from the end: here an index of -1 is a number outside of the array, and with
-NUMBA_BOUNDSCHECK=1 an index error. Slices, and loops over an array, are Numba's own. Functions of
-users get Numba's own arrays, except for a Model or a Data in a Numba function of their own.
+No kernel counts from the end: here an index of -1 is outside the array, and an index error with
+NUMBA_BOUNDSCHECK=1. Slices, and loops over an array, are Numba's own. Functions of users get
+Numba's own arrays, except for a Model or a Data in a Numba function of their own.
 
-Of Numba this file uses the interface of its extensions: a subclass of its array type, which is the
-same in 0.62 to 0.68, and the code that Numba has for an index without a sign. A Numba whose array
-type cannot be extended in this way gets the type itself, whose indices may count from the end;
+This file uses Numba's interface for extensions: a subclass of its array type, which is the same in
+0.62 to 0.68, and Numba's code for an unsigned index. If the array type of a Numba version cannot
+be extended in this manner, kernels use Numba's own type, whose indices can count from the end;
 then only test_bounds_checked.py fails.
 """
 
@@ -28,7 +28,7 @@ from numba.extending import lower_builtin, lower_cast, models, register_model
 
 
 class PlainArray(types.Array):
-    """Numba type of an array of Model, of Data or on the stack, and of its parts."""
+    """Numba type of arrays of a Model, of a Data and on the stack, and of their slices."""
 
     def copy(self, *args: Any, **changes: Any) -> PlainArray:
         same = super().copy(*args, **changes)
@@ -40,7 +40,7 @@ class PlainArray(types.Array):
 
 
 def array_type(element: types.Type, dimensions: int, readonly: bool = False) -> types.Array:
-    """Return the type of an array in a kernel, whose rows follow each other in memory."""
+    """Return the type of a C-contiguous array in a kernel."""
     made = PlainArray if _KNOWN else types.Array
     return made(element, dimensions, "C", readonly=readonly)
 
@@ -64,7 +64,7 @@ def _same(context: Any, builder: Any, old: Any, new: Any, value: Any) -> Any:
 
 
 def _lowered(operation: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the code of an access: Numba's own, with an index without a sign."""
+    """Return the code of an access: Numba's own, with an unsigned index."""
 
     def access(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         index, at = _unsigned(context, builder, sig.args[1], args[1])
@@ -75,7 +75,7 @@ def _lowered(operation: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _unsigned(context: Any, builder: Any, kind: types.Type, value: Any) -> tuple[Any, Any]:
-    """Return type and value of an index, whole numbers in it without a sign."""
+    """Return type and value of an index, with its integers unsigned."""
     if isinstance(kind, types.Integer):
         return types.uintp, context.cast(builder, value, kind, types.uintp)
     if not isinstance(kind, types.BaseTuple):

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C and garbage collection while kernels are compiled or loaded.
 
-LLVM calls Python then. A KeyboardInterrupt that is raised there is lost, leaves a library without
-code, or crashes the process. So it waits until the present kernel is compiled.
+LLVM calls Python while it compiles. A KeyboardInterrupt raised in such a call is lost, leaves a
+library without code, or crashes the process. So the interrupt waits until the present kernel is
+compiled.
 
-rclpy handles Ctrl-C in C, unseen by Python's signal module, which also wakes functions that wait
-for messages. The system's handler is put back.
+rclpy handles Ctrl-C in C, which Python's signal module does not report; its handler also wakes
+functions that wait for messages. So the handler of the operating system is saved and restored.
 
 Python's garbage collector waits too. It would search the compiler's many objects again and again,
-which takes a fifth of the time of an empty cache's first start.
+which takes a fifth of the time of the first start with an empty cache.
 """
 
 from __future__ import annotations
@@ -73,13 +74,13 @@ _waiting = _Waiting()
 
 
 def while_compiling(handler: Handler) -> None:
-    """From now on, handle Ctrl-C by a function while kernels are compiled."""
+    """From now on, call `handler` at Ctrl-C while kernels are compiled."""
     _waiting.handler = handler
 
 
 @contextlib.contextmanager
 def deferred() -> Iterator[None]:
-    """Let Ctrl-C wait for the end of the block, if it would raise KeyboardInterrupt."""
+    """Defer a Ctrl-C that would raise KeyboardInterrupt until the end of the block."""
     if not _waiting.applies():
         yield
         return
@@ -91,7 +92,7 @@ def deferred() -> Iterator[None]:
 
 
 def deferring(function: Callable[P, R]) -> Callable[P, R]:
-    """Return a function during which Ctrl-C and the garbage collector wait."""
+    """Return the function, wrapped so that Ctrl-C and the garbage collector wait until it ends."""
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -43,11 +43,11 @@ R = TypeVar("R")
 
 #: Folder of the code of kernels that others call, in each cache.
 LINKED = "linked"
-#: Folder of the hashes of sources, beside the caches.
+#: Folder of the hashes of sources, next to the caches.
 SOURCES = "sources"
 
 DISABLED = bool(numba.config.DISABLE_JIT)
-# without Numba's runtime a kernel cannot allocate, and no reference is counted
+# without Numba's runtime a kernel cannot allocate memory and counts no references
 OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}, "_nrt": False}
 
 _PACKAGE = Path(__file__).resolve().parents[2]
@@ -117,7 +117,8 @@ def cache_below(name: str, sources: Iterable[Path]) -> str:
 class Kernel:
     """A compiled function, as Numba's dispatcher, made at its first use.
 
-    To make those of all kernels takes a fifth of a start, which needs only a few of them.
+    Making the dispatchers of all kernels takes a fifth of the time of a start, which needs only a
+    few of them.
     """
 
     def __init__(
@@ -199,7 +200,7 @@ def callback(function: Callable[P, R], signature: Any, directory: str) -> CFunc:
 def _keep_in(
     directory: str, compiled: Any, function: Callable[..., Any], linked: bool = False
 ) -> None:
-    """Make Numba keep the code of a function in a directory; without one nothing is kept."""
+    """Make Numba keep the code of a function in a directory; if it is "", nothing is kept."""
     if directory and Path(function.__code__.co_filename).is_file():
         folder = str(Path(directory, LINKED)) if linked else directory
         compiled._cache = KernelCache(function, folder, linked)
@@ -234,8 +235,9 @@ def kernels_in(
 
 kernel = kernels_in(CACHE_DIRECTORY)
 
-#: Compile a kernel that takes less time, for any robot, than Python grants a thread (5 ms): called
-#: from Python it keeps the GIL, because to release it takes a twelfth of a small robot's call.
+#: Compile a kernel that takes less than 5 ms for any robot, the time after which Python switches
+#: threads. Called from Python it keeps the GIL: releasing it takes a twelfth of a small robot's
+#: call.
 brief = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "nogil": False})
 
 #: Compile a kernel that is always inlined: tuples of numbers then stay in registers.
@@ -243,7 +245,7 @@ inline = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "forceinline": True})
 
 
 def select(condition, yes, no):
-    """Choose without a branch; a symbol, which has no truth value, uses its own select."""
+    """Return yes or no without a branch; a symbolic condition uses its own select method."""
     if hasattr(condition, "select"):
         return condition.select(yes, no)
     return yes if condition else no
@@ -255,7 +257,7 @@ def _select_compiled(condition, yes, no):
 
 
 def is_known(x):
-    """Return whether a number is known at this time; False for a symbol."""
+    """Return whether x has a numeric value now; False for a symbol."""
     return not hasattr(x, "select")
 
 
@@ -265,7 +267,7 @@ def _is_known_compiled(x):
 
 
 def is_zero(x):
-    """Return whether a term with this factor can be left out; False for a symbol."""
+    """Return whether x is zero, so that its terms can be left out; False for a symbol."""
     return is_known(x) and x == 0.0
 
 

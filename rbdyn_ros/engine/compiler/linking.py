@@ -2,9 +2,9 @@
 """Kernels inside other kernels: only the outermost one becomes machine code.
 
 Numba optimises every kernel, gives it wrappers for Python and for C, and generates its machine
-code, even if it is only ever called by another kernel, which contains a copy of it and is
-optimised again. Here a kernel that another one calls stays LLVM code until the outermost kernel
-is optimised as a whole. This saves 40 % of an empty cache's first start.
+code. It does so even if only other kernels call it, which contain a copy of it and are optimised
+again. Here a kernel that other kernels call stays LLVM code until the outermost kernel is
+optimised as a whole. This saves 40 % of the time of the first start with an empty cache.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import LoweringPass, register_pass
 from numba.core.typed_passes import NativeLowering
 
-#: Options of a kernel that other kernels call, beside its own.
+#: Options of a kernel that other kernels call, in addition to its own.
 OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
@@ -74,7 +74,7 @@ class LinkedCompiler(compiler.CompilerBase):
 
 
 def reduced(result: Any) -> tuple[Any, ...]:
-    """Return the part of a compile result for the cache, without the listing and its types."""
+    """Return the part of a compile result that is cached, without the type annotations."""
     described = result.fndesc
     described.typemap = described.calltypes = None  # such an entry may not be picklable
     code = result.library.serialize_using_bitcode()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stages that plain trees do not need: compiled when a Data needs them, called by address.
 
-All kernels that a tick can reach are compiled with it, once for each entry point, so rare parts
+All kernels that a tick can call are compiled with it, once for each entry point, so rare stages
 would slow the first tick of every robot. An optional stage is compiled once, when the first Data
 needs it; the tick of a plain tree only compares an address with zero.
 """
@@ -76,12 +76,12 @@ def plain_stage(address: int | str) -> Stage:
 
 
 def model_at(table):
-    """Return the Model of a table's address; uncompiled: the Model itself."""
+    """Return the Model at the address of its table; in uncompiled code `table` is the Model."""
     return table
 
 
 def data_at(table, row):
-    """Return the Data of the addresses of a table and a row; uncompiled: the Data itself."""
+    """Return the Data at the addresses of table and row; in uncompiled code `row` is the Data."""
     return row
 
 

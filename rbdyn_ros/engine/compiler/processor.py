@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processor that machine code is made for, the same for Numba and for our own LLVM.
+"""The processor for which Numba and the LLVM code of this package generate machine code.
 
 It is the processor of this machine, unless NUMBA_CPU_NAME and NUMBA_CPU_FEATURES name another.
 """
@@ -17,8 +17,8 @@ class Processor:
     """A processor in LLVM's terms.
 
     Attributes:
-        name: such as "znver4".
-        features: comma-separated, with + (on) or - (off): "+avx2,-avx512f".
+        name: name of the processor, such as "znver4".
+        features: comma-separated features, each after + (on) or - (off): "+avx2,-avx512f".
     """
 
     name: str

@@ -14,7 +14,8 @@ from rbdyn_ros.engine.compiler import cache
 def sources_hash(sources: Iterable[Path], folder: Path) -> bytes:
     """Return the hash of the syntax trees of some files.
 
-    To parse the engine takes 0.7 s, so the hash is kept in `folder`, by the hash of the texts.
+    Parsing the engine takes 0.7 s, so the result is stored in `folder` under the hash of the
+    texts.
     """
     texts = [source.read_bytes() for source in sorted(sources)]
     known = folder / hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]

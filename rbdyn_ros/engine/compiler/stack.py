@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small arrays on the stack of a kernel: its private scratch memory.
 
-A kernel cannot allocate. Scratch in a Data would be copied, reset and hashed with it, and scratch
-that is passed along would be an argument of every function on the way.
+A kernel cannot allocate memory. Scratch in a Data would be copied, reset and hashed with it, and
+scratch passed as an argument would have to go through every function in between.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _INT64 = ir.IntType(64)
 
 
 def stack_floats(rows: int, columns: int) -> Array:
-    """Return an array (rows, columns) of any numbers; in a kernel both sizes are literals."""
+    """Return an uninitialised array (rows, columns); in a kernel both sizes must be literals."""
     return np.full((rows, columns), np.nan)
 
 
 def stack_ints(rows: int, columns: int) -> Ints:
-    """Return an array (rows, columns) of any whole numbers, as stack_floats."""
+    """Return an uninitialised array of integers; the sizes are as in stack_floats."""
     return np.full((rows, columns), -1, np.int64)
 
 

@@ -103,7 +103,7 @@ DATA = ViewType("Data", DATA_FIELDS, _OPTIONS_START + len(OPTION_FIELDS), in_row
 
 @register_model(ViewType)
 class _ViewModel(models.StructModel):
-    """Two addresses: of the table and of the row (null without a row)."""
+    """Two addresses: that of the table, and that of the row or null if there is no row."""
 
     def __init__(self, manager: Any, kind: ViewType) -> None:
         members = [("table", types.voidptr), ("row", types.voidptr)]

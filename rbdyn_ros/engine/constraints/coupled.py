@@ -23,8 +23,8 @@ from rbdyn_ros.engine.tree.loads import reflect, sum_subtrees
 from rbdyn_ros.engine.tree.stiffen import add_stops
 from rbdyn_ros.model.declared.options import ACCELERATION, FORCE, IMPLICIT, POSITION, VELOCITY
 
-#: Largest correction of a step [rad or m]; a mechanism that starts with open constraints closes
-#: them in several steps.
+#: Largest correction in one step [rad or m]. If constraints are violated at the start by more than
+#: this, the mechanism closes them in several steps.
 LARGEST_SHIFT = 0.1
 
 
@@ -95,7 +95,7 @@ def correct_velocity(m, d):
 def correct(m, d):
     """Write efc_shift: the displacement that removes efc_pos; needs accelerate.
 
-    It is the shortest in the metric of M, so it is along constraint forces only.
+    It is the shortest displacement in the metric of M, so only constraint forces could cause it.
     """
     _displacement(m, d, d.efc_pos, d.efc_shift)
     largest = 0.0
@@ -156,7 +156,7 @@ def count_driven(m, d):
 
 @kernel
 def inertia_of_step(m, d):
-    """Write M to qLD, plus the terms of forces that the step takes at its end."""
+    """Write M to qLD, plus the terms of forces that are implicit in the step."""
     step = d.implicit_step[0]
     for e in range(m.nM):
         d.qLD[e] = d.M[e]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations of motion constraints: position error, its rate, and k of K qacc = k.
+"""Equations of motion constraints: position error, its rate, and the right side of K qacc = k.
 
 Each equation is kept as the wrenches its unit force exerts on bodies; K is their projection onto
 the joints. Position errors are small displacements: K is their derivative.
@@ -131,7 +131,7 @@ def _length(m, d, i, r):
 
 @inline
 def _corner(m, d, n):
-    """Return the body of a corner and its place in the world."""
+    """Return the body of a corner, and the position of the corner in the world."""
     body = m.point_bodyid[n]
     return body, add3(load3(d.xpos, body), mat_vec(load9(d.xmat, body), load3(m.point_pos, n)))
 
@@ -151,10 +151,11 @@ def _gear(m, d, i, r):
 
 @kernel
 def _roll(m, d, i, r):
-    """The body touches the plane (holonomic), and does not slip on it (nonholonomic).
+    """Write the equations of a body that touches a plane and does not slip on it.
 
-    The slip w is the velocity of the body less that of the plane at the place of contact c; its
-    rate has a part because c moves in both: (w_body - w_plane) x dc/dt. Source: RBDA eq 3.29.
+    Contact is holonomic, no slip is nonholonomic. The slip is the velocity of the body minus that
+    of the plane at the contact point c. Because c moves on both, the rate of the slip contains
+    (w_body - w_plane) x dc/dt. Source: RBDA eq 3.29.
     """
     body, plane = m.roll_bodyid[i, 0], m.roll_bodyid[i, 1]
     R = load9(d.xmat, plane)

@@ -40,8 +40,8 @@ from rbdyn_ros.engine.joints.library import guess_position
 from rbdyn_ros.engine.joints.manifold import integrate_joint
 from rbdyn_ros.engine.tree.points import point_velocity, turn_rate
 
-#: Most Newton steps for the position of a loop joint. With axes fixed in its frames one step
-#: suffices, and a second confirms it.
+#: Most Newton steps for the position of a loop joint. If its axes are fixed in its frames, one
+#: step suffices, and a second step confirms the result.
 MAX_STEPS = 30
 SMALL_STEP = 1e-13  # [rad or m]
 

@@ -2,14 +2,14 @@
 """Constraint forces: the smallest change of accelerations such that K qacc = k.
 
 With M = L^T D L, a row of K becomes a row of Y = K L^-1 D^-1/2, and Y Y^T is the Delassus matrix
-K M^-1 K^T. A QR decomposition of Y^T gives unique accelerations whatever the rank, and does not
-square the condition number:
+K M^-1 K^T. A QR decomposition of Y^T gives unique accelerations for any rank, and does not square
+the condition number:
 
     Y^T P = Q R,  R^T t = P^T (k - K qacc_free),  D^1/2 L qacc = D^1/2 L qacc_free + Q t,
 
 and lambda of minimum norm from R P^T lambda = t. Whether rows depend on each other is a property
-of the geometry, not of the masses: if Y leaves a doubt, K itself determines the order P and the
-rank.
+of the geometry, not of the masses: if the rank of Y is doubtful, the order P and the rank are
+determined from K itself.
 
 Source: RBDA eq 3.17; qr.py.
 """
@@ -31,8 +31,8 @@ from rbdyn_ros.engine.tree.crb import half_solve
 from rbdyn_ros.model.declared.options import FORCE
 from rbdyn_ros.model.tree.constraints import ROLL_ROWS
 
-#: Columns of K are scaled to one size, because some are per radian and some per metre; columns
-#: below this part of the largest are not, because they may be rounding errors.
+#: Columns of K are scaled to the same length, because some are per radian and some per metre.
+#: Columns below this part of the largest are not scaled, because they may be rounding errors.
 SMALL_COLUMN = 1e-6
 
 
@@ -56,7 +56,7 @@ def respond(m, d, x):
         d.row_order[r] = r
         d.row_size[r] = length2(d.row_response[r], 0, m.nv)
     _measure_together(m, d)
-    # only numbers can show which rows are surely independent; symbols take the branch with K
+    # only numbers can show which rows are certainly independent; symbols use the branch with K
     d.row_rank[0] = UNSURE
     if m.nv == 0 or is_known(d.row_response[0, 0]):
         d.row_rank[0] = decompose_sure(
@@ -117,10 +117,10 @@ def choose_rows(m, d):
 
 @kernel
 def _measure_together(m, d):
-    """Give all force rows of a constraint the size of the longest, and all moment rows too.
+    """Set the sizes of all force rows of a constraint to that of the longest; also of moment rows.
 
-    A row that cannot be violated in some pose is zero there and short nearby: its own length would
-    not show that it depends on the others.
+    A row that cannot be violated in some pose is zero there and short nearby. Relative to its own
+    length, it would not be found to depend on the others.
     """
     for i in range(m.nloop):
         first, number = m.loop_efcadr[i], m.loop_efcnum[i]

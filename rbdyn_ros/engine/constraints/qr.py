@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """QR decomposition of rows that may depend on each other: Y^T P = Q R, by Householder.
 
-The decomposition is in place: after step s the chosen row holds the column of R without its
-diagonal before place s, and the vector of the reflection from place s on. The arrays are
+The decomposition is in place: after step s the chosen row holds the column of R above its diagonal
+in the entries before s, and the vector of the reflection from entry s on. The arrays are
 Y (count, n); `order` (count,), the rows in elimination order; `size` (count,), squared reference
 lengths of the rows; `left` (count,), squared lengths of their remainders; `diag`, the diagonal
 of R; and `beta`, the factors of the reflections.
@@ -17,14 +17,14 @@ import numpy as np
 from rbdyn_ros.engine.compiler.jit import inline, is_zero, kernel, select
 
 #: A row whose remainder is shorter than this part of its size counts as dependent on the others.
-#: It is larger than rounding errors require: when a mechanism passes a singular pose, two rows are
-#: nearly dependent for a moment, and their difference would enlarge the error of the step a
-#: thousand times. For that moment they count as one.
+#: The limit is larger than rounding errors require: when a mechanism passes a singular pose, two
+#: rows are nearly dependent for a moment, and their difference would enlarge the error of the step
+#: a thousand times. During that moment they count as a single row.
 DEPENDENT = 1e-3
 
 
-#: Remainders of surely dependent and of surely independent rows, as squared parts of their size,
-#: in any metric.
+#: Squared remainder, as a part of the squared size, below which a row is certainly dependent and
+#: above which it is certainly independent, in any metric.
 SURELY_NOTHING = 1e-20
 SURELY_SOMETHING = 1e-4
 
@@ -33,14 +33,14 @@ UNSURE = -1
 
 @kernel
 def decompose(Y, count, n, order, size, left, diag, beta):
-    """Decompose Y, always the row with the largest relative remainder; return the rank."""
+    """Decompose Y, next always the row with the largest relative remainder; return the rank."""
     threshold = DEPENDENT * DEPENDENT
     return _decompose(Y, count, n, order, size, left, diag, beta, threshold, threshold)
 
 
 @kernel
 def decompose_sure(Y, count, n, order, size, left, diag, beta):
-    """Decompose Y if its independent rows are beyond doubt; else return UNSURE."""
+    """Decompose Y and return its rank, or UNSURE if it is doubtful which rows are independent."""
     return _decompose(Y, count, n, order, size, left, diag, beta, SURELY_NOTHING, SURELY_SOMETHING)
 
 
@@ -108,7 +108,7 @@ def dot(x, y, s, n):
 
 @inline
 def _longest(left, size, s, count, order):
-    """Return the place, from s on, of the row with the largest relative remainder."""
+    """Return the index in `order`, from s on, of the row with the largest relative remainder."""
     best, most = s, -1.0
     for place in range(s, count):
         r = order[place]

@@ -41,7 +41,7 @@ def report(m, d):
 
 @kernel
 def _drive_forces(m, d):
-    """Write qfrc_drive: forces of dofs with a given acceleration, beyond all other forces."""
+    """Write qfrc_drive: the forces that dofs with a given acceleration need besides all others."""
     driven = 0
     for k in range(m.nv):
         d.qfrc_drive[k] = 0.0
@@ -62,7 +62,7 @@ def _drive_forces(m, d):
 
 @kernel
 def _driven_forces(m, d):
-    """Write qfrc_driven: forces of joints driven over time, beyond all other forces."""
+    """Write qfrc_driven: the forces that joints driven over time need besides all others."""
     body_loads(m, d, d.pA)
     sum_subtrees(m, d.pA)
     load_drives(m, d, d.pA)

@@ -26,9 +26,9 @@ from rbdyn_ros.engine.joints.follow import is_driven
 from rbdyn_ros.engine.tree.loads import add_to_drive, relieve_drives
 
 #: Rows of joints without actuator whose lengths differ by less than this part count as equal, so
-#: rounding errors do not choose among them. If the constraints cannot carry all the demanded
-#: forces (a floating robot with an object in its hand), the last joints get theirs: the object
-#: comes after the robot and is carried, and the rest stays at the robot's root.
+#: that rounding errors do not decide between them. If the constraints cannot carry all demanded
+#: forces (a floating robot with an object in its hand), the forces of the last joints are carried:
+#: the object comes after the robot, so it is carried, and the rest stays at the robot's root.
 TIE = 1e-9
 
 
@@ -41,8 +41,8 @@ def _by_address(table, row):
 def share(m, d):
     """Replace qfrc_inverse by the least forces of actuated joints; needs rne_acc and constraint.
 
-    A force that no actuator can supply stays at the joints without actuator. Also
-    writes efc_force, efc_rank and qfrc_constraint.
+    A force that no actuator can supply stays at the joints without actuator. The function writes
+    efc_force, efc_rank and qfrc_constraint too.
     """
     K = d.row_response
     for r in range(m.nefc):
@@ -99,7 +99,7 @@ def _has_actuator(m, k):
 
 @kernel
 def _relieve_passive(m, d, rank):
-    """Add the least to w so that it carries all forces of joints without actuator."""
+    """Make the smallest change to w so that it carries all forces of joints without actuator."""
     count = 0
     for k in range(m.nv):
         if _has_actuator(m, k):

@@ -18,7 +18,7 @@ DEPENDENT = 1e-10
 def orthonormalise(S, number, R):
     """Make the first rows of S (6, 6) orthonormal; R is upper triangular with S_old = R^T S.
 
-    A row that depends on earlier rows becomes zero, and its column of R zero but for a 1.
+    A row that depends on earlier rows becomes zero, and its diagonal entry of R becomes 1.
     """
     for k in range(number):
         before = 0.0

@@ -41,7 +41,7 @@ def clear(m, d):
 
 @inline
 def attach(m, d, r, w, body, x, n, f):
-    """Let equation r exert moment n and force f at x in the world on a body; add to wrench w.
+    """Add moment n and force f at x in the world on a body to wrench w of equation r.
 
     The power of the wrench is added to the rate, and the acceleration at qacc = 0 is subtracted
     from k.

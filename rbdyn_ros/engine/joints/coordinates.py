@@ -17,7 +17,7 @@ from rbdyn_ros.engine.joints.follow import is_driven
 
 @inline
 def acts_on(m, j, c):
-    """Return the dof that coordinate c of joint j acts on, -1 if none, and the ratio."""
+    """Return the dof that coordinate c of joint j acts on, or -1, and the ratio."""
     if c < m.nv:
         return c, 1.0
     if is_driven(m, c):
@@ -26,7 +26,7 @@ def acts_on(m, j, c):
 
 
 def clear(A):
-    """Make a contiguous array zero before coordinates add to it."""
+    """Set a contiguous array to zero before coordinates add to it."""
     A[:] = 0.0
 
 

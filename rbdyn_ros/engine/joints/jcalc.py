@@ -222,7 +222,7 @@ def _velocity(m, d, j, v):
 
 @inline
 def _velocity_in_world(d, first):
-    """Do the same as _velocity for a free joint in the world: its shifts do not turn."""
+    """Do the same as _velocity for a free joint in the world, whose linear axes do not rotate."""
     v, w = ZERO3, ZERO3
     for k in range(first, first + 3):
         store6(d.cdof_dot_all, k, ZERO6)

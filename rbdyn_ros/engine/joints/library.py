@@ -132,8 +132,8 @@ def library_motion(m, d, j, i, origin, reverse):
 def guess_position(m, d, j, r):
     """Write a start value for the search of the position of joint j with F_s at r in F_p.
 
-    If full turns matter (a pitch, a radius), it is in the right turn. For a user-defined joint it
-    is the last position, which may also be in the right turn.
+    If full rotations matter (a pitch, a radius), it has the right number of them. For a
+    user-defined joint it is the last position.
     """
     kind, q = m.jnt_type[j], m.jnt_qposadr[j]
     own = d.qpos[q : q + m.jnt_dofnum[j]]
@@ -153,7 +153,7 @@ def guess_position(m, d, j, r):
 
 @kernel
 def add_apparent(m, d, j, i, reverse):
-    """Add to cdof_dot the change of S that an observer on the joint sees (RBDA eq 3.42)."""
+    """Add the apparent derivative of S to cdof_dot (RBDA eq 3.42)."""
     first = m.jnt_dofadr_all[j]
     sign = -1.0 if reverse else 1.0
     if m.jnt_type[j] == RACK_PINION:

@@ -68,7 +68,7 @@ def register_joint(
     Args:
         name: name of the type, for Joint.type.
         nv: degrees of freedom, 1 to 6; the number of positions is the same.
-        parameters: names of the parameters that a joint of the type needs, at most 8.
+        parameters: names of the parameters of a joint of this type, at most 8.
         coordinates: "rad" or "m" for each degree of freedom; all "rad" if left out.
 
     Raises:
@@ -219,7 +219,7 @@ def _check_name(name: object) -> None:
 
 
 def _check_function(name: str, function: object, arguments: str) -> None:
-    """Raise ParameterError unless it is a Python or Numba function of these arguments."""
+    """Raise ParameterError unless `function` is a Python or Numba function of these arguments."""
     if not isinstance(function, (FunctionType, *COMPILED)):
         raise _refused(name, f"needs a Python function, got {function!r}")
     python = getattr(function, "py_func", function)

@@ -18,7 +18,7 @@ YPR = int(JointType.YPR)
 
 #: A ypr joint with |cos(pitch)| below this is counted in nsingular ...
 NEAR_SINGULAR = 1e-2
-#: ... and below this its axes are those at this distance, so that its inertia stays regular.
+#: ... and below this value its axes are those at this value, so that its inertia stays regular.
 SINGULAR = 1e-5
 
 
@@ -99,8 +99,8 @@ def _turns_freely(m, j):
 def keep_turning(m, d, h):
     """Store in rk_rate the angular velocities of yaw-pitch-roll joints after the step.
 
-    Close to the singularity angle rates are huge, and the rates at one position are wrong at the
-    next; the angular velocity is continuous.
+    Close to the singularity the angle rates are huge, and those at one position are wrong at the
+    next; but the angular velocity is continuous.
     """
     for j in range(m.njnt):
         if _turns_freely(m, j):
@@ -109,7 +109,7 @@ def keep_turning(m, d, h):
 
 @kernel
 def resume_turning(m, d):
-    """Set the angle rates from these angular velocities at the new position."""
+    """Set the angle rates at the new position from the angular velocities in rk_rate."""
     for j in range(m.njnt):
         if _turns_freely(m, j):
             _angle_rates(m, d, j, d.rk_rate)
@@ -117,7 +117,7 @@ def resume_turning(m, d):
 
 @kernel
 def near_singular(m, d):
-    """Return whether a trial state of the step may be too close to the singularity."""
+    """Return whether a trial state of the step can be too close to the singularity."""
     near = False
     if m.nypr > 0:
         for j in range(m.njnt):

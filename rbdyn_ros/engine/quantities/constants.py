@@ -62,8 +62,8 @@ def move(m: Model, d: Data, h: float) -> None:
 def isolated_joint(m: Model, d: Data, j: int) -> None:
     """Write pose, cdof, velocity and cdof_dot of joint j alone, at d.qpos_all and d.qvel_all.
 
-    They are relative to the joint's frame on the parent's side, which is at rest. cdof is about
-    the origin of the carried body.
+    These values are relative to the joint's frame on the parent's side, which is at rest. cdof is
+    about the origin of the carried body.
     """
     i = m.jnt_bodyid[j]
     parent = m.body_parentid[i]

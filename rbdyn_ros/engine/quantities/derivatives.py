@@ -77,10 +77,11 @@ def inverse_derivatives(m: Model, d: Data, out: Cube) -> None:
 def forward_derivatives(m: Model, d: Data, out: Cube) -> None:
     """Write qacc, and its derivatives by qpos, qvel and the applied forces, (3, nv, nv).
 
-    d qacc = M^-1 (d tau - d inverse): Source: Carpentier, Mansard, Analytical derivatives of
-    rigid body dynamics algorithms, 2018, eq 3.
+    d qacc = M^-1 (d tau - d inverse). Source: Carpentier, Mansard, Analytical derivatives of rigid
+    body dynamics algorithms, 2018, eq 3.
 
-    Dry friction and limits are those of the smooth law, also in qacc: the exact one has no slope.
+    Dry friction and limits, and qacc with them, follow the smooth law, because the exact law has
+    no slope.
     """
     smooth_stages(m, d)
     if exact_stops(m, d):
@@ -137,7 +138,7 @@ def _share(m, d, i, c, dq, dv, M):
     Z = inertia_times(I, add6(swing, load6(d.cdof_rate, c)))
     Z = add6(scaled6(rate_times(B, S), 2.0), Z)
     turned = cross_force(S, load6(d.cfrc_sum, i))
-    # axes fixed in one successor turn together, so they see no turn of the force on them
+    # axes fixed in one successor rotate together: relative to them the force does not rotate
     as_one = m.jnt_dofadr_all[i - 1] + carried_from(m, i - 1)
     body, end = i, c + 1
     while body > 0:
@@ -164,7 +165,7 @@ def _share(m, d, i, c, dq, dv, M):
 
 @kernel
 def _applied_forces(m, d, dq):
-    """Subtract the derivative of J^T xfrc_applied from dq: arms turn, forces keep directions.
+    """Subtract the derivative of J^T xfrc_applied from dq: arms rotate, force directions do not.
 
     The wrench of a subtree [n; f] changes with q_j by [v_j x f + G w_j; 0], G being the sum of
     r f^T - (r f) 1 over its forces f at r.

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
 @brief
 def pose_error(m: Model, d: Data, frame: int, target: Vector, J: Matrix, e: Vector) -> None:
-    """Write J (6, nv) of a frame about its origin in world axes, and its way to a target, (6,).
+    """Write J (6, nv) of a frame about its origin in world axes, and its pose error e, (6,).
 
-    The target (12,) is a position and a rotation matrix, row by row; the way is [angular; linear].
+    The target (12,) is a position and a rotation matrix, row by row. e leads from the frame to the
+    target, [angular; linear].
     """
     x, R = pose_and_jacobian(m, d, frame, J)
     wanted = (
@@ -46,8 +47,8 @@ def separation_rows(m: Model, d: Data, first: Ints, second: Ints, near: Matrix, 
         m: the Model.
         d: its Data.
         first: the body of the first geometry of each pair.
-        second: the body of the second one.
-        near: (n, 10) what `measure` wrote for them.
+        second: the body of the second geometry of each pair.
+        near: (n, 10), the results of `measure` for the pairs.
         G: receives the rows.
     """
     clear(G)

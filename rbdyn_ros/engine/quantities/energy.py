@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def energy(m: Model, d: Data) -> None:
     """Write energy: potential, kinetic [J]; needs com_vel.
 
-    Springs are counted if opt.passive is on; the springs of limits never are.
+    The potential energy contains springs if opt.passive is on, but never the springs of limits.
 
     Source: RBDA eq 3.2 summed over bodies; MuJoCo mj_energyPos, mj_energyVel.
     """

@@ -84,7 +84,7 @@ def reflected_inertia(m: Model, d: Data, out: Vector) -> None:
 def frame_mobility(m: Model, d: Data, frame: int, reference: int, out: Matrix) -> None:
     """Write J M^-1 J^T: the velocity of a frame from a unit impulse.
 
-    It is written to the last six columns of out (6, nv + 6), after J M^-1/2.
+    The result is in the last six columns of out (6, nv + 6), after J M^-1/2.
     """
     poses(m, d)
     com_pos(m, d)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Velocity and acceleration of a frame, its Jacobian and the Jacobian's derivative.
 
-Everything is [angular; linear]. A reference names point and axes: WORLD is the spatial velocity
+Everything is [angular; linear]. A reference selects point and axes: WORLD is the spatial velocity
 about the world's origin, LOCAL the velocity of the frame in its own axes, LOCAL_WORLD_ALIGNED the
-velocity of its origin in world axes. Derivative and acceleration always mean the plain derivative
-of these six numbers.
+velocity of its origin in world axes. Derivative and acceleration always mean the plain time
+derivative of these six numbers.
 
-Source: RBDA eq 2.27 (velocities elsewhere), 2.45 (derivatives in moving coordinates); the three
-references are Pinocchio's.
+Source: RBDA eq 2.27 (velocities at another point), 2.45 (derivatives in moving coordinates). The
+three references are Pinocchio's.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def frame_acceleration(m: Model, d: Data, frame: int, reference: int, out: Vecto
 
 @inline
 def _write_columns(m, d, number, point, reference, R, J):
-    """Write J of a point at the end of the chain, in the axes that a reference names."""
+    """Write J of a point at the end of the chain, in the axes of a reference."""
     clear(J)
     for n in range(number):
         j = d.chain[n] - 1
@@ -157,7 +157,7 @@ def _write_columns(m, d, number, point, reference, R, J):
 
 @inline
 def _place(m, frame, reference, xpos, xmat):
-    """Return the point that a reference names, and the axes of the frame for LOCAL."""
+    """Return the point of a reference, and the axes of the frame for LOCAL."""
     body = m.frame_bodyid[frame]
     R = load9(xmat, body)
     if reference == WORLD:
@@ -168,14 +168,14 @@ def _place(m, frame, reference, xpos, xmat):
 
 @inline
 def _axes(m, frame, R):
-    """Return the rotation of a frame from its body's."""
+    """Return the rotation of a frame from the rotation R of its body."""
     q = m.frame_quat[frame]
     return mat_mul(R, quat_to_mat((q[0], q[1], q[2], q[3])))
 
 
 @inline
 def _seen(reference, R, s):
-    """Return a motion vector in the axes that a reference names; R are the frame's."""
+    """Return a motion vector in the axes of a reference; R is the rotation of the frame."""
     if reference == LOCAL:
         back = transposed(R)
         w, v = mat_vec(back, (s[0], s[1], s[2])), mat_vec(back, (s[3], s[4], s[5]))

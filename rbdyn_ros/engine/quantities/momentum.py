@@ -120,7 +120,7 @@ def com(m: Model, d: Data, body: int, out: Vector) -> None:
 
 @brief
 def com_jacobian(m: Model, d: Data, body: int, J: Matrix) -> None:
-    """Write J (3, nv): how qvel moves the centre of mass of a body's subtree (all: body 0)."""
+    """Write J (3, nv): velocity of the centre of mass of a body's subtree = J qvel."""
     poses(m, d)
     centres(m, d)
     clear(J)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regressors: forces and energies are linear in the inertial parameters of the bodies.
 
-The ten of a body are m, m c_x, m c_y, m c_z, Ixx, Ixy, Iyy, Ixz, Iyz, Izz in the axes of the body,
-I about its origin (Pinocchio's order).
+The ten parameters of a body are m, m c_x, m c_y, m c_z, Ixx, Ixy, Iyy, Ixz, Iyz, Izz in the axes
+of the body, I about its origin (Pinocchio's order).
 
 Source: Atkeson, An, Hollerbach, Estimation of inertial parameters of manipulator loads and links,
 1986.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 def joint_torque_regressor(m: Model, d: Data, Y: Matrix) -> None:
     """Write Y (nv, 10 (nbody - 1)): Y pi is the force of inverse dynamics at qpos, qvel, qacc.
 
-    It leaves out rotor inertia, passive forces and forces on bodies.
+    Rotor inertia, passive forces and forces on bodies are left out.
     """
     poses(m, d)
     com_pos(m, d)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of the equation of motion: gravity, Coriolis and centrifugal force, their sum.
 
-Source: RBDA section 5.3, algorithm features: recursive Newton-Euler with inputs set to zero.
+Each term is recursive Newton-Euler with some inputs set to zero. Source: RBDA section 5.3.
 """
 
 from __future__ import annotations

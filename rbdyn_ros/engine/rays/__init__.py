@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rays: where lines of sight meet shapes."""
+"""Ray casting: the points at which rays hit shapes."""

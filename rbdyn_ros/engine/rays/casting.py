@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where rays meet shapes: closed forms for simple solids, triangles for all else.
+"""The hits of rays on shapes: closed forms for simple solids, triangles for all other shapes.
 
-A ray meets a surface from either side, so one that starts inside a solid meets it where it leaves
-it. Directions are unit vectors, so that distances are lengths.
+A ray hits a surface from either side, so a ray that starts inside a solid hits the surface where
+it leaves the solid. Directions are unit vectors, so that distances are lengths.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 #: Columns of a shape: position and rotation in its body, size (geom_size), corners of its bounding
-#: box in its own frame. A placed shape has the first two as well, in the world.
+#: box in its own frame. A placed shape has position and rotation in the world.
 POS, MAT, SIZE, BOUNDS, SHAPE = 0, 3, 12, 15, 21
 PLACED = 12
 
 #: Bounding boxes are wider by this part of their distance from the origin.
 ROUNDING = 1e-12
 
-# with fused operations the two triangles of an edge would not agree on its side: gaps
+# with fused operations the two triangles of an edge could both miss a ray: gaps
 exact = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "forceinline": True, "fastmath": False})
 
 
@@ -71,7 +71,7 @@ def place_shapes(
         kind: (n), its GeomType.
         shape: (n, SHAPE).
         placed: (n, PLACED), receives positions and rotations.
-        box: (n, 6), receives the corners of the boxes; planes have none.
+        box: (n, 6), receives the corners of the boxes; planes have no box.
     """
     poses(m, d)
     for g in range(len(body)):
@@ -112,7 +112,7 @@ def cast(
     mesh_node: Matrix, triangle: Matrix, origins: Matrix, directions: Matrix, cutoff: float,
     hit: Ints, found: Matrix,
 ) -> None:  # fmt: skip
-    """Find the first hits of rays. It only reads shapes, so several threads can cast at once.
+    """Find the first hits of rays. Shapes are only read, so several threads can cast at once.
 
     Args:
         kind: (n), the GeomType of each shape.
@@ -177,7 +177,7 @@ def load_size(shape, g):
 
 @inline
 def _is_first(t, g, best, first):
-    """Return whether a meeting counts; of several at one place that of the least number does."""
+    """Return whether a hit is the first one; of equal distances the lowest shape number counts."""
     return t < best or (t == best and t < np.inf and (first < 0 or g < first))
 
 
@@ -197,7 +197,7 @@ def _plane(placed, g, start, along):
 
 @kernel
 def _solid(kind, size, o, v):
-    """Return where a ray meets the surface of a solid, or infinity; in the solid's frame."""
+    """Return the distance at which a ray hits a solid, or infinity; o, v are in its frame."""
     if kind == SPHERE:
         enter, leave = _ball(o, v, size[0])
     elif kind == CAPSULE:
@@ -213,7 +213,7 @@ def _solid(kind, size, o, v):
 
 @inline
 def _ball(o, v, radius):
-    """Return the interval in which a ray is in a ball; (inf, -inf) if it misses it."""
+    """Return the interval in which a ray is in a ball; (inf, -inf) if it misses the ball."""
     b = dot3(o, v)
     q = sub3(o, scaled3(v, b))  # the nearest point of the line: no cancellation far away
     square = radius * radius - dot3(q, q)
@@ -272,7 +272,7 @@ def _box(o, v, half):
 
 @kernel
 def _mesh(node, triangle, root, o, v, most, waiting, entry):
-    """Return where a ray first meets triangles, or infinity, and the number of the triangle.
+    """Return the distance of the first hit on triangles, or infinity, and the triangle's number.
 
     Source: Woop, Benthin, Wald, Watertight ray/triangle intersection, 2013.
     """
@@ -313,10 +313,10 @@ def _mesh(node, triangle, root, o, v, most, waiting, entry):
 
 @exact
 def _triangle(triangle, n, x, y, z, start, shear):
-    """Return where a ray meets a triangle from either side, or infinity.
+    """Return the distance at which a ray hits a triangle from either side, or infinity.
 
-    In sheared coordinates the ray is the z axis. Two triangles with a common edge compute the same
-    number for it with opposite signs, so no ray passes between them.
+    In sheared coordinates the ray is the z axis. For a common edge two triangles compute the same
+    number with opposite signs, so no ray passes between them.
     """
     a = _sheared(triangle, n, 0, x, y, z, start, shear)
     b = _sheared(triangle, n, 3, x, y, z, start, shear)
@@ -345,7 +345,7 @@ def _sheared(triangle, n, corner, x, y, z, start, shear):
 
 @inline
 def _normal(kind, shape, placed, triangle, g, corner, start, along, t):
-    """Return the unit normal of the surface where a ray meets it, in the world."""
+    """Return the unit normal of the surface at the hit of a ray, in the world."""
     R = _rotation(placed, g)
     if corner >= 0:
         a = load3(triangle, corner)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A binary tree of bounding boxes: finds the few things that a ray can meet among many.
+"""A binary tree of bounding boxes, which finds the few things that a ray can hit among many.
 
-A node is a row of numbers, one cache line. A leaf has COUNT things, which are `order[FIRST:]`. An
-inner node has the COUNT 0, and its children are the next node and the node FIRST.
+A node is a row of numbers, one cache line. A leaf has COUNT things, the first ones of
+`order[FIRST:]`. An inner node has the COUNT 0; its children are the next node and the node FIRST.
 
 Source: Wald, On fast construction of SAH-based bounding volume hierarchies, 2007 (bins).
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: Columns of a node; a box has the first six.
 LOW, HIGH, FIRST, COUNT, NODE = 0, 3, 6, 7, 8
 
-#: Things of a leaf, and intervals of an axis between which a node can be divided.
+#: Most things in a leaf, and number of intervals of an axis between which a node can be divided.
 LEAF, BINS = 4, 16
 
 #: Largest depth of a tree; deeper nodes become one leaf.
@@ -38,8 +38,8 @@ def grow(boxes: Matrix, order: Ints, node: Matrix) -> int:
     """Build the tree of some boxes; return its number of nodes, at most 2 n.
 
     Args:
-        boxes: low corner, high corner of each thing; finite.
-        order: (n), the things of the tree; receives them in the order of the leaves.
+        boxes: low corner and high corner of each thing; they must be finite.
+        order: (n), the things of the tree; is sorted in the order of the leaves.
         node: (2 n, NODE), receives the nodes.
     """
     waiting = stack_ints(DEEPEST, 4)  # first thing, end, depth, parent of a second child or -1
@@ -86,10 +86,10 @@ def _centre(boxes, thing, axis):
 
 @kernel
 def _divide(boxes, order, first, end):
-    """Sort things into two groups; return where the second one begins, or `first` for no groups.
+    """Sort things into two groups; return where the second begins, or `first` for no groups.
 
-    The axis is the one along which the centres spread most. Of BINS - 1 places the one with the
-    least sum of area times number is taken: the expected cost of a random ray.
+    The things are divided along the axis on which their centres spread most. Of BINS - 1 positions
+    the one with the least sum of area times number is used: the expected cost of a random ray.
     """
     axis, least, most = 0, 0.0, -1.0
     for k in range(3):
@@ -170,10 +170,10 @@ def _area(boxes, b):
 
 @inline
 def enters(node, n, start, inverse):
-    """Return where a ray enters the box of a node, infinity if it misses it.
+    """Return the distance at which a ray enters the box of a node; infinity if it misses the box.
 
     Args:
-        node: the tree; its boxes are wider than what they hold by more than rounding.
+        node: the tree; its boxes are larger than their contents by more than rounding errors.
         n: number of the node.
         start: start point of the ray.
         inverse: 1 / direction by component; infinity for 0.
@@ -189,17 +189,17 @@ def enters(node, n, start, inverse):
 
 @inline
 def descend(node, n, start, inverse, most, waiting, entry, left):
-    """Return the nearer child of an inner node, or -1; let the other one wait.
+    """Return the nearer child of an inner node, or -1; put the other child on the stack.
 
     Args:
         node: the tree.
         n: number of the node.
         start: as for enters.
         inverse: as for enters.
-        most: boxes that are entered later do not count.
-        waiting: (DEEPEST, 1), nodes that wait.
-        entry: (DEEPEST, 1), where the ray enters them.
-        left: the number of nodes that wait; it is returned, too.
+        most: boxes that the ray enters beyond this distance do not count.
+        waiting: (DEEPEST, 1), the stack of nodes still to visit.
+        entry: (DEEPEST, 1), the distances at which the ray enters these nodes.
+        left: the number of nodes on the stack; the new number is returned, too.
     """
     a, b = n + 1, int(node[n, FIRST])
     at_a, at_b = enters(node, a, start, inverse), enters(node, b, start, inverse)
@@ -213,7 +213,7 @@ def descend(node, n, start, inverse, most, waiting, entry, left):
 
 @inline
 def next_node(waiting, entry, left, most):
-    """Return the latest waiting node that the ray enters in time, or -1; and how many wait."""
+    """Return the top node that the ray enters before `most`, or -1; and the number left."""
     while left > 0:
         left -= 1
         if entry[left, 0] <= most:

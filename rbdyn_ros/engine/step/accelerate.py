@@ -4,10 +4,11 @@
 Forces of contact, dry friction, limits, constraints, drives and implicit damping depend on the
 velocity at the end of the step, so the acceleration and these forces are solved for together.
 forward and step call the same kernels, and inverse evaluates the same law for a given qacc. Only a
-step writes the memory of friction (integrate.py), so a second call finds the same.
+step writes the memory of friction (integrate.py), so a second call of forward gives the same
+result.
 
-Constraints without contact and stops are an exception: qacc then satisfies K qacc = k, while a
-step takes half of k and removes the error of the velocity (integrate.py).
+Constraints without contact, joint friction and limits are an exception: qacc then satisfies
+K qacc = k, while a step uses half of k and removes the error of the velocity (integrate.py).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def find_contacts(m, d):
 
 @kernel
 def keep_solved_state(m, d):
-    """Keep the state that the list of contacts was completed for, see solved_here."""
+    """Store the state for which the list of contacts was completed, see solved_here."""
     if m.ncontact > 0:
         d.solved, d.rk_time[0] = 1, d.time
         for k in range(m.nq):
@@ -45,10 +46,10 @@ def keep_solved_state(m, d):
 
 @kernel
 def solved_here(m, d):
-    """Return whether the list holds forward's contacts at this state.
+    """Return whether the list holds the contacts that forward found at this state.
 
-    Contacts that begin in a step are on the list because of the forces that the solution went
-    through, so only the solution has all of them.
+    Contacts that begin within a step are listed because of the forces during the solution, so only
+    forward finds all of them.
     """
     same = d.solved == 1 and d.rk_time[0] == d.time
     for k in range(m.nq):
@@ -60,7 +61,7 @@ def solved_here(m, d):
 
 @kernel
 def _is_list(m, d):
-    """Return whether the list of contacts has valid numbers: a Data may come from anywhere."""
+    """Return whether the list of contacts has valid numbers: a Data may hold any values."""
     if d.ncon < 0 or d.ncon > m.ncontact:
         return False
     valid = True
@@ -81,7 +82,7 @@ def solves(m, d):
 def accelerate(m, d, tries):
     """Write qacc_step, the acceleration of a step, and the forces in it; needs smooth_stages.
 
-    `tries` says whether rk4 uses trial states in this step.
+    `tries` is true if rk4 uses trial states in this step.
     """
     h = m.opt.timestep
     d.efc_rate[0] = 1.0 / h  # the step removes the velocity error
@@ -120,7 +121,7 @@ def write_acceleration(m, d):
 
 @kernel
 def _satisfy_constraints(m, d):
-    """Write qacc with K qacc = k; qacc_step keeps the step's."""
+    """Write qacc with K qacc = k; qacc_step keeps the acceleration of the step."""
     articulated(m, d, m.opt.timestep, 1.0, d.efc_shift)
     for k in range(m.nv):
         d.qacc_step[k] = d.qacc[k]

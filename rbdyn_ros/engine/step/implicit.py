@@ -101,7 +101,7 @@ def _by_rows(m, d, times):
 
 @kernel
 def _by_pairs(m, d, times):
-    """Do the same with mimic joints: pairs of coordinates add to the dofs they act on."""
+    """Do the same with mimic joints: pairs of coordinates add to the dofs that they act on."""
     for n in range(m.npair):
         c, above = m.pair_coord[n, 0], m.pair_coord[n, 1]
         e, weight = m.pair_entry[n], times * m.pair_weight[n]
@@ -133,7 +133,7 @@ def _terms(m, d, body, c):
 
 @inline
 def _of_first(d, U, W, other):
-    """Return the derivative of the force on a coordinate by the velocity of one before it."""
+    """Return the derivative of the force on a coordinate by the velocity of an earlier one."""
     S = load6(d.cdof_all, other)
     return dot6(U, _rate(d, other)) + dot3(W, (S[0], S[1], S[2]))
 

@@ -40,7 +40,7 @@ FREE = int(JointClass.FREE)
 
 @kernel
 def smooth_stages(m, d):
-    """All that the articulated-body algorithm needs, from qpos and qvel."""
+    """Compute what the articulated-body algorithm needs from qpos and qvel."""
     poses(m, d)
     com_pos(m, d)
     if d.accelerate_stage != 0:
@@ -50,14 +50,14 @@ def smooth_stages(m, d):
 
 @kernel
 def velocity_stages(m, d):
-    """The stages of smooth_stages that need qvel."""
+    """Run the stages of smooth_stages that need qvel."""
     motion_stages(m, d)
     find_contacts(m, d)
 
 
 @kernel
 def motion_stages(m, d):
-    """The stages that need qvel, without contacts."""
+    """Run the stages that need qvel, without contacts."""
     com_vel(m, d)
     passive(m, d)
     bias_force(m, d)
@@ -69,8 +69,8 @@ def motion_stages(m, d):
 def integrate(m, d, complete):
     """Advance qpos, qvel and time by one timestep; needs smooth_stages.
 
-    Returns whether all fields of the full tick are written at the start of the step, which
-    `complete` asks for. Trial states of Runge-Kutta overwrite them.
+    If `complete` is true, the fields of the full tick are to be written at the start of the step.
+    Return whether they are: trial states of Runge-Kutta overwrite them.
     """
     h = m.opt.timestep
     if m.opt.integrator_id == RK4:
@@ -150,8 +150,8 @@ def _move_onto_constraints(m, d, h):
     """Move by qvel and remove the constraint errors of the start of the step.
 
     The step has used half of k: qvel then points along the chord to the next position, which
-    satisfies the constraint to O(h^3), and the next step turns it into the tangent. With all of k
-    it would be the tangent at once, but longer with each step, and energy would grow.
+    satisfies the constraint to O(h^3), and the next step rotates it to the tangent. With all of k
+    it would be tangent at once, but longer with each step, and energy would grow.
 
     Post-stabilisation: the drift of K qacc = k is removed by displacements, which change no force
     and hardly any energy. It needs only the factors of the step.
@@ -201,12 +201,14 @@ def _keep_start(m, d):
 
 @kernel
 def _rk4(m, d, h, apart):
-    """Classical Runge-Kutta; each trial state is a displacement from the start of the step.
+    """Take a classical Runge-Kutta step; return whether it is done.
+
+    Each trial state is a displacement from the start of the step.
 
     Source: Munthe-Kaas, High order Runge-Kutta methods on manifolds, 1999: with the rate of the
     displacement corrected by joint_rate the order is 4 for rotating joints too. Close to the
     singularity of a yaw-pitch-roll joint, or if a trial state makes contact or stops a joint, the
-    step is an Euler step instead. Contact is left out if `apart`. Return whether the step is done.
+    step is an Euler step instead, and False is returned. Contact is left out if `apart`.
     """
     for k in range(m.nv):
         d.rk_rate[k] = 0.0
@@ -256,7 +258,7 @@ def _rk4(m, d, h, apart):
 
 @kernel
 def _stages_apart(m, d):
-    """The smooth stages without contact, of a Model that _may_part."""
+    """Run the smooth stages without contact, of a Model for which _may_part is true."""
     poses(m, d)
     com_pos(m, d)
     com_vel(m, d)
@@ -266,7 +268,7 @@ def _stages_apart(m, d):
 
 @inline
 def _may_part(m, d):
-    """Return whether trees that touch nothing can take a step of their own."""
+    """Return whether trees that touch nothing can take a separate step."""
     tied = m.nefc > 0 or m.nqall > m.nq or d.accelerate_stage != 0
     return not tied and _is_any_apart(m, d)
 
@@ -287,7 +289,7 @@ def _is_any_apart(m, d):
 
 @kernel
 def _move_apart(m, d, h):
-    """Give trees that do not touch the step that _rk4 has left in rk_sum, without contact."""
+    """Move trees without contact by the step that _rk4 has left in rk_sum."""
     if not _is_any_apart(m, d):  # with the contacts that begin in the step
         return
     for j in range(m.njnt):
@@ -304,7 +306,7 @@ def _move_apart(m, d, h):
 
 @inline
 def _turned(m, d):
-    """Return whether a joint with dry friction has turned around since the start of the step."""
+    """Return whether a joint with dry friction has reversed since the start of the step."""
     turned = False
     if exact_stops(m, d):
         for k in range(m.nv):

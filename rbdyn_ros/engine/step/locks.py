@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives that closed loops cannot follow: such a drive stops where its loops closed last.
+"""Stop a drive that its closed loops cannot follow, at the last state in which they closed.
 
 A drive prescribes the motion of a joint. If it leads its loops to where they cannot close, such as
 the crank of a four-bar linkage beyond its last position, the velocities of the other joints grow
@@ -25,13 +25,13 @@ DRIVEN = int(JointClass.DRIVEN)
 
 #: Loops count as open if a constraint error needs a larger displacement [rad or m].
 OPEN = 1e-3
-#: Loops count as closed again if it needs less than this.
+#: Loops count as closed again if the errors need less than this.
 CLOSED = 1e-6
 #: A state is kept if its loops are closed better than this; if none was kept for MEMORY timesteps,
 #: any state whose loops are closed: just beyond the last position they are nearly closed, too.
 FINE = 1e-5
 MEMORY = 20
-#: Corrections that are tried, and the largest sum of their displacements [rad or m].
+#: Most corrections that are tried, and the largest sum of their displacements [rad or m].
 TRIALS = 10
 REACH = 0.3
 #: Stands for an error that is not a number.
@@ -127,7 +127,7 @@ def _can_close(m, d):
 
 @kernel
 def _mark(m, d):
-    """Set drive_locked of the drives that move open constraints; of all if none is found."""
+    """Set drive_locked of the drives that move open constraints, or of all if no such is found."""
     found = 0
     for j in range(m.njnt):
         if _has_drive(m, d, j) and d.drive_locked[j] == 0 and _moves_open_loops(m, d, j):

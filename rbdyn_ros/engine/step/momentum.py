@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees in flight, such as robots that jump, keep their momentum.
+"""Conserve the momentum of trees in flight, such as robots that jump.
 
-Velocities that a step finds at the pose of its start have another momentum at the pose of its end.
-One velocity, added to the whole tree there, removes the difference: it is a change of the free
-joint alone, in which no joint moves. The centre of mass is put where its velocity leads.
+Velocities that a step finds at its initial pose have another momentum at its final pose. There a
+velocity of the whole tree is added that removes the difference: only the free joint changes. The
+centre of mass is moved to where its velocity leads.
 
-It takes the poses at the end of the step, half the time of a step of implicit_damping, so only
-rk4, in its steps with contact, and implicit_midpoint do it.
+This needs the poses at the end of the step, which take half the time of a step of
+implicit_damping, so only implicit_midpoint does it, and rk4 in steps with contact.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _by_address(table, row):
 
 @kernel
 def keep_momenta(m, d):
-    """Give each tree in flight the momentum that the forces of the step lead to."""
+    """Set the momentum of each tree in flight to what the forces of the step lead to."""
     for n in range(m.nflighttree):
         root = m.flight_rootid[n]
         if d.flight_mode[root] == TREE:

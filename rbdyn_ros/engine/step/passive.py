@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forces the robot makes by itself: damping, dry friction, joint limits, springs."""
+"""Passive forces: damping, dry friction, joint limits, springs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 #: Below this speed [rad/s or m/s] dry friction of the smooth law is viscous.
 STICTION_SPEED = 1e-3
 
-#: Time constant [s] of the smooth law's limits whose own is shorter than any timestep, if damping
-#: is explicit: a faster damper is unstable where a joint moves much less than dof_inertia0.
+#: Time constant [s] of limits in the smooth law if the user has set none and damping is explicit:
+#: a faster damper is unstable where a joint moves much less inertia than dof_inertia0.
 SOFT = 0.02
 
-#: Time constants [s] up to this are shorter than any timestep: the user has given none.
+#: Time constants [s] up to this are shorter than any timestep: the user has not set the limit's.
 NO_TIME = 1e-5
 
 
@@ -35,16 +35,17 @@ def passive(m: Model, d: Data) -> None:
     distance. Spring-dampers between points act along their line; only damping in joints is in
     dof_viscosity.
 
-    Dry friction and limits are those of stops/stop_law.py at the present velocity: a joint that
-    stands still has the friction of the last step. forward and step then write the forces of their
-    solution, damping at the end of the step included (accelerate.py).
+    Dry friction and limit forces follow stops/stop_law.py at the present velocity: a joint at rest
+    has the friction of the last step. forward and step then overwrite them with the forces of
+    their solution, including damping at the end of the step (accelerate.py).
 
-    With opt.exact_stops off, and in specialised code, they are a smooth function of position and
-    velocity. Dry friction F is then damping of coefficient F / max(|v|, STICTION_SPEED), so it is
-    implicit in the step: a joint that F holds against a load T creeps at STICTION_SPEED T / F. A
-    joint beyond its limit by r meets a spring and damper k = I / (t z)^2, b = 2 I / t with (t, z)
-    = jnt_solref and I = dof_inertia0: time constant t and damping ratio z. By default t is two
-    timesteps, with the integrators euler and rk4 it is SOFT. Source: MuJoCo's solref.
+    With opt.exact_stops off, and in specialised code, these forces are a smooth function of
+    position and velocity. Dry friction F is then damping with the coefficient F / max(|v|,
+    STICTION_SPEED), so it is implicit in the step: a joint that F holds against a load T creeps at
+    STICTION_SPEED T / F. On a joint beyond its limit acts a spring and damper k = I / (t z)^2, b =
+    2 I / t with (t, z) = jnt_solref and I = dof_inertia0: time constant t and damping ratio z. By
+    default t is two timesteps; with the integrators euler and rk4 it is SOFT. Source: MuJoCo's
+    solref.
     """
     _forces(m, d, m.opt.exact_stops == 0 or d.step_stage != 0)
     if m.opt.passive and exact_stops(m, d):
@@ -55,7 +56,7 @@ def passive(m: Model, d: Data) -> None:
 
 @kernel
 def smooth_passive(m, d):
-    """Write qfrc_passive and dof_viscosity by the smooth law; no joint stands still."""
+    """Write qfrc_passive and dof_viscosity by the smooth law; no joint comes fully to rest."""
     _forces(m, d, True)
 
 
@@ -80,7 +81,7 @@ def _forces(m, d, smooth):
 
 @inline
 def _smooth_friction(m, d, k):
-    """Return the viscosity of a dof that acts at its velocity as dry friction does."""
+    """Return the viscosity of a dof that gives the force of dry friction at its velocity."""
     v = d.qvel[k]
     speed = select(v < 0.0, -v, v)
     return m.dof_frictionloss[k] / select(speed > STICTION_SPEED, speed, STICTION_SPEED)
@@ -178,8 +179,8 @@ def _joint_spring(m, d, j):
 def passive_slopes(m, d, dq, dv):
     """Subtract the derivatives of qfrc_passive from dq and dv, both (nv, nv); needs kinematics.
 
-    Dry friction and limits are differentiated by the smooth law: the exact one has a jump where a
-    joint stands still, and no slope.
+    Dry friction and limits are differentiated by the smooth law: the exact law has a jump where a
+    joint is at rest, and no slope.
 
     Springs in joints with quaternions, limited ball joints and spring-dampers between points are
     not covered: the caller refuses them.

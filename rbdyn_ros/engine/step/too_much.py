@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads beyond a timestep: stiff springs, bodies that are crushed, turn too fast or are lost.
+"""Detect what a timestep cannot resolve: stiff springs, crushed, fast-rotating or lost bodies.
 
-`step` looks for springs in joints at the start, and for the others after its last timestep.
+`step` checks springs in joints at the start, and everything else after its last timestep.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from rbdyn_ros.model.declared.contact_arrays import IS_SPRING, MASS_BY_H, PUSH, 
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.declared.options import RK4
 
-#: Flags that are summed. The first two are reported once until a reset.
+#: Flags, which are summed. The first two are reported once until a reset.
 FAST, LOST, GROWING = 8, 16, 32
 STIFF_CONTACT, CRUSHED_CONTACT, STIFF_JOINT, STIFF_LIMIT = 256, 512, 1024, 2048
 
-#: Rigid contacts are reported that are pressed deeper than this [m].
+#: A rigid contact deeper than this [m] is reported.
 DEEP = 1e-3
 
-#: A body that tumbles turns too fast if it turns by more in a step [rad].
+#: A tumbling body rotates too fast if it rotates by more than this in a step [rad].
 TURN_LIMIT = 0.5
 
 #: If the square of a velocity grows by this factor in a step, energy may have doubled.
@@ -57,7 +57,7 @@ def _goes_deeper(d, c, force):
 
 @inline
 def _is_too_stiff(m, d, c):
-    """Return whether the spring of a contact exceeds m / h^2, and a user gave it."""
+    """Return whether the stiffness of a contact was set by the user and exceeds m / h^2."""
     if m.opt.timestep * d.contact_spring[c, K] <= d.contact_spring[c, MASS_BY_H]:
         return False
     geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
@@ -81,16 +81,17 @@ def overloaded_joints(m):
 
 @inline
 def too_fast(m, d):
-    """Return FAST or LOST if a body turns too fast or is lost for the first time.
+    """Return FAST or LOST if a body rotates too fast or is lost for the first time.
 
-    GROWING says that a fast coordinate grew in the last timestep: `step` looks at the energy.
+    GROWING is returned if a fast coordinate grew in the last timestep: `step` then checks the
+    energy.
     """
     return 0 if _is_slow(m, d) else _look_closer(m, d)
 
 
 @inline
 def _is_slow(m, d):
-    """Return whether all velocities are finite and far below the limit of fast turns."""
+    """Return whether all velocities are finite and far below the limit of fast rotations."""
     most, slow = 0.5 * TURN_LIMIT / m.opt.timestep, True
     for k in range(m.nv):
         slow = slow and abs(d.qvel[k]) < most  # also false for NaN

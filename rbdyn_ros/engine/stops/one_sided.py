@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A spring-damper that pushes and never pulls, in a step: of a contact, of a joint's limit.
+"""The force in a step of a spring-damper that only pushes: of a contact or a joint limit.
 
-The motion begins and ends within a step, so the force of a step is not that of its start. With q
-the distance (negative inside), q0 = q - h v and q1 = q + h u its values a step earlier and later,
+Contact can begin and end within a step, so the force of a step is not that at its start. With q
+the distance (negative inside), and q0 = q - h v and q1 = q + h u its values a step earlier and
+later,
 
     f = -k q                     while all three are inside
     f = -k q q1 / (q1 - q0)      where q0 is outside
     f = -k q q0 / (q0 - q1)      where q1 is outside
 
 So m (u^2 - v^2) / 2 = k (q0 q - q q1) / 2, with q0 and q1 zero outside: a spring without damping
-gives back the speed, whatever the timestep, in systems of many bodies and contacts, too.
+returns the speed for any timestep, in systems of many bodies and contacts, too.
 
-A damper acts at the mean of v and u. Its force jumps where the contact begins, so it counts from
-the moment of the touch, the force of a step standing for half a step before and half a step after
-its start. With it, the contact ends where the sum of both forces is zero, instead of q.
+A damper acts at the mean of v and u. Its force jumps where the contact begins, so it acts from the
+moment of the touch; the force of a step represents half a step before and half a step after its
+start. With a damper the contact ends where the sum of both forces is zero, instead of where q is
+zero.
 
-A step resolves h^2 k <= m and h b <= 2 m. The part of h k above m / h acts as a damper, and the
-part of b above 2 m / h acts at the end of the step: both are stable.
+A step resolves h^2 k <= m and h b <= 2 m. Of a stiffer spring, the part of h k above m / h acts as
+a damper. The part of b above 2 m / h acts at the end of the step. Both are stable.
 
 Source: Gonzalez, Time integration and discrete Hamiltonian systems, 1996 (a force that is the
 slope of the potential between two places); Hairer, Lubich, Wanner, Geometric numerical
@@ -27,7 +29,7 @@ from __future__ import annotations
 
 from rbdyn_ros.engine.compiler.jit import inline
 
-#: Least width of the transition at an end, as a part of the way inside.
+#: Least width of the transition at an end, as a part of the motion inside.
 NARROW = 0.01
 
 #: Newton steps for the velocity of a single mass: the force is convex or concave.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The force of dry friction and limits on a dof at a velocity.
+"""The force of dry friction and joint limits ("stops") on a dof at a velocity.
 
 With u the velocity of the dof at the end of the step,
 
@@ -47,7 +47,7 @@ LOW, HIGH = 3, 6
 #: Columns of stop_spring: the pushes of both limits, their slopes, and the friction remembered.
 LOWER, UPPER, LOWER_SLOPE, UPPER_SLOPE, REMEMBERED = 0, 1, 2, 3, 4
 
-#: Push of a limit that is not there.
+#: Push of a limit that does not exist.
 NEVER = -1e300
 
 #: D = STICK I / h, with I = dof_inertia0.
@@ -56,20 +56,20 @@ STICK = 1e6
 #: slope = RIGID I / h of a nearly rigid limit.
 RIGID = 1e6
 
-#: slope = SOFTER I / h of one that is exceeded.
+#: slope = SOFTER I / h of a limit that is exceeded.
 SOFTER = 20.0
 
 #: Time constant [s] of a joint that comes back into its range.
 RETURN = 0.1
 
-#: Largest speed [rad/s or m/s] at which a joint comes back into its range, and at which a stiff
-#: contact comes out of an obstacle: objects that are put there do not shoot out.
+#: Largest speed [rad/s or m/s] at which a joint returns to its range, and at which a stiff contact
+#: leaves an obstacle, so that objects placed inside an obstacle do not shoot out.
 EMERGE = 0.3
 
 #: A joint up to this far [rad or m] beyond its limit counts as at the limit.
 AT_LIMIT = 1e-6
 
-#: Values of stop_place: the place of a dof.
+#: Values of stop_place: where a dof is relative to its limits.
 INSIDE, AT, BEYOND = 0, 1, 2
 
 
@@ -84,8 +84,8 @@ def exact_stops(m, d):
 def find_stops(m, d):
     """Write the constants of the step and nstopped; add the present forces to qfrc_passive.
 
-    nstopped counts the dofs that stand still by friction, are at a limit, or reach one in the step
-    if they keep their velocity. Only with them a step has to be solved.
+    nstopped counts the dofs that are held by friction, are at a limit, or reach a limit in the
+    step at their present velocity. Only if such dofs exist, a step has to be solved.
     """
     for k in range(m.nv):
         d.passive_rest[k] = d.qfrc_passive[k]
@@ -121,7 +121,7 @@ def _write_limit(m, d, j, k, q, lower, upper):
     spring, inertia, v = d.stop_spring[k], m.dof_inertia0[k], d.qvel[k]
     if d.drive_mode[k] != FORCE:
         return
-    rest = d.stick_qfrc[k] - spring[REMEMBERED]  # force that the limit carried beside friction
+    rest = d.stick_qfrc[k] - spring[REMEMBERED]  # force that the limit carried besides friction
     spring[LOWER], spring[LOWER_SLOPE], below, low = _spring(m, j, inertia, lower - q, -v, rest)
     spring[UPPER], spring[UPPER_SLOPE], above, high = _spring(m, j, inertia, q - upper, v, -rest)
     d.qfrc_passive[k] += below - above
@@ -132,7 +132,7 @@ def _write_limit(m, d, j, k, q, lower, upper):
 
 @inline
 def _friction_of(m, d, k, limit):
-    """Return the part of stick_qfrc that was friction, beside the force of a limit."""
+    """Return the part of stick_qfrc that was friction and not the force of a limit."""
     most = m.dof_frictionloss[k]
     return min(max(d.stick_qfrc[k] - limit, -most), most)
 
@@ -145,9 +145,10 @@ def is_soft(m, j):
 
 @inline
 def _spring(m, j, inertia, beyond, speed, memory):
-    """Return push and slope of a limit, its force at the present state, and a place.
+    """Return push and slope of a limit, its force at the present state, and INSIDE, AT or BEYOND.
 
-    The place is INSIDE the range, AT a limit that holds the joint where it is, or BEYOND one.
+    The last value is INSIDE in the range, AT if the limit holds the joint where it is, and BEYOND
+    if the joint is beyond the limit.
     """
     h, t, ratio = m.opt.timestep, m.jnt_solref[j, 0], m.jnt_solref[j, 1]
     if is_soft(m, j):
@@ -193,10 +194,10 @@ def has_stop(m, d, k):
 
 @inline
 def stop_force(m, d, k, u):
-    """Return friction and limit force of a dof at the velocity u, their slope -df / du, a piece.
+    """Return friction and limit force of a dof at velocity u, their slope -df / du, and the piece.
 
-    The law is linear in each of its pieces: friction holds (0), pushes ALONG or AGAINST the
-    coordinate, and LOW and HIGH more where a limit pushes.
+    The law is linear in each of its pieces. Friction holds (0), or pushes ALONG or AGAINST the
+    coordinate; LOW or HIGH is added if a limit pushes.
     """
     friction, limit, slope, piece, most = 0.0, 0.0, 0.0, 0, m.dof_frictionloss[k]
     if most > 0.0:
@@ -216,7 +217,7 @@ def stop_force(m, d, k, u):
 
 @inline
 def limit_pushes(d, k, u):
-    """Return the pushes of the lower and upper limit of a dof at the velocity u, if positive."""
+    """Return the forces of the lower and upper limit of a dof at velocity u, zero if negative."""
     spring = d.stop_spring[k]
     return spring[LOWER] - spring[LOWER_SLOPE] * u, spring[UPPER] + spring[UPPER_SLOPE] * u
 
@@ -259,9 +260,9 @@ def _find_cones(m, d):
 def _cone_spring(m, j, inertia, beyond, speed, memory):
     """Return push and slope of the limit of a ball joint, and its force at the present state.
 
-    A step is straight, so a joint that slides round its cone gets beyond it. The next step takes
-    half of this back, at most at EMERGE, so the limit needs no memory. A joint that is far beyond
-    and does not move outwards comes back like any other.
+    A step is straight, so a joint that slides around its cone gets beyond it. The next step
+    removes half of this, at most at the speed EMERGE, so the limit needs no memory. A joint that
+    is far beyond and does not move outwards returns like any other joint.
     """
     h = m.opt.timestep
     slope, softer = RIGID * inertia / h, SOFTER * inertia / h

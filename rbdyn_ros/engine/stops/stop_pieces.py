@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dry friction and limits of joints in the passes of a step.
 
-The law of a dof is linear in pieces (stop_law.py). A pass of dynamics takes each dof in one piece,
-in which its force is stop_load - h stop_slope a: stop_load is in qfrc_passive, and stop_slope adds
-to the diagonal of M where viscosity does. Then the dofs whose piece was wrong switch to another
-one, as in the method of active sets, until all are right. Limits of ball joints, cone_load and
+The law of a dof is piecewise linear (stop_law.py). In a pass of dynamics each dof is in one piece,
+in which its force is stop_load - h stop_slope a: stop_load is in qfrc_passive, and stop_slope is
+added to the diagonal of M like viscosity. Then the dofs whose piece was wrong switch to another
+piece, as in active-set methods, until all are right. Limits of ball joints, cone_load and
 cone_slope, act along one axis in the three dofs of the joint. The solvers of a step call these
 kernels: stop_solver.py, and with contact solve_step.py.
 """
@@ -39,19 +39,19 @@ FORCE_TOLERANCE = 1e-6
 #: A force below this part of the largest counts as zero.
 NOTHING = 1e-9
 
-#: Part of itself by which the force of a still dof may change without one more pass, and part of
-#: dry friction below which it counts as none.
+#: The force of a dof at rest may change by this part of itself without another pass. Below this
+#: part of dry friction it counts as zero.
 CHANGED, UNLOADED = 1e-5, 1e-3
 
-#: Most passes that bring still dofs closer to rest.
+#: Most passes that bring dofs at rest closer to zero velocity.
 SETTLINGS = 2
 
-#: Slope of a dof that comes to rest, in such a pass, as a part of that in the pass before, and
-#: of CHANGED. Its force contains the rounding error of slope v, so a gentler slope gives it more
-#: exactly.
+#: In such a pass the slope of a dof that comes to rest is this part of that in the pass before,
+#: and of CHANGED. Its force contains the rounding error of slope v, so it is more exact with a
+#: smaller slope.
 YIELDING = 0.1
 
-#: A smaller memory [N m or N] is forgotten, before its products underflow.
+#: A smaller remembered force [N m or N] is set to zero, before its products underflow.
 FADED = 1e-200
 
 #: Rounding error of a velocity, as a part of the largest one, and of a force.
@@ -83,7 +83,7 @@ def start_stops(m, d):
 
 @inline
 def _next_piece(m, d, k, piece, u):
-    """Return the piece for a dof that has moved with u: friction does not turn around at once."""
+    """Return the piece for a dof that moved with u; friction does not reverse in one switch."""
     _f, _l, _s, there = stop_force(m, d, k, u)
     before, now = piece % LOW, there % LOW
     return there - now if before + now == ALONG + AGAINST and before * now != 0 else there
@@ -122,7 +122,7 @@ def _take_cone(d, c, pushes):
 def find_wrong_pieces(m, d):
     """Return whether a piece of the last pass was wrong; write stop_wrong and cone_wrong.
 
-    Also writes stop_still: the dofs that stand still at its end.
+    stop_still is written too: it marks the dofs that are at rest at the end of the pass.
     """
     h, found, least, fastest = m.opt.timestep, False, 0.0, 0.0
     for k in range(m.nv):
@@ -153,7 +153,7 @@ def find_wrong_pieces(m, d):
 
 @kernel
 def switch_wrong_pieces(m, d):
-    """Take another piece where it was wrong; needs find_wrong_pieces."""
+    """Switch the dofs whose piece was wrong to another piece; needs find_wrong_pieces."""
     h = m.opt.timestep
     for k in range(m.nv):
         if d.stop_wrong[k] != 0:
@@ -166,7 +166,7 @@ def switch_wrong_pieces(m, d):
 
 @kernel
 def move_stop_iterate(m, d, share):
-    """Move the iterate by a share of the way to the end of the last pass.
+    """Move the iterate by a share of the step to the end of the last pass.
 
     The iterate is stop_change, with the forces stop_qfrc and cone_qfrc.
     """
@@ -180,7 +180,7 @@ def move_stop_iterate(m, d, share):
 
 @kernel
 def take_pieces_at_iterate(m, d):
-    """Take the pieces in which the dofs are at the iterate."""
+    """Select the pieces in which the dofs are at the iterate."""
     for k in range(m.nv):
         if has_stop(m, d, k):
             _f, _l, _s, piece = stop_force(m, d, k, d.qvel[k] + d.stop_change[k])
@@ -229,7 +229,7 @@ def cone_force_used(m, d, c):
 
 @kernel
 def stop_viscously(m, d):
-    """Replace friction by a viscous force which at the present velocity is dry friction's."""
+    """Replace friction by a viscous force that equals dry friction at the present velocity."""
     for k in range(m.nv):
         if has_stop(m, d, k):
             v = d.qvel[k]
@@ -250,11 +250,11 @@ def stop_viscously(m, d):
 
 @kernel
 def settle_still(m, d):
-    """Start the still dofs from the forces of the last pass, if one more pass is due.
+    """Prepare another pass from the forces of the last pass for dofs at rest, if it is needed.
 
-    A pass leaves a still dof 1e-6 of the effect of its change of force, and more if others push
-    it. keep_stops sets that to zero, and SETTLINGS passes make it so small that the other forces
-    agree with zero.
+    After a pass a dof at rest still has 1e-6 of the velocity that its change of force would cause,
+    and more if other dofs push it. keep_stops sets this velocity to zero. After SETTLINGS passes
+    it is so small that the other forces are right with zero velocity.
     """
     changed = False
     for k in range(m.nv):
@@ -270,7 +270,7 @@ def settle_still(m, d):
 
 @kernel
 def _start_again(m, d):
-    """Make the forces of the last pass the memory of the still dofs in this step."""
+    """Use the forces of the last pass as the memory of the dofs at rest in this step."""
     for k in range(m.nv):
         if d.stop_still[k] != 0:
             force = force_used(m, d, k)
@@ -288,7 +288,7 @@ def _yielding(d, k):
 
 @kernel
 def keep_stops(m, d, solved):
-    """Write the forces of the step to stop_qfrc and qfrc_passive; still dofs end at rest."""
+    """Write the forces of the step to stop_qfrc and qfrc_passive; dofs held still end at rest."""
     h = m.opt.timestep
     for k in range(m.nv):
         d.stop_qfrc[k] = 0.0
@@ -309,7 +309,7 @@ def keep_stops(m, d, solved):
 
 @kernel
 def passes_a_stop(m, d):
-    """Return whether a joint turns around, or passes a limit, in the last pass, without stops.
+    """Return whether a joint reverses or passes a limit in the last pass, solved without stops.
 
     If so, nstopped is -1, and start_stops begins with the end of this pass. If not, stop_qfrc is
     the friction of the joints that slide.
@@ -335,20 +335,21 @@ def passes_a_stop(m, d):
 
 @kernel
 def remember_stops(m, d):
-    """Make the forces of the step the memory, and set the velocities of still dofs to zero."""
+    """Store the stop forces of this step for the next, and set velocities of dofs at rest to 0."""
     for k in range(m.nv):
         d.stick_qfrc[k] = d.stop_qfrc[k]
         if d.stop_still[k] != 0:
-            d.qvel[k] = 0.0  # the rest of it is a rounding error
+            d.qvel[k] = 0.0  # the remaining velocity is a rounding error
             d.stop_still[k] = 0
 
 
 @kernel
 def stops_at_end(m, d):
-    """Write to qfrc_passive the forces of the stops in a step with acceleration qacc.
+    """Add friction and limit forces of a step with acceleration qacc to qfrc_passive.
 
-    A dof at rest may have any friction. If the last solution held it, and qacc does, it has the
-    force of that solution, stop_qfrc; otherwise that of the memory. Needs find_stops.
+    A dof at rest can have any friction. If the last solution held it, and it ends at rest with
+    qacc, it has the force of that solution, stop_qfrc; otherwise the law with the remembered force
+    applies. Needs find_stops.
     """
     h = m.opt.timestep
     for k in range(m.nv):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The potential of the stops along the way from the iterate to the end of the last pass.
+"""The potential of dry friction and joint limits along the search direction of a solver.
 
-Dry friction and limits are the slope of a convex potential, and so are contact forces for given
-lagged forces. The line searches of the solvers (stop_solver.py, contact/line_search.py) need the
-slope of the potential along the way, a directional derivative.
+Friction and limit forces are the gradient of a convex potential, and so are contact forces for
+given lagged forces. The line searches of the solvers (stop_solver.py,
+contact/solve/line_search.py) need its directional derivative between the iterate and the end of
+the last pass.
 """
 
 from __future__ import annotations
@@ -18,11 +19,10 @@ SLOPE_TOLERANCE = 0.1
 
 @kernel
 def potential_slope(m, d, share):
-    """Return the directional derivative of the potential at a share of the way to the last pass.
+    """Return the directional derivative of the potential at a share of the step to the last pass.
 
-    Its momentum term is linear in `share`, so it is interpolated: the dynamics balance it with
-    stop_qfrc at the iterate, and with the force of the last pass at the end. Only for steps
-    without contact.
+    The momentum term is linear in `share`, so it is interpolated: at the iterate it equals
+    stop_qfrc, and at the end the force of the last pass. Only for steps without contact.
     """
     h, total = m.opt.timestep, 0.0
     for k in range(m.nv):
@@ -43,7 +43,7 @@ def potential_slope(m, d, share):
 
 @kernel
 def stop_work(m, d, share):
-    """Return the sum of force times step at a share of the way, as the contact solver needs it."""
+    """Return the sum of force times step at a share of the step, for the contact solver."""
     h, total = m.opt.timestep, 0.0
     for k in range(m.nv):
         if has_stop(m, d, k):
@@ -61,7 +61,7 @@ def stop_work(m, d, share):
 
 @kernel
 def stop_work_used(m, d):
-    """Return the same sum with the forces of the last pass."""
+    """Return the sum of force times step with the forces of the last pass."""
     h, total = m.opt.timestep, 0.0
     for k in range(m.nv):
         if has_stop(m, d, k):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dry friction and limits of joints in a step without contact: Newton's method.
 
-The forces are the slope of a convex potential that is quadratic in pieces. Each pass of dynamics
-takes one piece for each dof, and the next one switches those that were wrong. Usually that ends
-soon: a joint at rest, and one that slides on, need one pass, one that stops or breaks away two,
-sometimes three or four. If it does not end, a line search takes over, which converges. With
-contact the contact solver (contact/solve_step.py) does the same for contacts and joints.
+The forces are the gradient of a convex, piecewise quadratic potential. Each pass of dynamics
+assumes one piece for each dof, and wrong pieces are switched before the next pass. A joint that
+stays at rest or keeps sliding needs one pass. A joint that stops or breaks away needs two passes,
+sometimes three or four. If switching does not end, a line search follows, which converges. With
+contact the contact solver (contact/solve/solve_step.py) does the same for contacts and joints.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rbdyn_ros.engine.stops.stop_pieces import (
 from rbdyn_ros.engine.stops.stop_potential import SLOPE_TOLERANCE, potential_slope
 from rbdyn_ros.engine.tree.aba import accelerate_step
 
-#: Passes of dynamics in a step, and how many of them only change pieces.
+#: Most passes of dynamics in a step, and how many of them only switch pieces.
 MAX_PASSES, MAX_SWITCHES = 30, 3
 
 HALVINGS = 40
@@ -67,7 +67,7 @@ def solve_stops(m, d):
 
 @kernel
 def stop_line_search(m, d):
-    """Return the share of the way to the last pass to take: up to where the potential is least."""
+    """Return the share of the step to the last pass at which the potential is least."""
     start = potential_slope(m, d, 0.0)
     if start >= 0.0 or potential_slope(m, d, 1.0) <= -SLOPE_TOLERANCE * start:
         return 1.0

@@ -47,8 +47,8 @@ from rbdyn_ros.model.declared.options import IMPLICIT, IMPLICIT_DAMPING
 def articulated(m, d, step, share, qacc):
     """Write qacc with (M + E) qacc = applied + passive + contact - bias.
 
-    The right side includes xfrc_applied. Constraints, mimic joints and drive modes have a stage of
-    their own (coupled.py), where K qacc is share times k; share is 1 except in Euler's step. For
+    The right side includes xfrc_applied. Constraints, mimic joints and drive modes have a separate
+    stage (coupled.py), where K qacc is share times k; share is 1 except in Euler's step. For
     the explicit acceleration, step is 0 and E is zero. Otherwise velocity-dependent forces are
     evaluated at the end of the step: E is step times diag(dof_viscosity), if the integrator is
     implicit_damping, plus the terms of contacts (add_contact_slope) and of stops (stops/).
@@ -98,13 +98,13 @@ def _by_stage(m, d, step, share, qacc):
 
 @inline
 def implicit_damping(m, step):
-    """Return the time over which damping is implicit."""
+    """Return the time over which damping is implicit: `step`, or 0 if damping is explicit."""
     return step if m.opt.integrator_id == IMPLICIT_DAMPING else 0.0
 
 
 @kernel
 def count_bad(m, d):
-    """Count dofs whose inertia was not positive in nbad; needs articulated."""
+    """Add the number of dofs whose inertia was not positive to nbad; needs articulated."""
     bad = 0
     for k in range(m.nv):
         bad += select(d.D[k] > 0.0, 0, 1)  # also catches NaN

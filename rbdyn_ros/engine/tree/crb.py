@@ -107,7 +107,7 @@ def factor_m(m: Model, d: Data) -> None:
 def factor(m, d, stops):
     """Replace qLD, which holds the lower triangle of a matrix like M, by its factors.
 
-    With `stops` they are those of a step in which joints stop (stiffen.py).
+    With `stops` the factors are those of a step in which joints stop (stiffen.py).
     """
     if m.nskyline > 0:
         d.factored[0] = 0

@@ -3,24 +3,26 @@
 
 A step of a single body on a free joint is a kick and a drift. The kick changes the velocities by
 the forces of the step alone, at the pose of its start. In the drift the body moves without forces:
-its centre of mass straight on, and it turns by exp(h W) with
+its centre of mass moves straight on, and the body rotates by exp(h W) with
 
     J (w' - w) = -h' W x J W,  W = (w + w') / 2,  h' = 2 tan(h |W| / 2) / |W|,
 
-J and w about the centre of mass in body axes. The first equation keeps the energy w . J w / 2, as
-its right side is normal to W; with this h' it also is R' J w' = R J w, the angular momentum. The
-velocities then are turned over to the frame of the body, wherever it is. A body that turns about
-a principal axis, or does not turn, moves as in Euler's semi-implicit step.
+J and w about the centre of mass in body axes. The first equation conserves the energy w . J w / 2,
+because its right side is normal to W. With this h' it conserves the angular momentum, too:
+R' J w' = R J w. Then the velocities are converted from the centre of mass to the body's frame. A
+body that rotates about a principal axis, or does not rotate, moves as in Euler's semi-implicit
+step.
 
-Bodies that touch the world, directly or by other bodies, are held: contacts act against gyroscopic
-torque within the step. They are solved with the torque at the start. With the impulse that they
-then have, w' solves J (w' - w) = impulse - h' W x J W: its work alone changes the energy. The body
-turns by w', for which the contacts were solved, and keeps it.
+Bodies that touch the world, directly or through other bodies, are held: contacts act against
+gyroscopic torque within the step. The contacts are solved with the torque at the start. With their
+impulse, w' solves J (w' - w) = impulse - h' W x J W: only the work of the impulse changes the
+energy. The body rotates by w', for which the contacts were solved, and keeps this velocity.
 
-An impact with restitution is over at once: bodies with such contacts only fly in the rest of the
-step. With gyroscopic torque in the impact, w' would not be the velocity for which restitution and
-friction do no work, and the energy would change by the order h |w|. The same holds for euler and
-implicit, which have no flight: touching bodies move as with implicit_damping in that step.
+An impact with restitution is instantaneous: bodies with such contacts are in flight for the rest
+of the step. With gyroscopic torque in the impact, w' would not be the velocity for which
+restitution and friction do no work, and the energy would change by the order h |w|. The same holds
+for euler and implicit, which have no flight: touching bodies move as with implicit_damping in that
+step.
 
 Source: Simo, Wong, Unconditionally stable algorithms for rigid body dynamics that exactly preserve
 energy and momentum, 1991; Strang, On the construction and comparison of difference schemes, 1968
@@ -63,14 +65,14 @@ PLAIN, FLYING, HELD, TREE = 0, 1, 2, 3
 #: flight_mode of other bodies that touch something, with euler and implicit.
 TOUCHING = 4
 
-#: Iterations of Newton's method. Error of the equation, as a part of the momentum, below which the
-#: next iteration is exact; is exact even with the slopes of the last one; is not needed.
+#: Most iterations of Newton's method. Errors of the equation, as a part of the momentum, below
+#: which the next iteration is exact; is exact even with the last slopes; or is not needed.
 ITERATIONS, NEAR, NEARER, EXACT = 5, 1e-9, 1e-11, 1e-15
 
-#: A body that turns by more in a step [rad] keeps its angular velocity.
+#: A body that rotates by more than this in a step [rad] keeps its angular velocity.
 LARGEST_TURN = 1.5
 
-#: A body that turns by less [rad] has the gyroscopic torque of the start for the whole step.
+#: A body that rotates by less than this [rad] has the initial gyroscopic torque in the whole step.
 SLIGHT = 1e-6
 
 
@@ -78,7 +80,7 @@ SLIGHT = 1e-6
 def start_flight(m, d, h, tries):
     """Write flight_mode and the bias forces of the kick.
 
-    `tries` says whether rk4 uses trial states, which have no kick.
+    `tries` is true if rk4 uses trial states, which have no kick.
     """
     second_order = m.opt.integrator_id == RK4 or m.opt.integrator_id == IMPLICIT_MIDPOINT
     singles = second_order or m.opt.integrator_id == IMPLICIT_DAMPING
@@ -130,7 +132,7 @@ def has_drive(m, d, i):
 
 @inline
 def _mark_touching(d):
-    """Mark the bodies that touch something: with euler and implicit only they fly."""
+    """Mark the bodies that touch something: with euler and implicit only these fly."""
     for c in range(d.ncon):
         for side in range(2):
             d.flight_mode[d.contact_body[c, side]] = TOUCHING
@@ -177,7 +179,7 @@ def fly(m, d, h):
 
 @inline
 def _find_free(m, d, h):
-    """Let held bodies fly again if no contact presses them in this step."""
+    """Mark held bodies as in flight again if no contact presses them in this step."""
     held = 0
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
@@ -226,7 +228,7 @@ def _turn_rate(m, d, i):
 
 @inline
 def _drift(m, d, i, h):
-    """Return whether the motion is not by the velocity at the end of the step."""
+    """Return whether the motion of a body differs from its final velocity times h."""
     k, r = m.body_dofadr[i], load3(m.body_ipos, i)
     v, w = _end_of_kick(d, k, h), _end_of_kick(d, k + 3, h)
     mean = after = w
@@ -256,9 +258,10 @@ def _drift(m, d, i, h):
 
 @inline
 def _frame_turns(com_vel, t, end):
-    """Return how the velocity of the frame changes, that of the centre of mass being constant.
+    """Return the change of the frame's velocity while that of the centre of mass is constant.
 
-    com_vel and `end` are those of the centre of mass from the frame before and after the turn.
+    com_vel and `end` are the velocities of the centre of mass relative to the frame, before and
+    after the rotation.
     """
     return sub3(com_vel, add3(end, turned_away(t, end)))
 
@@ -359,9 +362,9 @@ def take_motion(m, d, motion):
 
 @inline
 def half_step(W, h):
-    """Return tan(h |W| / 2) / |W|: half the time after which a turn counts as straight."""
+    """Return h' / 2 = tan(h |W| / 2) / |W|, see the top of this file."""
     y = 0.25 * h * h * dot3(W, W)
-    # Pade: to the last digit up to a turn of 0.6 rad in a step, to 3e-6 up to 2 rad
+    # Pade approximation: exact to the last digit up to 0.6 rad in a step, to 3e-6 up to 2 rad
     return 0.5 * h * (945.0 - y * (105.0 - y)) / (945.0 - y * (420.0 - 15.0 * y))
 
 
@@ -374,7 +377,7 @@ def turned_away(t, x):
 
 @inline
 def turn(J, w, h):
-    """Return the mean of the angular velocity in a turn without impulse, and that at its end."""
+    """Return the mean and the final angular velocity of a rotation without impulse."""
     W, solved = mean_of_turn(J, w, ZERO3, h)
     if solved:
         return W, sub3(scaled3(W, 2.0), w)
@@ -386,7 +389,7 @@ def turn(J, w, h):
 
 @inline
 def mean_of_turn(J, w, impulse, h):
-    """Return the mean of the angular velocity in a turn, and whether it is exact.
+    """Return the mean angular velocity of a rotation, and whether it is exact.
 
     The mean W solves J (W - w) + s W x J W = impulse / 2.
     """
@@ -414,13 +417,13 @@ def mean_of_turn(J, w, impulse, h):
 
 @inline
 def is_slow(w, h):
-    """Return whether a body turns so little in a step that gyroscopic torque can be solved for."""
+    """Return whether a body rotates little enough in a step to solve for gyroscopic torque."""
     return h * h * dot3(w, w) < LARGEST_TURN * LARGEST_TURN
 
 
 @inline
 def _is_still(w, h):
-    """Return whether a body turns by less than a rounding error, so that J w' = J w."""
+    """Return whether a body rotates by less than a rounding error, so that J w' = J w."""
     return is_known(w[0]) and h * h * dot3(w, w) < EXACT * EXACT
 
 

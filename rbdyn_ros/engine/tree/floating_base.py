@@ -2,9 +2,9 @@
 """The acceleration of a floating base: the last step of the articulated-body algorithm.
 
 The world receives no force, so the six equations of the free joint are solved in its coordinates:
-H qacc = u with H = S^T IA S + E and u = tau - S^T pA. H = L^T D L is the same elimination, from
-the last dof to the first, with the same D; but from dof to dof it takes a division and two
-products, not a multiplication by IA.
+H qacc = u with H = S^T IA S + E and u = tau - S^T pA. Factoring H = L^T D L is the same
+elimination, from the last dof to the first, with the same D. But each dof needs only a division
+and two products instead of a multiplication by IA.
 """
 
 from __future__ import annotations

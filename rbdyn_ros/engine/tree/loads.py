@@ -124,10 +124,10 @@ def load_drives(m, d, forces):
 
 @inline
 def add_to_drive(m, d, j, k, force):
-    """Add a force along coordinate k of driven joint j to the drive, its leader's if it follows.
+    """Add a force along coordinate k of driven joint j to its drive, or to that of its leader.
 
-    The drive moves the joints that follow it as well: by the principle of virtual work their
-    forces count times the ratio, which is 1 for the joint with the drive.
+    The drive moves the joints that follow its joint as well: by the principle of virtual work
+    their forces count times the ratio, which is 1 for the joint with the drive.
     """
     driven = m.jnt_dofadr[j] + k - m.jnt_dofadr_all[j] - m.nv
     d.qfrc_driven[driven] += m.jnt_mimic_ratio[j] * force

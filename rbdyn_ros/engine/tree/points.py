@@ -26,7 +26,7 @@ def point_velocity(m, d, body, x):
 
 @inline
 def point_acceleration_bias(m, d, body, x):
-    """Return w x v of a point: its acceleration minus the spatial one (RBDA eq 2.48)."""
+    """Return w x v of a point: its acceleration minus the spatial acceleration (RBDA eq 2.48)."""
     return cross3(turn_rate(d, body), point_velocity(m, d, body, x))
 
 

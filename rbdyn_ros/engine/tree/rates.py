@@ -29,8 +29,8 @@ from rbdyn_ros.engine.joints.jcalc import carried_from
 def axis_rates(m, d):
     """Write cdof_rate, the derivative of each column of S by itself; needs com_vel.
 
-    cdof_dot is taken before the joint turns: axes fixed in the successor miss their common turn
-    v_J x S, which adds nothing to S_dot qd.
+    cdof_dot excludes the rotation of the joint itself: axes fixed in the successor lack their
+    common term v_J x S, which adds nothing to S_dot qd.
     """
     for j in range(m.njnt):
         first = m.jnt_dofadr_all[j]

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A matrix that joins dofs of several trees: H = L^T D L like M, but with longer rows.
+"""A matrix that couples dofs of several trees: H = L^T D L like M, but with longer rows.
 
 Dofs are eliminated from the leaves to the root as in crb.py. Where a contact joins two branches,
 elimination fills in: skyline_next is the elimination tree, in which every column of row k is an
-ancestor of k. A row is stored as far as skyline_first, the last of its ancestors that can be not
-zero. So separate branches and trees cost the same as alone.
+ancestor of k. A row is stored as far as skyline_first, the last ancestor that can be nonzero. So
+separate branches and trees cost the same as alone.
 
-A dof k has the row skyline_row, which is k but in Newton's method (contact/solve/tree_order.py).
-Row k of the lower triangle ends with the diagonal at skyline[k (k + 3) / 2]; the n-th ancestor of
-k stands n places before it. An ancestor's row then holds the same columns in the same order.
+A dof k has the row skyline_row, which is k except in Newton's method
+(contact/solve/tree_order.py). Row k of the lower triangle ends with the diagonal at skyline[k (k +
+3) / 2]; the n-th ancestor of k is n entries before the diagonal. So an ancestor's row holds the
+same columns in the same order.
 
 Source: Liu, The role of elimination trees in sparse factorization, 1990.
 """
@@ -21,13 +22,13 @@ from rbdyn_ros.engine.tree.stiffen import bounded_pivot
 
 @inline
 def diagonal_of(k):
-    """Return the place of the diagonal in row k."""
+    """Return the index of the diagonal of row k."""
     return k * (k + 3) // 2
 
 
 @inline
 def place_of(d, k, i):
-    """Return the place of column i, an ancestor of k or k itself, in row k."""
+    """Return the index of column i, an ancestor of k or k itself, in row k."""
     return diagonal_of(k) - d.skyline_depth[k] + d.skyline_depth[i]
 
 
@@ -43,7 +44,7 @@ def start_tree(m, d):
 
 @kernel
 def link(d, a, b):
-    """Let one of two dofs be an ancestor of the other, and so the ancestors of both one chain."""
+    """Make one of two dofs an ancestor of the other, which joins their ancestors in one chain."""
     while a != b and b >= 0:
         if a < b:
             a, b = b, a
@@ -56,7 +57,7 @@ def link(d, a, b):
 
 @kernel
 def close_tree(m, d):
-    """Write skyline_depth; let skyline_first reach as far as elimination fills in."""
+    """Write skyline_depth, and extend skyline_first to where elimination fills in."""
     for k in range(m.nv - 1, -1, -1):
         above, first = d.skyline_next[k], d.skyline_first[k]
         if first < k:
@@ -83,8 +84,8 @@ def take_triangle(m, d):
 def are_three(d, k):
     """Return whether dof k and the two before it are a chain with rows that begin alike.
 
-    Such rows, as those of a free body, are taken together: loops over short rows cost most where
-    they end.
+    Such rows, like those of a free body, are eliminated together: short loops cost more than long
+    ones for the same work.
     """
     first = d.skyline_first[k]
     return (
@@ -127,7 +128,8 @@ def _factor_one(m, d, k):
     for e in range(end - 1, first - 1, -1):
         i = d.skyline_next[i]
         if H[e] != 0.0:
-            # not e - first + 1: the compiler then makes vectors, which are slow in short rows
+            # not e - first + 1: the compiler would then vectorise the loop, which is slow for
+            # short rows
             ratio, number = H[e] * inverse, d.skyline_depth[i] - top + 1
             start = diagonal_of(i) + 1 - number
             for n in range(number):
@@ -242,7 +244,7 @@ def _gather_three(d, k, x):
 
 @inline
 def _above(d, i):
-    # a Data may hold anything here: the factors may come from an earlier call
+    # a Data may hold any value here: the factors may come from an earlier call
     return max(min(d.skyline_next[i], i - 1), 0)
 
 

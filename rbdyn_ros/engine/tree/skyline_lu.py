@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A matrix that is not symmetric, with the rows of skyline.py: H = U D L, U and L triangular.
 
-skyline holds its lower triangle by rows, skyline_upper its upper triangle by columns, entry by
-entry in the same places. Dofs are eliminated from the leaves to the root. Only those with
-row_works 1 take part: they are whole groups of trees that contacts join.
+skyline holds the lower triangle by rows, and skyline_upper the upper triangle by columns, with the
+same indices. Dofs are eliminated from the leaves to the root. Only dofs with row_works 1 are
+included: whole groups of trees that contacts join.
 
 Source: Liu, The role of elimination trees in sparse factorization, 1990.
 """
@@ -16,9 +16,9 @@ from rbdyn_ros.engine.tree.skyline import are_three, diagonal_of, spread_three
 
 @kernel
 def factor_lu(m, d):
-    """Replace skyline and skyline_upper by their ratios to the pivots, these by their inverses.
+    """Replace skyline and skyline_upper by their ratios to the pivots, and pivots by inverses.
 
-    A pivot may be negative, so D stays that of M.
+    A pivot can be negative, so D stays that of M.
     """
     k = m.nv - 1
     while k >= 0:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audits of arrays that come from outside, so that kernels may trust them."""
+"""Checks of arrays from files and users, so that kernels need no checks."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audit the arrays of a Model from outside, so that kernels may trust them.
+"""Check the arrays of a Model that come from files or users, so that kernels need no checks.
 
 Kernels do not check whether an index is within an array. A compiled Model is right by
-construction; arrays from a file, a pickle or a user are checked: every index must be within its
-range, and there must be as many coordinates as the joints have. model/derive.py computes all other
+construction. Arrays from a file, a pickle or a user are checked: every index must be within its
+range, and the number of coordinates must be that of the joints. model/derive.py computes all other
 indices.
 """
 
@@ -84,8 +84,8 @@ def checked(arrays: object, names: object) -> tuple[Arrays, dict[str, tuple[str,
         names: the lists NAMES.
 
     Raises:
-        ModelError: with all errors that were found, or a type or motion of the user is not
-            registered.
+        ModelError: an array or list is wrong (the message lists all errors), or a user-defined
+            joint type or motion is not registered.
     """
     audit = Audit()
     lists = _name_lists(names, audit)
@@ -150,10 +150,10 @@ def audit_arrays(arrays: NamedArrays, names: Names, audit: Audit) -> None:
     Args:
         arrays: the fields PRIMARY, of the right element types.
         names: all of NAMES, lists of strings.
-        audit: receives the errors; later audits rely on earlier ones.
+        audit: receives the errors; later checks rely on earlier ones.
 
     Raises:
-        ModelError: a joint type or motion of the user is not registered.
+        ModelError: a user-defined joint type or motion is not registered.
     """
     sizes = _audit_shapes(arrays, names, audit)
     if audit.errors:
@@ -182,7 +182,7 @@ def audit_arrays(arrays: NamedArrays, names: Names, audit: Audit) -> None:
 
 
 def _audit_shapes(arrays: NamedArrays, names: Names, audit: Audit) -> dict[str, int]:
-    """Return the sizes; add an error for each array whose shape contradicts one before it."""
+    """Return the sizes; add an error for each array whose shape contradicts an earlier array."""
     sizes: dict[str, int] = {}
     for field in STORED:
         shape = arrays[field.name].shape
@@ -259,7 +259,7 @@ def _audit_types(arrays: NamedArrays, names: Names, audit: Audit) -> None:
 
 
 def _audit_couplings(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Audit) -> None:
-    """Audit whether classes and leaders agree; a leader must not be a mimic joint itself."""
+    """Check that classes and leaders agree; a leader must not be a mimic joint itself."""
     mimic, classes = arrays["jnt_mimic"], arrays["jnt_class"]
     is_mimic = mimic >= 0
     leaders = mimic[is_mimic]
@@ -273,7 +273,7 @@ def _audit_couplings(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Aud
 def _audit_coordinates(
     arrays: NamedArrays, kinds: Sequence[JointKind], sizes: Sizes, audit: Audit
 ) -> None:
-    """Audit the number of coordinates."""
+    """Check the number of coordinates."""
     classes = arrays["jnt_class"]
     nq, nv = (np.array([getattr(kind, n) for kind in kinds], np.int64) for n in ("nq", "nv"))
     counts = {
@@ -293,7 +293,7 @@ def _audit_drives(
     kinds: Sequence[JointKind],
     audit: Audit,
 ) -> None:
-    """Audit whether every driven coordinate has knots, or a function of the right size."""
+    """Check that every driven coordinate has knots, or a function of the right size."""
     number, at = arrays["drive_knotnum"], 0
     for j, name in enumerate(names["jnt_motion_name"]):
         if arrays["jnt_class"][j] != DRIVEN:
@@ -318,7 +318,7 @@ def _audit_drives(
 
 
 def _audit_limits(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Audit) -> None:
-    """Audit whether limits and springs belong to free joints that can have them."""
+    """Check that limits and springs belong to free joints that can have them."""
     bound = arrays["jnt_class"] != JointClass.FREE
     one = np.array([kind.nv == 1 for kind in kinds], bool) | (arrays["jnt_type"] == JointType.BALL)
     if (arrays["jnt_limited"].astype(bool) & (bound | ~one)).any():
@@ -334,7 +334,7 @@ def _audit_limits(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Audit)
 
 
 def _audit_terms(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Audit) -> None:
-    """Audit whether gears connect positions of joints."""
+    """Check that gears connect positions of joints."""
     for j, coordinate in zip(arrays["term_jntid"], arrays["term_coord"], strict=True):
         if not (kinds[j].flat and coordinate < kinds[j].nv):
             wrong_array(

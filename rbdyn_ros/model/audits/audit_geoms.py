@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audit the arrays of geometries of a Model from outside."""
+"""Check the arrays of geometries of a Model that come from files or users."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OF_LINKS = [kind for kind in GeomType if kind not in (GeomType.PLANE, *TERRAIN)]
 OF_WORLD = list(GeomType)
 #: Fields of 31 bits.
 MASKS = ("geom_contype", "geom_conaffinity")
-#: Counts of height fields.
+#: Fields of counts of height fields.
 FIELD_COUNTS = ("field_nrow", "field_ncol")
 #: Number of corners of each type, on which kernels rely; a mesh has any number above 0.
 CORNERS = {
@@ -31,7 +31,7 @@ CORNERS = {
     GeomType.BOX: 8,
     GeomType.TRIMESH: 0,
 }
-#: Number of sizes of each type; a plane and a mesh have none.
+#: Number of sizes of each type; a plane and a mesh have no sizes.
 SIZES = {
     GeomType.HFIELD: 2,
     GeomType.SPHERE: 1,
@@ -39,10 +39,10 @@ SIZES = {
     GeomType.CYLINDER: 2,
     GeomType.BOX: 3,
 }
-#: More than any length of a checked geometry [m].
+#: Upper bound of any length of a checked geometry [m].
 LONGEST = 10.0 * BOUNDS["contact length"].high
 _LENGTHS = ("geom_size", "geom_rbound")
-#: Rotations are orthogonal to better than this.
+#: Largest error of the orthogonality of a rotation.
 TOLERANCE = 1e-9
 
 
@@ -50,7 +50,7 @@ def audit_geom_arrays(arrays: NamedArrays, audit: Audit) -> None:
     """Add an error for every invalid type, length, rotation and factor.
 
     Args:
-        arrays: of the right shapes; audit_arrays.py audits the indices.
+        arrays: arrays of the right shapes; audit_arrays.py checks the indices.
         audit: receives the errors.
     """
     _audit_order(arrays, audit)
@@ -108,7 +108,7 @@ def audit_geom_lists(arrays: NamedArrays, audit: Audit) -> None:
     """Add an error for lists of fields, corners, pairs and faces that do not fit together.
 
     Args:
-        arrays: audited by audit_geom_arrays, and their counts add up.
+        arrays: arrays that have passed audit_geom_arrays, with counts that add up.
         audit: receives the errors.
     """
     _audit_fields(arrays, audit)
@@ -160,7 +160,7 @@ def _audit_triangles(arrays: NamedArrays, audit: Audit) -> None:
 
 
 def _audit_pushing(arrays: NamedArrays, audit: Audit) -> None:
-    """Add an error for pairs that push each other and that the kernels cannot process."""
+    """Add an error for pushing pairs (push_geom) that the kernels cannot process."""
     pairs, body = arrays["push_geom"], arrays["geom_bodyid"]
     order = pairs[:, 0] * len(body) + pairs[:, 1]
     if (np.diff(order) <= 0).any():
@@ -179,5 +179,5 @@ def _audit_pushing(arrays: NamedArrays, audit: Audit) -> None:
 
 
 def wrong_array(audit: Audit, name: str, message: str) -> None:
-    """Add the error of an array with wrong numbers."""
+    """Add the error for an array with wrong numbers."""
     audit.error("bad-array", name, None, message)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The allowed numbers of the arrays of a Model, wherever they come from."""
+"""The allowed numbers in the arrays of a Model from any source."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rbdyn_ros.description.parts.bounds import BOUNDS
 from rbdyn_ros.errors import apart, exactly
 from rbdyn_ros.model.declared.model_fields import AT_MOST_ONE, NOT_NEGATIVE, POSITIVE, UNLIMITED
 
-#: Products of larger numbers could be infinite.
+#: Largest allowed number; products of larger numbers could overflow.
 LARGEST = BOUNDS["stored"]
 
 
@@ -21,8 +21,8 @@ def wrong_numbers(name: str, array: NDArray[Any]) -> str:
     """Return the reason why a field cannot hold these numbers, or an empty string.
 
     Args:
-        name: of the field.
-        array: real numbers.
+        name: name of the field.
+        array: array of real numbers.
     """
     if np.isnan(array).any():
         return "holds NaN"
@@ -42,7 +42,7 @@ def wrong_numbers(name: str, array: NDArray[Any]) -> str:
 def endless_friction(fields: NamedArrays) -> str:
     """Return the reason why the friction of a link cannot be infinite, or an empty string.
 
-    Only the world leaves friction to the other geometry.
+    Infinite friction means that the other geometry decides; only geometries of the world have it.
     """
     endless = ~np.isfinite(fields["geom_friction"]) & (fields["geom_frameid"] >= 0)
     return (
@@ -51,13 +51,13 @@ def endless_friction(fields: NamedArrays) -> str:
 
 
 def limit_ranges(fields: NamedArrays) -> list[tuple[str, NDArray[np.float64]]]:
-    """Return the fields of ranges with the ranges (n, 2) that act."""
+    """Return the names of the fields of ranges, each with the ranges (n, 2) in use."""
     limited = fields["jnt_range"][fields["jnt_limited"] == 1]
     return [("jnt_range", limited), ("limit_range", fields["limit_range"])]
 
 
 def descending(ranges: NDArray[np.float64]) -> str:
-    """Return which of some ranges (n, 2) ends before it begins, or an empty string."""
+    """Return a text on the first range (n, 2) that ends before it begins, or an empty string."""
     for lower, upper in ranges[ranges[:, 0] > ranges[:, 1]].tolist():
         return "has a lower limit {} above its upper limit {}".format(*apart(lower, upper))
     return ""

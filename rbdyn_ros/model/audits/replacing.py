@@ -42,7 +42,7 @@ _FLAGS = ("jnt_limited", "jnt_actuated")
 
 
 def check_replacements(current: Current, arrays: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return the arrays; raises ModelError if one cannot replace the current one."""
+    """Return the arrays; raise ModelError if an array cannot replace the current array."""
     checked = {name: _checked(current, name, values) for name, values in arrays.items()}
     if not set(INERTIAS).isdisjoint(checked):
         checked |= _inertias(current, checked)
@@ -62,11 +62,11 @@ def check_replacements(current: Current, arrays: Mapping[str, Any]) -> dict[str,
 
 
 def _inertias(current: Current, given: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Return the arrays of rigid bodies that follow from the given ones.
+    """Return the arrays of rigid bodies that follow from the given arrays.
 
     Raises:
         ModelError: no rigid body has these numbers, the world gets a mass, or an inertia is given
-            by its matrix and by its principal moments.
+            twice: by its matrix and by its principal moments.
     """
     new, by_matrix = {**current, **given}, "body_fullinertia" in given
     if by_matrix and not {"body_inertia", "body_iquat"}.isdisjoint(given):
@@ -92,7 +92,7 @@ def _inertias(current: Current, given: dict[str, NDArray[Any]]) -> dict[str, NDA
 
 
 def followed(fields: Mapping[str, Any], changed: Collection[str]) -> dict[str, Any]:
-    """Return the fields without the derived ones if a changed field may change them."""
+    """Return the fields, without derived fields if a changed field can affect them."""
     if set(INERTIAS).isdisjoint(changed):
         return dict(fields)
     return {name: array for name, array in fields.items() if name not in DERIVED}
@@ -101,7 +101,8 @@ def followed(fields: Mapping[str, Any], changed: Collection[str]) -> dict[str, A
 def stale(current: Current, arrays: Mapping[str, Any]) -> list[str]:
     """Return the CONSTANTS that no longer belong to the arrays of a new Model.
 
-    A constant that the caller has changed stays. A Model that is still being loaded has none.
+    A constant that the caller has changed is not among them. A Model that is still being loaded
+    has no such constants.
     """
     if not current["dof_inertia0"].any() or _same(current, arrays, WEIGHED):
         return []
@@ -116,7 +117,7 @@ def _same(current: Current, arrays: Mapping[str, Any], names: Sequence[str]) -> 
 
 
 def _checked(current: Current, name: str, values: Any) -> NDArray[Any]:
-    """Return the array; raises ModelError unless its shape and its numbers suit the field."""
+    """Return the array; raise ModelError unless its shape and its numbers suit the field."""
     if name not in REPLACEABLE and name not in INERTIAS:
         allowed = (*INERTIAS, *REPLACEABLE)
         hint = did_you_mean(name, allowed)

@@ -9,24 +9,24 @@ import numpy as np
 
 from rbdyn_ros.arrays import NamedArrays
 
-#: Points of a torque-speed curve; shorter curves repeat their last point.
+#: Number of points of a torque-speed curve; shorter curves repeat their last point.
 CURVE_POINTS = 8
 
-#: Numbers of an actuator's state, in this order: current [A], temperature of the winding above
-#: that around it [K], deflection of the bristles [rad of the motor], twist of the gear and its
-#: rate [rad or m, of the joint: rotor minus joint], then the commands that are delayed, the oldest
+#: Numbers of an actuator's state, in this order: current [A], temperature of the winding above the
+#: ambient temperature [K], deflection of the bristles [rad of the motor], twist of the gear and
+#: its rate [rad or m, of the joint: rotor minus joint], then the delayed commands, the oldest
 #: first [N m or N]. They are 0 in a new Data.
 CURRENT, HEAT, BRISTLE, TWIST, TWIST_RATE, DELAYED = range(6)
 
 #: Most timesteps of a delay.
 MAX_DELAY = 1000
 
-#: Numbers that a step keeps between the forces of an actuator and its new state.
+#: Number of values that a step keeps between the forces of an actuator and its new state.
 ACTUATOR_WORK = 10
 
 
 def state_lengths(delays: Any) -> list[int]:
-    """Return the entries of act that each actuator has, from actuator_delay."""
+    """Return the number of entries of act of each actuator, from actuator_delay."""
     return [DELAYED + int(steps) for steps in np.asarray(delays)]
 
 
@@ -34,7 +34,7 @@ def no_actuators(fields: Any) -> dict[str, Any]:
     """Return the arrays of a Model without actuators.
 
     Args:
-        fields: those of the Model.
+        fields: the fields of the Model.
     """
     names = [field for field in fields if field.dims[0] == "nu" and not field.derived]
     return {
@@ -44,7 +44,7 @@ def no_actuators(fields: Any) -> dict[str, Any]:
 
 
 def wrong_actuators(arrays: NamedArrays) -> list[tuple[str, str]]:
-    """Return the faults of the arrays of actuators: names of arrays, and reasons."""
+    """Return the errors in the arrays of actuators: (name of the array, reason) each."""
     wrong = []
     delay, gear, curve = (arrays[f"actuator_{name}"] for name in ("delay", "gear", "curve"))
     if ((delay < 0) | (delay > MAX_DELAY)).any():

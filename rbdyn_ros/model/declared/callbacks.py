@@ -14,7 +14,7 @@ from typing import Any
 
 from rbdyn_ros.errors import Finding, ModelError, did_you_mean
 
-#: Most parameters and degrees of freedom of a user-defined joint.
+#: Largest numbers of parameters and degrees of freedom of a user-defined joint.
 MAX_PARAMETERS = 8
 MAX_DOFS = 6
 
@@ -27,17 +27,17 @@ S_DOT_AT = S_AT + 6 * MAX_DOFS
 ROW = S_DOT_AT + 6 * MAX_DOFS
 
 
-#: By name of an optional stage, the function that compiles it and returns its address; the
-#: engine enters them here (engine/compiler/optional.py).
+#: For each optional stage, the function that compiles the stage and returns its address. The
+#: engine registers these functions (engine/compiler/optional.py).
 STAGE_MAKERS: dict[str, Callable[[], int]] = {}
 
 
 #: Checks of the user's functions in a Model that was made from arrays; loading/user_joints.py
-#: enters one.
+#: registers such a check.
 MODEL_CHECKS: list[Callable[[Any], None]] = []
 
 
-#: Computes the constants of replacing.CONSTANTS; loading/inertias.py enters it.
+#: The function that computes the constants replacing.CONSTANTS; loading/inertias.py registers it.
 WEIGHERS: list[Callable[[Any], Mapping[str, Any]]] = []
 
 
@@ -80,13 +80,13 @@ _KEPT: list[Callback] = []
 
 
 def register(known: dict[str, Callback], name: str, callback: Callback) -> None:
-    """Enter a callback in JOINTS or MOTIONS; it replaces a callback of the same name."""
+    """Add a callback to JOINTS or MOTIONS, replacing a callback of the same name."""
     _KEPT.append(callback)
     known[name] = callback
 
 
 def by_address(address: int) -> Callback:
-    """Return the callback of an address."""
+    """Return the callback with this address."""
     return next(callback for callback in _KEPT if callback.address == address)
 
 
@@ -94,16 +94,16 @@ def registered_joint(name: str, nv: int | None = None) -> Callback:
     """Return a user-defined joint type.
 
     Raises:
-        ModelError: it is not registered, or has a number of degrees of freedom other than nv.
+        ModelError: the type is not registered, or its number of degrees of freedom is not nv.
     """
     return _registered(name, nv, JOINTS, "joint type", "register_joint")
 
 
 def registered_motion(name: str, nv: int | None = None) -> Callback:
-    """Return a motion.
+    """Return a user-defined motion.
 
     Raises:
-        ModelError: it is not registered, or has a number of coordinates other than nv.
+        ModelError: the motion is not registered, or its number of coordinates is not nv.
     """
     return _registered(name, nv, MOTIONS, "motion", "register_motion")
 

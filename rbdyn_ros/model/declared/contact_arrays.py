@@ -15,12 +15,12 @@ PENALTY, MU, TURN_PENALTY, TORSIONAL, ROLLING, SIZE = 0, 1, 2, 3, 4, 5
 #: The three columns before it hold friction.
 NORMAL = 3
 
-#: Columns of contact_force_slope and contact_torque_slope; the slip has three.
+#: Columns of contact_force_slope and contact_torque_slope; the slip has three columns.
 ALONG, ACROSS, SLIP = 0, 1, 2
 
-#: Values of contact_phase: list and prepare, at start velocities; list only, with end velocities
-#: too; prepare only.
+#: Values of contact_phase: list and prepare contacts, with velocities of the start of the step;
+#: only list them, with velocities of its end, too; only prepare them.
 AT_START, AT_END, PREPARE = 0, 1, 2
 
-#: Features of a pair; the corners of a mesh are some of them.
+#: Most features of a pair, which include the corners of a mesh.
 FEATURES = 1 << 24

@@ -7,20 +7,20 @@ from rbdyn_ros.model.declared.actuators import ACTUATOR_WORK
 from rbdyn_ros.model.declared.callbacks import ROW
 from rbdyn_ros.model.declared.fields import Field
 
-#: Numbers of a row of geom_place.
+#: Length of a row of geom_place.
 PLACE = 21
 
-#: Numbers of a row of push_axis: the direction that separated two hulls, and the corner of each
-#: farthest along it.
+#: Length of a row of push_axis: the direction that separated two hulls, and the corner of each
+#: hull that is farthest along it.
 AXIS = 5
 
-#: Moves of the lagged forces that a step remembers.
+#: Number of moves of the lagged forces that a step stores.
 LAGGED_MOVES = 5
 
-#: Bits of a word of tree_near.
+#: Number of bits of a word of tree_near.
 WORD_BITS = 62
 
-#: Numbers that a contact is remembered by, in a state and in a recording: its stick_ fields.
+#: Number of values stored for a contact in a state and in a recording: its stick_ fields.
 STICK_NUMBERS = 8
 
 # Spatial 6-vectors are [angular; linear] in world axes about subtree_com[body_rootid].
@@ -473,7 +473,7 @@ DATA_FIELDS = (
     Field("joint_twist", (1, 6), "velocity of the parent, then of the body"),
     Field("user_joint", ("nuser", ROW), "E r S S_dot of a user-defined joint", stage="kinematics"),
     Field("drive_time", (1,), "time, for motions given by functions", stage="drive"),
-    # counters, and signs of numerical trouble
+    # counters, and indicators of numerical problems
     Field("efc_rank", (), "independent constraint equations", "int", "aba"),
     Field("ncon", (), "contacts now or before the end of the step", "int", "contact"),
     Field("nmutual", (), "contacts among them between two moving bodies", "int", "contact"),

@@ -40,15 +40,15 @@ class Field:
 
 
 def frozen(field: Field, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return a copy of a field in C order that no flag can make writeable: its memory is `bytes`.
+    """Return a copy of a field in C order that can never become writeable: its memory is `bytes`.
 
-    Kernels read it as flat memory, by its address.
+    Kernels read the copy as flat memory, by its address.
     """
     dtype = np.int64 if field.kind == "int" else np.float64
     if type(value) is np.ndarray and type(getattr(value, "base", None)) is bytes:
         same, flags = value.dtype == dtype and value.shape == shape, value.flags
         if same and flags.c_contiguous and flags.aligned:
-            return value  # the field is such a copy already
+            return value  # the array is such a copy already
     return immutable(np.asarray(value, dtype).reshape(shape))
 
 

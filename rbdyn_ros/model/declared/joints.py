@@ -21,8 +21,8 @@ from rbdyn_ros.model.declared.callbacks import registered_joint
 class JointClass(IntEnum):
     """The cause of a joint's motion; coordinates in qpos_all and qvel_all are ordered by class.
 
-    FREE: forces. DRIVEN: a given motion over time, its own or its leader's. MIMIC: a leader that
-    forces move.
+    FREE: the joint is moved by forces. DRIVEN: by a given motion over time, of the joint or its
+    leader. MIMIC: by a leader that forces move.
     """
 
     FREE = 0
@@ -33,9 +33,9 @@ class JointClass(IntEnum):
 class JointType(IntEnum):
     """Type of a joint; the first four have MuJoCo's numbers.
 
-    Kernels compare the numbers: types up to PLANAR are common in robots (jnt_common), types from
-    PLANAR_FP to SIXDOF_FS have velocities in F_s. FP and FS name the frame of the position
-    coordinates: predecessor's or successor's. The velocity of these types is always in the
+    Kernels compare the numbers: types up to PLANAR are common in robots (jnt_common), and types
+    from PLANAR_FP to SIXDOF_FS have velocities in F_s. FP and FS denote the frame of the position
+    coordinates: the predecessor's or the successor's. The velocity of these types is always in the
     successor's frame (RBDA example 4.5).
     """
 
@@ -63,11 +63,11 @@ class JointKind:
 
     Attributes:
         qpos0: neutral position; its length is the joint's share of qpos.
-        newframe: per dof, 1 if cdof_dot uses the velocity reached just before the dof, 0 if it
-            uses the velocity of the dof before (a ball's three axes turn as one).
-        quat: first entry of a quaternion in its share of qpos, -1 if there is none.
-        flat: whether its velocities are the derivatives of its positions.
-        carried: the axes of this dof and of all after it are fixed in the successor.
+        newframe: for each dof, 1 if cdof_dot uses the velocity reached just before the dof, 0 if
+            it uses that of the dof before (the three axes of a ball rotate together).
+        quat: index of a quaternion in the joint's share of qpos, -1 without a quaternion.
+        flat: whether the velocities are the derivatives of the positions.
+        carried: first dof from which on all axes are fixed in the successor.
     """
 
     qpos0: tuple[float, ...]
@@ -116,7 +116,7 @@ def joint_kinds(types: NDArray[Any], user_types: Sequence[str]) -> list[JointKin
 
     Args:
         types: (n,) JointType numbers.
-        user_types: the registered name of each user-defined type, else empty.
+        user_types: (n,) the registered name if the type is user-defined, else empty.
 
     Raises:
         ModelError: a user-defined type is not registered.

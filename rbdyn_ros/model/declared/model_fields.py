@@ -77,7 +77,7 @@ SIZES = {
     "na": "length of act: their states",
 }
 
-#: Optional stages of a Model: compiled when its first Data needs them, called by address
+#: Optional stages of a Model, compiled when its first Data needs them and called by address
 #: (engine/compiler/optional.py). A stage that the Model does not need has the address 0.
 STAGES = {
     "pose_stage": "pose of a joint that is not common",
@@ -261,7 +261,7 @@ MODEL_FIELDS = (
     Field(
         "M_colind", ("nM",), "column of an entry, ascending to the diagonal", "int", derived=True
     ),
-    # with mimic joints M is a sum over pairs of coordinates on one way to the root
+    # with mimic joints M is a sum over pairs of coordinates on one path to the root
     Field(
         "pair_coord",
         ("npair", 2),
@@ -490,7 +490,7 @@ PRIMARY = tuple(field.name for field in MODEL_FIELDS if not field.derived)
 #: Names of the fields that model/derive.py computes.
 DERIVED = tuple(field.name for field in MODEL_FIELDS if field.derived)
 
-#: Addresses of the user's functions; never stored, found by name (see NAMES).
+#: Addresses of the user's functions. They are not stored but found by name (see NAMES).
 CALLBACK_FIELDS = (
     Field("jnt_jcalc", ("njnt",), "address of a user-defined joint's jcalc, or 0", "int"),
     Field("jnt_motion", ("njnt",), "address of the function that drives the joint, or 0", "int"),
@@ -519,7 +519,7 @@ NAMES = {name: meaning for name, _, meaning in _NAMES}
 #: The size that gives the length of each list.
 NAME_DIMS = {name: dim for name, dim, _ in _NAMES}
 
-#: Arrays of rigid bodies, which follow from each other (model/audits/replacing.py).
+#: Arrays of rigid bodies, which determine each other (model/audits/replacing.py).
 INERTIAS = ("body_mass", "body_ipos", "body_iquat", "body_inertia", "body_fullinertia")
 
 #: Arrays from which no other array of a Model was computed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of a Model: the few numbers that may change while simulating."""
+"""Options of a Model: the few settings that may change during a simulation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OPTION_STAGES = ("implicit_stage", "stop_stage", "momentum_stage")
 
 
 class Drive(IntEnum):
-    """Drive mode of a dof: by a force, or by the force that a prescribed motion needs."""
+    """Drive mode of a dof: moved by forces, or with a prescribed motion."""
 
     FORCE = 0
     ACCELERATION = 1
@@ -47,12 +47,12 @@ FORCE, ACCELERATION, VELOCITY, POSITION = map(int, Drive)
 INTEGRATORS = ("euler", "implicit_damping", "rk4", "implicit", "implicit_midpoint")
 EULER, IMPLICIT_DAMPING, RK4, IMPLICIT, IMPLICIT_MIDPOINT = range(len(INTEGRATORS))
 
-#: The integrators that keep the momentum of trees in flight to the last digits.
+#: The integrators that conserve the momentum of trees in flight up to rounding errors.
 KEEP_MOMENTUM = (INTEGRATORS[RK4], INTEGRATORS[IMPLICIT_MIDPOINT])
 
 
 def _memory(field: Field) -> NDArray[Any]:
-    """Return the array of an option; it cannot be resized, because kernels use its address."""
+    """Return an array for an option that cannot be resized, because kernels use its address."""
     shape = field.shape({})
     dtype = np.int64 if field.kind == "int" else np.float64
     return np.frombuffer(bytearray(8 * math.prod(shape)), dtype).reshape(shape)
@@ -64,14 +64,15 @@ class Options:
     Args:
         timestep: duration of a step [s].
         gravity: gravitational acceleration in the world [m/s^2].
-        integrator: one of INTEGRATORS. "implicit" and "implicit_midpoint" also take the Coriolis
-            and centrifugal forces at the end or in the middle of the step; they are for trees
-            without constraints.
+        integrator: one of INTEGRATORS. "implicit" evaluates Coriolis and centrifugal forces at the
+            end of the step, too, and "implicit_midpoint" in its middle; both are for trees without
+            constraints.
         passive: whether damping, friction and limits act.
-        exact_stops: whether a joint below its dry friction stands still and a limit stops it
-            within a step; change it before make_data. Off, both are smooth functions of position
-            and velocity, which need no solver: friction is viscous below 1e-3 rad/s, and a limit
-            is a spring of 20 ms. Specialised code and derivatives always use the smooth law.
+        exact_stops: if true, a joint loaded below its dry friction stays at rest, and a limit
+            stops a joint within a step. Change it before make_data. If false, friction and limits
+            are smooth functions of position and velocity, which need no solver: friction is
+            viscous below 1e-3 rad/s or m/s, and a limit is a spring with a time constant of 20 ms.
+            Specialised code and derivatives always use the smooth law.
 
     Raises:
         ParameterError: a value is not allowed; the option keeps its old value.
@@ -178,11 +179,11 @@ class Options:
         return int(self._implicit_stage)
 
     def find_stages(self, stops: bool, trees: bool = False) -> None:
-        """Look up the stages that the options need; without effect before the engine is imported.
+        """Look up the stages that the options need, if the engine is imported.
 
         Args:
             stops: whether joints have dry friction or limits.
-            trees: whether there are trees on free joints.
+            trees: whether the Model has trees on free joints.
         """
         vars(self)["_has_stops"] = self._has_stops or stops
         vars(self)["_has_trees"] = self._has_trees or trees
@@ -212,12 +213,12 @@ class Options:
     def belong_to(
         self, not_implicit: str, not_explicit: str = "", is_delayed: bool = False
     ) -> None:
-        """Become the options of a Model.
+        """Attach these options to a Model.
 
         Args:
             not_implicit: part of the Model that implicit integrators cannot move, or ''.
             not_explicit: part of the Model that needs implicit damping, or ''.
-            is_delayed: whether delays count timesteps, so that the timestep cannot change.
+            is_delayed: whether actuators have delays in timesteps, so that the timestep is fixed.
 
         Raises:
             ParameterError: the integrator cannot move the Model.

@@ -11,19 +11,19 @@ from rbdyn_ros.model.geometry.geoms import NO_LINK, TERRAIN, GeomType
 #: Pairs are listed for at most this number of geometries: about a million pairs.
 MOST_PAIRED = 1400
 
-#: Most pairs of which each Data keeps a direction that separates them.
+#: Most pairs for which each Data stores a separating direction.
 MOST_AXES = 1 << 14
 
-#: Most pairs that are listed as near at once; beyond it all pairs are tested.
+#: Most pairs that are listed as near at once; if more are near, all pairs are tested.
 MOST_FOUND = 1 << 14
 
-#: Types of obstacles that geometries touch as they touch other links.
+#: Types of obstacles that are handled like geometries of links.
 AS_LINKS = (GeomType.CYLINDER, GeomType.CAPSULE, GeomType.MESH)
 
-#: In geom_touches: the obstacle is terrain.
+#: Value in geom_touches for an obstacle that is terrain.
 BY_TERRAIN = 2
 
-#: A joint with so many degrees of freedom does not connect: its body is free.
+#: A joint with this many degrees of freedom does not connect its bodies.
 FREE_DOFS = 6
 
 
@@ -33,7 +33,7 @@ def links_of(fields: NamedArrays) -> int:
 
 
 def corner_radius(fields: NamedArrays) -> Arrays:
-    """Return geom_radius: spheres and capsules are spheres around their corners."""
+    """Return geom_radius, the radius around the corners: nonzero for spheres and capsules."""
     round_ones = np.isin(fields["geom_type"], (GeomType.SPHERE, GeomType.CAPSULE))
     return {"geom_radius": np.where(round_ones, fields["geom_size"][:, 0], 0.0)}
 
@@ -57,7 +57,7 @@ def bounding_boxes(fields: NamedArrays) -> Arrays:
 
 
 def far_corners(fields: NamedArrays) -> Arrays:
-    """Return geom_vertfar: by octant, x counts 1, y 2, z 4."""
+    """Return geom_vertfar, with a column for each octant: 1 for x, plus 2 for y, plus 4 for z."""
     number, corners = fields["geom_vertnum"], fields["vert_pos"]
     signs = np.array([(n & 1, n >> 1 & 1, n >> 2) for n in range(8)]) * 2.0 - 1.0
     far = np.zeros((len(number), 8), np.int64)
@@ -70,10 +70,10 @@ def far_corners(fields: NamedArrays) -> Arrays:
 def distance_pairs(fields: NamedArrays) -> Arrays:
     """Return distance_geom, distance_adr and distance_num: the pairs that may touch.
 
-    Left out are pairs of one body, of two obstacles or other geometries of the world, excluded
-    pairs, pairs whose filters do not match, and pairs of parent and child: a body and the bodies
-    that joints connect to it. A joint with six degrees of freedom does not count. On the world
-    only links of the same robot are parents, obstacles are not.
+    Left out are pairs of one body, pairs of two geometries of the world, excluded pairs, pairs
+    whose filters do not match, and pairs of parent and child: a body and the bodies that joints
+    connect to it. A joint with six degrees of freedom does not count. On the world only links of
+    the same robot are parents, obstacles are not.
 
     Args:
         fields: the primary fields of a Model, body_dofnum and geom_vertadr.
@@ -94,9 +94,9 @@ def distance_pairs(fields: NamedArrays) -> Arrays:
 
 
 def obstacle_filter(fields: NamedArrays) -> Arrays:
-    """Return geom_touches: which obstacles the geometries of moving bodies touch, and how.
+    """Return geom_touches: the obstacles that geometries of moving bodies touch, and their kind.
 
-    Pairs of push_geom are left out: they are found there.
+    Pairs in push_geom are left out.
 
     Args:
         fields: the primary fields of a Model.
@@ -113,7 +113,7 @@ def obstacle_filter(fields: NamedArrays) -> Arrays:
 
 
 def masks_match(fields: NamedArrays, some: Ints, others: Ints) -> Bools:
-    """Return (n, k): whether the filters of some geometries and of others match."""
+    """Return a mask (n, k): whether the filters of n geometries match those of k others."""
     contype, conaffinity = fields["geom_contype"], fields["geom_conaffinity"]
     forth = contype[some, None] & conaffinity[None, others]
     back = conaffinity[some, None] & contype[None, others]
@@ -122,9 +122,9 @@ def masks_match(fields: NamedArrays, some: Ints, others: Ints) -> Bools:
 
 
 def _adjacent(fields: NamedArrays) -> Bools:
-    """Return (n, n): whether one geometry is on the body that carries the other's body.
+    """Return a mask (n, n): whether one geometry is on the parent body of the other's body.
 
-    The world carries several robots, each by its own links.
+    On the world only links of the same robot count as parents.
     """
     body, parent, robot = fields["geom_bodyid"], fields["body_parentid"], fields["geom_robotid"]
     carried = np.concatenate([[False], np.asarray(fields["jnt_dofnum"]) < FREE_DOFS])
@@ -142,6 +142,6 @@ def listed(pairs: Ints, count: int) -> Arrays:
 
 
 def by_geometry(kind: str, pairs: Ints, count: int) -> Arrays:
-    """Return, by geometry, its first pair with a later geometry, and the number of such pairs."""
+    """Return for each geometry its first pair with a later geometry, and how many it has."""
     number = np.bincount(pairs[:, 0], minlength=count)[:count]
     return {f"{kind}_num": number, f"{kind}_adr": np.cumsum(number) - number}

@@ -2,7 +2,7 @@
 """All geometries of a robot and its world as arrays.
 
 The geometries of moving bodies come first, then those of links fixed to the world, then the
-obstacles, which no link carries. So each of these groups is a range of numbers.
+obstacles, which are not on a link. So each of these groups is a range of numbers.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class _Placed:
 
     @property
     def reach(self) -> float:
-        """Radius of the bounding sphere about the centre; 0 for a plane, which has none."""
+        """Radius of the bounding sphere about the centre, or 0 for a plane."""
         shape = self.part.shape
         if isinstance(shape, TriangleMesh):
             return float(np.linalg.norm(shape.vertices, axis=1).max())
@@ -114,7 +114,7 @@ class _Placed:
 def geoms(description: Description, frames: Frames) -> Arrays:
     """Return the primary fields geom_*, vert_*, edge_vert and exclude_geom.
 
-    loading/ computes geom_mass0.
+    geom_mass0 is computed in loading/.
 
     Args:
         description: a description that has passed description/checks.
@@ -166,7 +166,7 @@ def _parts(description: Description, frames: Frames) -> list[Part]:
 
 
 def _robots(description: Description) -> dict[str, int]:
-    """Return, by link, the number of its robot in `description.robots`, or NO_ROBOT."""
+    """Return for each link the number of its robot in `description.robots`, or NO_ROBOT."""
     numbers = {root: k for k, root in enumerate(description.robots)}
     spanning = span(description)
     found = {spanning.base: numbers.get(spanning.base, NO_ROBOT)}
@@ -260,7 +260,7 @@ def _given(number: float | None) -> float:
 
 
 def _excluded(description: Description, parts: list[Part]) -> Ints:
-    """Return the pairs of geometries that `description.exclusions` names, (n, 2)."""
+    """Return the pairs of geometries in `description.exclusions`, (n, 2)."""
     by_link: dict[str, set[int]] = {}
     by_name: dict[str, set[int]] = {}
     for g, part in enumerate(parts):
@@ -283,5 +283,5 @@ def _excluded(description: Description, parts: list[Part]) -> Ints:
 
 
 def rows(values: list[Any], width: int) -> Array:
-    """Return rows of numbers as an array, also if there are none."""
+    """Return rows of numbers as an array (n, width), even for n = 0."""
     return np.array(values, np.float64).reshape(-1, width)

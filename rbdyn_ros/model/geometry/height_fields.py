@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Height fields as arrays: their heights, and which edges of their triangles are convex."""
+"""Height fields as arrays: their heights, and the convex edges of their triangles."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _ridges(z: Array, half: Array) -> Ints:
 
 
 def _ends(east: Bools, north: Bools, diagonal: Bools) -> Bools:
-    """Return which corners of a field are ends of convex edges."""
+    """Return a mask of the corners of a field that are ends of convex edges."""
     ends: Bools = east | north | diagonal
     ends[:, 1:] |= east[:, :-1]
     ends[1:] |= north[:-1]

@@ -11,7 +11,7 @@ from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.geometry.geom_pairs import AS_LINKS, FREE_DOFS, links_of
 from rbdyn_ros.model.geometry.geoms import TERRAIN, GeomType, rows
 
-#: Kinds of geometries, and of the obstacles that they touch with more than their corners.
+#: Types of geometries, and types of obstacles that they touch with more than their corners.
 WITH_EDGES = {
     GeomType.CYLINDER: (GeomType.BOX,),
     GeomType.MESH: (GeomType.SPHERE, GeomType.BOX),
@@ -40,10 +40,10 @@ def no_pairs(count: int) -> Arrays:
 def pushing_pairs(fields: NamedArrays, self_collision: bool) -> Ints:
     """Return the pairs of geometries whose edges and faces push each other, (n, 2), ascending.
 
-    They are those pairs of distance_geom that belong to two robots, with `self_collision` those of
-    one, and those of a link and an obstacle WITH_EDGES or AS_LINKS; left out are bodies that a
-    loop joint connects, or of which one rolls on the other. Without its mass matrix, which is too
-    large, only geometries of the world push those of a robot.
+    They are the pairs of distance_geom that belong to two robots, with `self_collision` also those
+    of one robot, and pairs of a link and an obstacle WITH_EDGES or AS_LINKS. Bodies connected by a
+    loop joint, and bodies that roll on each other, are left out. If the mass matrix is too large,
+    only geometries of the world push those of a robot.
 
     Args:
         fields: all fields of a Model.
@@ -74,12 +74,12 @@ def _have_edges(fields: NamedArrays, pairs: Ints) -> Bools:
 
 
 def of_one_robot(fields: NamedArrays, pairs: Ints) -> Bools:
-    """Return whether both geometries of each pair (n, 2) are of one robot.
+    """Return whether both geometries of each pair (n, 2) belong to the same robot.
 
-    A free tree is a robot of its own, and so is each robot of a scene; everything else that is
-    joined to the world is one. Trees that loop joints connect are one, except by welds: an object
-    that a hand carries is not a part of the robot, and one that is welded to the world is still in
-    its way. An obstacle is of no robot.
+    Each free tree and each robot of a scene is a robot; everything else that is joined to the
+    world is one more robot. Trees connected by loop joints are one robot, except if the joint is a
+    weld: an object held by a hand is not a part of the robot, and an object welded to the world
+    can still collide with it. An obstacle belongs to no robot.
     """
     robots = _robots(fields)[fields["geom_bodyid"][pairs]]
     of_scene = fields["geom_robotid"][pairs]
@@ -103,7 +103,7 @@ def _robots(fields: NamedArrays) -> Ints:
 def pushing(fields: NamedArrays, pairs: Ints) -> Arrays:
     """Return push_geom for some pairs, and the faces of the meshes among them.
 
-    If there is terrain, meshes of moving bodies touch it and need faces, too.
+    If the world has terrain, meshes of moving bodies touch it and need faces, too.
     """
     count = len(fields["geom_bodyid"])
     number = np.zeros(count, np.int64)

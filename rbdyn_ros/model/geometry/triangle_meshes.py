@@ -19,15 +19,16 @@ from rbdyn_ros.description.parts.geometries import Obstacle, TriangleMesh
 from rbdyn_ros.description.parts.triangles import cleaned
 from rbdyn_ros.model.geometry.geoms import GeomType
 
-#: Triangles of a leaf of the tree.
+#: Number of triangles in a leaf of the tree.
 LEAF = 4
 
-#: Flags of trimesh_flag, times 1, 2 and 4 for the edges from corner 0, 1 and 2, or these corners:
-#: the triangle lists the convex edge; it lists the corner, an end of a convex edge; the corner is
-#: at the border of the mesh; the edge is concave.
+#: Flags of trimesh_flag, times 1, 2 and 4 for the edges from corner 0, 1 and 2, or for these
+#: corners. EDGE: the edge is convex, and this triangle lists it. PEAK: the corner is an end of a
+#: convex edge, and this triangle lists it. BORDER: the corner is at the border of the mesh.
+#: CONCAVE: the edge is concave.
 EDGE, PEAK, BORDER, CONCAVE = 1, 8, 64, 512
 
-#: Sine of the angle between two triangles up to which they are one plane.
+#: Two triangles are in one plane if the sine of the angle between them is at most this.
 BENT = 1e-6
 
 _BITS = 20  # bits of a coordinate in a Morton number
@@ -142,9 +143,9 @@ def _of_mesh(vertices: Array, faces: Ints) -> dict[str, Array]:
 
 
 def _opposite(ends: Ints, count: int) -> Ints:
-    """Return, by edge (n, 2) of a triangle, the edge of the triangle beside it, or -1.
+    """Return for each edge (n, 2) of a triangle the same edge of the adjacent triangle, or -1.
 
-    An edge that more than two triangles have, or two with the same direction, is a border.
+    An edge of more than two triangles, or of two triangles with the same direction, is a border.
     """
     name = ends.min(axis=1) * count + ends.max(axis=1)
     order = np.argsort(name, kind="stable")

@@ -62,7 +62,7 @@ def principal(inertia: Array) -> tuple[Array, Array]:
 
 
 def subtree_masses(mass: NDArray[Any], parent: NDArray[np.int64]) -> NDArray[Any]:
-    """Return the mass of each body with all its descendants (nbody,); also of symbols."""
+    """Return the mass of each body with all its descendants (nbody,); masses can be symbols."""
     total: NDArray[Any] = mass.copy()
     for i in range(len(mass) - 1, 0, -1):
         total[parent[i]] += total[i]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constraints in a Model: lengths, gears, rolling; the number of equations of each."""
+"""Constraints in a Model: lengths, gears and rolling, and their numbers of equations."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rbdyn_ros.description.parts.types import Constraint, Gear, Length, Roll
 from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.tree.lumping import Placement
 
-#: Equations of a rolling body: distance from the plane, and slip in two directions.
+#: Number of equations of a rolling body: distance from the plane, and slip in two directions.
 ROLL_ROWS = 3
 
 

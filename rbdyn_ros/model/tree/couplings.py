@@ -2,8 +2,8 @@
 """Mimic joints: their leaders, their coordinates, their load on the leader.
 
 A mimic joint has no freedom: q = ratio q_leader + offset, the explicit constraint of RBDA eq 3.11
-with a constant G. Its coordinate follows the free ones in qvel_all. A force along it, times the
-ratio, acts on the leader's dof.
+with a constant G. In qvel_all its coordinate comes after the free coordinates. A force along the
+mimic joint, times the ratio, acts on the leader's dof.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def couplings(joints: Sequence[Joint]) -> Arrays:
     """Return jnt_mimic, jnt_mimic_ratio and jnt_mimic_offset; chains are resolved.
 
     Args:
-        joints: in the order of the Model, checked by description/checks/mimics.py.
+        joints: joints in the order of the Model, checked by description/checks/mimics.py.
     """
     number = {joint.name: j for j, joint in enumerate(joints)}
     leader = np.full(len(joints), -1)
@@ -85,7 +85,7 @@ def reflected(joints: Sequence[Joint], mimic: Arrays, classes: Ints) -> list[Joi
     Args:
         joints: the joints of the description.
         mimic: the result of `couplings`.
-        classes: their jnt_class.
+        classes: jnt_class of the joints.
     """
     loaded = list(joints)
     for j in np.flatnonzero(classes == JointClass.MIMIC).tolist():
@@ -103,7 +103,7 @@ def reflected(joints: Sequence[Joint], mimic: Arrays, classes: Ints) -> list[Joi
 
 
 def _with_spring(leader: Joint, joint: Joint, ratio: float, offset: float) -> Joint:
-    """Return the leader with one spring in place of its own and the mimic joint's."""
+    """Return the leader with one spring that replaces its own and that of the mimic joint."""
     seen = ratio * ratio * joint.stiffness
     rest = ((joint.rest or (0.0,))[0] - offset) / ratio
     stiffness = leader.stiffness + seen

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The connectivity graph of a system: which joint connects which bodies.
+"""The connectivity graph of a system: the bodies that each joint connects.
 
-Source: RBDA section 4.1. Bodies are nodes, the fixed base is node 0, joints are edges; those of a
-spanning tree carry bodies, the chords close loops.
+Bodies are nodes, the fixed base is node 0, and joints are edges. The joints of a spanning tree
+carry bodies, and the other joints, the chords, close loops. Source: RBDA section 4.1.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class Graph:
 
     Attributes:
         p, s: predecessor and successor of joint 1, 2, ..., N_J; the first N_B are tree joints.
-        N_B: moving bodies.
+        N_B: number of moving bodies.
 
     Raises:
-        ModelError: if the numbering is not regular.
+        ModelError: the numbering is not regular.
     """
 
     def __init__(self, p: Sequence[int], s: Sequence[int], N_B: int | None = None) -> None:

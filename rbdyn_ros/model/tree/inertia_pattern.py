@@ -19,9 +19,9 @@ MAX_M_ENTRIES = 2_000_000
 def inertia_pattern(arrays: NamedArrays) -> dict[str, NDArray[Any]]:
     """Return the fields M_* and pair_*; all empty if M has more than MAX_M_ENTRIES entries.
 
-    A row of M holds the dofs on its way to the root of the elimination tree. For a plain tree the
-    elimination tree is the tree itself; with mimic joints the L^T D L factors fill in no more
-    than it has. Source: Liu, The role of elimination trees in sparse factorization, 1990.
+    A row of M holds the dofs on the path to the root of the elimination tree. For a plain tree the
+    elimination tree is the tree itself. With mimic joints the L^T D L factors have no entries
+    outside this pattern. Source: Liu, The role of elimination trees in sparse factorization, 1990.
 
     Args:
         arrays: the fields of bodies, joints and dofs.
@@ -64,7 +64,7 @@ def _dofs_on_way(arrays: NamedArrays, body: int) -> list[tuple[int, int, float]]
 
 
 def _elimination_tree(arrays: NamedArrays, nv: int) -> Ints:
-    """Return, by dof, the highest lower dof it meets in M once the dofs above are eliminated."""
+    """Return for each dof its parent: the highest lower dof in its row after elimination."""
     met: list[set[int]] = [set() for _ in range(nv)]
     below = np.zeros(len(arrays["body_parentid"]), bool)  # a mimic joint
     below[arrays["mimic_jntid"] + 1] = True
@@ -87,7 +87,7 @@ def _elimination_tree(arrays: NamedArrays, nv: int) -> Ints:
 
 
 def _pairs(arrays: NamedArrays, pattern: NamedArrays) -> dict[str, NDArray[Any]]:
-    """Return the pairs of coordinates that meet, the entry of M each adds to, and its weight."""
+    """Return pairs of coordinates on one path, the entry of M each adds to, and its weight."""
     coords: list[tuple[int, int]] = []
     entries: list[int] = []
     weights: list[float] = []
@@ -113,7 +113,7 @@ def _pairs(arrays: NamedArrays, pattern: NamedArrays) -> dict[str, NDArray[Any]]
 
 
 def _count_pairs(arrays: NamedArrays) -> int:
-    """Return an upper bound of the number of pairs, without making them."""
+    """Return an upper bound of the number of pairs without listing them."""
     if len(arrays["mimic_jntid"]) == 0:
         return 0
     number = np.concatenate([[0], arrays["jnt_dofnum"]])

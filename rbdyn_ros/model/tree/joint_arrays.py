@@ -27,7 +27,7 @@ from rbdyn_ros.model.tree.lumping import Body, Tree
 from rbdyn_ros.model.tree.motion import driven_coordinates
 from rbdyn_ros.model.tree.rotation import mat_to_quat, plane_basis, turn_base
 
-#: Limits as stiff as a timestep resolves.
+#: solref of limits that are as stiff as a timestep resolves.
 DEFAULT_SOLREF = (1e-6, 1.0)
 NO_LIMIT = Limit()
 
@@ -38,7 +38,7 @@ def type_of(joint: Joint) -> JointType:
 
 
 def kind_of(joint: Joint) -> JointKind:
-    """Return the row of the joint library; raises ModelError for an unregistered user type."""
+    """Return the row of the joint library; raise ModelError for an unregistered user type."""
     kind = type_of(joint)
     if kind != JointType.USER:
         return JOINT_KINDS[kind]
@@ -78,7 +78,7 @@ def _joints(bodies: Sequence[Body], joints: Sequence[Joint]) -> Arrays:
 
 
 def _limits(joints: Sequence[Joint], classes: Ints) -> Arrays:
-    """Return the limits; a driven joint has none, a mimic joint keeps its range unenforced."""
+    """Return the limits: none for a driven joint; a mimic joint's range is not enforced."""
     limits = [
         (joint.limit if kind != JointClass.DRIVEN else None) or NO_LIMIT
         for joint, kind in zip(joints, classes, strict=True)
@@ -156,7 +156,7 @@ def joint_basis(joint: Joint) -> Array:
 
 
 def _rotation_base(body: Body, joint: Joint) -> Array:
-    """Return turn_base behind body_mat, or behind the identity for a reversed joint."""
+    """Return turn_base with E0 = body_mat, or the identity for a reversed joint."""
     return turn_base(body.place.mat if body.forward else np.eye(3), joint.axis)
 
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Model of the loop joints, so that the joint library applies to them unchanged.
 
-Each loop joint hangs alone on a resting world: its predecessor's frame is the world, its
-successor's frame is the body it carries. engine/constraints/loops.py finds the position of the
-joint from the poses of the two frames in the mechanism, and takes its motion axes there.
+In this Model each loop joint is alone on the world at rest: its predecessor's frame is the world,
+and its successor's frame is the body that it carries. engine/constraints/loops.py finds the
+position of the joint from the poses of the two frames in the mechanism, and computes its motion
+axes at this position.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ Names = Mapping[str, Sequence[str]]
 def loop_joints_alone(arrays: NamedArrays, names: Names) -> tuple[NamedArrays, Names]:
     """Return the primary arrays and the names of the Model of the loop joints.
 
-    Its bodies have no inertia. A yaw-pitch-roll joint becomes a spherical one: it allows the same
-    motions, and its angles, which no result depends on, could be singular.
+    Its bodies have no inertia. A yaw-pitch-roll joint becomes a spherical joint, which allows the
+    same motions: no result depends on the angles, and they could be singular.
     """
     types = np.asarray(arrays["loop_type"]).copy()
     types[types == JointType.YPR] = JointType.BALL

@@ -46,9 +46,9 @@ class Body:
 
     Attributes:
         place: the joint's frame on the parent's side, in the parent body.
-        joint: the joint that carries it; None for the world only.
-        forward: the body is the joint's successor.
-        parts: inertials and placements of its links.
+        joint: the joint that carries the body; None only for the world.
+        forward: True if the body is the joint's successor.
+        parts: inertials and placements of the body's links.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Tree:
 def lump(description: Description, floating_base: str) -> Tree:
     """Number bodies depth-first, children in the order of their joints.
 
-    This is MuJoCo's order (fusestatic), so arrays compare field by field.
+    This is MuJoCo's order (fusestatic), so arrays can be compared field by field.
 
     Args:
         description: a description that has passed description/checks.
@@ -128,7 +128,7 @@ def _root_joint(description: Description, base: str, joint_type: str) -> Joint:
 
 
 def _cross(tree: Tree, edge: Edge, place: Placement) -> Placement:
-    """Cross a joint from the link at `place`; return the placement of the link behind it."""
+    """Follow a joint from the link at `place`; return the placement of the joint's other link."""
     joint = edge.joint
     near, far = joint.origin, joint.child_origin
     if not edge.forward:
@@ -141,7 +141,7 @@ def _cross(tree: Tree, edge: Edge, place: Placement) -> Placement:
 
 
 def lumped_inertia(body: Body) -> tuple[float, Array, Array]:
-    """Return mass, centre of mass and 3x3 inertia about it, both in the body's axes."""
+    """Return mass, centre of mass, and 3x3 inertia about the centre of mass, in body axes."""
     parts = []
     for inertial, place in body.parts:
         at = place.then(inertial.origin)

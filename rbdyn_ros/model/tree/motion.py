@@ -14,9 +14,9 @@ from rbdyn_ros.description.parts.types import Joint, Trajectory
 from rbdyn_ros.errors import DescriptionError, Finding, quote
 
 DEGREE = 5
-# Between samples a spline may overshoot: by some tenths of their range for even samples, by a few
-# ranges for careless ones. Far more than that means wrong times, such as a nanosecond between two
-# samples.
+# Between samples a spline can overshoot: by some tenths of their range for even samples, and by a
+# few ranges for badly chosen samples. A much larger overshoot means wrong times, such as a
+# nanosecond between two samples.
 SWING = 10.0
 MISSED = 1e-6  # part of the range; a larger error at a sample is due to rounding
 PROBES = 33  # points of each piece at which the overshoot is measured
@@ -28,7 +28,7 @@ def driven_coordinates(joints: Sequence[Joint]) -> Arrays:
     A mimic joint of a driven joint has no knots.
 
     Raises:
-        DescriptionError: there is no usable spline through the samples of a joint.
+        DescriptionError: no usable spline through the samples of a joint exists.
     """
     number: list[int] = []
     period: list[float] = []
@@ -59,7 +59,7 @@ def driven_coordinates(joints: Sequence[Joint]) -> Arrays:
 
 
 def _knots(motion: Trajectory, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the spline through coordinate k: begins of the pieces, coefficients in powers.
+    """Return the spline through coordinate k: starts and polynomial coefficients of its pieces.
 
     Every sample begins a piece; in the last piece the joint is at rest. Coefficients are NaN if
     the numbers are too extreme for a spline.
@@ -75,7 +75,7 @@ def _knots(motion: Trajectory, k: int) -> tuple[NDArray[np.float64], NDArray[np.
             pieces = PPoly.from_spline(make_interp_spline(t, y, DEGREE, bc_type=ends))
     except (ValueError, np.linalg.LinAlgError):
         return t, np.full((len(t), DEGREE + 1), np.nan)
-    begins = pieces.x[:-1]  # a periodic spline has pieces outside, any spline has empty ones
+    begins = pieces.x[:-1]  # a periodic spline has pieces outside, and any spline empty pieces
     real = (np.diff(pieces.x) > 0.0) & (begins >= t[0]) & (begins < t[-1])
     final = np.zeros(DEGREE + 1)
     final[0] = y[-1]
@@ -85,7 +85,7 @@ def _knots(motion: Trajectory, k: int) -> tuple[NDArray[np.float64], NDArray[np.
 def _audit(
     joint: Joint, motion: Trajectory, k: int, coefficient: NDArray[np.float64]
 ) -> list[Finding]:
-    """Return the faults of a spline: it misses its samples, or overshoots them far."""
+    """Return errors of a spline that misses its samples or overshoots them far."""
     y = np.array(motion.positions)[:, k]
     lowest, highest = y.min(), y.max()
     with np.errstate(all="ignore"):
@@ -112,7 +112,7 @@ def _audit(
 
 
 def _evaluate(coefficient: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the values of polynomials, one a row, at places x: Horner's scheme."""
+    """Return the values at x of polynomials, one in each row, by Horner's scheme."""
     value = np.zeros_like(x)
     for column in coefficient.T[::-1]:
         value = value * x + column[:, None]

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from rbdyn_ros.arrays import Array
 
-#: Places of x, y, z, w in a wxyz quaternion, for ROS.
+#: Indices of x, y, z, w in a wxyz quaternion, for ROS.
 XYZW = [1, 2, 3, 0]
 
 
@@ -28,7 +28,7 @@ def mat_to_quat(mat: ArrayLike) -> Array:
     """Return the unit quaternions of rotation matrices, each with its largest entry positive.
 
     Args:
-        mat: (..., 3, 3), or (9,) of one matrix.
+        mat: (..., 3, 3), or (9,) for a single matrix.
 
     Source: Shepperd, Quaternion from rotation matrix, 1978: divide by the largest entry.
     """
@@ -69,8 +69,8 @@ def turn_base(E0: ArrayLike, axis: ArrayLike) -> Array:
 def plane_basis(normal: Array) -> Array:
     """Return rows x, y, z of a right-handed basis with z along a unit normal.
 
-    x and y are those of the shortest rotation of the z axis onto the normal, so the normal
-    (0, 0, 1) gives the axes themselves.
+    x and y are rotated by the shortest rotation of the z axis onto the normal, so the normal
+    (0, 0, 1) gives the coordinate axes.
     """
     x, y, z = np.asarray(normal, np.float64)
     # 1 + z, without cancellation where the normal points down

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Equations of contact as programs for lanes: points, stops, the solver and its checks."""
+"""Programs for lanes (robots side by side) with contact: points, joint stops, solver, checks."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state after a solution of a step with contact, and the check of that solution.
 
-A lane goes on where a dof was in a wrong piece, where the step closes the gap of a contact that is
-not on its list (engine/contact/solve/late_contacts.py), and where dofs at rest have moved. It is
-refused where another geometry of the robot may touch a plane: the engine's own step takes it.
+A lane needs more passes if a dof was in a wrong piece, if the step closes the gap of a contact
+that is not on its list (engine/contact/solve/late_contacts.py), or if dofs at rest have moved. If
+another geometry of the robot may touch a plane, the lane is advanced by the engine's own step.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from rbdyn_ros.rollouts.contact.stops import Judgement, Stops
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
 
-#: Columns of a geometry that is guarded: its lowest height above the plane, the velocity of its
-#: centre, and its angular velocity.
+#: Columns of a guarded geometry: its lowest height above the plane, the velocity of its centre,
+#: and its angular velocity.
 LOWEST, VELOCITY, TURN = 0, slice(1, 4), slice(4, 7)
 
 
 def check(
     m: Model, shelf: Shelf, stops: Stops, graph: SymbolGraph, places: Touching, qacc: Objects
 ) -> dict[str, Any]:
-    """Return the state after a look at accelerations."""
+    """Return the state after a check of the accelerations."""
     done, final, settled, late = (
         shelf.state(graph, name)[0] for name in ("done", "final", "settled", "late")
     )
@@ -49,7 +49,7 @@ def check(
     found = stops.judge(shelf, graph, qacc, settled) if stops.dofs else Judgement([], [], [], [])
     switch = first * found.wrong
     looks = where(late < LATE_LISTS, where(switch > 0.0, 0.0, first), 0.0) * moves_on
-    # the engine also looks only in steps with contacts
+    # the engine, too, searches late contacts only in steps with contacts
     looks = looks * largest(*shelf.state(graph, "listed_now"))
     closing, state = _late_contacts(m, shelf, graph, looks)
     settle = where(largest(switch, closing) > 0.0, 0.0, live) * found.settles
@@ -70,7 +70,7 @@ def check(
 def _late_contacts(
     m: Model, shelf: Shelf, graph: SymbolGraph, looks: Any
 ) -> tuple[Any, dict[str, Any]]:
-    """Return 1 if there are late contacts, and the state with them on the list."""
+    """Return 1 if late contacts exist, and the state with them on the list."""
     points, dist = law_of_points(shelf, graph), shelf.get(graph, "dist")
     u, listed = shelf.state(graph, "velocity_now"), shelf.state(graph, "listed_now")
     lines, found = shelf.state(graph, "lines").reshape(-1, COLUMNS), graph.constant(0.0)
@@ -92,7 +92,7 @@ def _late_contacts(
 
 
 def _moves_on(m: Model, shelf: Shelf, graph: SymbolGraph, change: list[Objects]) -> Any:
-    """Return 1 if a geometry is accelerated more than the list allows for, as late_contacts.py."""
+    """Return 1 if a geometry accelerates more than the list allows for, as in late_contacts.py."""
     moves, h = graph.constant(0.0), m.opt.timestep
     for g, arm in enumerate(shelf.get(graph, "arms")):
         a, radius = change[m.geom_bodyid[g]], float(m.geom_rbound[g])
@@ -105,7 +105,7 @@ def _moves_on(m: Model, shelf: Shelf, graph: SymbolGraph, change: list[Objects])
 def _comes_near(
     m: Model, shelf: Shelf, graph: SymbolGraph, places: Touching, change: list[Objects]
 ) -> Any:
-    """Return 1 if a geometry that is guarded may touch a plane."""
+    """Return 1 if a guarded geometry may touch a plane."""
     near_plane, h, arms = graph.constant(0.0), m.opt.timestep, shelf.get(graph, "arms")
     for row, pair in zip(shelf.get(graph, "guarded"), places.guarded, strict=True):
         a, radius = change[m.geom_bodyid[pair.geom]], float(m.geom_rbound[pair.geom])

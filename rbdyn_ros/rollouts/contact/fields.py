@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spheres on height fields in lanes: the operations beside those of a plane.
+"""Spheres on height fields in lanes: the operations in addition to those for a plane.
 
-A compiled function (contact_ground.py) looks up the heights around each sphere. Where a sphere has
-its foot on one triangle and nothing else is near, the contact is that of a plane; anywhere else
-the engine's own kernel lists it. A lane with several contacts of a sphere takes the engine's step.
+A compiled function (contact_ground.py) reads the heights around each sphere. If the foot of a
+sphere is on one triangle and nothing else is near, the contact is computed as on a plane;
+otherwise the engine's own kernel lists it. A lane in which a sphere has several contacts is
+advanced by the engine's step.
 
 Nothing else is near while the sphere moves less than its room: the distance of the foot from the
 sides of the triangle, and the gap to all triangles that rise above its plane. The neighbours below
@@ -30,8 +31,8 @@ from rbdyn_ros.specialization.symbolic import Objects
 #: the sphere may close in the step.
 BALL = 4
 
-#: Columns of "cells", which the compiled function writes: the place in the cell, row by row the
-#: heights of its corners and of those around, and the number of the cell; -1 at the border.
+#: Columns of "cells", which the compiled function writes: the position in the cell; row by row the
+#: heights of the corners of the cell and around it; and the number of the cell, -1 at the border.
 HEIGHTS, NUMBER, CELL = 2, 18, 19
 
 #: A gap that no step closes [m].
@@ -62,7 +63,7 @@ def balls(m: Model, d: Any, pairs: Collection[Pair]) -> Objects:
 def ground_below(
     m: Model, shelf: Shelf, graph: SymbolGraph, pairs: Collection[Pair]
 ) -> dict[str, Any]:
-    """Return "ground" as far as it is that of planes; the room is -1 elsewhere."""
+    """Return "ground" for contacts as on planes; for all others the room is -1."""
     cells = shelf.inputs(graph, "cells", CELL * len(pairs)).reshape(-1, CELL)
     spheres = shelf.state(graph, "balls").reshape(-1, BALL)
     com = shelf.state(graph, "subtree_com").reshape(-1, 3)
@@ -86,8 +87,8 @@ class Face:
     """The triangle of a field on which a sphere has its foot, and what is around it.
 
     Attributes:
-        lower: condition: it is the one at the side of small y of its cell, see height_grid.py.
-        dist: distance of the centre of the sphere.
+        lower: whether the triangle is at the side of small y of its cell, see height_grid.py.
+        dist: distance of the sphere's centre from the plane of the triangle.
     """
 
     def __init__(self, m: Model, g: int, o: int, cell: Objects, ball: Objects) -> None:
@@ -103,7 +104,7 @@ class Face:
         self._take(self._u * self._dy > self._v * self._dx)  # where the foot is
 
     def _take(self, lower: Any) -> None:
-        """Take a triangle of the middle cell."""
+        """Select a triangle of the middle cell."""
         h, self.lower = self._heights, lower
         self._a = where(lower, h[1, 2] - h[1, 1], h[2, 2] - h[2, 1]) / self._dx
         self._b = where(lower, h[2, 2] - h[1, 2], h[2, 1] - h[1, 1]) / self._dy
@@ -114,7 +115,7 @@ class Face:
         self._u, self._v = u + part * self._a, v + part * self._b
 
     def _if_seen(self, room: Any) -> Any:
-        """Return a room if the heights reach as far around the sphere, else -1."""
+        """Return a room if the known heights extend as far around the sphere, else -1."""
         most, (u, v, _z) = self._radius + 2.0 * self._reach, self._x
         beyond_x = abs(u - 0.5 * self._dx) + most - 1.5 * self._dx
         beyond_y = abs(v - 0.5 * self._dy) + most - 1.5 * self._dy
@@ -128,9 +129,9 @@ class Face:
         return np.array([east, cross(normal, east), normal], object)
 
     def rooms(self) -> tuple[Any, Any]:
-        """Return how far the sphere may move with no contact, and with none but the triangle's.
+        """Return how far the sphere can move without contact, and with the triangle's only.
 
-        They are at most twice its reach, and -1 where the heights do not say.
+        These distances are at most twice the sphere's reach, and -1 if the heights do not suffice.
         """
         far, (any_triangle, rising) = 2.0 * self._reach, self._distances()
         touching = smallest(far, self._to_sides(), np.sqrt(rising) - self._radius)
@@ -158,9 +159,9 @@ class Face:
     def _to_sides(self) -> Any:
         """Return how far the foot is inside the triangle.
 
-        The engine also lists an edge that the sphere meets soon after the step, so the foot keeps
-        `_beside` away from an edge: there the sphere is CLOSED_GAP h^2 above it. A side counts
-        only if its neighbour is below, or if another side is as near.
+        The engine also lists an edge that the sphere reaches soon after the step, so the foot must
+        stay `_beside` away from an edge: there the sphere is CLOSED_GAP h^2 above the edge. A side
+        counts only if its neighbour is below, or if another side is as near.
         """
         across = (self._u * self._dy - self._v * self._dx) / float(np.hypot(self._dx, self._dy))
         lower = self._v, self._dx - self._u, across
@@ -177,9 +178,9 @@ class Face:
         return least - self._beside
 
     def _distance(self, r: int, c: int, side: int) -> tuple[Any, Any]:
-        """Return how far a triangle rises above the plane, and its square distance or less.
+        """Return the rise of a triangle above the plane, and a lower bound of its square distance.
 
-        A triangle is farther away than its plane, and than its shadow seen along its normal.
+        A triangle is at least as far away as its plane, and as its projection along its normal.
         """
         h, dx, dy = self._heights, self._dx, self._dy
         third = (r, c + 1) if side == 1 else (r + 1, c)
@@ -198,7 +199,7 @@ class Face:
 
 
 def place_on_field(shelf: Shelf, graph: SymbolGraph, memory: Objects) -> list[dict[str, Any]]:
-    """Return where spheres touch fields, and what friction remembers along the axes there."""
+    """Return where spheres touch fields, and the remembered friction along the axes there."""
     rows = memory.reshape(-1, ON_FIELD)
     found = []
     for place, old in zip(_ground(shelf, graph, len(rows)), rows, strict=True):
@@ -213,7 +214,7 @@ def place_on_field(shelf: Shelf, graph: SymbolGraph, memory: Objects) -> list[di
 def remembered_on_field(
     shelf: Shelf, graph: SymbolGraph, forces: Objects, axes: Objects
 ) -> list[Any]:
-    """Return what friction remembers of the contacts with fields."""
+    """Return the remembered friction of the contacts with fields."""
     found: list[Any] = []
     ground = _ground(shelf, graph, len(forces))
     for force, frame, place in zip(forces, axes, ground, strict=True):
@@ -227,7 +228,7 @@ def remembered_on_field(
 def may_touch_more(
     m: Model, shelf: Shelf, graph: SymbolGraph, places: Touching, change: list[Objects]
 ) -> Objects:
-    """Return 1 by sphere on a field if it may touch something else by the end of the step."""
+    """Return 1 for each sphere on a field that may touch something else within the step."""
     speeds = shelf.inputs(graph, "cvel", 6 * m.nbody).reshape(-1, 6)
     ground, arms = _ground(shelf, graph, len(places.fields)), shelf.get(graph, "arms")
     found = []
@@ -245,6 +246,6 @@ def _ground(shelf: Shelf, graph: SymbolGraph, number: int) -> Objects:
 
 
 def _reach(m: Model, g: int, v: Objects, arm: Objects) -> Any:
-    """Return the largest gap that a geometry may close, as contact_list.reach_of."""
+    """Return the largest gap that a geometry can close in the step, as contact_list.reach_of."""
     h, there, radius = m.opt.timestep, v[3:] + cross(v[:3], arm), float(m.geom_rbound[g])
     return h * (length(there) + radius * length(v[:3])) + CLOSED_GAP * h * h

@@ -6,13 +6,15 @@
 f is the engine's law (engine/contact/law/force.py), along the axes of each plane. A robot has few
 contacts, so this takes a small matrix instead of passes over its bodies.
 
-As in the engine's solver, friction is bounded by lagged normal forces at first, also of a contact
-that opens, which decides between sticking and pressing. Then Newton's method takes the whole slope
-of f: how friction depends on the normal force, too. Where mu |G_tn| > G_nn, so that friction may
-press a contact down by itself, the law can have several solutions, and this start selects one.
+As in the engine's solver, friction is bounded by lagged normal forces at first, even for a contact
+that opens, which decides between sticking and pressing. Then Newton's method uses the whole slope
+of f, including the dependence of friction on the normal force. Where mu |G_tn| > G_nn, so that
+friction can press a contact down by itself, the law can have several solutions, and this start
+selects one of them.
 
-A normal force is linear where a contact presses, so the one of the last linearisation bounds
-friction in the next one. Of a contact that begins to press, the force that stops a free mass does.
+The normal force of a pressing contact is linear, so its value in the last linearisation bounds
+friction in the next one. If a contact begins to press, the force that stops a free mass is the
+bound.
 
 Source: Alart, Curnier, A mixed formulation for frictional contact problems prone to Newton like
 solution methods, 1991.
@@ -33,28 +35,28 @@ TOLERANCE = 1e-9
 
 #: The lagged forces of a step move if the error of the law is less than this part of their error.
 SETTLED = 0.3
-#: They move after the inverse of this number of passes in any case.
+#: After 1 over this number of passes the lagged forces move in any case.
 PATIENCE = 0.2
 
 #: Rounding errors of a velocity, as a part of it.
 ROUNDING = 4e-16
 
-#: Sums of velocities and forces above it, and NaN, are not a solution.
+#: A solution whose sum of velocities and forces exceeds this, or is NaN, is rejected.
 MOST = 1e300
 
 #: Columns of a linearisation: the normal force and its slope; friction, its slope across its
 #: direction, this direction if the contact slips, and mu times the slope of the normal force.
 FORCE, ALONG, RUBBING, ACROSS, SLIP, COUPLED, COLUMNS = 0, 1, 2, 4, 5, 7, 8
 
-#: Inputs of the law of a contact beside its velocity.
+#: Inputs of the law of a contact in addition to its velocity.
 LAW = ("push", "slope", "mass_by_h", "penalty", "mu", "memory")
 
 
 def first_forces(graph: SymbolGraph, points: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the state in which the solution of a step begins.
 
-    A contact that has pressed counts as pressing: if it opens at the start of the step, the forces
-    of the step may still hold it.
+    A contact that has pressed counts as pressing: even if it opens at the start of the step, the
+    forces of the step can keep it closed.
     """
     rows, guesses, floor = [], [], graph.constant(0.0)
     for point in points:
@@ -78,7 +80,7 @@ def first_forces(graph: SymbolGraph, points: list[dict[str, Any]]) -> dict[str, 
 
 
 def solve(shelf: Shelf, graph: SymbolGraph) -> dict[str, Any]:
-    """Return the state after a step of Newton's method; lanes that are done keep theirs."""
+    """Return the state after a step of Newton's method; finished lanes keep their state."""
     points = law_of_points(shelf, graph)
     kept = shelf.state(graph, "lines").reshape(-1, COLUMNS)
     before, u0 = shelf.state(graph, "f"), shelf.state(graph, "velocity_now")
@@ -128,7 +130,7 @@ def law_of_points(shelf: Shelf, graph: SymbolGraph) -> list[dict[str, Any]]:
 
 
 def stopping_force(point: dict[str, Any], u: Any) -> Any:
-    """Return the normal force of a new contact: it carries its load, and stops a free mass."""
+    """Return the normal force with which a new contact carries its load and stops a free mass."""
     stops = point["slope"] / (1.0 + point["slope"] / point["mass_by_h"])
     return largest(point["push"] - stops * u[2], 0.0)
 
@@ -142,11 +144,11 @@ def linearised(
     Args:
         point: the constants of the law.
         u: the velocity.
-        lagged: bounds friction, also of a contact that opens, until friction follows.
-        listed: 1 if there is a contact.
-        presses: 1 if it presses.
-        joined: 1 if friction follows the normal force, 0 if it has the lagged one.
-        before: direction of friction before; one that turns around holds at first.
+        lagged: lagged normal force, which bounds friction while joined is 0.
+        listed: 1 if the contact is on the list.
+        presses: 1 if the contact presses.
+        joined: 1 if friction depends on the normal force, 0 if on the lagged force.
+        before: direction of friction before; friction that would reverse sticks at first.
     """
     (x, y), length = _wanted(point, u)
     radius, rubs = point["mu"] * lagged, where(joined > 0.0, presses, listed)
@@ -176,7 +178,7 @@ def _wanted(point: dict[str, Any], u: Any) -> tuple[tuple[Any, Any], Any]:
 
 
 def _linear_force(line: Any, way: Any) -> list[Any]:
-    """Return the force of a linearisation after a way of the velocity."""
+    """Return the force of a linearisation after a change of the velocity."""
     x, y = line[SLIP], line[SLIP + 1]
     slipped, closing = x * way[0] + y * way[1], line[COUPLED] * way[2]
     return [
@@ -205,7 +207,7 @@ def _missed(
 def _if_numbers(found: Any, yes: Any, no: Any) -> Any:
     """Return `yes` if all entries are finite, else `no`; `largest` passes over nan.
 
-    A lane whose state is not finite has no solution, and is skipped.
+    A lane whose state is not finite has no solution and is skipped.
     """
     return where(abs(sum(found, 0.0)) < MOST, yes, no)
 
@@ -218,8 +220,8 @@ def _blocks(G: Objects) -> list[Objects]:
 def _without_jam(point: dict[str, Any], line: Any, lagged: Any, row: Objects) -> list[Any]:
     """Return a linearisation in which friction cannot press a contact more than it is pressed.
 
-    Friction that grows with the normal force would let it grow by itself, as in Painleve's rod,
-    which leads away from the solution; the lagged force leads to it.
+    If friction grows with the normal force, the normal force can grow by itself, as in Painleve's
+    rod. This leads away from the solution, while the lagged force leads to it.
     """
     slip = line[SLIP : SLIP + 2]
     jams = row[2] * line[ALONG] + (row[0] * slip[0] + row[1] * slip[1]) * line[COUPLED] < 0.0

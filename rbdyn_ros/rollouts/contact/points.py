@@ -2,8 +2,9 @@
 """The contact pairs of a robot in lanes, and the pairs for the engine's own code.
 
 Code for the Model has a fixed list of contact points: the spheres of the robot on the planes and
-height fields of the world. Its other geometries are guarded: while they are far from all of these
-they change nothing, and a robot with one that comes near takes the engine's own step.
+height fields of the world. The other geometries of the robot are guarded: while they are far from
+planes and fields they have no effect, and if one comes near, the engine's own step advances the
+robot.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from rbdyn_ros.specialization.symbolic import Objects
 #: them the engine's own step is faster.
 MOST_POINTS = 8
 
-#: Radius of the balls around the corners of a mesh that is guarded, as a part of the size of the
-#: mesh, and the number of corners that need no balls.
+#: Radius of the balls around the corners of a guarded mesh, as a part of the size of the mesh, and
+#: the number of corners up to which a mesh needs no balls.
 BALL, FEW_CORNERS = 0.04, 8
 
 
@@ -38,7 +39,7 @@ class Pair:
     Attributes:
         geom: the geometry.
         obstacle: the plane or height field.
-        key: the first one of its contacts, as d.contact_key.
+        key: key of the first contact of the pair, as in d.contact_key.
     """
 
     geom: int
@@ -51,10 +52,10 @@ class Touching:
     """Pairs of a Model.
 
     Attributes:
-        planes: spheres and planes, which have a contact point in lanes, in the order of keys.
-        fields: spheres and height fields, likewise; their keys are larger.
-        guarded: other geometries and planes.
-        guarded_fields: other geometries and height fields.
+        planes: pairs of a sphere and a plane, with a contact point in lanes, sorted by key.
+        fields: the same for pairs of a sphere and a height field; their keys are larger.
+        guarded: pairs of another geometry and a plane.
+        guarded_fields: pairs of another geometry and a height field.
     """
 
     planes: tuple[Pair, ...]
@@ -72,7 +73,7 @@ def touching(m: Model) -> Touching:
     """Return the pairs of a Model.
 
     Raises:
-        ModelError: only the engine's own code has its contacts.
+        ModelError: the contacts of the Model need the engine's own code.
     """
     for reason in (_of_joints(m), _of_world(m)):
         if reason:

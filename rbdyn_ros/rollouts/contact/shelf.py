@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that one program of a step leaves for the next ones, in the memory of the lanes."""
+"""Numbers that one program of a step stores for later programs, in the memory of the lanes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from rbdyn_ros.specialization.symbolic import Objects
 class Shelf:
     """Arrays of symbols of one graph that other graphs read as inputs.
 
-    Entries that are known when the code is made stay numbers. State changes in every program: all
-    of its entries are in memory.
+    Entries that are known when the code is generated stay numbers. State changes in every program,
+    so all of its entries are in memory.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Shelf:
         self._sizes: dict[str, int] = {}
 
     def put(self, name: str, values: Any) -> None:
-        """Keep an array for later programs."""
+        """Store an array for later programs."""
         array = np.asarray(values, object)
         entries: list[Any] = []
         symbols: list[Any] = []
@@ -63,7 +63,7 @@ class Shelf:
         return self.inputs(graph, name, self._sizes[name])
 
     def written(self, state: dict[str, Any]) -> dict[str, Any]:
-        """Return the outputs of a program: states, and values that it has put on the shelf."""
+        """Return the outputs of a program: its state and the values that it has stored here."""
         flat = {name: np.asarray(x, object).reshape(-1) for name, x in state.items()}
         self._sizes |= {name: len(x) for name, x in flat.items()}
         put, self._new = self._new, {}
@@ -76,7 +76,7 @@ class Shelf:
 
 
 def known_number(x: Any) -> float | None:
-    """Return the value of a number, or of a symbol of a constant; None: not known."""
+    """Return the value of a number or of a constant symbol; None if it is not known."""
     if isinstance(x, Condition):
         return None
     if not isinstance(x, Symbol):

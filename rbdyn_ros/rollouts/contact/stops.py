@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dry friction and limits of joints in lanes: the engine's law (engine/stops/), in a step.
 
-The law of a dof is linear in pieces. The factors of M are those of one piece for each dof; where a
-piece was wrong, another one is taken and M is factored again. Dofs that stand still are solved
-again with the force found as their memory, as in engine/stops/stop_pieces.py.
+The law of a dof is piecewise linear. M is factored for one piece of each dof; if a piece was
+wrong, another piece is selected and M is factored again. Dofs at rest are solved again with the
+last force as their memory, as in engine/stops/stop_pieces.py.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class Judgement:
     """The result of a check of stops.
 
     Attributes:
-        pieces: by dof, the next piece.
-        switched: by dof, load and slope of that piece.
-        settled: by dof, load and slope with the force found as the memory of a dof at rest.
-        still: by dof, 1 if it stands still.
+        pieces: for each dof, the next piece.
+        switched: for each dof, load and slope of that piece.
+        settled: for each dof, load and slope with the last force as the memory of a dof at rest.
+        still: for each dof, 1 if it is at rest.
         wrong: 1 if a piece was wrong.
         settles: 1 if a dof at rest has moved too much.
     """
@@ -67,10 +67,10 @@ class Judgement:
 
 
 class Stops:
-    """The stops of a Model; the traced Model loses them.
+    """The dry friction and limits of a Model, which are removed from the traced Model.
 
     Attributes:
-        dofs: with dry friction or limits, ascending; none without exact_stops.
+        dofs: the dofs with dry friction or limits, ascending; empty without exact_stops.
     """
 
     def __init__(self, m: Model, tracing: Tracing) -> None:
@@ -93,7 +93,7 @@ class Stops:
         model.dof_frictionloss = np.full(m.nv, 0.0, object)
 
     def start(self, d: Any, shelf: Shelf, memory: list[Any]) -> dict[str, Any]:
-        """Keep the constants of a step; return the state in which it begins."""
+        """Store the constants of a step; return the initial state of its solution."""
         rows = [self._constants(d, k, memory[n]) for n, k in enumerate(self.dofs)]
         shelf.put("stops", np.array(rows, object).reshape(-1, APPLIED + 1))
         pieces = [_piece_at(row, row[SPEED]) for row in rows]
@@ -172,7 +172,7 @@ class Stops:
         settle: Any,
         live: Any,
     ) -> dict[str, Any]:
-        """Return the state after a check: `switch` and `settle` are 1 where the lane goes on."""
+        """Return the state after a check; `switch` or `settle` is 1 if the lane needs a pass."""
         if not self.dofs:
             return {}
         pieces = shelf.state(graph, "pieces").reshape(-1, 3)
@@ -193,7 +193,7 @@ class Stops:
         }
 
     def end(self, shelf: Shelf, graph: SymbolGraph, qvel: Objects) -> tuple[Objects, list[Any]]:
-        """Return the velocities with dofs at rest, and the forces that are remembered."""
+        """Return velocities, zero for dofs at rest, and the forces to be remembered."""
         if not self.dofs:
             return qvel, []
         qacc, still = shelf.state(graph, "qacc"), shelf.state(graph, "still")
@@ -258,7 +258,7 @@ def _limit_at(row: Any, piece: list[Any], u: Any) -> Any:
 
 
 def _rests(row: Any, piece: list[Any], u: Any) -> Any:
-    """Return 1 if a dof stands still at the end of the step."""
+    """Return 1 if a dof is at rest at the end of the step."""
     rests: Any = where(_limit_at(row, piece, u) == 0.0, 0.0, row[AT])
     if known_number(row[LOSS]) == 0.0:
         return rests
@@ -287,6 +287,6 @@ def _missed(
 
 
 def _next_piece(piece: Any, there: list[Any]) -> list[Any]:
-    """Return the piece that follows; friction does not turn around at once."""
+    """Return the next piece; friction does not reverse in one switch."""
     turned = piece[FRICTION] * there[FRICTION] < 0.0
     return [where(turned, 0.0, there[FRICTION]), there[LOW], there[HIGH]]

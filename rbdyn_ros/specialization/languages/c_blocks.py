@@ -2,7 +2,8 @@
 """Split a long C function into blocks: compile time grows with the square of its length.
 
 Each block is a static function. Values that another block needs are kept in an array s on the
-stack of the calling function. That function stores the outputs after the last input was read.
+stack of the calling function. The calling function stores the outputs after the last input was
+read.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ def in_blocks(
 
     Args:
         program: the Program.
-        writer: returns a Writer of the Program, from names of operations.
-        place: returns the expression to which an output is assigned.
+        writer: function from names of operations to a Writer of the Program.
+        place: function that returns the expression to which an output is assigned.
         longest: maximum number of operations of a block.
     """
     # an output may share memory with an input that a later block reads, so all outputs go to s

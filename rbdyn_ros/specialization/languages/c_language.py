@@ -151,7 +151,7 @@ def check_divisors(program: Program, real: Real) -> None:
 
 
 def named(program: Program) -> list[int]:
-    """Return the operations that get a name, in order; others are written where used."""
+    """Return the operations that get a name, in order; others are written where they are used."""
     stored = {i for _, _, i in program.outputs}
     uses: Counter[int] = Counter()
     sums: Counter[int] = Counter()
@@ -179,7 +179,7 @@ class Writer:
         names: names by operation before the first statement.
 
     Attributes:
-        names: names by operation; operations without one are written where used.
+        names: names by operation; operations without a name are written where they are used.
         read: arrays that the statements so far read.
     """
 

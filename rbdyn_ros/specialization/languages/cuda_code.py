@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs as CUDA C++: a thread for each robot, entries of robots side by side in memory.
 
-A C++ compiler makes functions of the same text that go through the robots one after the other.
-Without contraction of products and sums (-fmad=false, -ffp-contract=off) both have the bits of the
-LLVM code: multiply-adds are explicit, and sines and cosines up to 1e5 are our own. Only tan, exp,
-log, tanh, arctan2 and larger angles come from the library of each compiler.
+A C++ compiler compiles the same text to functions that advance the robots one after the other.
+Without contraction of products and sums (-fmad=false, -ffp-contract=off) both give the bits of the
+LLVM code: multiply-adds are explicit, and sines and cosines of angles up to 1e5 are computed by
+our own code. Only tan, exp, log, tanh, arctan2 and larger angles use the library of each compiler.
 
     advance: robot -> registers    qpos[k n + robot] -> qpos_k
              once                  operations on constant arrays
@@ -24,17 +24,19 @@ from rbdyn_ros.specialization.languages.sincos_c import sincos_source
 from rbdyn_ros.specialization.programs.blocks import SINCOS, SinCos
 from rbdyn_ros.specialization.programs.program import Program
 
-#: Threads of a block. More would leave fewer registers to each.
+#: Threads of a block. With more threads each would have fewer registers.
 THREADS = 128
 
-#: Operations of the longest program that is one function, unless the compiler gives up on it.
+#: Length of the longest program that becomes one function, unless the compiler fails to optimise
+#: it.
 LONGEST_FUNCTION = 5200
 
-#: Operations of a part of a longer program.
+#: Number of operations in each part of a longer program.
 BLOCK = 2000
 
-#: With fewer registers and more local memory [bytes] the compiler has given up on a long function,
-#: and keeps all numbers in memory. In blocks it is several times as fast.
+#: If a long function uses fewer registers and more local memory [bytes] than this, the compiler
+#: has failed to optimise it and keeps all numbers in memory. Divided into blocks, the function is
+#: several times as fast.
 FEW_REGISTERS, MUCH_MEMORY = 64, 4096
 
 #: The counter of a step, which begins at 0.
@@ -91,7 +93,7 @@ def gave_up(registers: int, local_memory: int) -> bool:
 
     Args:
         registers: number of registers of a thread.
-        local_memory: of a thread [bytes].
+        local_memory: local memory of a thread [bytes].
     """
     return registers < FEW_REGISTERS and local_memory > MUCH_MEMORY
 
@@ -102,10 +104,11 @@ class CudaKernel:
 
     Its parameters are: count, the number of robots of the call; ids, their numbers, or a null
     pointer for robots 0 to count - 1; n, the number of robots in the arrays; nstep; nbad and
-    diverged, (n,); then one array (entries, n) each. Integers are of 64 bits, diverged of 8.
+    diverged, (n,); then an array (entries, n) for each name in `arrays`. Integers have 64 bits,
+    diverged has 8.
 
     Attributes:
-        name: its name.
+        name: name of the kernel.
         arrays: names of the arrays, in the order of its parameters.
         text: the definition.
     """
@@ -133,7 +136,7 @@ def advance_kernel(
     """Return the kernel "advance" of a step.
 
     Args:
-        once: writes the array "invariant"; see program.hoist.
+        once: the program that writes the array "invariant", see program.hoist.
         repeated: the operations of a step.
         state: lengths of the arrays that a step reads and writes.
         real: the type of numbers.
@@ -220,7 +223,7 @@ class _Function:
     """A program for one robot as a function, or as several functions if it is long.
 
     Args:
-        name: its name.
+        name: name of the function.
         program: the program.
         real: the type of numbers.
         local: variables that hold entries of arrays; others are read from memory.
@@ -240,14 +243,14 @@ class _Function:
         }  # fmt: skip
 
     def call(self) -> str:
-        """Return the statement that calls it."""
+        """Return the statement that calls the function."""
         return f"{self.name}({', '.join(self.arguments)});"
 
     def definition(self) -> list[str]:
-        """Return its definition."""
+        """Return the definition of the function."""
         head = f"void {self.name}({_parameters(self.arguments)})"
         if len(self.program.operations) <= self.longest:
-            # nvcc 13.0 gives up on Go2 if this is inlined into a loop over timesteps
+            # nvcc 13.0 fails to optimise Go2 if this is inlined into a loop over timesteps
             writer = self._writer({})
             lines = [*writer.all(), *stores(self.program, writer, self._place)]
             return _lines(f"APART {head}", lines)

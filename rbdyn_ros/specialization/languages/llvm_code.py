@@ -2,8 +2,8 @@
 """Programs as LLVM code: straight-line code on numbers, or on vectors of one number per robot.
 
 The compiler has no choice that changes a result: multiply-adds are explicit, and sines and cosines
-up to 1e5 are our own. So the bits are the same for every W and every processor. Only the functions
-in LIBRARY depend on the C library of the machine, but not on W.
+of angles up to 1e5 are computed by our own code. So the bits are the same for every W and every
+processor. The functions in LIBRARY depend on the C library of the machine, but not on W.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Module:
         return self.ir.globals.get(name) or ir.Function(self.ir, kind, name)
 
     def add(self, name: str, program: Program, places: ArrayAccess) -> ir.Function:
-        """Add a function that runs a program on the arrays its arguments point to."""
+        """Add a function that runs a program on the arrays to which its arguments point."""
         blocks = cut(program, self.together)
         functions = [
             _BlockWriter(self, program, blocks, places, f"{name}.{k}").block(block)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C++ text of the function of sincos.py: the same operations, for one angle, so the same bits."""
+"""C++ text of the function of sincos.py for one angle; the same operations give the same bits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rbdyn_ros.specialization.languages.sincos import CONSTANTS, INTEGERS, OPERA
 
 _INTEGER = "unsigned long long"
 
-#: By operation of sincos.OPERATIONS, the type of its result and its expression.
+#: For each operation of sincos.OPERATIONS, the type of its result and its expression.
 _TEXTS = {
     "fadd": ("double", "{0} + {1}"),
     "fsub": ("double", "{0} - {1}"),
@@ -87,7 +87,7 @@ def sincos_source(number: str) -> str:
     """Return the definition of `void sin_cos(number x, number &sine, number &cosine)`.
 
     Args:
-        number: "double", with the bits of the LLVM code, or "float", by the C library.
+        number: "double" for the bits of the LLVM code, or "float" for the C library's functions.
     """
     return _DOUBLE.format(body="\n".join(_lines())) if number == "double" else _FLOAT
 

@@ -2,9 +2,9 @@
 """Cut a program into blocks short enough for a compiler.
 
 Compile time grows faster than the length of a function, and a processor evaluates the sines and
-cosines of several angles at about the cost of one. So operations are sorted into levels,
-by the number of sines and cosines they depend on in a chain; each level starts with all of its
-sines and cosines.
+cosines of several angles at about the cost of one. So operations are sorted into levels, by the
+length of the longest chain of sines and cosines on which they depend. Each level starts with all
+of its sines and cosines.
 
     program          level  block             where the value is kept for other blocks
     0 input qpos 0     0    -                 not kept: each block that uses it loads it
@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from rbdyn_ros.specialization.programs.program import LEAVES, Program, operands_of
 from rbdyn_ros.specialization.programs.symbols import CONDITIONS
 
-#: Operations of a block. Shorter blocks compile no faster, longer ones run no faster.
+#: Number of operations in a block. Shorter blocks compile no faster, and longer blocks run no
+#: faster.
 BLOCK_LENGTH = 500
 
 #: Operations that are evaluated together.
@@ -69,7 +70,7 @@ class Blocks:
 
     Attributes:
         blocks: in order.
-        slots: by operation, the first slot of a value that another block uses.
+        slots: for each operation whose value another block uses, the first slot of the value.
         size: number of slots.
         outputs: outputs to write after the last block.
     """

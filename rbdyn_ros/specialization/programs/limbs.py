@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compute similar limbs side by side: the legs of a robot fill a vector register.
 
-Kernels do the same operations on two limbs whose joints are of the same types, with different
-numbers. One vector operation replaces the matching operations of all such limbs. The tree
-determines which inputs match; operations match if their operands do.
+Kernels do the same operations, with different numbers, on two limbs whose joints have the same
+types. One vector operation replaces the matching operations of all such limbs. The tree determines
+which inputs match, and operations match if their operands match.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LANES = (2, 4, 8)
 #: Numbers per body in which limbs may differ and still count as similar.
 FEW = 2
 
-Limbs = tuple[tuple[int, ...], ...]  # by lane, the bodies of its limbs, in the same order
+Limbs = tuple[tuple[int, ...], ...]  # for each lane, the bodies of its limbs, in the same order
 
 
 def side_by_side(m: Model, program: Program, width: int) -> Program:
@@ -35,8 +35,8 @@ def side_by_side(m: Model, program: Program, width: int) -> Program:
 
     Args:
         m: the Model of the program.
-        program: of one robot.
-        width: numbers in a vector register.
+        program: program of one robot.
+        width: number of values in a vector register.
     """
     best = program
     for lanes in LANES:
@@ -53,12 +53,12 @@ def _instructions(program: Program) -> int:
 
 
 def uneven(m: Model) -> dict[str, set[int]]:
-    """Return by array of a Model the indices of numbers that a trace must not simplify.
+    """Return for each array of a Model the indices of numbers that a trace must not simplify.
 
     A trace drops operations with zero, one and minus one. If limbs differ in such a number, for
-    example 1e-11 on the right and 0 on the left, the operations that follow from it do not match.
-    Keeping the operations costs little where there are few such numbers. Kernels see symbols at
-    these indices, so they cannot branch on them.
+    example 1e-11 on the right and 0 on the left, the operations that depend on it do not match.
+    Keeping the operations costs little if such numbers are few. In a kernel the numbers at these
+    indices are symbols, so kernels cannot branch on them.
     """
     found: dict[str, set[int]] = {}
     for lanes in LANES:
@@ -88,14 +88,14 @@ def _uneven(m: Model, limbs: Limbs) -> dict[str, set[int]]:
 
 
 def _differ(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return for each row whether a trace would simplify operations with some of it only."""
+    """Return for each row whether a trace would simplify operations with only some entries."""
     simple = np.isin(rows, (0.0, 1.0, -1.0)).any(axis=1)
     different = (rows != rows[:, :1]).any(axis=1)
     return np.asarray(simple & different)
 
 
 def similar_limbs(m: Model, lanes: int) -> Limbs:
-    """Return similar limbs on the same body, in groups of `lanes`; empty if there are none."""
+    """Return similar limbs on the same body, in groups of `lanes`, or an empty tuple."""
     children: list[list[int]] = [[] for _ in range(m.nbody)]
     for body in range(1, m.nbody):
         children[m.body_parentid[body]].append(body)
@@ -129,7 +129,7 @@ def _subtree(children: Sequence[Sequence[int]], body: int) -> list[int]:
 
 
 def _places(m: Model, limbs: Limbs) -> Places:
-    """Return by array and index for the first limb, the indices for the other limbs."""
+    """Return for each array and index of the first limb the indices of the other limbs."""
     rows = {
         "nbody": [np.array(lane) for lane in limbs],
         "njnt": [np.array(lane) - 1 for lane in limbs],

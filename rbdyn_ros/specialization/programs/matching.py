@@ -18,18 +18,18 @@ DEPTH = 8
 
 
 class Matching:
-    """Finds, for each operation on the first limb, the matching operations on the others.
+    """Finds for each operation on the first limb the matching operations on the other limbs.
 
-    Two operations match if they are of the same kind and their operands match: both constants,
-    the same operation, or operations that match themselves. If several operations match, their
-    order decides: kernels visit all limbs in the same order.
+    Two operations match if they are of the same kind and their operands match. Operands match if
+    they are both constants, the same operation, or matching operations. If several operations
+    match, their order decides, because kernels visit all limbs in the same order.
 
     Attributes:
         partners: the matches on the other limbs, by operation on the first limb.
 
     Args:
-        program: of one robot.
-        places: by array and index for the first limb, the indices for the other limbs.
+        program: program of one robot.
+        places: for each array and index of the first limb, the indices of the other limbs.
         others: number of other limbs.
     """
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from rbdyn_ros.engine.compiler.jit import is_known, select
 
-#: Functions of one number by their NumPy names, which are also methods of symbols.
+#: NumPy names of functions of one number; symbols have methods of these names.
 UNARY = ("sqrt", "sin", "cos", "tan", "exp", "log", "tanh", "floor", "fabs")
 
 #: Array functions of NumPy that only move entries or apply functions that symbols support. Others
@@ -60,9 +60,9 @@ def apply(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str
 
     Args:
         ufunc: the function.
-        method: its method, such as "__call__" or "reduce".
-        inputs: its inputs.
-        options: keyword arguments; all as NumPy passes them to `__array_ufunc__`.
+        method: method of the function, such as "__call__" or "reduce".
+        inputs: inputs of the function.
+        options: keyword arguments; all four are as NumPy passes them to `__array_ufunc__`.
     """
     given = [_as_array(x) for x in inputs]
     if np.asarray(options.get("where", True)).dtype == object:
@@ -126,7 +126,7 @@ def _most(a: Any, b: Any) -> Any:
 
 
 def _nearer(second: Any, first: Any, a: Any, b: Any) -> Any:
-    """Return b or a, whose condition holds; if neither holds, one is NaN, and a + b is NaN."""
+    """Return b or a, whichever condition holds; if neither holds, one is NaN: return a + b."""
     if _known(b) and not np.isnan(b):
         return _chosen(second, b, a)
     return _chosen(second, b, _chosen(first, a, a + b))

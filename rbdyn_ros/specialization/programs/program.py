@@ -26,7 +26,7 @@ class Program:
             ("fms", a, b, c) for a b - c and ("fnma", a, b, c) for c - a b, rounded once. Similar
             limbs (limbs.py) have vector operations: ("pack", operations ...) and ("constants",
             values ...) make vectors, and ("lane", vector, index) takes one number.
-        outputs: array, flat index in it, and the operation that gives its value.
+        outputs: for each output, its array, its flat index, and the operation that computes it.
     """
 
     operations: tuple[Operation, ...]
@@ -34,11 +34,11 @@ class Program:
 
     @property
     def inputs(self) -> tuple[tuple[str, int, int], ...]:
-        """Array, flat index in it, and the operation that reads it."""
+        """For each input, its array, its flat index, and the operation that reads it."""
         return tuple((o[1], o[2], n) for n, o in enumerate(self.operations) if o[0] == "input")
 
     def lengths(self) -> dict[str, int]:
-        """Return the lengths of the arrays by name, as far as they are read or written."""
+        """Return for each array the length of the part that is read or written."""
         longest: dict[str, int] = {}
         for array, place, _ in self.inputs + self.outputs:
             longest[array] = max(longest.get(array, 0), place + 1)
@@ -73,8 +73,8 @@ def program(
         graph: the graph of the outputs.
         outputs: arrays of symbols and numbers, by name.
         fused: whether products that only sums use become multiply-adds.
-        beside: outputs of another program of the graph; operations that both need are taken from
-            it, with its multiply-adds.
+        beside: outputs of another program of the graph; operations that both programs need are
+            taken from the other program, with its multiply-adds.
     """
     wanted = _wanted(graph, outputs)
     kept = {n for *_, n in wanted}
@@ -100,7 +100,7 @@ def _wanted(graph: SymbolGraph, outputs: Mapping[str, Any]) -> list[tuple[str, i
 def _chosen(
     graph: SymbolGraph, kept: Collection[int], shared: Mapping[int, Operation]
 ) -> dict[int, Operation]:
-    """Return the operations that some others need, with multiply-adds, and shared operations."""
+    """Return the needed operations with multiply-adds, and the shared operations."""
     found = needed(graph.operations, kept)
     own = {n: graph.operations[n] for n in found if n not in shared}
     return {**shared, **_fused(own, kept)}

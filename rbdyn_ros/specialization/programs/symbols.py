@@ -2,10 +2,10 @@
 """Symbols: arithmetic on them is recorded, not computed.
 
 A SymbolGraph is a list of operations in the order in which they were recorded, so operands come
-before the operations that use them. Equal operations are one entry. Operations on constants are
+before the operations that use them. Equal operations share one entry. Operations on constants are
 computed at once. Adding zero and multiplying by one or zero add no operation, unless the zero or
-one was entered as a constant. Nothing is rearranged, so results equal those of numbers up to
-rounding, except that a product with an exact zero is zero even for NaN and infinity.
+one was entered as a constant. Nothing is rearranged, so results equal those computed with numbers
+up to rounding, except that a product with an exact zero is zero even for NaN and infinity.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ALLOWED = (
     f"{', '.join(UNARY)}, abs, sign, arctan2, minimum, maximum, clip and where"
 )
 
-#: More operations would compile for minutes. A step of a humanoid has about 20,000.
+#: Most operations; more would take minutes to compile. A step of a humanoid has about 20,000.
 MAX_OPERATIONS = 1_000_000
 
 Operation: TypeAlias = tuple[Any, ...]
@@ -47,7 +47,7 @@ class SymbolGraph:
         operations: (name, operands ...), whose operands are numbers of earlier operations; or
             ("input", array, index), ("constant", value). Names are add, sub, mul, div, neg,
             select (condition, yes, no), arctan2 (y, x), and those of UNARY and CONDITIONS.
-        decide: answers a condition on which Python branches.
+        decide: function that returns True or False for a condition on which Python branches.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class SymbolGraph:
         self._known: dict[Operation, Symbol] = {}
 
     def enter(self, operation: Operation) -> Any:
-        """Return the symbol of an operation, the existing one if there is an equal operation.
+        """Return the symbol of an operation, which is shared by equal operations.
 
         Operations in KNOWN whose operands are constants are computed at once: the result is
         another constant, or True or False.
@@ -309,7 +309,7 @@ class Condition(Symbol):
     __slots__ = ()
 
     def as_number(self) -> Any:
-        """Return 1 if it holds, else 0."""
+        """Return 1 if the condition holds, else 0."""
         return self.select(1.0, 0.0)
 
     def select(self, yes: Any, no: Any) -> Any:

@@ -45,7 +45,7 @@ class Vectorizer:
         return Program(tuple(self.operations), written)
 
     def _has_vector_condition(self, n: int, packs: Mapping[int, tuple[int, ...]]) -> bool:
-        """Return whether an operation is not a select, or its condition is packed too."""
+        """Return True unless an operation is a select whose condition is not packed."""
         return self.old[n][0] != "select" or self.old[n][1] in packs
 
     def _vector(self, n: int) -> Operation:
@@ -59,7 +59,7 @@ class Vectorizer:
         return own if lane == 0 else self.matching.in_order(kind, first, own, lane - 1)
 
     def _gathered(self, column: Sequence[int]) -> int:
-        """Return the vector of one operand per lane."""
+        """Return the operation that makes a vector of one operand from each lane."""
         n, place = self.lane.get(column[0], (-1, 0))
         if place == 0 and self.packs.get(n) == tuple(column):
             return self._new[n]

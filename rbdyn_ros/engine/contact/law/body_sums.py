@@ -51,10 +51,11 @@ def clear_sums(m, d):
 
 @kernel
 def add_to_bodies(d, moved):
-    """Add the contacts to cfrc_contact of their bodies, and with the world to contact_slope.
+    """Add forces to cfrc_contact of the bodies, and slopes of contacts with the world.
 
-    The slopes of contacts between two moving bodies join their dofs (coupled_bodies.py). `moved`
-    says whether the iterate is not the start of the step: contact_change is not zero.
+    The latter go to contact_slope. Slopes of contacts between two moving bodies couple the dofs of
+    both (coupled_bodies.py). `moved` is true if the iterate differs from the start of the step,
+    so that contact_change is not zero.
     """
     c = 0
     while c < d.ncon:
@@ -111,7 +112,7 @@ def _load_at_start(d, c, moved):
 def at_point(d, c, friction, force):
     """Return force and torque at the point of a contact from its friction and normal force.
 
-    The part of friction along the normal is that against spin, see patches.py.
+    The component of friction along the normal is a torque against spin, see patches.py.
     """
     normal, moment = load3(d.contact_normal, c), dot3(load3(d.contact_lever, c), friction)
     f = add_scaled3(friction, normal, force - dot3(normal, friction))
@@ -140,7 +141,8 @@ def torque_slope_times(d, c, normal, dw):
 def with_slopes(d, first, end, A):
     """Return A plus the slopes of contacts of two bodies about the com of body 2's tree.
 
-    The contacts of a patch share the radius of their friction, and its point but for the height.
+    The contacts of a patch share the radius of their friction, and its point except for the
+    height.
     """
     shared = first_moment = second_moment = size = 0.0
     centre, axis = ZERO3, ZERO3
@@ -233,7 +235,7 @@ def _sum_by_address(table, row):
 def sum_forces(m, d):
     """Write contact_force, contact_torque, cfrc_contact and qfrc_contact of the last solution.
 
-    A stage of its own: no motion depends on it, so only the last of several steps needs it.
+    This is a separate stage: no motion depends on it, so only the last of several steps needs it.
     """
     clear_sums(m, d)
     for c in range(d.ncon):

@@ -2,19 +2,22 @@
 """The constants of a contact in a step: contact_spring and contact_grip, for force.py.
 
 By default a contact is near-rigid: slope = STIFF m / h, m the mass that the point moves, and
-push = slope OUT (-dist) / h, so that OUT of a penetration goes in a step. A stiffer spring sways
-faster, and the implicit step damps a sway by its frequency squared: a tall stack comes to rest. m
-comes from masses.py; surfaces.py mixes the surfaces of the two geometries.
+push = slope OUT (-dist) / h, so that the part OUT of a penetration is removed in a step. A stiffer
+spring oscillates faster, and the implicit step damps an oscillation in proportion to its squared
+frequency: a tall stack comes to rest. m comes from masses.py; surfaces.py combines the surfaces of
+the two geometries.
 
-With (t, z) = geom_solref of one's own, k = m / (t z)^2 and b = 2 z sqrt(k m): a penetration decays
-in t for robots of any size. t is at least the shortest time that a step resolves, h / pi, and
-between two moving bodies h / (2 pi). k carries the weight of the tree at depth DEEPEST. A spring
-in a step is that of one_sided.py; the mass that bounds it is geom_mass0 alone.
+If the user has set geom_solref = (t, z), k = m / (t z)^2 and b = 2 z sqrt(k m): a penetration
+decays in the time t for robots of any size. t is at least the shortest time that a step resolves:
+h / pi, and h / (2 pi) between two moving bodies. k is at least so large that it carries the weight
+of the tree at the depth DEEPEST. The force of a spring in a step is computed in one_sided.py; its
+stiffness there is bounded by geom_mass0 alone.
 
-A contact with restitution e that closes faster than four steps of free fall leaves with e times
-its speed: slope is nearly rigid, and push leads to that velocity. A contact that leaves that fast
-may come back with e times its speed before it presses: with e = 1 and no friction the forces of a
-step then do no work, however many contacts there are. With friction see impacts.py.
+A contact with restitution e whose closing speed exceeds that of four steps of free fall leaves
+with e times this speed: slope is nearly rigid, and push leads to that velocity. A contact that
+separates that fast can close again with e times its speed before it presses: with e = 1 and no
+friction the forces of a step then do no work, for any number of contacts. For friction see
+impacts.py.
 
 Source: Castro et al., An unconstrained convex formulation of compliant contact, 2022 (near-rigid
 k); MuJoCo's solref; Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988
@@ -59,7 +62,7 @@ from rbdyn_ros.model.declared.contact_arrays import (
     K,
 )
 
-DEEPEST = 1e-3  # largest depth [m] of contacts with a time constant of their own
+DEEPEST = 1e-3  # largest depth [m] of contacts whose time constant the user has set
 
 #: D = STICK m / h.
 STICK = 10.0
@@ -67,13 +70,14 @@ STICK = 10.0
 #: slope = BOUNCE m / h of a contact that bounces.
 BOUNCE = 1e4
 
-#: slope = STIFF m / h of a near-rigid contact, and the part of a penetration that goes in a step.
+#: slope = STIFF m / h of a near-rigid contact, and the part OUT of a penetration that is removed
+#: in a step.
 STIFF, OUT = 3e4, 0.5
 
 #: slope = SOFT m / h of near-rigid contacts in a step that does not converge with STIFF.
 SOFT = 30.0
 
-#: Slowest closing speed that bounces, in steps of free fall.
+#: Smallest closing speed at which a contact bounces, in steps of free fall.
 SLOWEST_BOUNCE = 4.0
 
 
@@ -81,7 +85,7 @@ SLOWEST_BOUNCE = 4.0
 def prepare(m, d, c, leaving, first):
     """Write the constants of contact c for this step: contact_spring and contact_grip.
 
-    `first` says whether the contact is the first one of its pair.
+    `first` is true for the first contact of a pair.
     """
     if first:
         _write_constants(m, d, c)
@@ -108,7 +112,7 @@ def prepare(m, d, c, leaving, first):
 
 @inline
 def bounces(m, d, c, leaving):
-    """Return whether the restitution of a contact acts."""
+    """Return whether a contact closes so fast that its restitution acts."""
     if restitution_of(m, d, c) == 0.0:
         return False
     return abs(leaving) > SLOWEST_BOUNCE * m.opt.timestep * _gravity(m)
@@ -198,10 +202,10 @@ def _spring(m, g, shortest, mass, tree):
 
 @inline
 def _series(m, geom1, geom2, mass):
-    """Return stiffness and damping of two springs in a row, each with its damper beside it.
+    """Return stiffness and damping of two springs in series, each with a damper in parallel.
 
-    A damper moves by the share of its spring, k / k1. A damping ratio is that of the contact: with
-    equal ratios the contact has this ratio.
+    The speed of a damper is the share k / k1 of the contact's. A damping ratio refers to the whole
+    contact: with two equal ratios the contact has this ratio.
     """
     k1, k2 = m.geom_stiffness[geom1], m.geom_stiffness[geom2]
     k = 1.0 / (1.0 / k1 + 1.0 / k2)
@@ -219,9 +223,9 @@ def _damping_of_share(m, g, share, critical):
 
 @inline
 def soften(m, d, c):
-    """Make a near-rigid contact softer; one that bounces, or is soft, stays as it is."""
+    """Make a near-rigid contact softer; a contact that bounces or is soft stays as it is."""
     spring = d.contact_spring[c]
-    # the slope of a contact that bounces is a third of it
+    # the slope of a contact that bounces is a third of the near-rigid slope
     stiff = spring[B] + m.opt.timestep * spring[K]
     if is_rigid(m, spring_of(m, d, c)) and spring[SLOPE] > 0.5 * stiff:
         push, part = spring[PUSH], SOFT / STIFF

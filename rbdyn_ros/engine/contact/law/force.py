@@ -4,9 +4,9 @@
 With n the normal, u the velocity of geom2 relative to geom1 at the point, at the end of the step,
 u_n along n and u_t across it, w the relative angular velocity:
 
-    f_n = max(0, push - slope u_n), near-rigid: push = -k dist, slope = b + h k
-    f_t = the part of (memory - D u_t) within the disc of radius mu f_n
-    the same for the torque along n (torsional f_n) and across it (rolling f_n), over w
+    f_n = max(0, push - slope u_n), near-rigid: push = -k dist, slope = b + h k f_t = the part of
+    (memory - D u_t) within the disc of radius mu f_n the same for the torque along n (limit:
+    torsional f_n) and across n (limit: rolling f_n), with w
 
 Where contacts are the corners of a line or a face, u_t is the velocity of its centre of pressure,
 and friction has a third component, against spin: the disc is a ball (patches.py).
@@ -16,9 +16,9 @@ a body that rests under a constant load does not move, for any D; a change of lo
 D per newton. The radius of the disc uses a lagged normal force (lagged.py), so the friction of a
 sliding body never lifts it.
 
-A spring-damper has the force of one_sided.py, which in the first and the last step of a contact is
-not linear in u_n. The constants push, slope, D and mu of a contact in a step are in contact_spring
-and contact_grip (contact_constants.py).
+A spring-damper has the force of one_sided.py. In the first and the last step of a contact this
+force is not linear in u_n. The constants push, slope, D and mu of a contact in a step are in
+contact_spring and contact_grip (contact_constants.py).
 
 Source: Cundall, Strack, A discrete numerical model for granular assemblies, 1979 (memory);
 Rockafellar, Monotone operators and the proximal point algorithm, 1976 (why rest is exact).
@@ -55,7 +55,7 @@ def has_torque(d, c):
 
 @inline
 def is_viscous(d, c):
-    """Return whether the friction of a contact is viscous."""
+    """Return whether the friction of a contact is viscous instead of Coulomb friction."""
     return d.contact_grip[c, MU] == np.inf
 
 
@@ -81,8 +81,8 @@ def normal_force(d, c, leaving):
 def first_lagged(d, c, leaving):
     """Return a guess of the normal force of a step that starts with the velocity `leaving`.
 
-    It is the normal force of the step before. A new contact carries its load, and stops a free
-    mass.
+    The guess is the normal force of the step before. For a new contact it is the load that it
+    carries plus the force that stops a free mass.
     """
     if d.contact_pressed[c] > 0.0:
         return d.contact_pressed[c]
@@ -95,8 +95,8 @@ def first_lagged(d, c, leaving):
 def project_to_disc(wanted, radius, penalty):
     """Return the projection of `wanted` onto the disc, its slope s, and the unit slip direction t.
 
-    -df / du = s (1 - t t^T) in the plane of the disc, or in space if it is a ball. Inside the disc
-    t is zero, and s is `penalty`; on a disc without radius it is 0.
+    -df / du = s (1 - t t^T) in the plane of the disc, or in space for a ball. Inside the disc t is
+    zero, and s is `penalty`; if the radius is zero, s is 0.
     """
     length = np.sqrt(dot3(wanted, wanted))
     if length <= radius:

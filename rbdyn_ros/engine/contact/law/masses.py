@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mass and the size for which the constants of a contact are chosen.
 
-The mass is geom_mass0, but at least a tenth of the tree's mass, as a robot may rest on one light
-finger. Trees that loop joints join, as welds do, count as the heaviest of them. Of two moving
-bodies the lighter one counts, and a body whose motion is prescribed counts as the world. A light
-body may carry a heavy one: where bodies touch each other, directly or through others, the tenth is
-that of the heaviest tree among them, for their contacts with the world, too.
+The mass is geom_mass0, but at least a tenth of the tree's mass, because a robot can rest on one
+light finger. Trees connected by loop joints, such as welds, all have the mass of the heaviest of
+them. Of two moving bodies the lighter one counts, and a body whose motion is prescribed counts as
+the world. A light body can carry a heavy one: where bodies touch each other, directly or through
+others, the mass is at least a tenth of that of the heaviest tree among them, also for their
+contacts with the world.
 
 The size makes torsional and rolling friction as stiff as friction. It is geom_rbound of the
-smaller geometry, but a robot may turn on a small foot: with I the moment of inertia of its tree
-about the contact, mass size^2 is at least I / 10. A smaller one would let it swing about its foot,
-at the frequency sqrt(D / (h I)).
+smaller geometry, but a robot can turn on a small foot: with I the moment of inertia of its tree
+about the contact, mass size^2 is at least I / 10. With a smaller size the robot would swing about
+its foot at the frequency sqrt(D / (h I)).
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from rbdyn_ros.engine.algebra.spatial import dot3, load3, sub3
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.joints.motion import DRIVEN
 
-#: A contact is made for at least this part of the mass of its tree, or of the heaviest of the
-#: trees that touch each other, and for this part of the moment of inertia.
+#: The mass of a contact is at least this part of the mass of its tree, or of the heaviest of the
+#: trees that touch each other; mass size^2 is at least this part of the moment of inertia.
 SHARE = 0.1
 
 #: Mobility [1/kg] of two bodies whose motion is prescribed.
@@ -31,7 +32,7 @@ LEAST_MOBILITY = 1e-300
 
 @inline
 def masses_of(m, d, c):
-    """Return three masses [kg]: that of the contact, of its impact, and of the heaviest tree.
+    """Return three masses [kg]: of the contact, of its impact, and of the heaviest tree.
 
     The first sets stiffness and the slope of friction, the second is the effective mass of an
     impact.
@@ -53,7 +54,7 @@ def masses_of(m, d, c):
 def mass_of_step(m, d, c):
     """Return the mass of an impact, which bounds the stiffness of a spring in a step.
 
-    It is geom_mass0 alone, for two moving bodies 1 over the sum of their mobilities.
+    It is geom_mass0 alone; for two moving bodies it is 1 over the sum of their mobilities.
     """
     return 1.0 / max(mobility(m, d, c, 0) + mobility(m, d, c, 1), LEAST_MOBILITY)
 
@@ -93,7 +94,7 @@ def _mass_of_tree(m, d, root):
 
 @kernel
 def join_trees(m, d):
-    """Write body_joinedmass; only a Model with loop joints needs it."""
+    """Write body_joinedmass, which only a Model with loop joints needs."""
     for i in range(1, m.nbody):
         d.body_joinedmass[i] = m.body_subtreemass[i]
     changed = True
@@ -150,7 +151,7 @@ def find_heaviest(m, d):
 def _spread(m, d, first, step):
     """Pass the larger mass on between all pairs once, in one direction of the list.
 
-    Returns whether one changed: chains are mostly sorted along or against the list.
+    Return whether a mass changed. Chains of bodies are mostly sorted along the list or against it.
     """
     changed = False
     for n in range(d.ncon):

@@ -8,17 +8,17 @@ f_n the sum of the normal forces, it is in the ball
 
     |(f_t, torque / radius)| <= mu f_n,  against the velocity (u_t, radius w_n)
 
-The radius is the mean distance of even pressure from its centre: L / 4 of a line, 2 r / 3 of a
-disc. It is `share` times the distance of the corners: 1/2 for a line, 2/3 - 2/n^2 for a regular
-polygon of n corners (to 4 %), and in between for a longish area.
+The radius is the mean distance of an even pressure from its centre: L / 4 for a line, 2 r / 3 for
+a disc. It is `share` times the distance of the corners: 1/2 for a line, 2/3 - 2/n^2 for a regular
+polygon of n corners (with 4 % error), and in between for a longish area.
 
-Each contact takes the part of its normal force. Its friction is a vector with the torque / radius
-along the normal, and its velocity is u_t + w_n lever, u_t being that of its own point: the lever
-is radius n + n x (centre - point). A single point has no radius unless its surface has
-limit_surface: then it is torsional / mu.
+Each contact has the same part of the friction as of the normal force. Its friction is a vector
+with the torque / radius along the normal. Its velocity is u_t + w_n lever, where u_t is the
+velocity of its own point and the lever is radius n + n x (centre - point). A single point has no
+radius unless its surface has limit_surface: then the radius is torsional / mu.
 
-The pressure of an impact is not even: where a contact of a pair closes fast, friction acts at the
-points. Real tosses of a cube agree better with it (benchmarks/tosses.py).
+The pressure of an impact is not even: if a contact of a pair closes fast, friction acts at the
+points. Real tosses of a cube agree better with this rule (benchmarks/tosses.py).
 
 Source: Goyal, Ruina, Papadopoulos, Planar sliding with dry friction, 1991 (limit surface); Howe,
 Cutkosky, Practical force-motion models for sliding manipulation, 1996 (an ellipsoid).
@@ -52,14 +52,14 @@ from rbdyn_ros.model.declared.contact_arrays import MU, NORMAL, SIZE, TORSIONAL
 #: Closing speed of an impact divided by the timestep [m/s^2]: twice that of a fall from rest.
 IMPACT = 20.0
 
-#: Part by which 1 may exceed the product of two normals that count as one.
+#: Two normals count as one if 1 exceeds their product by at most this.
 SAME_NORMAL = 1e-8
 
-#: A contact with this part of the force of its pair, squared, is a single point.
+#: A pair acts at a single point if one contact carries this squared part of the pair's force.
 ALMOST_ALL = 1.0 - 1e-6
 
-#: Points of a cylinder whose squared distance from the axis exceeds this part of the rim's count
-#: as on the rim; the middles of an octagon's sides do.
+#: Points of a cylinder whose squared distance from the axis exceeds this part of the rim's squared
+#: radius count as on the rim, so that the middles of the sides of an octagon count.
 ON_RIM = 0.85
 
 
@@ -179,7 +179,7 @@ def _radius(m, d, first, end, centre, by_total, by_number):
 
 @inline
 def _within_rim(m, d, first, end):
-    """Return the mean square distance from a cylinder's axis, relative to its rim's.
+    """Return the mean square distance of contacts from a cylinder's axis over its squared radius.
 
     It is 0 if a contact is not on the rim.
     """

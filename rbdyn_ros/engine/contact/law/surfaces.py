@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The surface of a contact: a combination of the surfaces of its two geometries.
 
-The smaller friction acts, and the larger restitution, viscosity, torsional and rolling friction.
-Two springs in N/m act in series. Otherwise the softer spring acts: a soft finger stays soft on a
-hard object, and a time constant is that of the contact. Of two equal time constants the larger
-damping acts. Obstacles are near-rigid, and without friction of its own an obstacle has infinite
-friction: the geometry on it decides.
+A contact has the smaller friction coefficient of the two geometries, and the larger restitution,
+viscosity, torsional and rolling friction. Two springs in N/m act in series. Otherwise the softer
+spring acts: a soft finger stays soft on a hard object, and its time constant is that of the
+contact. If two time constants are equal, the larger damping acts. Obstacles are near-rigid. An
+obstacle without a friction coefficient counts as infinitely rough: that of the geometry on it
+acts.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def has_limit_surface(m, d, c):
 
 @inline
 def restitution_of(m, d, c):
-    """Return the part of the closing speed after an impact."""
+    """Return the coefficient of restitution: the speed after an impact over the closing speed."""
     geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
     return max(m.geom_restitution[geom1], m.geom_restitution[geom2])
 

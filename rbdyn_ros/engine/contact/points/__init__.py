@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The points of contact: where bodies touch in a step, listed, remembered and started."""
+"""The contact points of a step: find them, list them, recall their forces, prepare their law."""

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""When two geometries touch in a step: the time at which their contact points are looked for.
+"""The time in a step at which two geometries touch, for which contact points are computed.
 
-A body that moves far in a step touches the bodies on its path, with the normal at the place of the
-touch. Bodies that only pass each other do not touch. Geometries on a straight path have a gap that
-is convex in time, so its tangents find the first time at which they are FLUSH into each other, or
-the time of the least gap. A body that turns has no such tangents: while there is a gap, a bound of
-the closing speed takes their place, and the search never goes past the first touch. If that bound
-is too slow to reach the touch, or the end of the step, in LOOKS looks, the search ends at once,
-and the two bodies count as touching at that time.
+A body that moves far in a step touches the bodies on its path, with the normal at the position of
+the touch. Bodies that only pass each other do not touch. On a straight path the gap is convex in
+time, so its tangents lead to the first time at which the depth is FLUSH, or to the time of the
+least gap. For a body that rotates, an upper bound of the closing speed replaces the slope of the
+tangent while the gap is open, so the search never passes the first touch. If the steps that this
+bound allows are too short to reach the touch, or the end of the step, in LOOKS iterations, the
+search ends at once, and the two bodies count as touching at that time.
 
 The normal is taken at the depth FLUSH, because at the first touch it is any normal of an edge or a
-corner: a box that slides from one tile to the next one, 1 nm deep, touches the side of the next
-tile first, but it gets FLUSH into this side only if the tile is higher.
+corner. A box that slides, 1 nm deep, from one tile to the next touches the side of the next tile
+first, but reaches the depth FLUSH in this side only if the tile is higher.
 
 Points found at that time are carried back with their geometry to the start of the step. Their gap
 there is the distance that they close along the normal until they touch.
@@ -52,25 +52,25 @@ from rbdyn_ros.engine.joints.frames import turn
 #: Largest depth, as a part of the thickness of the thicker geometry.
 FLUSH_PART = 0.1
 
-#: Most tests of a pair in a step.
+#: Largest number of iterations of a search: distances computed for a pair in a step.
 LOOKS = 16
 
-#: A touch that is this far beyond the end of the step, as a part of the depth, still belongs to
-#: it.
+#: A touch up to this far beyond the end of the step, as a multiple of the depth, still belongs to
+#: the step.
 LATER = 3.0
 
-#: A narrower face, as a part of the depth, may belong to a contact of two edges.
+#: A face narrower than this multiple of the depth can come from a contact of two edges.
 SLIVER = 3.0
 
-#: In place of the time of a touch: the geometries are far from each other, or near.
+#: Returned instead of the time of a touch if the geometries do not touch: they are far or near.
 NEVER, NEAR = -1.0, -2.0
 
 
 @inline
 def touch_depth(m, g, o):
-    """Return the depth at which two geometries are tested: FLUSH, and the give of their springs.
+    """Return the depth at which the normal is taken: FLUSH plus the deflection of the springs.
 
-    A spring yields up to twice as far as one contact under the weight of the tree.
+    A spring deflects up to twice as far as a single contact does under the weight of the tree.
     """
     depth = flush_depth(m) + 2.0 * max(_give(m, g, o), _give(m, o, g))
     half, other = load3(m.geom_half, g), load3(m.geom_half, o)
@@ -80,7 +80,7 @@ def touch_depth(m, g, o):
 
 @inline
 def _give(m, g, o):
-    """Return how far a spring of geometry g gives under the weight of the tree of g or of o."""
+    """Return the deflection of the spring of g under the weight of the heavier tree, of g or o."""
     if is_rigid(m, g):
         return 0.0
     body, other = m.body_rootid[m.geom_bodyid[g]], m.body_rootid[m.geom_bodyid[o]]
@@ -112,47 +112,48 @@ def carried_back(x, p, R, q, T):
 def begin_search(way, flush, v):
     """Return the state of a search for the time of a touch.
 
-    The state is the tangents, see next_look; the way in the step and the depth at which the search
-    ends; the number of looks, and 1 where the search is over; the gap and the normal at the start,
-    and the normal of the deepest look. v stands for the normals before the first look.
+    The state is: the tangents (see next_look); the path length in the step; the depth at which the
+    search ends; the number of iterations; 1 if the search is over, else 0; the gap and the normal
+    at the start; and the normal at the deepest iteration. v stands for both normals before the
+    first iteration.
     """
     return _first_tangents(np.inf), way, flush, 0.0, 0.0, 0.0, v, v
 
 
 @inline
 def is_still(m, state):
-    """Return whether two geometries rest against each other, so that none need be looked at."""
+    """Return whether two geometries rest against each other, so that no search is needed."""
     return state[1] < still_way(m)
 
 
 @inline
 def looks_of(state):
-    """Return the gap and the normal of the first look, and the normal of the deepest one."""
+    """Return the gap and the normal of the first iteration, and the normal of the deepest one."""
     return state[5], state[6], state[7]
 
 
 @inline
 def goes_on(state):
-    """Return whether a search needs one more look."""
+    """Return whether a search needs one more iteration."""
     return state[4] == 0.0 and state[3] < LOOKS
 
 
 @inline
 def time_of_look(state):
-    """Return the time of the next look of a search."""
+    """Return the time at which a search evaluates the distance next."""
     return state[0][0]
 
 
 @inline
 def look(m, state, dist, rate, normal):
-    """Return the state of a search after a look.
+    """Return the state of a search after one iteration.
 
     Args:
         m: the Model.
         state: the state before.
-        dist: the distance at the time of the look, negative inside.
-        rate: the speed at which it closes, a bound of it where there is a gap.
-        normal: at the time of the look.
+        dist: the distance at the time of the iteration, negative inside.
+        rate: the closing speed; an upper bound of it while the gap is open.
+        normal: the normal at the time of the iteration.
     """
     tangents, way, flush, looks, _over, gap, now, then = state
     if looks == 0.0:
@@ -164,7 +165,7 @@ def look(m, state, dist, rate, normal):
         then = normal
     pace, closes = LOOKS * (tangents[0] - looked), dist > 0.0 and rate > 0.0 and looks > 0.0
     if closes and before - dist < before / LOOKS and pace < tangents[4] - looked:
-        looks = LOOKS - 1.0  # at this pace it would be given up
+        looks = LOOKS - 1.0  # at this pace the search would fail: end it now
     return tangents, way, flush, looks + 1.0, 1.0 if ends else 0.0, gap, now, then
 
 
@@ -177,8 +178,8 @@ def _first_tangents(last):
 def _last_time(m, gap, way, flush):
     """Return the time at which a search ends.
 
-    It goes on after the step until a body is FLUSH into another one, and near pairs are followed
-    for some steps.
+    The search continues after the step until the depth can be FLUSH. For near pairs it covers
+    several steps.
     """
     last = m.opt.timestep * (1.0 + 2.0 * flush / way)
     return last / SLOWLY if gap < near(m) else last
@@ -186,18 +187,18 @@ def _last_time(m, gap, way, flush):
 
 @inline
 def next_look(tangents, gap, rate, flush):
-    """Return the tangents of a gap after a look, and whether the search is over.
+    """Return the tangents of a gap after an iteration, and whether the search is over.
 
     Args:
-        tangents: the time of the present look; the last time before the touch, the gap then and
-            how fast it closes, at most; the same after the least gap; the time of the least gap
-            found, and this gap.
-        gap: the distance at the time of the look, negative inside.
-        rate: the speed at which it closes, a bound of it where there is a gap.
+        tangents: the time of the present iteration; the last time before the touch, the gap then
+            and its largest closing speed; the same three after the least gap; the time of the
+            least gap found, and this gap.
+        gap: the distance at the time of the iteration, negative inside.
+        rate: the closing speed; an upper bound of it while the gap is open.
         flush: the depth at which the search ends.
     """
     t, low, gap_low, rate_low, high, gap_high, rate_high, best, least = tangents
-    # among equal depths take the latest
+    # of equal depths the latest counts
     if gap < least + FLAT * flush and (gap <= 0.0 or least > 0.0):
         best, least = t, gap
     if rate > 0.0:
@@ -234,10 +235,10 @@ def touch_time(m, state):
 
 @inline
 def time_of_points(m, state):
-    """Return the time at which the points of a touch are looked for: that of the touch, or now.
+    """Return the time for which contact points are computed: that of the touch, or the start.
 
-    Near geometries that keep their normal touch at the points that are near now: of a rolling
-    wheel other points are nearest later.
+    If near geometries keep their normal, the points at the start are used. Those of a rolling
+    wheel, for example, would differ later.
     """
     t, way, gap = touch_time(m, state), state[1], state[5]
     turned = sub3(state[7], state[6])
@@ -247,9 +248,10 @@ def time_of_points(m, state):
 
 @kernel
 def is_sliver(points, number, flush):
-    """Return whether contact points are on a line, or nearly.
+    """Return whether all contact points are nearly on one line.
 
-    Two edges that are FLUSH side by side look like this, and their face is chosen by chance.
+    This happens if two edges overlap side by side by FLUSH. Which face is chosen is then
+    arbitrary.
     """
     first, farthest, most = load3(points, 0), (0.0, 0.0, 0.0), 0.0
     for n in range(1, number):
@@ -265,10 +267,10 @@ def is_sliver(points, number, flush):
 
 @inline
 def gap_before(m, normal, dist, v, t):
-    """Return the gap at the start of a path of a point that has the gap `dist` at the time t.
+    """Return the gap at the start of the path of a point that has the gap `dist` at the time t.
 
-    A point that is inside without coming nearer, as on the next tile, but only after the step,
-    does not touch yet: its gap is infinite.
+    If t is clearly after the step and the point would be inside already at the start, as at the
+    next tile, it does not touch yet: an infinite gap is returned.
     """
     early = (t - m.opt.timestep) * np.sqrt(dot3(v, v)) > LATER * flush_depth(m)
     before = dist - t * dot3(normal, v)
@@ -277,9 +279,10 @@ def gap_before(m, normal, dist, v, t):
 
 @inline
 def closing_rate(dist, normal, v, w, lever, radius):
-    """Return how fast a turning geometry of a radius closes a gap: at most, while it is open.
+    """Return the closing speed of a rotating geometry: an upper bound while the gap is open.
 
-    `lever` leads from its origin to the nearest point.
+    `radius` bounds the geometry around its origin, and `lever` leads from there to the nearest
+    point.
     """
     if dist > 0.0:
         across = cross3(normal, w)

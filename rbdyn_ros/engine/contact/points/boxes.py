@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact of two boxes: a face of one with the part of the other above it, or two edges.
+"""Contact of two boxes: a face of one box with the part of the other above it, or two edges.
 
 Two boxes can be separated along fifteen directions: six of faces, nine of pairs of edges. The
 contact is along the direction of least penetration. If it belongs to a face, the nearest face of
@@ -31,7 +31,7 @@ from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 
 #: Most points; rounding errors of a tiny face could make more than eight.
 BOX_POINTS = 12
-#: Edges count only if they are further apart than faces by this part of the size.
+#: Edges count only if they separate the boxes farther than faces do, by this part of the size.
 FACES_FIRST = 1e-3
 #: Numbers of a corner: 4 of its own, 8 edges cut by each of 4 sides. Pairs of faces: one of the 12
 #: of both boxes, and one of the 6 of the other box.
@@ -46,17 +46,17 @@ def box_points(p_A, R_A, a, p_B, R_B, b, reach, points, names):
 
     Args:
         p_A: centre of box A in the world.
-        R_A: its rotation.
-        a: its half edges.
-        p_B: as p_A, of box B.
-        R_B: as R_A.
-        b: as a.
+        R_A: rotation of box A.
+        a: half edges of box A.
+        p_B: centre of box B in the world.
+        R_B: rotation of box B.
+        b: half edges of box B.
         reach: largest distance.
         points: (BOX_POINTS, 4), receives points of A in the world, and their distances from B.
         names: (BOX_POINTS, 1), receives their features.
 
     Returns:
-        How many points there are, and the unit normal of all of them, from B to A.
+        The number of points, and their common unit normal, from B to A.
     """
     # pose of A in B, and of B in A
     C, t = mat_mul(transposed(R_B), R_A), mat_vec(transposed(R_B), sub3(p_A, p_B))
@@ -79,7 +79,8 @@ def box_points(p_A, R_A, a, p_B, R_B, b, reach, points, names):
 def box_gap(p_A, R_A, a, p_B, R_B, b, reach):
     """Return the largest distance of two boxes along any of the fifteen directions, and the axis.
 
-    The arguments are as in box_points, and so is the direction; beyond `reach` it is any.
+    The arguments are as in box_points. The axis points from B to A; beyond `reach` it is
+    arbitrary.
     """
     C, t = mat_mul(transposed(R_B), R_A), mat_vec(transposed(R_B), sub3(p_A, p_B))
     C_T, t_A = transposed(C), mat_vec(transposed(R_A), sub3(p_B, p_A))
@@ -130,7 +131,7 @@ def _best_edges(t, C, own, other, least):
             apart = abs(dot3(t, n))
             for k in range(3):
                 apart -= own[k] * abs(n[k]) + other[k] * abs(dot3(_column(C, k), n))
-            # apart is not yet divided by the length of n; so few pairs need the root
+            # compare before dividing by the length of n, so that few pairs need the square root
             if apart * abs(apart) > least * abs(least) * square:
                 apart /= np.sqrt(square)
                 if apart > most:
@@ -207,8 +208,8 @@ def _facing(clip, names, t, C, other, k, sign, u, v):
 def _clip(old, names, number, half_u, half_v):
     """Cut a polygon to |u| <= half_u, |v| <= half_v; return its number of corners.
 
-    A corner has two names: its own, and that of the edge that begins at it: 0 to 3 of the face, 4
-    to 7 cut by a side.
+    A corner has two names: its own, and that of the edge that begins at it. Edges 0 to 3 belong to
+    the face, and sides have cut edges 4 to 7.
     """
     new, new_names = stack_floats(BOX_POINTS, 3), stack_ints(BOX_POINTS, 2)
     for side in range(4):  # the number of cuts is even: the last polygon is in `old` again

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The list of contacts: who touches where, in the order of pairs of geometries and features.
+"""The list of contacts, sorted by pairs of geometries and features.
 
-A contact is between geom1 and geom2, numbers in geom_names: geom1 is of the world, or the
-lower number of two on moving bodies. The normal points from geom1 to geom2, and forces and
-velocities are those of geom2, relative to geom1.
+A contact is between geom1 and geom2, numbers in geom_names. geom1 belongs to the world, or is the
+lower number of two geometries on moving bodies. The normal points from geom1 to geom2, and forces
+and velocities are those of geom2, relative to geom1.
 
-A feature is a number of a contact point within its pair of geometries: a corner, the rank of a
-point on a rim, an edge cut by a side. It is the same from step to step, so contact_key finds the
-contact again in the list of the step before.
+A feature is the number of a contact point within its pair of geometries: a corner, the rank of a
+point on a rim, or an edge cut by a side. It is the same from step to step, so contact_key
+identifies the contact in the list of the step before.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.tree.points import moved_point, point_velocity, turn_rate
 from rbdyn_ros.model.declared.contact_arrays import AT_END, FEATURES
 
-#: A gap of CLOSED_GAP h^2 counts as closed: twice the way of a fall from rest in a step h [m/s^2].
+#: A gap up to CLOSED_GAP h^2 counts as closed: twice a fall from rest in one step [m/s^2].
 CLOSED_GAP = 20.0
 
-#: Depth [m] up to which surfaces side by side are one: FLUSH, and FLUSH_FALL h^2 [m/s^2], which is
-#: what some hundred bodies on top of each other sink in, with near-rigid contacts.
+#: Surfaces side by side count as one up to the depth FLUSH [m] + FLUSH_FALL h^2 [m/s^2]. The
+#: second term is the depth to which a hundred stacked bodies sink in with near-rigid contacts.
 FLUSH, FLUSH_FALL = 1e-6, 0.2
 
-#: Part of this depth that makes no difference.
+#: Distances below this part of this depth are negligible.
 FLAT = 0.01
 
 #: Slope [rad] below which a capsule or an edge lies along a face.
@@ -47,7 +47,7 @@ LEVEL_SLOPE = 2e-3
 #: Bodies with a smaller acceleration [m/s^2, rad/s^2] begin no contact.
 MIN_ACCELERATION = 1e-6
 
-#: A point closes slowly if it closes less than this part of its gap in a step.
+#: A point approaches slowly if its gap shrinks by less than this part in a step.
 SLOWLY = 0.25
 
 
@@ -55,7 +55,7 @@ SLOWLY = 0.25
 def list_obstacle_contact(m, d, g, o, x, normal, dist, feature, touches):
     """List the contact of geometry g with obstacle o at x, at distance `dist` along `normal`.
 
-    `touches` says whether the two touch on their path, see approach.py.
+    `touches` is true if the two touch on their path, see approach.py.
     """
     body = m.geom_bodyid[g]
     if not (touches and dist < 0.0):  # points inside are listed at any velocity
@@ -73,7 +73,7 @@ def pair_number(m, g, o):
 
 @inline
 def bodies_of_pair(m, pair):
-    """Return the bodies of the pair of a contact_key, -1 if it is none.
+    """Return the bodies of the pair with the number `pair`, or -1 if the number is not valid.
 
     Pairs with obstacles come first, then those of push_geom, then those with height fields.
     """
@@ -113,9 +113,10 @@ def reach_of(m, d, body, centre, radius):
 
 @inline
 def is_asked(m, d, g):
-    """Return whether a geometry has the pairs of bodies listed that it is in.
+    """Return whether the pairs of a geometry with other bodies are to be listed.
 
-    At the end of a step only geometries that may begin a contact, or bounce (hits.py), have.
+    At the end of a step this holds only for geometries that may begin a contact, or bounce
+    (hits.py).
     """
     at_start = d.contact_phase[0] != AT_END
     moves = g < m.ngeommoving
@@ -126,7 +127,7 @@ def is_asked(m, d, g):
 def may_begin(m, d, g):
     """Return whether a geometry may begin a contact because of the accelerations of the step.
 
-    They then move it more than `near` allows for.
+    It may if they move the geometry farther than `near`.
     """
     i, h = m.geom_bodyid[g], m.opt.timestep
     a = load6(d.a, i)
@@ -140,9 +141,9 @@ def may_begin(m, d, g):
 
 @inline
 def change_of_velocity(m, d, body, x):
-    """Return the step's change of a point's velocity, zero until its forces are known.
+    """Return the change of a point's velocity in the step, zero until its forces are known.
 
-    The part that bodies hit on their way leave out is subtracted (hits.py).
+    The part that is left out for bodies hit on their path is subtracted (hits.py).
     """
     if d.contact_phase[0] != AT_END:
         return ZERO3
@@ -191,13 +192,13 @@ def near(m):
 
 @inline
 def still_way(m):
-    """Return the way up to which two geometries rest against each other in a step."""
+    """Return the largest motion in a step of two geometries that rest against each other."""
     return FLAT * flush_depth(m)
 
 
 @inline
 def flush_depth(m):
-    """Return the depth from which on the normal of a contact counts, see approach.py."""
+    """Return the depth at which the normal of a contact is taken, see approach.py."""
     return FLUSH + FLUSH_FALL * m.opt.timestep * m.opt.timestep
 
 
@@ -205,10 +206,10 @@ def flush_depth(m):
 def _is_listed(m, geom1, geom2, dist, leaving, change, touches):
     """Return whether a point is listed: it is inside, or would be at the end of the step.
 
-    Without restitution it is also listed if the step's forces close its gap (`change`, what they
-    add to the velocity `leaving`, see late_contacts.py), or if it rests within `near`, so that a
-    push is passed on in the same step. If the geometries do not touch on their path, only such
-    points are listed, and only if they approach SLOWLY or not at all.
+    Without restitution it is listed too if the forces of the step close its gap (`change` is what
+    they add to the velocity `leaving`, see late_contacts.py), or if it rests within `near`, so
+    that a push is passed on in the same step. If the geometries do not touch on their path, only
+    points that rest within `near` are listed, and only if they approach SLOWLY or not at all.
     """
     way, late = m.opt.timestep * leaving, m.opt.timestep * change
     if touches and (dist < 0.0 or dist + way < 0.0):
@@ -225,8 +226,8 @@ def _is_listed(m, geom1, geom2, dist, leaving, change, touches):
 def append(m, d, pair, geom1, geom2, body1, body2, x, x1, x2, normal, dist, feature, t):
     """Add a contact at x and the time t of the step to the list.
 
-    At the start of the step it is at the points x1 and x2 of its bodies. Contacts that do not fit
-    do not act, and are counted.
+    x1 and x2 are the positions of the point on its two bodies at the start of the step. Contacts
+    that do not fit in the list do not act, and are counted.
     """
     c = d.ncon
     if c == m.ncontact:
@@ -273,7 +274,7 @@ def _exchange(d, a, b):
 
 @inline
 def copy_contact(d, c, place):
-    """Copy the entries of a contact to another place of the list."""
+    """Copy the entries of contact c to the index `place` of the list."""
     d.contact_key[place], d.contact_dist[place] = d.contact_key[c], d.contact_dist[c]
     d.contact_time[place] = d.contact_time[c]
     store3(d.contact_pos, place, load3(d.contact_pos, c))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contacts of the rims of a cylinder with the triangles of terrain.
 
-A rim touches a triangle at its lowest point for the normal of the triangle, if this point is above
-the triangle: in a valley both sides hold it. Two more points, a third of a turn apart, resist
-tilting as on a plane.
+A rim touches a triangle at its point that is lowest along the triangle's normal, if this point is
+above the triangle. In a valley both sides support the rim. Two more points, each a third of a
+rotation apart, resist tilting as on a plane.
 """
 
 from __future__ import annotations

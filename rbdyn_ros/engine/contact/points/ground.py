@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The triangles of height fields and triangle meshes, and contacts with them.
 
-Both have numbered triangles with front sides; a search finds those near a place, in a grid or in a
-tree. A height field is solid below all its triangles. A mesh is solid behind its triangles to the
-depth of a geometry: deeper points are on its other side.
+Both have numbered triangles with front sides; a search in a grid or a tree finds the triangles
+near a point. A height field is solid below all its triangles. A mesh is solid behind its triangles
+down to the depth of a geometry: deeper points count as outside, on the other side of the mesh.
 """
 
 from __future__ import annotations
@@ -47,20 +47,21 @@ from rbdyn_ros.engine.contact.points.height_grid import (
 )
 from rbdyn_ros.engine.contact.points.triangle_sides import BEYOND, is_over, is_side, nearest_over
 
-#: First features of contact points at corners, triangles and edges of terrain; smaller ones are
-#: corners of the geometry: a corner that several triangles hold has one for each main direction.
+#: First features of contact points at corners, triangles and edges of terrain. Smaller features
+#: are corners of the geometry: a corner on several triangles has a feature for each main
+#: direction.
 FIRST_PEAK, FIRST_TRIANGLE, FIRST_EDGE = 1 << 20, 1 << 22, 1 << 23
 DIRECTION, DIRECTIONS = 1 << 15, 6
 
-MOST_SIDES = 4  # most triangles of a mesh that hold one corner
-MOST_PLANES = 8  # most triangles that are tried for the place at which a path meets the ground
+MOST_SIDES = 4  # most triangles of a mesh that support one corner
+MOST_PLANES = 8  # most triangles that are tried to find where a path meets the ground
 SAME_POINT = 1e-6  # points closer than this part of the radius are the same
 SAME_PLANE = 1e-9  # triangles with a smaller angle are one plane: 1 minus its cosine
 
 
 @inline
 def begin_ground(m, o, centre, half, walk):
-    """Begin a search of the triangles that meet a box; of a height field also above it."""
+    """Begin a search of the triangles that meet a box, or for a height field are above it."""
     if m.geom_type[o] == TRIMESH:
         begin_triangles(m, o, walk)
     else:
@@ -85,7 +86,7 @@ def plane_of(m, o, triangle, x):
 
 @inline
 def is_on(m, o, triangle, x, dist):
-    """Return whether the foot of a point at a distance of a plane is on the triangle.
+    """Return whether the foot of a point on the plane of a triangle is on the triangle.
 
     For a height field x is the foot itself.
     """
@@ -98,7 +99,8 @@ def is_on(m, o, triangle, x, dist):
 def ground_at(m, o, x, reach):
     """Return the triangle that decides whether x is in the ground, its distance and its normal.
 
-    It is the one below or above x, of a mesh the nearest one up to `reach`; -1 if there is none.
+    In a height field it is the triangle below or above x, in a mesh the nearest triangle up to
+    `reach`. The number is -1 if no such triangle exists.
     """
     if m.geom_type[o] == TRIMESH:
         return nearest_over(m, o, x, ZERO3, reach)
@@ -107,7 +109,7 @@ def ground_at(m, o, x, reach):
 
 @inline
 def deepest_of(m, g):
-    """Return the depth in a mesh up to which a corner of a geometry is held."""
+    """Return the depth in a mesh up to which a corner of a geometry is supported."""
     half = load3(m.geom_half, g)
     return max(min(half[0], half[1], half[2]), BEYOND * flush_depth(m))
 
@@ -125,7 +127,7 @@ def list_ground_contact(m, d, g, o, x, normal, dist, feature, touches):
 def list_corner(m, d, g, o, x, feature, reach):
     """List the contact of a corner, up to the distance `reach`.
 
-    It is with the triangle below the corner, or with the one where its path meets the ground.
+    The contact is with the triangle below the corner, or where its path meets the ground.
     """
     if m.geom_type[o] == TRIMESH:
         _list_on_mesh(m, d, g, o, x, feature, reach)
@@ -148,7 +150,7 @@ def list_corner(m, d, g, o, x, feature, reach):
 
 @kernel
 def _list_on_mesh(m, d, g, o, x, feature, reach):
-    """List the contacts of a corner with the triangles of a mesh that hold it or that it meets."""
+    """List the contacts of a corner with the triangles of a mesh that support it or it reaches."""
     walk, first, deep = stack_ints(WALK, 1), d.ncon, deepest_of(m, g)
     most = reach + deep
     way = sub3(_centre(m, d, g, o), x)
@@ -192,7 +194,7 @@ def _direction(normal):
 
 @inline
 def _is_met(m, d, g, o, triangle, x, way, dist, normal):
-    """Return whether a triangle of a mesh holds a corner, or the corner meets it in the step."""
+    """Return whether a mesh triangle supports a corner, or the corner reaches it in the step."""
     h = m.opt.timestep
     if dist < near(m):
         if not is_over(m, o, triangle, x, dist):
@@ -220,7 +222,7 @@ def _centre(m, d, g, o):
 
 @inline
 def goes_out(m, d, g, o, x, normal, dist):
-    """Return whether a rigid point is deep in a mesh and leaves: it came from the back side."""
+    """Return whether a rigid point is deep in a mesh and leaves, so it came from the back side."""
     deep = flush_depth(m)
     if m.geom_type[o] != TRIMESH or dist >= -BEYOND * deep or not is_rigid(m, g):
         return False
@@ -229,7 +231,7 @@ def goes_out(m, d, g, o, x, normal, dist):
 
 @inline
 def _is_plane_known(m, d, o, normal, first):
-    """Return whether there is a contact with the same normal, from number `first` on."""
+    """Return whether a contact from number `first` on has the same normal."""
     n = mat_vec(load9(m.geom_mat, o), normal)
     for c in range(first, d.ncon):
         if dot3(n, load3(d.contact_normal, c)) > 1.0 - SAME_PLANE:
@@ -272,7 +274,7 @@ def turn_rate_in_ground(m, d, g, o, late):
 
 @inline
 def is_known(m, d, o, x, first, apart):
-    """Return whether there is a contact at a point of the field, from number `first` on."""
+    """Return whether a contact from number `first` on is at this point of the field."""
     at = add3(load3(m.geom_pos, o), mat_vec(load9(m.geom_mat, o), x))
     for c in range(first, d.ncon):
         between = sub3(at, load3(d.contact_pos, c))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The grid of a height field: its corners, and the planes of its triangles near a place.
+"""The grid of a height field: its corners, and the planes of its triangles near a point.
 
-Each cell has two triangles, on both sides of its diagonal from small to large x and y.
+Each cell has two triangles, one on each side of its diagonal from small to large x and y.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from rbdyn_ros.engine.algebra.spatial import load3
 from rbdyn_ros.engine.compiler.jit import inline
 
-EDGE_ON = 1e-9  # part of a cell by which a point may be beside its triangle
+EDGE_ON = 1e-9  # part of a cell by which a point may be outside its triangle
 
 #: Rows of a search of the grid: row, column and side of the next triangle, the last ones.
 ROW, COLUMN, SIDE, LAST_ROW, FIRST_COLUMN, LAST_COLUMN = 0, 1, 2, 3, 4, 5
@@ -28,7 +28,7 @@ def grid_of(m, o):
 
 @inline
 def first_last(at, reach, half, cell, number):
-    """Return the first and the last of a number of lines of the grid around a place."""
+    """Return the first and the last of the grid lines within reach of a coordinate."""
     low, high = (at - reach + half) / cell, (at + reach + half) / cell
     return int(max(np.floor(low), 0.0)), int(min(np.floor(high) + 1.0, number - 1.0))
 
@@ -52,7 +52,7 @@ def _cell(columns, triangle):
 def plane_in_grid(m, o, triangle, x):
     """Return the distance of x to the plane of a triangle, and its normal.
 
-    A cell has two: the lower one at its side of small y, the upper one at its side of large y.
+    A cell has a lower triangle at its side of small y and an upper one at its side of large y.
     """
     adr, _rows, columns, cell_x, cell_y = grid_of(m, o)
     r, c, lower = _cell(columns, triangle)
@@ -73,7 +73,7 @@ def plane_in_grid(m, o, triangle, x):
 def triangle_under(m, o, x):
     """Return the number of the triangle at x seen from above, its distance and its normal.
 
-    The number is -1 beside the field.
+    The number is -1 outside the field.
     """
     _adr, rows, columns, cell_x, cell_y = grid_of(m, o)
     u, v = (x[0] + m.geom_size[o, 0]) / cell_x, (x[1] + m.geom_size[o, 1]) / cell_y
@@ -99,7 +99,7 @@ def is_on_grid(m, o, triangle, x):
 
 @inline
 def begin_grid(m, o, centre, half, walk):
-    """Begin a search of the triangles around a place."""
+    """Begin a search of the triangles around a point."""
     _adr, rows, columns, cell_x, cell_y = grid_of(m, o)
     r0, r1 = first_last(centre[1], half[1], m.geom_size[o, 1], cell_y, rows)
     c0, c1 = first_last(centre[0], half[0], m.geom_size[o, 0], cell_x, columns)

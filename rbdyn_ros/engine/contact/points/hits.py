@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies in flight that are hit within a step: they move on by their old velocity until then.
+"""Bodies in flight that are hit within a step: they keep their old velocity until the hit.
 
-Where the normal between two bodies turns on their way to each other, a contact acts with the arms
-of the time t of the touch: from the places of the bodies at that time. The position after the step
-is that of a body that moves by its old velocity until t, and by the new one then,
+If the normal between two bodies turns while they approach, a contact acts with the arms of the
+time t of the touch, from the positions of the bodies at that time. The position after the step is
+that of a body that moves with its old velocity until t, and with the new velocity from then on:
 
     x' = x + t v + (h - t) v' = x + h (v' - t a)
 
-so that the impulses J and -J act at one point, and the angular momentum is unchanged: about a
-fixed point, that of m v' at x' changes by (x + t v) x J. Of the bodies in flight (flight.py) only
-the centre of mass does so; they turn by their new angular velocity. That needs one time for all
-impacts of a body, so only the first one acts. A later one without restitution acts as well, with
-the arms of its own time, but its bodies move by their new velocity at once: their contact_time is
-negative. The same holds for impacts that begin because of the forces of the step: their arms are
-those of the touch on the paths of the new velocities. A touch after the step is left to the next
-one.
+So the impulses J and -J act at one point, and the angular momentum is conserved: about a fixed
+point, that of m v' at x' changes by (x + t v) x J. For bodies in flight (flight.py) only the
+centre of mass moves like this; they rotate with their new angular velocity. It requires one time
+for all impacts of a body, so only the first impact acts. A later impact without restitution acts
+as well, with the arms of its own time, but its bodies move with their new velocity at once: their
+contact_time is negative. The same holds for impacts that begin because of the forces of the step:
+their arms are those of the touch on the paths of the new velocities. A touch after the step is
+left to the next step.
 
-A rebound can lead into the next body within the step. Such a pair has restitution, so it is not
-listed (contact_list.py). The two stay where they touch, but keep their velocities: the next step
-finds the impact. The part left out is along their velocities, so momentum and angular momentum are
-unchanged. Under gravity their common centre of mass still falls or rises, so that the energy does,
-too.
+After a rebound a body can reach another body within the same step. Such a pair has restitution, so
+it is not listed (contact_list.py). The two stop where they touch, but keep their velocities, and
+the impact acts in the next step. The motion left out is along their velocities, so momentum and
+angular momentum are conserved. Under gravity their common centre of mass still falls or rises as
+it would, so that the energy is conserved, too.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ from rbdyn_ros.model.declared.options import EULER
 
 @kernel
 def flies(m, d, body):
-    """Return whether a body is a single one in flight, whose motion in a step is its own."""
+    """Return whether a body is a single body in flight, which moves by itself in a step."""
     if m.opt.integrator_id == EULER:
         return False
     for n in range(m.nflight):
@@ -72,9 +72,9 @@ def centre_velocity(m, d, body):
 
 @inline
 def _place_at_start(m, d, body, x, t, late):
-    """Return where a point of a body in flight at the time t of a path is at its start.
+    """Return the position, at the start of a path, of a point that a flying body has at time t.
 
-    The body has the same arm to it.
+    The arm from the centre of mass to the point is the same.
     """
     centre = load3(d.subtree_com, m.body_rootid[body])
     return add_scaled3(x, velocity_in_step(m, d, body, centre, late), -t)
@@ -84,7 +84,7 @@ def _place_at_start(m, d, body, x, t, late):
 def list_hit(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, t, late):
     """List a contact of bodies in flight that touch at the time t of a path of the step.
 
-    Each has its arm to the point from where it then is.
+    The arm of each body leads from its position at that time to the point.
     """
     x1, x2 = _place_at_start(m, d, body1, x, t, late), _place_at_start(m, d, body2, x, t, late)
     h = m.opt.timestep
@@ -112,7 +112,7 @@ def clear_hits(m, d):
 def keep_first_hits(m, d):
     """Keep the hits whose bodies have no other contact with a body and no earlier hit.
 
-    Of these, bodies that bounce stop where they touch, and the hit is taken off the list.
+    If such a pair bounces, its bodies stop where they touch, and the hit leaves the list.
     """
     kept = 0
     for c in range(d.ncon):
@@ -182,7 +182,7 @@ def find_hits(d):
 def stop_before(m, d, body1, body2, x1, x2, normal, dist):
     """Stop two bodies that touch at the ends of their paths where they touch.
 
-    The points x1 and x2 of both have the distance `dist` at the start of the step.
+    x1 and x2 are points of the two bodies with the distance `dist` at the start of the step.
     """
     h = m.opt.timestep
     gap = dist + h * dot3(normal, _relative(m, d, body1, body2, x1, x2, True))
@@ -222,7 +222,7 @@ def _relative(m, d, body1, body2, x1, x2, after):
 def _velocity_after(m, d, body):
     """Return the velocity of the centre of mass of a body at the end of the step.
 
-    Until the forces are known, it is that of the start.
+    Until the forces are known, the velocity at the start is returned.
     """
     v, a = centre_velocity(m, d, body), load6(d.iterate_a, body)
     at_end = d.contact_phase[0] == AT_END

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory of contacts: the forces of the step before, found again by the keys of their contacts.
+"""Memory of contacts: the forces of the step before, matched to the contacts of this step by key.
 
-The list of the last step, stick_*, is part of the state, in the axes of geom1's body: friction
-turns with the bodies. Both lists are in the order of their keys, so one pass merges them. The
-memory of points that have gone is shared by the new points of the pair: if the points of a face
-change, the sum of the friction stays.
+The list of the last step, stick_*, is part of the state, in the axes of geom1's body, so friction
+rotates with the bodies. Both lists are sorted by key, so a single pass merges them. The remembered
+friction of points that have gone is divided among the new points of the pair: if the points of a
+face change, the sum of the friction stays the same.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def recall(d):
 
 @inline
 def _recall_pair(d, c, old, kept, end):
-    """Recall the contacts of a pair, whose keys are below `end`; return where the next begins."""
+    """Recall the contacts of a pair, with keys below `end`; return where the next pair begins."""
     first, fresh, pressed, lost, lost_torque = c, 0, 0.0, ZERO3, ZERO3
     while True:
         here = c < d.ncon and d.contact_key[c] < end

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The distance of points and lines of the world to an obstacle."""
+"""The distance from points and lines of the world to an obstacle."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from rbdyn_ros.engine.collision.kinds import PLANE
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 GOLDEN = 0.6180339887498949
-GOLDEN_STEPS = 40  # they find a point to 1e-8 of the length of the line
+GOLDEN_STEPS = 40  # these give a point to 1e-8 of the length of the line
 
 
 @inline
 def from_obstacle(m, o, x):
-    """Return the distance of a point of the world to an obstacle, and the direction away."""
+    """Return the distance from a point of the world to an obstacle, and the direction away."""
     R = load9(m.geom_mat, o)
     local = mat_vec(transposed(R), sub3(x, load3(m.geom_pos, o)))
     dist, away = distance(m.geom_type[o], load3(m.geom_size, o), local)
@@ -32,7 +32,7 @@ def from_obstacle(m, o, x):
 
 @inline
 def distance_to_obstacle(m, o, x):
-    """Return the distance of a point of the world to an obstacle."""
+    """Return the distance from a point of the world to an obstacle."""
     if m.geom_type[o] == PLANE:  # the same distance, at less cost
         up = (m.geom_mat[o, 2], m.geom_mat[o, 5], m.geom_mat[o, 8])
         return dot3(up, sub3(x, load3(m.geom_pos, o)))
@@ -42,7 +42,7 @@ def distance_to_obstacle(m, o, x):
 
 @kernel
 def nearest_on_line(m, o, p, line, tilt):
-    """Return the place (0 to 1) on a line nearest to a box, with its far end `tilt` higher.
+    """Return the point (0 to 1) of a line nearest to a box, with its far end raised by `tilt`.
 
     The distance to a convex body is convex along a line, so golden-section search finds it.
     """

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contact points between geometries of bodies and obstacles in the world.
 
-A geometry makes contact at its corners: the corners of a mesh's convex hull, a sphere's centre
-with a radius, both ends of a capsule. A cylinder meets a plane at the lowest points of its rims.
-Of an obstacle, the centre of a sphere touches all geometries but meshes. Two boxes meet at faces
-and edges (boxes.py), a capsule and a box also at the point of its axis nearest to the box. Where
-edges of cylinders and meshes can touch an obstacle, pairs.py finds the contacts.
+A geometry makes contact at its corners: the corners of a mesh's convex hull, the centre of a
+sphere with its radius, both ends of a capsule. A cylinder touches a plane at the lowest points of
+its rims. If the obstacle is a sphere, its centre makes contact with all geometries except meshes.
+Two boxes touch at faces and edges (boxes.py); a capsule touches a box also at the point of its
+axis nearest to the box. Where edges of cylinders and meshes can touch an obstacle, pairs.py finds
+the contacts.
 
-But for planes, the points are those of the time in the step at which the two touch (approach.py).
+Except for planes, the points are those at the time in the step at which the two touch
+(approach.py).
 """
 
 from __future__ import annotations
@@ -83,9 +85,9 @@ def _by_address(table, row):
 def contact(m, d):
     """List the contacts and prepare their law; needs com_vel.
 
-    The solution of a step is a stage of its own (solve_step.py). A step that looks for contacts
-    that begin in it (late_contacts.py) lists the points first, and has the rest written only if
-    there are new ones.
+    The solution of a step is a separate stage (solve_step.py). To find contacts that begin within
+    a step (late_contacts.py), the points are listed first, and the rest is written only if some
+    points are new.
     """
     phase = d.contact_phase[0]
     if phase != PREPARE:
@@ -178,7 +180,7 @@ def _time_of_touch(m, g, o, p, R, v, w, reach):
 
 @kernel
 def _gap(m, g, o, p, R, reach):
-    """Return the distance of a geometry at a pose from an obstacle, the normal, and the place."""
+    """Return distance, normal and nearest point of a geometry at a pose and an obstacle."""
     q, T, size = load3(m.geom_pos, o), load9(m.geom_mat, o), load3(m.geom_size, o)
     if m.geom_type[o] == SPHERE:
         dist, away = distance(
@@ -197,7 +199,7 @@ def _gap(m, g, o, p, R, reach):
 
 @inline
 def _axis(m, g, p, R):
-    """Return the lower end of the axis of a capsule, and the way to the other end."""
+    """Return the lower end of the axis of a capsule, and the vector to the other end."""
     half = m.geom_size[g, 1]
     return add3(p, mat_vec(R, (0.0, 0.0, -half))), mat_vec(R, (0.0, 0.0, 2.0 * half))
 
@@ -227,9 +229,9 @@ def _boxes(m, d, g, o, q, T, t, late, reach):
 
 @kernel
 def _beside(m, g, o, p, R, normal, reach, points, number):
-    """Return whether two edges are FLUSH side by side: then they slide past each other.
+    """Return whether two edges overlap side by side by FLUSH: then they slide past each other.
 
-    Their separation along the normal, by chance that of a side, is lost.
+    The normal is then arbitrary, that of either side, so the contact along it is dropped.
     """
     deepest, flush = np.inf, touch_depth(m, g, o)
     for n in range(number):
@@ -254,7 +256,7 @@ def _pose(m, d, g):
 
 @kernel
 def _corner(m, d, g, o, x, reach, feature):
-    """List the contact of a corner, and all within its radius, on a path of the step."""
+    """List the contact of a corner, rounded by its radius, on a path of the step."""
     radius, body, flush, first = m.geom_radius[g], m.geom_bodyid[g], touch_depth(m, g, o), d.ncon
     if not distance_to_obstacle(m, o, x) < radius + reach:
         return
@@ -287,7 +289,7 @@ def _time_of_corner(m, o, x, v, radius, flush):
 
 @inline
 def _lowest_corners(m, d, g, o, reach):
-    """Add contacts of corners with a plane, in axes of the geometry, as most are far away."""
+    """Add contacts of corners with a plane, tested in axes of the geometry: most are far away."""
     p, R = _pose(m, d, g)
     up = (m.geom_mat[o, 2], m.geom_mat[o, 5], m.geom_mat[o, 8])
     height = dot3(up, sub3(p, load3(m.geom_pos, o)))
@@ -310,7 +312,7 @@ def _lowest_corners(m, d, g, o, reach):
 def _next_low(corners, n, normal, low):
     """Return the number of the next corner, from n on, that is below a height.
 
-    A separate loop keeps all its numbers in registers: a corner takes half the time.
+    A separate loop keeps all its numbers in registers, so a corner takes half the time.
     """
     for k in range(n, len(corners)):
         if dot3(normal, load3(corners, k)) < low:
@@ -320,7 +322,7 @@ def _next_low(corners, n, normal, low):
 
 @inline
 def _corner_on_plane(m, d, g, o, x, up, reach, feature):
-    """Add the contact of a corner with a plane: as _corner, at less cost."""
+    """Add the contact of a corner with a plane, like _corner but at less cost."""
     radius = m.geom_radius[g]
     dist = dot3(up, sub3(x, load3(m.geom_pos, o)))
     if dist < radius + reach:
@@ -340,8 +342,7 @@ def _ball(m, d, g, o, q, T, t, late, reach):
 def _rims(m, d, g, o, reach):
     """Add contacts of a plane with three points of each rim, 120 degrees apart, the lowest first.
 
-    Three such points of an end on the plane resist tilting equally in every direction, whichever
-    is the lowest.
+    Three such points of an end on the plane resist tilting equally in every direction.
     """
     centre, R = _pose(m, d, g)
     up = (m.geom_mat[o, 2], m.geom_mat[o, 5], m.geom_mat[o, 8])
@@ -358,8 +359,8 @@ def _rims(m, d, g, o, reach):
 def _middle(m, d, g, o, q, T, t, late, reach):
     """Add the contact of the point of a capsule's axis nearest to a box, unless it is an end.
 
-    If the axis is parallel to a face, a whole segment is equally near and both its ends make
-    contact: each is the nearest point when the axis is tilted a little to its side.
+    If the axis is parallel to a face, a whole segment is equally near, and both its ends make
+    contact. Each end is found as the nearest point of an axis tilted a little to its side.
     """
     p, line = _axis(m, g, q, T)
     tilt = LEVEL_SLOPE * np.sqrt(dot3(line, line))
@@ -377,7 +378,7 @@ def _middle(m, d, g, o, q, T, t, late, reach):
 def _on_axis(m, d, g, o, q, T, t, late, x, reach, feature):
     """Add the contact of a point of the axis of a capsule.
 
-    Where the axis reaches beyond a face, its point above the edge of the face is taken.
+    If the axis extends beyond a face, its point above the edge of the face is used.
     """
     _p, line = _axis(m, g, q, T)
     dist, normal = from_obstacle(m, o, x)

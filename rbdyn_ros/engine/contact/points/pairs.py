@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contacts between geometries of two bodies: the pairs of push_geom that are near, pair by pair.
+"""Contacts between geometries of two bodies, for each pair of push_geom that is near.
 
-A stage of its own, which a Model needs only if bodies push each other, or if a cylinder or mesh
+This separate stage is needed only if bodies of a Model push each other, or if a cylinder or mesh
 can touch an obstacle with an edge. Other contacts with obstacles are in obstacles.py.
 """
 
@@ -71,17 +71,18 @@ from rbdyn_ros.engine.contact.points.hits import flies, list_hit, stop_before
 from rbdyn_ros.model.declared.contact_arrays import AT_END
 from rbdyn_ros.model.declared.data_fields import AXIS
 
-#: Up to so many pairs it is faster to test each pair than to sweep.
+#: Up to this number of pairs testing each pair is faster than a sweep.
 PAIRS_WITHOUT_SWEEP = 1000
 
-#: Cosine of the angle up to which two normals are about the same.
+#: Two normals are about the same if the cosine of the angle between them is at least this.
 SAME_NORMAL = 0.7
 
-#: A speed along the normal of at least this part counts as equal.
+#: Two speeds along the normals count as equal if their ratio is at least this.
 SAME_SPEED = 0.5
 
-#: Used in place of a path: the geometries are where they touch on the first or on the second path,
-#: or the next step finds the contact, because they touch with another normal than now.
+#: Used in place of a path. The geometries are at the touch on the first or on the second path.
+#: With NEXT_STEP the contact is left to the next step, because the normal at the touch differs
+#: from now.
 AT_TOUCH, AT_LATE_TOUCH, NEXT_STEP = 2, 3, 4
 
 
@@ -123,9 +124,9 @@ def _is_asked(m, place, pair):
 
 @kernel
 def _list_pair(m, d, pair):
-    """List the contacts of a pair, up to the way that the two can close in the step.
+    """List the contacts of a pair, up to the distance that the two can close in the step.
 
-    The one on the lighter tree moves, relative to the other one.
+    The geometry on the lighter tree is treated as moving relative to the other one.
     """
     g, h = m.push_geom[pair, 0], m.push_geom[pair, 1]
     reach, first = d.geom_place[g, WAY] + d.geom_place[h, WAY], d.ncon
@@ -160,7 +161,7 @@ def _lighter(m, g, h):
 
 @inline
 def _relative_velocity(m, d, g, h, mover, x, late):
-    """Return the velocity of a geometry at x relative to the other one, and the angular one."""
+    """Return velocity at x and angular velocity of a geometry relative to the other one."""
     body, other = m.geom_bodyid[mover], m.geom_bodyid[g if mover == h else h]
     v, w = velocity_in_step(m, d, body, x, late), turn_rate_in_step(m, d, body, late)
     if other > 0:
@@ -185,9 +186,10 @@ def _put(d, g, h, mover, poses):
 
 @inline
 def _move(m, d, g, h, mover, start, v, w, t, late, fly):
-    """Put two geometries where their paths lead until the time t.
+    """Put two geometries where they are on their paths at the time t.
 
-    Bodies in flight move by their own velocities, others by that of the mover from the other one.
+    Bodies in flight move with their own velocities; otherwise only the mover moves, with its
+    velocity relative to the other geometry.
     """
     if fly:
         _fly_on(m, d, mover, start[0], start[1], t, late)
@@ -207,15 +209,15 @@ def _fly_on(m, d, g, p, R, t, late):
 
 @inline
 def _way(m, mover, v, w):
-    """Return how far a point of the mover may go in the step."""
+    """Return the largest distance that a point of the mover can travel in the step."""
     return m.opt.timestep * (np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * m.geom_rbound[mover])
 
 
 @kernel
 def _search(m, d, pair, g, h, mover, v, w, late, fly, reach, search, here):
-    """Return the state of a search at its end: when two geometries touch on their paths.
+    """Return the final state of a search for the time at which two geometries touch.
 
-    `here` is what _gap returns at the start.
+    `here` is the result of _gap at the start of their paths.
     """
     start, other = _poses(d, g, h, mover), g if mover == h else h
     dist, normal, x = here
@@ -235,9 +237,10 @@ def _search(m, d, pair, g, h, mover, v, w, late, fly, reach, search, here):
 
 @inline
 def _velocity_in_flight(m, d, mover, other, start, late):
-    """Return the velocities of two geometries in flight as _relative_velocity, where they now are.
+    """Return the velocities of two geometries in flight at their present positions.
 
-    The spin of a sphere does not move its skin.
+    The result is as in _relative_velocity. The spin of a sphere counts as zero, because it does
+    not change the space that the sphere fills.
     """
     body, base = m.geom_bodyid[mover], m.geom_bodyid[other]
     v = velocity_in_step(m, d, body, start[0], late)
@@ -256,7 +259,7 @@ def _turn_rate_of_skin(m, d, g, late):
 
 @kernel
 def _gap(m, d, pair, g, h, mover, reach):
-    """Return the distance of two geometries, the normal towards the mover, and the place."""
+    """Return the distance of two geometries, the normal towards the mover, and the point."""
     other = g if mover == h else h
     p, R = pose_of(d.geom_place, mover)
     if m.geom_type[g] == BOX and m.geom_type[h] == BOX:
@@ -309,9 +312,9 @@ def _bounce(m, g, h):
 
 @inline
 def _both_fly(m, d, g, h):
-    """Return whether two rigid geometries are of bodies in flight, which can be hit on their way.
+    """Return whether two rigid geometries belong to bodies in flight, which hits.py handles.
 
-    The gap of a spring is that of the start of the step.
+    For springs the gap at the start of the step is used instead.
     """
     if not is_rigid(m, g) or not is_rigid(m, h):
         return False
@@ -320,10 +323,10 @@ def _both_fly(m, d, g, h):
 
 @inline
 def _as_now(m, d, g, h, mover, v, late, fly, reach, search):
-    """Return whether two moving geometries touch with about the normal that they have now.
+    """Return whether the normal of two moving geometries at their touch is about that of now.
 
-    They then keep the points of the start, where the arms of both are right, so that a central
-    force does not turn them.
+    The contact then has the points of the start, where the arms of both bodies are exact, so that
+    a central force does not rotate them.
     """
     if fly:
         start = _poses(d, g, h, mover)
@@ -373,9 +376,9 @@ def _hulls(m, d, pair, g, h, mover, p_0, R_0, t, late, reach):
 
 @kernel
 def _beside(m, d, pair, g, h, mover, normal, reach, points, number):
-    """Return whether two edges are FLUSH side by side: then they slide past each other.
+    """Return whether two edges overlap side by side by FLUSH: then they slide past each other.
 
-    Nothing holds them apart along the normal, which is by chance that of a side.
+    No force acts along the normal, which is arbitrary: that of either side.
     """
     deepest, flush = np.inf, touch_depth(m, g, h)
     for n in range(number):
@@ -394,7 +397,7 @@ def _beside(m, d, pair, g, h, mover, normal, reach, points, number):
 def _list_carried(m, d, pair, g, h, mover, p, R, t, late, x, normal, dist, feature):
     """List a contact at the time t of a path, at the start of which the mover is at p, R.
 
-    The normal points from g to h; a geometry of the world is geom1.
+    The normal points from g to h. If one geometry belongs to the world, it becomes geom1.
     """
     key, body_g, body_h = m.ngeomlink * m.nobstacle + pair, m.geom_bodyid[g], m.geom_bodyid[h]
     if late == AT_TOUCH or late == AT_LATE_TOUCH:

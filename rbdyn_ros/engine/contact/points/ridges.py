@@ -57,14 +57,14 @@ from rbdyn_ros.engine.contact.points.height_grid import corner_of, first_last, g
 from rbdyn_ros.model.geometry import triangle_meshes
 from rbdyn_ros.model.geometry.height_fields import PEAK
 
-MAX_TANGENTS, HALVE_EVERY = 60, 4  # steps of a search; one of so many halves
-BESIDE_POINT = 1e-6  # part of an edge: the two sides of its nearest point
-NO_END = 1e-3  # part of an edge near an end, which is a corner
-END_MARGIN = 1e-3  # part of a common line by which its ends are taken further inside
-POINT_LENGTH = 0.02  # part of an edge that counts as one point
-CONE_SLACK = 1e-6  # angle [rad] by which a normal may leave the normals of an edge
+MAX_TANGENTS, HALVE_EVERY = 60, 4  # most steps of a search; every fourth one is a bisection
+BESIDE_POINT = 1e-6  # step to both sides of the nearest point of an edge, as a part of the edge
+NO_END = 1e-3  # an edge point nearer to an end than this part belongs to the corner there
+END_MARGIN = 1e-3  # the ends of a common line are moved inwards by this part of its length
+POINT_LENGTH = 0.02  # a common line shorter than this part of the edge counts as one point
+CONE_SLACK = 1e-6  # a normal may be outside the normals of an edge by this angle [rad]
 LEAST_UP = 0.05  # least vertical part of a normal: terrain pushes to its front side
-OPPOSITE = 0.1  # length of a mixture of two normals below which they are opposite
+OPPOSITE = 0.1  # two normals are opposite if their weighted mean is shorter than this
 DISTANCE_TOLERANCE = 1e-17  # error [m] of a search for the least distance
 UP = (0.0, 0.0, 1.0)  # up in the frame of a height field
 _EDGE, _PEAK, _BORDER = triangle_meshes.EDGE, triangle_meshes.PEAK, triangle_meshes.BORDER
@@ -106,7 +106,7 @@ def _of_field(m, d, g, o, R, t, half, reach):
 
 @inline
 def _wings(m, o, grid, r, c, k, p):
-    """Return the third corners of the triangles at an edge of a field; p if there is none."""
+    """Return the third corners of the triangles at an edge of a field, or p for a missing one."""
     _adr, rows, columns, _cell_x, _cell_y = grid
     wing = other = p
     rr, cc = r + (k != 2), c + 1
@@ -245,11 +245,12 @@ def _list_carried(m, d, g, o, R, t, q, T, path, time, x, normal, dist, feature):
 
 @kernel
 def _edge(m, d, g, o, R, t, edge, q, feature, reach):
-    """Add the contacts of an edge of the terrain: where it is deepest in the geometry on its path.
+    """Add the contacts of an edge of the terrain, at its deepest point in the geometry.
 
-    An edge along a face of the geometry touches at both ends of its part below the face. `edge`
-    is its start and the way to its end q, the third corners of its triangles, the start in place
-    of one that is missing, and the way up between both triangles.
+    The geometry moves on its path. An edge along a face of the geometry touches at both ends of
+    its part below the face. `edge` holds: its start; the vector to its end q; the third corners of
+    its two triangles, with the start in place of a missing corner; and the direction upwards
+    between both triangles.
     """
     p, line = edge[0], edge[1]
     if not _is_beside(m, g, R, t, p, q, reach):
@@ -290,7 +291,7 @@ def _time_of_touch(m, g, R, t, p, line, path):
 def _edge_at(m, d, g, o, R_0, t_0, edge, path, time, place, feature):
     """Add the contacts of an edge of the terrain at a time of a path from t_0, R_0.
 
-    `place` is where it is deepest at the start.
+    `place` (0 to 1) is the deepest point of the edge at the start.
     """
     p, line = edge[0], edge[1]
     length = np.sqrt(dot3(line, line))
@@ -302,7 +303,7 @@ def _edge_at(m, d, g, o, R_0, t_0, edge, path, time, place, feature):
     before, _away = _solid(m, g, R, t, add_scaled3(p, line, place - POINT_LENGTH))
     after, _away = _solid(m, g, R, t, add_scaled3(p, line, place + POINT_LENGTH))
     tilt = LEVEL_SLOPE * length
-    if min(before, after) - there < POINT_LENGTH * tilt:  # it lies along a face
+    if min(before, after) - there < POINT_LENGTH * tilt:  # the edge lies along a face
         low = _deepest(m, g, R, t, p, line, tilt, np.inf)
         high = _deepest(m, g, R, t, p, line, -tilt, np.inf)
         inside = END_MARGIN * (high - low)  # at its ends another face is as near
@@ -315,10 +316,10 @@ def _edge_at(m, d, g, o, R_0, t_0, edge, path, time, place, feature):
 
 @kernel
 def _deepest(m, g, R, t, p, line, tilt, reach):
-    """Return the place (0 to 1) on a line nearest to a geometry, with its far end `tilt` higher.
+    """Return the point (0 to 1) of a line nearest to a geometry, its far end raised by `tilt`.
 
-    It is -1 if the line is farther away than `reach`. The distance to a convex body is convex
-    along a line: it is above its tangents, and its least is between two of opposite slopes.
+    If the line is farther away than `reach`, return -1. The distance to a convex body is convex
+    along a line: it is above its tangents, and its minimum is between two of opposite slopes.
 
     Source: Kelley, The cutting-plane method for solving convex programs, 1960.
     """
@@ -348,7 +349,7 @@ def _deepest(m, g, R, t, p, line, tilt, reach):
 
 @inline
 def _along(m, g, R, t, p, line, tilt, place):
-    """Return the distance at a place on a line, and its slope."""
+    """Return the distance at a point (0 to 1) of a line, and its slope there."""
     dist, away = _solid(m, g, R, t, add_scaled3(p, line, place))
     return dist + tilt * place, dot3(away, line) + tilt
 
@@ -357,10 +358,10 @@ def _along(m, g, R, t, p, line, tilt, place):
 def _edge_point(m, d, g, o, R_0, t_0, R, t, edge, place, path, time, feature):
     """Add the contact of a point of an edge, unless other terrain is nearer there.
 
-    Where an edge of the geometry crosses, the normal is the mixture of those on both sides that is
-    perpendicular to the terrain's edge: with w1 n1 + w2 n2 = w n, the distance along n is 1 / w of
-    that along n1 and n2. In the middle of a thin geometry both sides are opposite: the one that
-    leads down counts, so the terrain pushes upwards.
+    Where an edge of the geometry crosses, the normal is the weighted mean of the normals on both
+    sides that is perpendicular to the terrain's edge: with w1 n1 + w2 n2 = w n, the distance along
+    n is 1 / w of that along n1 and n2. In the middle of a thin geometry both normals are opposite:
+    the one that leads down counts, so the terrain pushes upwards.
     """
     p, line, wing, other, up = edge
     x = add_scaled3(p, line, place)
@@ -388,7 +389,7 @@ def _edge_point(m, d, g, o, R_0, t_0, R, t, edge, place, path, time, feature):
 
 @inline
 def _solid(m, g, R, t, x):
-    """Return the distance of a point of the field to a geometry at R, t, and the way out."""
+    """Return the distance from a field point to a geometry at R, t, and the direction outwards."""
     local = mat_vec(transposed(R), sub3(x, t))
     if m.geom_type[g] == MESH:
         dist, away = _from_hull(m, g, local)
@@ -399,10 +400,10 @@ def _solid(m, g, R, t, x):
 
 @kernel
 def _from_hull(m, g, x):
-    """Return the largest signed distance of a point to the planes of a hull's faces, its normal.
+    """Return the largest signed distance of a point to the planes of a hull, and the normal.
 
-    Inside it is the signed distance, outside a positive lower bound of it; without faces it is
-    infinity.
+    Inside the hull this is the signed distance; outside it is a positive lower bound of the
+    distance. Without faces it is infinity.
     """
     most, best = -np.inf, (0.0, 0.0, 1.0)
     for f in range(m.geom_faceadr[g], m.geom_faceadr[g] + m.geom_facenum[g]):

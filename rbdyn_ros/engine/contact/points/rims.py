@@ -8,7 +8,7 @@ import numpy as np
 from rbdyn_ros.engine.algebra.spatial import mat_vec, transposed
 from rbdyn_ros.engine.compiler.jit import inline
 
-#: Tilt [rad] below which a cylinder stands on points of its own.
+#: A cylinder tilted less than this [rad] stands on fixed points of its rim.
 UPRIGHT_TILT = 1e-6
 
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contacts of geometries with terrain: height fields and triangle meshes, see ground.py.
 
-A stage of its own, which a Model needs only if it has terrain. A geometry touches
+This separate stage is needed only for a Model with terrain. A geometry touches
 
 - the triangles below its corners, as planes; a sphere or an end of a capsule touches all those on
   which its nearest point lies, and a rim of a cylinder those below its lowest points
   (`field_rims.py`);
 - the convex edges and corners of the terrain (`ridges.py`).
 
-Flat terrain has none, so it is a plane: bodies do not catch on its inner edges. Corners and
-spheres touch the triangles on which their path meets the ground in the step.
+Flat terrain has no convex edges, so it acts as a plane: bodies do not catch on its inner edges.
+Corners and spheres touch the triangles on which their path meets the ground in the step.
 
 Source: Ericson, Real-Time Collision Detection, 2005, section 5.1.5 (regions of a triangle).
 """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The triangles of a mesh that hold a point.
+"""The triangles of a mesh that support a point.
 
-A point is held by the triangles whose feet of it are on them. The nearest of these says whether
-the point is inside: a triangle behind which the point is counts only if it is the nearest one, or
-if the two meet as the sides of a valley do.
+A triangle supports a point if the foot of the point on its plane is on the triangle. The nearest
+such triangle decides whether the point is inside. Another triangle that has the point behind it
+counts only if it and the nearest one meet like the sides of a valley.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from rbdyn_ros.engine.compiler.stack import stack_ints
 from rbdyn_ros.engine.contact.points.contact_list import flush_depth
 from rbdyn_ros.model.geometry.triangle_meshes import BENT, CONCAVE
 
-#: Depths FLUSH by which a point may be beyond a concave edge, where both sides hold it.
+#: A point can be this multiple of FLUSH beyond a concave edge and still be supported by both
+#: sides.
 BEYOND = 4.0
 
-#: Part of a distance that makes no difference.
+#: Two distances count as equal if they differ by less than this part.
 AS_NEAR = 1e-9
 
-#: Cosine of the angle of two triangles from which on they face each other.
+#: Two triangles face each other if the cosine of the angle between their normals is below this.
 OPPOSITE_SIDES = -0.5
 
 
@@ -38,7 +39,7 @@ OPPOSITE_SIDES = -0.5
 def is_over(m, o, triangle, x, dist):
     """Return whether the foot of a point, at a distance of the plane of a triangle, is on it.
 
-    It may be FLUSH beside it, so that two triangles have no gap between them.
+    The foot may be outside the triangle by FLUSH, so that two triangles have no gap between them.
     """
     _vert, face, _number, _node = mesh_of(m, o)
     normal, corners = load3(m.trimesh_normal, face + triangle), corners_of(m, o, triangle)
@@ -60,9 +61,10 @@ def is_over(m, o, triangle, x, dist):
 def nearest_over(m, o, x, way, reach):
     """Return the nearest triangle of a mesh that is over or under a point, distance and normal.
 
-    The number is -1 if none is up to `reach` away. Of two as near, the point is in front of one.
-    Of two that are FLUSH it is the one that looks along `way`, which leads from a corner to the
-    middle of its geometry: a body at the edge of a table is on it, not beside it.
+    The number is -1 if all are farther away than `reach`. Of two triangles at the same distance,
+    one that has the point in front of it is returned. Of two within FLUSH it is the one whose
+    normal is closest to `way`, which leads from a corner to the middle of its geometry: a body at
+    the edge of a table is on the table, not next to it.
     """
     walk, half = stack_ints(WALK, 1), (reach, reach, reach)
     best, least, towards = -1, reach, (0.0, 0.0, 1.0)
@@ -83,11 +85,11 @@ def nearest_over(m, o, x, way, reach):
 
 @inline
 def is_side(m, o, nearest, gap, triangle, dist):
-    """Return whether a triangle counts beside the nearest one of a point; both have a distance.
+    """Return whether a triangle supports a point in addition to the nearest triangle.
 
-    One behind which the point is, or with which it is FLUSH, counts if the two are sides of a
-    valley. Another one does not if the point is behind the nearest one and the two face each
-    other.
+    `gap` and `dist` are the distances to the nearest triangle and to this one. If the point is
+    behind this triangle or within FLUSH of it, it counts if the two are sides of a valley.
+    Otherwise it counts unless the point is behind the nearest one and the two face each other.
     """
     if nearest < 0 or nearest == triangle:
         return True

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The slip that arcs of bodies add in a step.
+"""The slip in a step because bodies move on arcs instead of straight lines.
 
-A step moves every joint evenly, q' = q + h v', so the relative velocity of the surfaces at a
-contact changes on the way by h u'. Friction acts against its mean, u + h/2 u', with
+A step moves every joint at a constant velocity, q' = q + h v', so the relative velocity of the
+surfaces at a contact changes during the step by h u'. Friction acts against its mean, u + h/2 u',
+with
 
     u' = a + w x s
 
-a is the relative acceleration at constant joint velocities of the two points that touch: a free
-body moves along the tangent of its arc, the hand that holds it along the arc. With it alone,
-sticking bodies are still in place at the end of the step. w is the relative angular velocity, and
-s the velocity of the contact point over the two surfaces (rolling.py). For a ball on a plane, s =
-R w x n and u' = 0.
+a is the relative acceleration, at constant joint velocities, of the two points that touch: a free
+body moves along the tangent of its arc, but the hand that holds it moves along the arc. With this
+term sticking bodies have not slipped at the end of the step. w is the relative angular velocity,
+and s the velocity of the contact point over the two surfaces (rolling.py). For a ball on a plane,
+s = R w x n and u' = 0.
 
-Only friction needs this. The normal force depends on the distance, so its errors do not add up.
+Only friction needs this correction. The normal force depends on the distance, so its errors do not
+add up.
 
 Source: Ryckaert, Ciccotti, Berendsen, Numerical integration of the Cartesian equations of motion
 of a system with constraints, 1977 (SHAKE: forces along J(q), constraints satisfied at q').
@@ -43,7 +45,7 @@ STRAIGHT = 1e-12
 
 @kernel
 def follow_arcs(m, d):
-    """Add h/2 u' to contact_vel, along the surfaces, and to contact_spin the same of w."""
+    """Add h/2 u' along the surfaces to contact_vel, and half the change of w to contact_spin."""
     c = 0
     while c < d.ncon:
         body1, body2, end = d.contact_body[c, 0], d.contact_body[c, 1], next_bodies(d, c)
@@ -78,7 +80,7 @@ def _follow(m, d, c, end):
 def _arc(m, d, body):
     """Return the motion of a body at constant joint velocities, at the com of its tree.
 
-    These are the acceleration there, the angular acceleration and the angular velocity.
+    The motion is the acceleration there, the angular acceleration and the angular velocity.
     """
     A, V, up = load6(d.cacc_bias, body), load6(d.cvel, body), load6(d.cacc_bias, 0)
     w = (V[0], V[1], V[2])
@@ -90,7 +92,7 @@ def _arc(m, d, body):
 
 @inline
 def _is_straight(arc):
-    """Return whether a body moves on no arc, up to rounding, as at rest."""
+    """Return whether a body moves straight up to rounding errors, or is at rest."""
     a, turning, w = arc
     return dot3(a, a) + dot3(turning, turning) < STRAIGHT * STRAIGHT and dot3(w, w) < STRAIGHT
 

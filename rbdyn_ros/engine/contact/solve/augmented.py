@@ -48,9 +48,9 @@ def soften_steep(d, c):
 
 @inline
 def _mobilities(m, d, c, side, arm):
-    """Return the acceleration by a unit force along the normal, and the mean across it.
+    """Return the acceleration by a unit force along the normal, and its mean across the normal.
 
-    That of a free body has the mean of its moments of inertia.
+    For a free body the mean of its moments of inertia is used.
     """
     i = d.contact_body[c, side]
     if i == 0 or m.body_dofnum[i] != FREE or m.body_parentid[i] > 0 or m.body_haschild[i] != 0:
@@ -78,7 +78,7 @@ def pressed(d, c, leaving, force):
 def gripped(d, c, u, across, pressing):
     """Return the friction of p at the velocity u, its slope and slip, see project_to_disc.
 
-    `across` is f_t. With r = D these are those of the velocity alone.
+    `across` is f_t. With r = D the results depend on the velocity alone.
     """
     if is_viscous(d, c):
         return friction(d, c, u, pressing)
@@ -92,7 +92,7 @@ def gripped(d, c, u, across, pressing):
 
 @inline
 def misses(d, c, u, leaving, across, force):
-    """Return the squared error of a contact's forces against the forces of p, over r."""
+    """Return the squared difference of a contact's forces from the forces of the law, over r."""
     pressing = pressed(d, c, leaving, force)
     missed = (force - pressing) * (force - pressing) / d.contact_steep[c, 0]
     if is_viscous(d, c):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forces at the end of a pass of dynamics, and their distance from the law."""
+"""The contact forces at the end of a pass of dynamics, and their error against the law."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from rbdyn_ros.model.declared.contact_arrays import (
 #: Largest error of a force in the solution, as a part of the largest force.
 FORCE_TOLERANCE = 5e-7
 
-#: Largest change of a force, as the same part, after which the law is not evaluated again: above
-#: what rounding errors of a body at rest change, and well below FORCE_TOLERANCE.
+#: If no force changes by more than this part of the largest, the law is not evaluated again. The
+#: limit is above rounding errors of a body at rest, and well below FORCE_TOLERANCE.
 SAME_FORCE = 1e-7
 
-#: Largest force, as the same part, with which a contact may then pull.
+#: In this case a contact may pull with at most this part of the largest force.
 PULL = 1e-9
 
 
 @kernel
 def write_step_and_forces(m, d):
-    """Write contact_step, the way from the iterate to the solution, and the forces there.
+    """Write contact_step, from the iterate to the solution of the pass, and the forces there.
 
-    Returns whether the step is too short to change a force, and the lagged forces are right there.
+    Return whether the step is too short to change a force, and the lagged forces are right there.
     """
     h, largest, changed = m.opt.timestep, 0.0, 0.0
     for c in range(d.ncon):
@@ -80,10 +80,10 @@ def _all_right(d, largest):
 
 @inline
 def _friction_right(d, c, pressing, most):
-    """Return whether friction is right.
+    """Return whether the friction of a contact is right.
 
-    It is if the lagged force is the normal force, or the contact sticks within the cone of its
-    normal force.
+    It is right if the lagged force equals the normal force, or the contact sticks within the cone
+    of its normal force.
     """
     force, mu = load3(d.contact_end, c), d.contact_grip[c, MU]
     if d.contact_force_slope[c, ACROSS] == d.contact_grip[c, PENALTY]:  # the contact sticks
@@ -95,7 +95,7 @@ def _friction_right(d, c, pressing, most):
 
 @inline
 def _torques_right(d, c, pressing, most):
-    """Return whether the torques are right; `most` is a force at the contact's size."""
+    """Return whether the torques are right up to `most`, a force times the contact's size."""
     normal, torque = load3(d.contact_normal, c), load3(d.contact_end_torque, c)
     penalty = d.contact_grip[c, TURN_PENALTY]
     torsional, rolling = d.contact_grip[c, TORSIONAL], d.contact_grip[c, ROLLING]
@@ -116,8 +116,8 @@ def compare_with_law(d):
 
     Returns:
         Largest error of a force for the present lagged forces; largest error of the radius of a
-        disc; largest change of friction if the discs were right; largest normal force; and, summed
-        over contacts, (f1 - f0) . step, step . C step and f0 . step.
+        friction disc; largest change of friction if the discs were right; largest normal force;
+        and the sums over contacts of (f1 - f0) . step, step . C step and f0 . step.
     """
     missed, disc, wrong, most, gained, curve, before = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for c in range(d.ncon):

@@ -2,12 +2,12 @@
 """Accelerations of a step in which moving bodies touch each other.
 
 The slope of a contact with the world adds to the inertia of one body, which the articulated-body
-algorithm can do. That of a contact between two moving bodies joins the dofs of both: the matrix of
-the step, H = M + h B + h J^T C J, is factored as a whole (skyline.py). Separate trees do not fill
-in, so groups of touching trees need no search.
+algorithm handles. The slope of a contact between two moving bodies couples the dofs of both: the
+matrix of the step, H = M + h B + h J^T C J, is factored as a whole (skyline.py). Separate trees
+cause no fill-in, so groups of touching trees need not be searched.
 
 J of a contact has the dofs on the paths from its two bodies up to their lowest common ancestor:
-the dofs above it move both bodies alike. Everything else is as in coupled.py.
+the dofs above this ancestor move both bodies alike. Everything else is as in coupled.py.
 """
 
 from __future__ import annotations
@@ -112,13 +112,13 @@ def begin_coupled(m, d):
 
 @inline
 def is_heap(m, d):
-    """Return whether so many bodies touch that an order of the trees saves more than it costs."""
+    """Return whether so many bodies touch that ordering the trees saves time."""
     return 2 * d.nmutual > m.nbody and m.nstop == 0
 
 
 @kernel
 def grow_tree(m, d):
-    """Write skyline_row and the elimination tree; a step that reorders has its own rows."""
+    """Write skyline_row and the elimination tree; if the trees are reordered, rows differ."""
     if d.reorders[0] != 0 and is_heap(m, d):
         order_trees(m, d)
     else:
@@ -135,7 +135,7 @@ def grow_tree(m, d):
 
 @kernel
 def _join_paths(m, d, c):
-    """Make one chain of the dofs that move the two bodies of a contact apart."""
+    """Join the dofs that move the two bodies of a contact relative to each other in one chain."""
     middle, number = list_paths(m, d, c)
     if number == 0:
         return
@@ -186,10 +186,11 @@ def _add_square(d, number, h, A):
 
 @kernel
 def list_paths(m, d, c):
-    """Write path_row and path_axis of the coordinates that move the bodies of a contact apart.
+    """Write path_row and path_axis of the coordinates between the two bodies of a contact.
 
-    Returns the number of those that move body2, and of all. path_axis is the velocity of body2
-    relative to body1 about the centre of mass of body2's tree, for a unit velocity of the dof.
+    Return the number of coordinates that move body2, and of all. path_axis is the velocity of
+    body2 relative to body1, about the centre of mass of body2's tree, for a unit velocity of the
+    dof.
     """
     body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
     top = _common_ancestor(m, body1, body2)

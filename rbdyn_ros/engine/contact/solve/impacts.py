@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The work of contacts in a step: an impact with restitution must not add energy.
 
-Restitution e gives a contact -e times its speed, whatever friction does, and friction that turns
-the slip around can then add energy (Kane, Levinson, Dynamics: theory and applications, 1985).
-Impulses P change the kinetic energy by P . (v + u) / 2. Without restitution this is at most zero,
-and with the share s of each contact's e it is convex in s as long as the same contacts press and
-slip. So the share at which the chord between two shares is zero adds no energy.
+With restitution e a contact separates with e times its closing speed, whatever friction does.
+Friction that reverses the slip can then add energy (Kane, Levinson, Dynamics: theory and
+applications, 1985). Impulses P change the kinetic energy by P . (v + u) / 2. Without restitution
+this is at most zero. With the share s of each contact's e it is convex in s as long as the same
+contacts press and slip. So the share at which the chord between two shares is zero adds no energy.
 
-In robots, c counts, too: Coriolis forces that the step takes at its start change the energy by
-h (u . c(u) - (v + u) / 2 . c), which is of the order h |w| of that of the impact.
+In robots the Coriolis forces c matter, too: evaluated at the start of the step they change the
+energy by h (u . c(u) - (v + u) / 2 . c), which is h |w| times that of the impact in order of
+magnitude.
 
 Source: Moreau, Unilateral contact and dry friction in finite freedom dynamics, 1988.
 """
@@ -37,7 +38,7 @@ from rbdyn_ros.engine.tree.rne import bias_force
 from rbdyn_ros.model.declared.contact_arrays import IS_SPRING, NORMAL, REBOUNDS
 from rbdyn_ros.model.declared.options import IMPLICIT, IMPLICIT_MIDPOINT
 
-#: Work below this part of the impulses' work at the start of the step counts as zero.
+#: Work below this part of the work of the impulses at the start of the step counts as zero.
 NO_WORK = 1e-6
 
 
@@ -82,7 +83,7 @@ def _power_of_coriolis(m, d):
 
 @inline
 def _take_velocity(m, d, share):
-    """Write the bias forces a share of the step ahead; rk_rate is the velocity at its start."""
+    """Write the bias forces after a share of the step; rk_rate is the velocity at its start."""
     for k in range(m.nv):
         d.qvel[k] = d.rk_rate[k] + share * m.opt.timestep * d.qacc_step[k]
     com_vel(m, d)
@@ -91,7 +92,7 @@ def _take_velocity(m, d, share):
 
 @kernel
 def _power(m, d, share):
-    """Return the power of the Coriolis forces at the velocities a share of the step ahead."""
+    """Return the power of the Coriolis forces at the velocities after a share of the step."""
     g, total = m.opt.gravity, 0.0
     gravity = (0.0, 0.0, 0.0, g[0], g[1], g[2])
     for i in range(1, m.nbody):

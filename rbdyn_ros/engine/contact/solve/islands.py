@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Islands: groups of trees that contacts between them join.
+"""Islands: groups of trees that are connected by contacts.
 
-Nothing couples two islands in a step, so each one is solved for itself: one that is solved is not
-factored again while others still move, and each goes its own share of a Newton step (newton.py).
-An island has the number of one of its bodies. body_island says which one a body is in.
+Nothing couples two islands in a step, so each island is solved by itself: a solved island is not
+factored again while others still move, and each island moves by its own share of a Newton step
+(newton.py). An island has the number of one of its bodies. body_island is the island of a body.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 #: Columns of island_search: the error of its forces; its largest normal force; the measure of the
 #: line search at the iterate, at the trial, and at the best trial; shares of the step.
 MISSED, MOST, START, TRIAL, BEST, TRIAL_SHARE, BEST_SHARE = 0, 1, 2, 3, 4, 5, 6
-#: More columns: the number of short steps, and of looks that found it solved to the tolerance.
+#: More columns: the number of short steps, and how often the island was found solved.
 SHORT, NEAR = 7, 8
 
-#: Values of island_works: the island has given up, is solved, is unsolved, or has found its share
-#: of the step.
+#: Values of island_works: the island is given up, is solved, is unsolved, or its share of the step
+#: is found.
 GIVEN_UP, SOLVED, WORKS, SEARCHED = -1, 0, 1, 2
 
-#: An island gives up after so many steps of which it has taken less than this share.
+#: An island is given up after this many steps of which less than this share was taken.
 MOST_SHORT, LONG = 12, 1.0 / 16.0
 
 #: A step that leaves this part of the measure is taken without another trial.
@@ -37,7 +37,7 @@ HALVINGS = 10
 
 @kernel
 def find_islands(m, d):
-    """Write body_island; let all islands work."""
+    """Write body_island, and mark all islands as unsolved."""
     for i in range(m.nbody):
         d.body_island[i] = m.body_rootid[i]
         d.island_works[i] = WORKS
@@ -67,15 +67,15 @@ def island_of(d, c):
 
 @inline
 def works(d, i):
-    """Return whether the island of body i works on."""
+    """Return whether the island of body i still takes steps."""
     return d.island_works[d.body_island[i]] > SOLVED
 
 
 @kernel
 def mark_islands(m, d, tolerance):
-    """Let the islands work whose forces miss more than this part of the largest normal force.
+    """Mark the islands whose force errors exceed `tolerance` times the largest normal force.
 
-    Returns the numbers of islands that are not solved, and that work.
+    Return the number of islands that are not solved, and of those that still take steps.
     """
     most, missing, working = 0.0, 0, 0
     for i in range(1, m.nbody):
@@ -103,7 +103,7 @@ def mark_rows(m, d):
 
 @kernel
 def start_search(m, d):
-    """Begin the line search of the islands that work with their whole steps."""
+    """Begin the line search of the unsolved islands with their whole steps."""
     for i in range(1, m.nbody):
         if d.body_island[i] == i and works(d, i):
             search = d.island_search[i]
@@ -113,7 +113,7 @@ def start_search(m, d):
 
 @kernel
 def next_shares(m, d):
-    """Take the measures of the trials; return whether an island needs another trial.
+    """Evaluate the measures of the trials; return whether an island needs another trial.
 
     An island whose step is not finite (a pivot was zero) gives up where it is.
     """

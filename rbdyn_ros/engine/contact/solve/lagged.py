@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lagged normal forces, which bound friction: moved until they equal the solution's.
+"""The lagged normal forces, which bound friction: moved until they equal those of the solution.
 
-Friction moves the normal forces, so lagged forces that took over those of the last solution would
-approach them by a constant part each time, or not at all. The last few moves and their effects
-give a better one: the combination of them that leaves the smallest gap.
+Friction changes the normal forces. If the lagged forces were set to those of the last solution,
+the gap would shrink by a constant factor each time, or not at all. A better move is the
+combination of the last few moves whose effects leave the smallest gap.
 
 Source: Anderson, Iterative procedures for nonlinear integral equations, 1965 (type II).
 """
@@ -15,17 +15,17 @@ import numpy as np
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.model.declared.data_fields import LAGGED_MOVES
 
-#: Part of the gap by which a force moves if the move uses no earlier moves.
+#: Part of the gap by which a lagged force moves if no earlier moves are used.
 GAP_SHARE = 0.5
 
-#: Earlier moves are forgotten if all but this part of the effect of a move, its change of the gap,
-#: is a combination of theirs.
+#: Earlier moves are dropped if all but this part of the effect of a move, its change of the gap,
+#: is a combination of their effects.
 NEW_EFFECT = 1e-2
 
 
 @kernel
 def move_lagged(d):
-    """Move contact_lagged so that contact_gap, the normal force beyond it, becomes small."""
+    """Move contact_lagged so that contact_gap, normal force minus lagged force, becomes small."""
     if d.lagged_count[0] > 0:
         _take_move(d)
     for c in range(d.ncon):
@@ -45,7 +45,7 @@ def move_lagged(d):
 
 @kernel
 def approach_lagged(d):
-    """Move contact_lagged by a part of contact_gap, as contacts go back and forth."""
+    """Move contact_lagged by a part of contact_gap, because contacts switch back and forth."""
     for c in range(d.ncon):
         d.contact_lagged[c, 1] = d.contact_lagged[c, 0]
         d.contact_gap[c, 1] = d.contact_gap[c, 0]
@@ -58,8 +58,8 @@ def approach_lagged(d):
 def _take_move(d):
     """Add the last move to lagged_move, and the change of the gap to lagged_effect, orthonormal.
 
-    Older moves are forgotten where the move contradicts them: it has no effect of its own beside
-    theirs, or the gap has grown.
+    Older moves are dropped if the move contradicts them: its effect is a combination of theirs, or
+    the gap has grown.
     """
     n, gap, last = d.lagged_pairs[0], 0.0, 0.0
     for c in range(d.ncon):
@@ -73,7 +73,7 @@ def _take_move(d):
 
 @inline
 def _take_as(d, n):
-    """Take the last move as column n; return whether its effect is a new one."""
+    """Store the last move in column n; return whether its effect is independent of the others."""
     size, rest = 0.0, 0.0
     for c in range(d.ncon):
         d.lagged_move[c, n] = d.contact_lagged[c, 0] - d.contact_lagged[c, 1]

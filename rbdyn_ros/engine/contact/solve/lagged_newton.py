@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Newton's method for the lagged normal forces, where moves by the gap do not settle them.
+"""Newton's method for the lagged normal forces, where moves by the gap do not converge.
 
-The normal forces n(N) of a step are a function of the lagged ones, N, linear in pieces: the
-friction of a contact that slips is mu N, and moves the normal forces of all contacts. A pass of
+The normal forces n(N) of a step are a piecewise linear function of the lagged forces N: the
+friction of a contact that slips is mu N, and changes the normal forces of all contacts. A pass of
 dynamics with this friction alone gives a column of B = dn / dN, and the step is
 
     (1 + s - B) dN = n - N
 
-with s = 0 but for a few moves where the gap does not shrink. Where a growing friction presses the
-contacts down so much that it grows by itself (B > 1, as in Painleve's rod), this leads away from
-the solution, to a smaller N: then the step is taken the other way, until the contact sticks.
+with s = 0, except for a few moves if the gap does not shrink. If friction presses the contacts
+down so much that it grows by itself (B > 1, as in Painleve's rod), this step leads away from the
+solution, to a smaller N: then the step is reversed, until the contact sticks.
 
-A solution exists for any friction: n(N) is continuous, and bounded since contacts stick.
+A solution exists for any friction: n(N) is continuous, and bounded because contacts stick.
 
 Source: Brouwer's fixed-point theorem (existence); Alart, Curnier, A mixed formulation for
 frictional contact problems prone to Newton like solution methods, 1991; Dauphin et al.,
@@ -41,14 +41,15 @@ from rbdyn_ros.engine.contact.solve.passes import pass_once
 from rbdyn_ros.engine.tree.points import moved_point
 from rbdyn_ros.model.declared.contact_arrays import ALONG, MU, ROLLING, TORSIONAL
 
-#: s takes DAMPING_VALUES values in turn, multiples of DAMPING_STEP from 0, for so many moves each.
+#: s cycles through DAMPING_VALUES multiples of DAMPING_STEP from 0, each for this many moves.
 DAMPING_MOVES, DAMPING_STEP, DAMPING_VALUES = 8, 0.5, 3
 
-#: Newton's method changes up to EARLY_FORCES at once, after EARLY_MOVES moves up to nlagged. If
-#: more contacts slip, moves by a part of the gap and by combinations take turns, BLOCK_MOVES each.
+#: Newton's method changes up to EARLY_FORCES forces at once, and after EARLY_MOVES moves up to
+#: nlagged. If more contacts slip, moves by a part of the gap alternate with moves by combinations,
+#: in blocks of BLOCK_MOVES.
 EARLY_FORCES, EARLY_MOVES, BLOCK_MOVES = 8, 24, 12
 
-#: A move is at most so many times as long as the largest force.
+#: A move is at most this many times as long as the largest force.
 LONGEST_MOVE = 10.0
 
 
@@ -106,7 +107,7 @@ def _damping(d, missed):
 def _list_slipping(m, d):
     """Write lagged_slipping, the contacts whose friction depends on their lagged forces.
 
-    Returns their number, of which up to nlagged are written.
+    Return the number of these contacts; at most nlagged of them are written.
     """
     number = 0
     for c in range(d.ncon):
@@ -168,7 +169,7 @@ def _change_of_force(m, d, c):
 
 @inline
 def _follow_the_gap(d, number):
-    """Turn the step around if it points against the gap."""
+    """Reverse the step if it points against the gap."""
     along = 0.0
     for a in range(number):
         along += d.lagged_step[a] * d.contact_gap[d.lagged_slipping[a], 0]

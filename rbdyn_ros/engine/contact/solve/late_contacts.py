@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contacts that begin within a step because of the accelerations in it.
 
-The list of a step has the contacts that the velocities at its start close. An impact changes these
-velocities, so a body could end the step inside another one. So once the forces of the step are
-known, the list is made again with the velocities at its end, and the step is solved again if there
-are more contacts. Those that the forces now keep apart stay on the list: without them the bodies
-would meet again. A contact on the path of these velocities moves with them, but the forces are
-solved for the places of the list before, which a list of the same contacts keeps.
+The list of a step has the contacts that close at the velocities of its start. An impact changes
+these velocities, so a body could end the step inside another one. So once the forces of the step
+are known, the list is made again with the velocities at its end, and the step is solved again if
+there are more contacts. Contacts that the forces now keep apart stay on the list: without them the
+bodies would collide again. A contact found with the velocities of the end has another position,
+but if the list has the same contacts as before, the old positions are kept, because the forces are
+solved for them.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from rbdyn_ros.model.declared.contact_arrays import AT_END, AT_START, FEATURES, 
 def list_late_contacts(m, d):
     """List the contacts that begin in the step; return whether there are any.
 
-    The iterate is then the solution for the contacts that were on the list.
+    The solution for the contacts that were on the list becomes the iterate.
     """
     d.contact_phase[0] = AT_END
     if d.ndropped > 0 or not _any_begins(m, d):
@@ -70,7 +71,7 @@ def _keep_list(d):
 
 @inline
 def _take_kept(m, d, c, place):
-    """Put contact c of the list before at a place of the list."""
+    """Copy contact c of the previous list to the index `place` of the list."""
     before = d.contact_before[c]
     d.contact_key[place] = d.contact_old[c]
     for k in range(3):
@@ -84,7 +85,7 @@ def _take_kept(m, d, c, place):
 
 @inline
 def _take_back(m, d, number):
-    """Return to the list before, of so many contacts."""
+    """Restore the previous list, which has `number` contacts."""
     d.ncon = number
     for c in range(number):
         _take_kept(m, d, c, c)
@@ -92,9 +93,9 @@ def _take_back(m, d, number):
 
 @kernel
 def _insert_missing(m, d, number):
-    """Insert the contacts of the list before, of so many, that the list lacks.
+    """Insert the contacts of the previous list, of length `number`, that the list lacks.
 
-    If they do not fit in, the list before stays. Both lists are in the order of their keys.
+    If they do not fit, the previous list is restored. Both lists are sorted by key.
     """
     n = missing = 0
     for c in range(number):
@@ -122,9 +123,10 @@ def _insert_missing(m, d, number):
 
 @inline
 def _stays(m, d, c):
-    """Return whether contact c of the list before stays though the list lacks it.
+    """Return whether contact c of the previous list stays although the new list lacks it.
 
-    Most pairs of bodies are not listed again. Of the others hits.py removes contacts that bounce.
+    Most pairs of bodies are not listed again. From the other pairs hits.py removes contacts that
+    bounce.
     """
     before = d.contact_before[c]
     geom1, geom2 = int(before[14]), int(before[15])

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Line search of the contact solver: how far to go towards the solution of the linearised step.
+"""Line search of the contact solver: the share of the linearised step to take.
 
-Without it the iteration can go back and forth between two sets of contacts that press or slip.
+Without the line search the iteration can alternate between two sets of pressing or slipping
+contacts.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from rbdyn_ros.model.declared.contact_arrays import NORMAL
 
 HALVINGS = 12
 
-#: Halvings where joints stop, which happens within a narrow range of velocities.
+#: Halvings if joints come to rest, which happens within a narrow range of velocities.
 MORE_HALVINGS = 40
 
 
 @kernel
 def contact_line_search(m, d, gained, curve, before):
-    """Return the share of contact_step to take: 1 unless the potential rises again on the way.
+    """Return the share of contact_step to take: 1 unless the potential rises again along it.
 
-    The slope of the potential along the way is -(E + h curve) at its start, E twice the kinetic
-    energy of the change. Bisection finds where it is zero.
+    The slope of the potential along the step is -(E + h curve) at its start, with E twice the
+    kinetic energy of the change. Bisection finds where the slope is zero.
     """
     stops = exact_stops(m, d)
     if stops:
@@ -65,7 +66,7 @@ def contact_line_search(m, d, gained, curve, before):
 
 @kernel
 def _work(m, d, share):
-    """Return the sum of f . step of the contacts and stops, a share of the step ahead."""
+    """Return the sum of f . step over contacts and joint stops, after a share of the step."""
     work = stop_work(m, d, share) if exact_stops(m, d) else 0.0
     for c in range(d.ncon):
         step, way = load3(d.contact_step, c), d.contact_step[c, NORMAL]

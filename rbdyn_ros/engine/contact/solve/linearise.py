@@ -54,9 +54,9 @@ def linearise_at_start(m, d):
 
 @inline
 def _keep_closed(d, c, leaving):
-    """Linearise a contact that pressed in the last step as if it still did, for the first pass.
+    """For the first pass, linearise a contact that pressed in the last step as pressing.
 
-    If it opens at the start of the step, the forces of the step may still hold it.
+    Even if it opens at the start of the step, the forces of the step can keep it closed.
     """
     push, slope = d.contact_spring[c, PUSH], d.contact_spring[c, SLOPE]
     if push <= slope * leaving:
@@ -66,7 +66,7 @@ def _keep_closed(d, c, leaving):
 
 @kernel
 def linearise_after_step(m, d, share):
-    """Go on by a share of contact_step, linearise there, and write the sums of the bodies."""
+    """Move by a share of contact_step, linearise there, and write the sums of the bodies."""
     clear_sums(m, d)
     for c in range(d.ncon):
         step = scaled3(load3(d.contact_step, c), share)
@@ -101,7 +101,7 @@ def linearise_at_iterate(m, d):
 def linearise_viscous(m, d):
     """Linearise at the start of the step with viscous friction, the last resort.
 
-    It is at most mu times the lagged force; there is no torsional and rolling friction.
+    Viscous friction is at most mu times the lagged force. Torsional and rolling friction are zero.
     """
     clear_sums(m, d)
     for c in range(d.ncon):

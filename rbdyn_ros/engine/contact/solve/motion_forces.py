@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contact forces of a step with given accelerations: the law, without a solver.
 
-inverse needs them. At the velocities that the accelerations lead to, the law gives each normal
-force, and with it friction. Contacts that begin in the step because of the accelerations are
-listed first, unless the list is that of forward's solution.
+The function inverse needs these forces. At the velocities that the accelerations lead to, the law
+gives each normal force, and with it friction. Contacts that begin in the step because of the
+accelerations are listed first, unless the list is that of the solution of forward.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Newton's method for velocities and contact forces together, island by island.
 
-The lagged forces of solve_step.py approach those of the solution linearly. Here the bound of
-friction moves with the normal force within a pass: of a contact that slips in the direction t, the
-slope of friction has the part mu t (df_n / du_n), so the matrix is not symmetric (skyline_lu.py).
+The lagged forces of solve_step.py converge linearly. Here the bound of friction changes with the
+normal force within a pass: if a contact slips in the direction t, the slope of its friction
+contains mu t (df_n / du_n), so the matrix is not symmetric (skyline_lu.py).
 
 The iterate is the velocities and, as unknowns of their own, the forces f. These balance exactly
 from the first pass on, so only the law can be wrong. The pressing and slipping contacts are those
@@ -117,7 +117,7 @@ def _by_address(table, row):
 
 @inline
 def newton_applies(m, d):
-    """Return whether the method covers all forces of the step beside contact."""
+    """Return whether the method can solve the step: it covers all forces besides contact."""
     applies = m.nmimic + m.nefc == 0 and d.accelerate_stage == 0
     applies = applies and (d.nmutual > 0 or m.opt.integrator_id < IMPLICIT)
     for c in range(d.ncon):
@@ -156,7 +156,7 @@ def solve_by_newton(m, d):
     for c in range(d.ncon):
         force = max(d.contact_end[c, NORMAL], 0.0)
         d.contact_lagged[c, 0] = d.contact_lagged[c, 1] = force
-        store3(d.contact_step, c, ZERO3)  # an island that gave up may have left NaN
+        store3(d.contact_step, c, ZERO3)  # an island that was given up may have left NaN
         d.contact_step[c, NORMAL] = 0.0
 
 
@@ -184,7 +184,7 @@ def _look(m, d):
 
 @kernel
 def _pass(m, d):
-    """Write iterate_qacc and iterate_a of the linearised law, for islands that work."""
+    """Write iterate_qacc and iterate_a of the linearised law, for unsolved islands."""
     _linearise(m, d)
     _fill_matrix(m, d)
     _fill_forces(m, d)
@@ -243,7 +243,7 @@ def _linearise_contact(d, c):
 
 @inline
 def _write_grip(d, c, along, slip):
-    """Write the growth of friction with the normal force as wrenches of both."""
+    """Write the change of friction with the normal force, as wrenches of both forces."""
     if not is_viscous(d, c):
         arm, steep = load3(d.contact_arm2, c), d.contact_grip[c, MU] * along
         f, t = at_point(d, c, scaled3(slip, steep), 0.0)
@@ -308,7 +308,7 @@ def _add_contacts(m, d, first, end):
 
 @kernel
 def _fill_forces(m, d):
-    """Write skyline_x: all forces of the islands that work at the start of the step."""
+    """Write skyline_x: all forces of the unsolved islands at the start of the step."""
     for i in range(1, m.nbody):
         if works(d, i):
             store6(d.pA, i, applied_bias(m, d, i, m.opt.timestep))
@@ -347,7 +347,7 @@ def _search(m, d):
 
 @inline
 def _linear_forces(d, c, change, away):
-    """Write contact_next: the linearised forces at a change of the velocities of the start."""
+    """Write contact_next: the linearised forces at a change of velocity from the start."""
     slope = d.contact_force_slope[c]
     slip = slip_of(slope)
     grows = d.contact_grip[c, MU] * slope[ALONG] * away if _slips(d, c) else 0.0
@@ -359,7 +359,7 @@ def _linear_forces(d, c, change, away):
 
 @inline
 def _misses_at(d, c, share):
-    """Return the result of misses at a share of the step ahead."""
+    """Return the result of `misses` after a share of the step."""
     u = add3(load3(d.contact_vel, c), load3(d.contact_change, c))
     u = add_scaled3(u, load3(d.contact_step, c), share)
     leaving = d.contact_vel[c, NORMAL] + d.contact_change[c, NORMAL]
@@ -370,7 +370,7 @@ def _misses_at(d, c, share):
 
 @inline
 def _between(d, c, share):
-    """Return friction and normal force a share of the step ahead."""
+    """Return friction and normal force after a share of the step."""
     across = scaled3(load3(d.contact_end, c), 1.0 - share)
     force = (1.0 - share) * d.contact_end[c, NORMAL]
     across = add_scaled3(across, load3(d.contact_next, c), share)
@@ -379,7 +379,7 @@ def _between(d, c, share):
 
 @kernel
 def _move(m, d):
-    """Move the iterate of each island that works by its share."""
+    """Move the iterate of each unsolved island by its share of the step."""
     for c in range(d.ncon):
         i = island_of(d, c)
         if works(d, i):

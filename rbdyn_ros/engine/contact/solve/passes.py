@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pass of dynamics with the contacts linearised (linearise.py), and the iterate it leads to."""
+"""A pass of dynamics with linearised contacts (linearise.py), and the next iterate."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _spread(m, d):
 
 @inline
 def moved_contact(d, c, accelerations):
-    """Return the acceleration of a contact: across the normal, along it, and the turn."""
+    """Return the acceleration of a contact across and along the normal, and the angular one."""
     there, turn = relative_acceleration(d, c, accelerations)
     normal = load3(d.contact_normal, c)
     away = dot3(normal, there)
@@ -61,7 +61,7 @@ def moved_contact(d, c, accelerations):
 
 @inline
 def relative_acceleration(d, c, accelerations):
-    """Return how bodies accelerate the point of a contact, and their turn: body 2 from body 1."""
+    """Return linear and angular acceleration of body 2 relative to body 1 at a contact."""
     a = load6(accelerations, d.contact_body[c, 1])
     there = moved_point(a, load3(d.contact_arm2, c))
     if d.contact_body[c, 0] > 0:

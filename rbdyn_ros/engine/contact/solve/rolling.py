@@ -10,7 +10,7 @@ k is 1 / R on a sphere or an end of a capsule, 0 on a flat face, infinite on a c
 edge. The side of a cylinder is straight along its axis and has 1 / R across. A rim of radius R is
 an edge with k = sin / R, where sin is the sine of the angle between its axis and the normal.
 
-For two flat faces k1 + k2 is 0 and s has no bound: they touch at fixed points of the bodies.
+For two flat faces k1 + k2 is 0, so s is not defined: they touch at fixed points of the bodies.
 
 Source: Montana, The kinematics of contact and grasp, 1988.
 """
@@ -34,14 +34,14 @@ from rbdyn_ros.engine.collision.kinds import BOX, CYLINDER, HFIELD, MESH, TRIMES
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.model.declared.contact_arrays import FEATURES
 
-#: Tilt [rad] of the end of a cylinder below which it does not roll on its rim, but lies.
+#: Below this tilt [rad] a cylinder stands on its end instead of rolling on its rim.
 LIES = 0.05
 
-#: Largest angle [rad] by which the lowest point of a rim moves along it in a step; a rim that is
-#: faster has s = 0. A sphere may move by this part of the size of a face.
+#: Largest angle [rad] by which the lowest point of a rim moves along the rim in a step; for a
+#: faster rim s = 0. A sphere may move by this part of the size of a face.
 MAX_ROLL = 0.3
 
-#: Angle [rad] between a normal and a face on which it stands.
+#: A normal is perpendicular to a face up to this angle [rad].
 FLAT_ANGLE = 1e-6
 
 

@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contact forces of a step: Newton's method over the articulated-body pass.
 
-For given normal forces in the discs of friction the forces are the slope of a convex potential, so
-Newton's method with a line search converges. An iteration is one pass of dynamics with the
-contacts linearised (linearise.py) and an evaluation of the law at the new velocities. Once the
-forces are settled for the lagged normal forces, these move (lagged.py), and if that does not
-converge, also by Newton's method (lagged_newton.py). Where moving bodies touch each other, the
-pass factors a matrix (coupled_bodies.py).
+If the normal forces that bound friction are fixed (lagged), the forces are the gradient of a
+convex potential, so Newton's method with a line search converges. An iteration is one pass of
+dynamics with linearised contacts (linearise.py) and an evaluation of the law at the new
+velocities. Once the forces have converged for the lagged normal forces, the lagged forces are
+moved (lagged.py), and if that does not converge, by Newton's method, too (lagged_newton.py). If
+moving bodies touch each other, a pass factors a matrix (coupled_bodies.py).
 
-In Models in which they can, and no joint stops, Newton's method for velocities and all forces
-together (newton.py) first tries the islands left by the first pass; the above follows if it does
-not converge.
+In a Model in which moving bodies can touch, and if no joint is held by friction or a limit,
+Newton's method for velocities and all forces together (newton.py) is first tried on the islands
+that the first pass has not solved. If it does not converge, the iteration above follows.
 
-Contacts that begin in the step because of the forces are then listed, too, and the iteration goes
-on (late_contacts.py).
+Contacts that begin in the step because of the forces are then listed, too, and the iteration
+continues (late_contacts.py).
 
-A body at rest needs one pass: its memory is the solution. In a step that STUBBORN passes have not
-solved, near-rigid contacts become softer. One that has not converged after MAX_PASSES is counted
-in nunsolved. Its lagged forces then stay as they are, and the problem that is left is convex: the
-normal forces are exact, and friction takes energy away. If that does not converge in HELD_PASSES,
-friction is viscous.
+A body at rest needs one pass: its remembered forces are the solution. If a step is not solved
+after STUBBORN passes, near-rigid contacts become softer. If it has not converged after MAX_PASSES,
+it is counted in nunsolved. Its lagged forces then stay as they are, and the remaining problem is
+convex: the normal forces are exact, and friction dissipates energy. If that does not converge in
+HELD_PASSES, friction becomes viscous.
 
 Source: Baraff, Witkin, Large steps in cloth simulation, 1998 (one iteration); Castro et al., An
 unconstrained convex formulation of compliant contact, 2022 (line search); Castro et al.,
@@ -74,10 +74,10 @@ STUBBORN = 60
 #: Passes at the end in which the lagged forces no longer move.
 HELD_PASSES = 20
 
-#: A step looks this often for contacts that begin in it.
+#: The list of contacts that begin in the step is made at most this often.
 LATE_LISTS = 3
 
-#: An impact that adds energy is solved again this often, with other parts of its restitution.
+#: An impact that adds energy is solved again at most this often, with smaller restitution.
 CHORDS = 4
 
 #: The lagged forces move if the error of the law is less than this part of their error.
@@ -138,8 +138,8 @@ def solve_step(m, d):
 def _solve(m, d, stops, moved):
     """Find the forces for the contacts on the list.
 
-    `moved` says whether there is an iterate, from which the line search starts. Returns whether
-    the forces are those of the law for the lagged forces, and whether these are right.
+    `moved` is true if an iterate exists, from which the line search starts. Return whether the
+    forces obey the law for the lagged forces, and whether the lagged forces are right.
     """
     solved = exact = softer = False
     switches = held = 0
@@ -154,7 +154,7 @@ def _solve(m, d, stops, moved):
         n += 1
         held += n > MAX_PASSES
         d.solver_niter = n
-        wrong_piece = stops and find_wrong_pieces(m, d)  # a joint stops, or no longer does
+        wrong_piece = stops and find_wrong_pieces(m, d)  # a joint stops, or begins to move
         if wrong_piece and switches < MAX_SWITCHES:
             switch_wrong_pieces(m, d)
             switches += 1
@@ -209,7 +209,7 @@ def _solve(m, d, stops, moved):
 def _solve_without_gain(m, d, stops, gained):
     """Solve the step again with the largest share of restitution that adds no energy (impacts.py).
 
-    Returns the result of `_solve`. `gained` is the work with all of the restitution.
+    Return the result of `_solve`. `gained` is the work with the full restitution.
     """
     low, high, passes = 0.0, 1.0, 0
     solved, exact = _solve_again(m, d, stops, low)
@@ -245,7 +245,7 @@ def _solve_again(m, d, stops, share):
 
 @inline
 def _move_lagged_forces(m, d, missed, disc, wrong):
-    """Move the lagged forces if the forces are settled; return the passes of dynamics it took."""
+    """If the forces have converged, move the lagged forces; return the passes this took."""
     if d.lagged_count[0] < EASY:
         if missed <= SETTLED * disc:
             move_lagged(d)
@@ -263,7 +263,7 @@ def _restart_lagged(d):
 
 @kernel
 def _soften(m, d):
-    """Go on with softer contacts from the present iterate."""
+    """Make contacts softer, and continue from the present iterate."""
     for c in range(d.ncon):
         soften(m, d, c)
     _restart_lagged(d)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of trees in a factored matrix, in which elimination fills in little.
+"""An order of the trees in a factored matrix with little fill-in.
 
 The next tree to be eliminated is one that touches the fewest others; these then touch each other.
-Rows are eliminated from the last to the first, so it gets the last rows that are free.
+Rows are eliminated from the last to the first, so this tree gets the last free rows.
 
 Source: Tinney, Walker, Direct solutions of sparse network equations by optimally ordered
 triangular factorization, 1967 (minimum degree).
@@ -40,7 +40,7 @@ def order_trees(m, d):
 
 @inline
 def _link_touching(m, d):
-    """Write tree_near, a bit for each two trees, and the numbers of dofs to tree_row."""
+    """Write a bit to tree_near for each two touching trees, and numbers of dofs to tree_row."""
     for n in range(m.nbody * _words(m)):
         d.tree_near[n] = 0
     for i in range(m.nbody):
@@ -59,7 +59,7 @@ def _link_touching(m, d):
 
 @inline
 def _words(m):
-    """Return the number of words of a tree in tree_near."""
+    """Return the number of machine words of a tree in tree_near."""
     return m.nbody // WORD_BITS + 1
 
 
@@ -77,7 +77,7 @@ def _degree(m, d, i):
 
 @inline
 def _take_rows(d, i, row):
-    """Give a tree the last rows before `row`; return its first one."""
+    """Give a tree the last rows before `row`; return its first row."""
     row -= d.tree_row[i]
     d.tree_row[i] = row
     d.tree_degree[i] = -1
@@ -96,7 +96,7 @@ def _least_degree(m, d):
 
 @inline
 def _join_neighbours(m, d, i):
-    """Take a tree out of tree_near; let its neighbours touch each other."""
+    """Remove a tree from tree_near, and mark its neighbours as touching each other."""
     words = _words(m)
     for n in range(words):
         bits, a = d.tree_near[i * words + n], n * WORD_BITS

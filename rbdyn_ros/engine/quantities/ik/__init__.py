@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels of rb.ik: rows and their Jacobian, one step, the descent, a posture, all targets."""
+"""Kernels of rb.ik: error rows and their Jacobian, steps, attempts, postures, many targets."""

@@ -14,9 +14,10 @@ from rbdyn_ros.engine.quantities.ik.rows import errors
 from rbdyn_ros.engine.quantities.ik.step import LEAST, clip, find_step
 from rbdyn_ros.engine.step.integrate import integrate_pos
 
-#: Steps of one attempt; slower attempts end in a local minimum.
+#: Most steps of one attempt; attempts that need more usually end in a local minimum.
 MAX_STEPS = 60
-#: A step that leaves more than this share of the squared error is slow; so many end an attempt.
+#: A step that leaves more than this share of the squared error is slow, and this many slow steps
+#: end an attempt.
 SLOW, MOST_SLOW = 0.9, 4
 #: Damping in units of the squared error: at the start, and its factors after a step.
 DAMPING, LESS, MORE = 0.02, 0.8, 4.0
@@ -26,7 +27,7 @@ FAR = 16.0
 
 @kernel
 def descend(m, d, task, w, target):
-    """Step until the target is reached or steps become slow; return success, cost and steps."""
+    """Step until the target is reached or steps become slow. Return (solved, cost, steps)."""
     damping, slow, far = DAMPING, 0, np.inf
     for n in range(task.dofs.size):
         if task.slides[n]:

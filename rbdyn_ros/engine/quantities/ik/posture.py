@@ -15,15 +15,16 @@ from rbdyn_ros.engine.quantities.ik.rows import Task, errors
 from rbdyn_ros.engine.quantities.ik.step import LEAST, LONGEST_STEP, clip, free_step
 from rbdyn_ros.engine.step.integrate import differentiate_pos, integrate_pos
 
-#: Steps towards a posture, and the largest one that counts as arrived [rad or m].
+#: Most steps towards a posture, and the largest step that counts as arrived [rad or m].
 POSTURE_STEPS, ARRIVED = 200, 1e-7
-#: On the way to a posture targets are met this much better, or their errors would hide its steps.
+#: During steps to a posture the tolerance of targets is smaller by this factor, because their
+#: errors would otherwise be larger than the last steps.
 SHARPER = 1e-4
 
 
 @kernel
 def turn_back(d, task, near):
-    """Turn dofs by whole turns towards a configuration, within the limits."""
+    """Rotate dofs by full rotations towards a configuration, within the limits."""
     for n in range(task.dofs.size):
         if task.turning[n]:
             k = task.at[n]
@@ -40,8 +41,9 @@ def turn_back(d, task, near):
 def take_posture(m, d, task, w, target, posture):
     """Write the configuration nearest to a posture that still meets the target.
 
-    A step is the part of the way that changes no row, and a correction back to the target. It
-    counts if the posture is nearer then; if not, half of it is tried.
+    A step is the part of the displacement to the posture that changes no row, followed by a
+    correction back to the target. If the posture is not nearer after the step, half of it is
+    tried.
     """
     sharp = Task(
         task.frame, task.position, task.rotation, task.loops, task.dofs, task.places, task.at,
@@ -82,7 +84,7 @@ def take_posture(m, d, task, w, target, posture):
 
 @kernel
 def _distance(m, d, task, w, posture):
-    """Write the way from qpos to a posture; return half of its square, over dofs that move."""
+    """Write the displacement from qpos to a posture; return half its square over moving dofs."""
     differentiate_pos(m, w.away, 1.0, d.qpos, posture)
     total = 0.0
     for n in range(task.dofs.size):
@@ -92,7 +94,7 @@ def _distance(m, d, task, w, posture):
 
 @kernel
 def _null_step(d, task, w):
-    """Write the part of `away` that changes no row; dofs at a limit that would pass it stay."""
+    """Write the part of `away` that changes no row; dofs that would pass a limit stay there."""
     for n in range(task.dofs.size):
         w.held[n] = 0
         w.step[task.dofs[n]] = 0.0
@@ -112,7 +114,7 @@ def _null_step(d, task, w):
 
 @kernel
 def _stay_at_limits(d, task, w):
-    """Hold the dofs that are at a limit and would pass it; return whether there are any."""
+    """Hold the dofs that are at a limit and would pass it; return whether any is held."""
     passed = False
     for n in range(task.dofs.size):
         k = task.at[n]

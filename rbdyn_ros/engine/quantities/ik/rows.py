@@ -19,19 +19,19 @@ class Task(NamedTuple):
     """A target of a frame, and the dofs that may move.
 
     Attributes:
-        frame: its number.
-        position, rotation: whether they matter.
-        loops: (nloops,) the rows of efc_pos that matter.
+        frame: the number of the frame.
+        position, rotation: whether position and rotation of the frame are to reach the target.
+        loops: (nloops,) the rows of efc_pos that must become zero.
         dofs: (n,) the dofs that may move.
         places: (k,) the entries of qpos that may move.
-        at: (n,) the entry of qpos of each dof that is one, else -1: it has limits then.
-        limits: (n, 2).
-        turning: (n,) 1 if a whole turn of the dof changes no pose.
+        at: (n,) for a dof that is an entry of qpos, and so can have limits, this entry; else -1.
+        limits: (n, 2) lower and upper limits.
+        turning: (n,) 1 if a full rotation of the dof changes no pose.
         balls: the ball joints that may move and have a limit.
-        slides: (n,) 1 if the dof only shifts what it carries, 2 if it does so without limits.
-        unlimited: (k,) the entries of qpos of the latter.
-        weight: of an error in position [1/m]: 1 over the size of the robot, 1 for usual robots.
-        tolerance: of every error [m or rad].
+        slides: (n,) 1 if the dof only translates what it carries, 2 if it has no limits either.
+        unlimited: (k,) the entries of qpos of the slides without limits.
+        weight: weight of a position error [1/m]: 1 over the size of the robot, 1 for usual robots.
+        tolerance: tolerance of every error [m or rad].
     """
 
     frame: Any

@@ -12,8 +12,8 @@ import numpy as np
 from rbdyn_ros.engine.algebra.spatial import quat_at
 from rbdyn_ros.engine.compiler.jit import kernel
 
-#: The longest step of a dof [rad or m]; slides, which do not rotate, may go as far as the target
-#: is.
+#: The longest step of a dof [rad or m]. Slides, which do not rotate, may move by the distance to
+#: the target.
 LONGEST_STEP = 1.0
 #: The least damping, in units of the squared error.
 LEAST = 1e-11
@@ -43,7 +43,7 @@ def find_step(m, d, task, w, damping):
 
 @kernel
 def distance(task, w):
-    """Return the error in position [m]; 0 if it does not matter."""
+    """Return the error in position [m], or 0 if the target has no position."""
     if not task.position:
         return 0.0
     return np.sqrt(w.e[0] ** 2 + w.e[1] ** 2 + w.e[2] ** 2) / task.weight
@@ -51,7 +51,7 @@ def distance(task, w):
 
 @kernel
 def shift(d, task, w):
-    """Write the step of the slides without limits that brings the frame nearest to its place."""
+    """Write the step of slides without limits that brings the frame nearest to the target."""
     for n in range(task.dofs.size):
         w.held[n] = task.slides[n] != 2
         w.step[task.dofs[n]] = 0.0
@@ -62,7 +62,7 @@ def shift(d, task, w):
 
 @kernel
 def free_step(task, w, damping):
-    """Write the step of the dofs that are not held, from y, the error without the held ones."""
+    """Write the step of the dofs that are not held; y solves for the error left by held dofs."""
     for n in range(task.dofs.size):
         if w.held[n]:
             for r in range(w.y.size):
@@ -79,7 +79,7 @@ def free_step(task, w, damping):
 
 @kernel
 def _hold_at_limits(d, task, w):
-    """Hold the dofs whose step would pass a limit at that limit; return whether there are any."""
+    """Hold dofs at the limit that their step would pass; return whether any is newly held."""
     passed = False
     for n in range(task.dofs.size):
         if task.at[n] >= 0 and not w.held[n]:
@@ -136,7 +136,7 @@ def clip(m, d, task):
 
 @kernel
 def _clip_ball(m, d, j):
-    """Turn a ball joint back to the angle of its limit, about the same axis."""
+    """Rotate a ball joint back to the angle of its limit, about the same axis."""
     q = m.jnt_qposadr[j]
     w, x, y, z = quat_at(d.qpos, q)
     sine = np.sqrt(x * x + y * y + z * z)

@@ -40,11 +40,13 @@ def solve_targets(
     configurations: Matrix, start: Vector, seeds: Matrix, first: int, attempts: int,
     postured: bool, posture: Vector, targets: Matrix, found: Matrix, report: Matrix,
 ) -> None:  # fmt: skip
-    """Write a configuration to found (n, nq) for each of targets (n, 12), from start and seeds.
+    """Write a configuration to found (n, nq) for each row of targets (n, 12).
+
+    The attempts begin at start and at seeds.
 
     A row of targets is a position and a rotation matrix, row by row. A row of report (n, 6) is:
-    solved, the errors of position, rotation and loops, steps, attempts. Attempts before `first`,
-    which count too, are skipped: the caller has rejected their result.
+    solved, the errors of position, rotation and loops, steps, attempts. Attempts before `first`
+    are skipped, because the caller has rejected their results, but they count as attempts.
     """
     task = Task(
         frame, position, rotation, loops, dofs, places, at, limits, turning, balls, slides,
@@ -73,7 +75,7 @@ def solve_targets(
 
 @kernel
 def _from_all_starts(m, d, task, w, target, start, seeds, first, attempts):
-    """Write qpos, solved or the nearest; return whether it is solved, the steps, the attempts."""
+    """Write the solution to qpos, or the nearest qpos found. Return (solved, steps, attempts)."""
     least, steps = np.inf, 0
     for k in range(m.nq):
         d.qpos[k] = start[k]
@@ -98,7 +100,7 @@ def _from_all_starts(m, d, task, w, target, start, seeds, first, attempts):
 
 @kernel
 def _approach(m, d, task, w, target, start):
-    """Put slides without limits where they start, then where they bring the frame to its place."""
+    """Move slides without limits from the start to where the frame is nearest to the target."""
     for n in range(task.unlimited.size):
         d.qpos[task.unlimited[n]] = start[task.unlimited[n]]
     if task.position and task.unlimited.size > 0:
@@ -109,11 +111,13 @@ def _approach(m, d, task, w, target, start):
 
 @brief
 def straighten(targets: Matrix, most: float) -> int:
-    """Replace the rotations of targets (n, 12) by the nearest ones: Newton's iteration.
+    """Replace the matrices in targets (n, 12) by the nearest rotation matrices.
+
+    This is Newton's iteration for the polar decomposition.
 
     Returns:
-        the first row whose matrix is not a rotation, by more than `most` in an entry of R^T R, or
-        whose numbers are not finite; -1 if there is none.
+        The first row whose numbers are not finite, or whose matrix is not a rotation: R^T R
+        differs from the identity by more than `most` in an entry. If all rows are valid, -1.
     """
     for t in range(targets.shape[0]):
         total = 0.0
