@@ -148,7 +148,7 @@ def test_runs_whose_process_ends_every_time_are_lost(tmp_path, monkeypatch):
 def test_a_process_that_has_closed_its_channel_is_killed(tmp_path, monkeypatch):
     """Otherwise the process would run for 30 s more."""
     monkeypatch.setattr(workers, "ENDING", 0.2)
-    code = "import os, time\nos.closerange(3, 256)\ntime.sleep(30)\n"
+    code = "import os, time\nos.closerange(3, 4096)\ntime.sleep(30)\n"
     found = trial(tmp_path, code + "def control(*_): pass\n", controller=PYTHON)
     with refused(RbdynError, "worker-ended") as caught:
         trials.run(found, workers=1)
