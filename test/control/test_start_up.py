@@ -14,7 +14,7 @@ from rbdyn_ros.errors import RbdynError
 UR5, PANDA = FILES[0], FILES[1]
 #: Farthest motion of an arm in the test, whatever its states are [rad or m].
 MOVED = 0.06
-#: A share of the velocity limit.
+#: Highest speed of a joint in the test, as a share of its velocity limit.
 SPEED = 0.7
 
 

@@ -359,7 +359,7 @@ def test_a_motion_keeps_clear_of_obstacles(side):
     nearest = [2.0 * np.sin(0.5 * (0.8 - angle.max())) for angle in angles]
     assert nearest[1] < 0.1  # without the check it would touch
     assert 0.11 - 1e-3 <= nearest[0] < 0.3  # with the check it comes near, but not too near
-    with refused(RbdynError, "self-collision"):  # even a small motion about this centre does
+    with refused(RbdynError, "self-collision"):  # even a small motion about this centre
         excite(
             rb.load_urdf(text),
             **arguments | {"centre": [side * 0.75, 0.0]},

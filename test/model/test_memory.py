@@ -57,7 +57,7 @@ def test_the_addresses_of_a_data_cannot_be_written(m):
 
 
 def test_a_data_follows_its_stages(m):
-    """The array has the numbers that the kernels read."""
+    """A change of step_stage also changes d.stages, which the kernels read."""
     d = rb.make_data(m)
     d.take_step_code(4711)
     assert (d.step_stage, d.copy().step_stage, d.stages[-1]) == (4711, 4711, 4711)

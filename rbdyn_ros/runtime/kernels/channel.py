@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @kernel
 def pass_commands(s: Shared) -> None:
-    """Pass commands on to the robot: write the commands in force, arrival, mode and order.
+    """Put the commands that are due in force: write their values, arrival, mode and order.
 
     Called once a tick, so commands under way also rest while time is paused.
     """

@@ -46,7 +46,7 @@ def _on_box(corners: Array) -> Array:
 
 
 def _around(corners: Array) -> Array:
-    """Return places (k, 3, 2) about z."""
+    """Return texture coordinates (k, 3, 2) of triangles, projected on a cylinder about z."""
     x, y, z = np.moveaxis(corners, -1, 0)
     turn = np.arctan2(y, x) / math.tau + 0.5
     beyond = np.ptp(turn, axis=1, keepdims=True) > 0.5  # a triangle crosses the seam at -x

@@ -202,7 +202,7 @@ class Dog:
     """A Go2 in a simulator."""
 
     def __init__(self, simulate, peer, *words, fixed=False, crouch=0.0):
-        # the order of the motors is the vendor's, that of the policy another one
+        # the motors are in the vendor's order, the joints of the policy in another order
         pose = dict(zip(networks.GO2, networks.STANDING, strict=True))
         pose |= {name: q + crouch for name, q in pose.items() if "thigh" in name}
         pose |= {name: q - 2.0 * crouch for name, q in pose.items() if "calf" in name}

@@ -220,7 +220,7 @@ class Stop(threading.Event):
         return bool(self._words[STOPPED] != 0)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait for a request to end; return False after the timeout [s]."""
+        """Wait until the end is requested; return False after the timeout [s]."""
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
         return bool(poll.poll(None if timeout is None else timeout * 1e3))

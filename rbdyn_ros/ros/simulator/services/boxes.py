@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of control boxes for user stop, guiding and reboot, which clients cannot request."""
+"""Services for the actions of a person at a control box: user stop, guiding and reboot.
+
+The protocols of the boxes have no requests for them.
+"""
 
 from __future__ import annotations
 
