@@ -151,7 +151,8 @@ def test_a_world_that_is_refused_changes_nothing(simulate, peer, ask, load, tmp_
     refused(load("file:///no/world.usd"), codes.UNSUPPORTED_FORMAT, "world.usd")
     broken("rbdyn_scene: 1\nobjects: {a: {box: }", codes.RESOURCE_PARSE_ERROR, "line 3: ")
     broken("a: 1\n", codes.UNSUPPORTED_FORMAT, "not a scene file")
-    broken("rbdyn_scene: 1\n\nlight: 3\n", codes.UNSUPPORTED_ELEMENTS, "line 3: the key 'light'")
+    light = "line 3: the scene cannot have the key 'light'"
+    broken("rbdyn_scene: 1\n\nlight: 3\n", codes.UNSUPPORTED_ELEMENTS, light)
     size = "rbdyn_scene: 1\nobjects:\n  a: {box: {size: [1, 1, -1]}, mass: 1}\n"
     broken(size, codes.RESOURCE_PARSE_ERROR, "object 'a'")
     tags = "rbdyn_scene: 1\ntags: indoor\n"
