@@ -26,7 +26,7 @@ from rbdyn_ros.engine.algebra.spatial import (
 from rbdyn_ros.engine.compiler.optional import data_at, model_at
 from rbdyn_ros.engine.contact.points.contact_list import reach_of
 from rbdyn_ros.engine.contact.points.height_grid import first_last, grid_of
-from rbdyn_ros.engine.contact.points.terrain import _list_field as list_field
+from rbdyn_ros.engine.contact.points.terrain import list_field
 from rbdyn_ros.model.declared.contact_arrays import AT_END, AT_START
 from rbdyn_ros.rollouts import call_plan
 from rbdyn_ros.rollouts.contact.fields import (

@@ -65,12 +65,13 @@ def terrain(m, d):
         for o in range(m.ngeomlink, m.ngeom):
             if m.geom_touches[g, o - m.ngeomlink] == BY_TERRAIN:
                 first = d.ncon
-                _list_field(m, d, g, o)
+                list_field(m, d, g, o)
                 order(d, first)
 
 
 @kernel
-def _list_field(m, d, g, o):
+def list_field(m, d, g, o):
+    """List the contacts of geometry g with the height field or triangle mesh o."""
     i, F_T = m.geom_bodyid[g], transposed(load9(m.geom_mat, o))
     B = mat_mul(F_T, load9(d.xmat, i))  # rotation of the body in the frame of the field
     b = mat_vec(F_T, sub3(load3(d.xpos, i), load3(m.geom_pos, o)))
