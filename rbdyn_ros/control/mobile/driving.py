@@ -6,8 +6,6 @@ at p that rolls along d and holds the floor along g has the speed g (v + w x p) 
 surface of the wheel have the same velocity along the grip. Sideways its rollers turn, or it slips.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ packet of the state, gives it what arrived with `request` and `command`, and cal
 torques until the next cycle.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace

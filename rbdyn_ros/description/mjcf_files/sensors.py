@@ -5,8 +5,6 @@ An accelerometer and a gyro of one site are an IMU, a force and a torque one for
 All others stay unread, so that a note names each kind with its reason in silent.py.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping
 

@@ -12,8 +12,6 @@ The places, in this order:
 A package may be in a folder of another name.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import re

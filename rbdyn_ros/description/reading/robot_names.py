@@ -6,8 +6,6 @@ Where two files have one name, it is the name of the folder without `_descriptio
 robot_descriptions it is the name of the module without `_description`.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import pkgutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The numbers of one actuator that a recording shows, and sentences about missing numbers."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -7,8 +7,6 @@ are as many combinations as the regressor has independent columns.
 Source: Gautier, Numerical calculation of the base inertial parameters of robots, 1991.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ A term with more unknowns always fits better where it is fitted. So each part of
 predicted by a fit to the others, and a term stays if this makes the predictions better.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plot efforts: measured, predicted by the prior, predicted as identified, and the residuals."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rbdyn_ros.errors import Finding, ParameterError
