@@ -20,22 +20,7 @@ from rbdyn_ros.commands.identify_currents import (
     with_gains,
     wrong_current_options,
 )
-from rbdyn_ros.commands.line.common import (
-    DONE,
-    PICTURE_FILE,
-    RECORDING_FILE,
-    REFUSED,
-    USAGE,
-    FileOf,
-    add_mounting,
-    add_robot,
-    check_writable,
-    flag,
-    mounted_robot,
-    refusing,
-    report_error,
-    run_imports,
-)
+from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.recorded import add_reading_options, recorded
 
 if TYPE_CHECKING:
@@ -63,37 +48,37 @@ def add_identify(commands: Commands) -> None:
         "Exit status: 0 on success, 1 if the robot or a recording is refused or not good enough\n"
         "for --patch, 2 if the command line or an output file is refused.",
     )
-    add_robot(command)
-    add_mounting(command)
+    common.add_robot(command)
+    common.add_mounting(command)
     command.add_argument(
         "recording",
-        type=RECORDING_FILE,
+        type=common.RECORDING_FILE,
         help="rosbag2 folder, .mcap or .csv file with joint states, log of libfranka or RTDE; "
         "others with --columns",
     )
     command.add_argument(
         "--validate",
-        type=RECORDING_FILE,
+        type=common.RECORDING_FILE,
         metavar="RECORDING",
         help="another recording to test the result with",
     )
     command.add_argument(
         "--patch",
-        type=FileOf((".urdf",)),
+        type=common.FileOf((".urdf",)),
         metavar="OUT.urdf",
         help="write the URDF with the identified values",
     )
-    flag(command, "--json", "print JSON")
+    common.flag(command, "--json", "print JSON")
     command.add_argument(
         "--figure",
-        type=PICTURE_FILE,
+        type=common.PICTURE_FILE,
         metavar="PICTURE",
         help="plot efforts to a .svg, .png or .pdf file",
     )
     command.add_argument("--payload", metavar="LINK", help="identify only a payload at this link")
     command.add_argument(
         "--payload-run",
-        type=RECORDING_FILE,
+        type=common.RECORDING_FILE,
         metavar="RECORDING",
         help="with --payload: a recording with the payload; the other one is without it, and both "
         "identify the arm and the payload together",
@@ -143,12 +128,12 @@ def add_identify(commands: Commands) -> None:
 
 
 def _identify(options: argparse.Namespace) -> int:
-    run_imports(options.imports)
+    common.run_imports(options.imports)
     wrong = _usage(options)
     if wrong:
-        return report_error("identify", wrong, USAGE)
-    with refusing("identify", REFUSED):
-        m, found = mounted_robot(options)
+        return common.report_error("identify", wrong, common.USAGE)
+    with common.refusing("identify", common.REFUSED):
+        m, found = common.mounted_robot(options)
         if options.actuators is not None:
             return identify_actuators_of(m, options)
         if options.payload is not None:
@@ -186,11 +171,11 @@ def _usage(options: argparse.Namespace) -> str:
         return "--patch is for URDF; edit a mechanism file by hand with the values of --json"
     try:
         if options.patch:
-            check_writable(options.patch, "a URDF", (".urdf",))
+            common.check_writable(options.patch, "a URDF", (".urdf",))
         if options.figure:
-            check_writable(options.figure, "a picture", SUFFIXES)
+            common.check_writable(options.figure, "a picture", SUFFIXES)
         if options.actuators:
-            check_writable(options.actuators, "an actuators file", (".yaml", ".yml"))
+            common.check_writable(options.actuators, "an actuators file", (".yaml", ".yml"))
     except ParameterError as error:
         return str(error)
     return ""
@@ -234,7 +219,7 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
     reason = why_no_patch(found) or ("" if gains is None else gains.why_no_patch)
     if reason:
         print(f"rbdyn identify: {reason}", file=sys.stderr)
-        return REFUSED if options.patch else status
+        return common.REFUSED if options.patch else status
     return max(status, _patched(document, found, options.patch))
 
 
@@ -295,11 +280,11 @@ def _patched(document: bytes, found: Identification, path: Path | None) -> int:
     from rbdyn_ros.loading.output import write_whole
 
     if path is None:
-        return DONE
+        return common.DONE
     patched = patched_urdf_bytes(document, found.m)
-    with refusing("identify --patch", USAGE):
+    with common.refusing("identify --patch", common.USAGE):
         write_whole(path, patched)
-    return DONE
+    return common.DONE
 
 
 def _drawn(*residuals: Residuals, path: Path | None) -> int:
@@ -307,9 +292,9 @@ def _drawn(*residuals: Residuals, path: Path | None) -> int:
     from rbdyn_ros.identification.reports.figure import draw_efforts
 
     if path is None:
-        return DONE
+        return common.DONE
     try:
         draw_efforts(residuals[0], residuals[1], path, *residuals[2:])
     except ParameterError as error:  # the values are worth a patch even so
-        return report_error("identify --figure", error, USAGE)
-    return DONE
+        return common.report_error("identify --figure", error, common.USAGE)
+    return common.DONE

@@ -7,26 +7,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import (
-    DONE,
-    PICTURE_FILE,
-    RECORDING_FILE,
-    REFUSED,
-    ROBOT_FILE,
-    USAGE,
-    add_import,
-    check_writable,
-    refusing,
-    report_error,
-    run_imports,
-)
-from rbdyn_ros.commands.line.recorded import (
-    add_table_options,
-    check_bag_options,
-    is_table,
-    not_there,
-    run_of_table,
-)
+from rbdyn_ros.commands.line import common, recorded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +36,7 @@ def add_plot(commands: Commands) -> None:
     command.add_argument(
         "-o",
         "--output",
-        type=PICTURE_FILE,
+        type=common.PICTURE_FILE,
         metavar="FIGURE",
         help="a .png, .svg or .pdf file, replaced if it exists (default: a .png beside the "
         "recording)",
@@ -88,12 +69,12 @@ def add_recording(command: argparse.ArgumentParser) -> None:
     """Add a recording and the part to use to the arguments of a command."""
     command.add_argument(
         "recording",
-        type=RECORDING_FILE,
+        type=common.RECORDING_FILE,
         help="an .mcap file or a rosbag2 folder; with --robot a .csv file, with --columns a table",
     )
     command.add_argument(
         "--robot",
-        type=ROBOT_FILE,
+        type=common.ROBOT_FILE,
         metavar="FILE",
         help="file of the robot, if the recording does not contain it",
     )
@@ -114,8 +95,8 @@ def add_recording(command: argparse.ArgumentParser) -> None:
         metavar="S",
         help="end time in the recording [s] (its end)",
     )
-    add_table_options(command)
-    add_import(command)
+    recorded.add_table_options(command)
+    common.add_import(command)
 
 
 def recorded_run(command: str, options: argparse.Namespace) -> RecordedRun:
@@ -125,16 +106,18 @@ def recorded_run(command: str, options: argparse.Namespace) -> RecordedRun:
 
     path = options.recording
     part = {"name": options.name, "start": options.start, "end": options.end}
-    table = is_table(options)
+    table = recorded.is_table(options)
     try:
         if not table:
-            check_bag_options(options)
-        run = run_of_table(options) if table else read_run(path, options.robot, **part)
+            recorded.check_bag_options(options)
+        run = recorded.run_of_table(options) if table else read_run(path, options.robot, **part)
     except RbdynError as error:
         if isinstance(error, ParameterError) and error.code == "no-recording" and not table:
-            sys.exit(report_error(command, not_there(error, path), REFUSED))
+            sys.exit(common.report_error(command, recorded.not_there(error, path), common.REFUSED))
         is_command = error.code in _OF_THE_COMMAND
-        sys.exit(report_error(command, error, USAGE if is_command else REFUSED))
+        sys.exit(
+            common.report_error(command, error, common.USAGE if is_command else common.REFUSED)
+        )
     for note in run.notes:
         print(f"rbdyn {command}: {path}: {note}", file=sys.stderr)
     return run
@@ -143,20 +126,20 @@ def recorded_run(command: str, options: argparse.Namespace) -> RecordedRun:
 def _plot(options: argparse.Namespace) -> int:
     from rbdyn_ros.view.pictures.plots import SUFFIXES, draw_run
 
-    run_imports(options.imports)
+    common.run_imports(options.imports)
     target = options.output or _beside(options.recording)
-    with refusing("plot", USAGE):
-        check_writable(target, "a figure", SUFFIXES)
+    with common.refusing("plot", common.USAGE):
+        common.check_writable(target, "a figure", SUFFIXES)
     run = recorded_run("plot", options)
     size = None if options.size is None else (options.size[0], options.size[1])
-    with refusing("plot", USAGE):
+    with common.refusing("plot", common.USAGE):
         draw_run(run, target, joints=options.joints, quantities=options.quantities, size=size)
     print(target)
-    return DONE
+    return common.DONE
 
 
 def _beside(recording: Path) -> Path:
     """Return the path of the figure next to a recording; folder names may contain dots."""
     here = recording if recording.name not in ("", "..") else recording.resolve()
-    is_file = here.suffix.lower() in RECORDING_FILE.suffixes and not here.is_dir()
+    is_file = here.suffix.lower() in common.RECORDING_FILE.suffixes and not here.is_dir()
     return here.parent / f"{here.stem if is_file else here.name}.png"

@@ -17,6 +17,7 @@ from rbdyn_ros.description.checks.values import audit_finite
 from rbdyn_ros.description.parts.joint_types import LOOP_TYPES, URDF_TYPES
 from rbdyn_ros.description.parts.poses import rpy_from_quat
 from rbdyn_ros.description.reading.guard import Element, refuse
+from rbdyn_ros.description.urdf_files import versions
 from rbdyn_ros.description.urdf_files.misplaced import (
     Place,
     place_of_attribute,
@@ -32,13 +33,6 @@ from rbdyn_ros.description.urdf_files.portability import (
     is_refused,
 )
 from rbdyn_ros.description.urdf_files.schema import LOOPS, QUATERNION, SCHEMA, UNLIMITED, Tag
-from rbdyn_ros.description.urdf_files.versions import (
-    WITH_JERK,
-    Version,
-    audit_version,
-    needed,
-    version_of,
-)
 from rbdyn_ros.description.urdf_files.words import counter
 from rbdyn_ros.description.xml_files.unused import Unused
 from rbdyn_ros.errors import listing, quote
@@ -81,10 +75,10 @@ def prune(robot: Element, audit: Audit, source: str, unused: Unused) -> None:
         DescriptionError: the document is xacro source that was not expanded.
     """
     _refuse_raw_xacro(robot, source)
-    audit_version(robot, audit)
+    versions.audit_version(robot, audit)
     owner = robot_element(robot.get("name", ""))
     audit_materials(robot, owner, audit)
-    Pruner(audit, SCHEMA, version_of(robot), unused=unused).clean(robot, "")
+    Pruner(audit, SCHEMA, versions.version_of(robot), unused=unused).clean(robot, "")
 
 
 def _refuse_raw_xacro(robot: Element, source: str) -> None:
@@ -110,7 +104,7 @@ class Pruner:
         self,
         audit: Audit,
         schema: Mapping[str, Tag],
-        version: Version,
+        version: versions.Version,
         part: str = "inertial",
         unused: Unused | None = None,
     ) -> None:
@@ -136,7 +130,7 @@ class Pruner:
         sound = self.attributes(element, spec, owner, parent)
         if len(element) or spec.needed:
             sound &= self.children(element, spec, owner, parent)
-        if element.tag == "joint" and self.version >= WITH_JERK:
+        if element.tag == "joint" and self.version >= versions.WITH_JERK:
             self.bounds(element, owner)
         return sound
 
@@ -191,7 +185,7 @@ class Pruner:
         for name, since in spec.since.items():
             if name in present and self.version < since:
                 message = f"<{element.tag} {name}> is ignored in a file of this version of URDF"
-                text = f"{message}; {needed(since)}"
+                text = f"{message}; {versions.needed(since)}"
                 self.audit.add("warning", "newer-attribute", owner, element.line, text, found=name)
                 del present[name]
         if QUATERNION not in present or "rpy" not in present:
