@@ -280,12 +280,7 @@ def follow(b: BlindState, s: ArmLoopState, effort: Vector) -> bool:
 
 @kernel
 def judge_target(
-    b: BlindState,
-    s: ArmLoopState,
-    target: Vector,
-    tolerance: float,
-    idle: float,
-    timeout: float,
+    b: BlindState, s: ArmLoopState, target: Vector, tolerance: float, idle: float, timeout: float
 ) -> bool:
     """Trip if the target is too far away, or has waited for too long; return whether it tripped.
 

@@ -187,13 +187,7 @@ class Plant:
         s.start_qpos[:] = start
         measure_new(s, row, match)
 
-    def set_state(
-        self,
-        qpos: Array,
-        qvel: Array,
-        qpos_given: Bools,
-        qvel_given: Bools,
-    ) -> None:
+    def set_state(self, qpos: Array, qvel: Array, qpos_given: Bools, qvel_given: Bools) -> None:
         """Set some coordinates, all between the same two ticks.
 
         Robots and objects without a given coordinate, and not connected with those that have some,

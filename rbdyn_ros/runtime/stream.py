@@ -66,10 +66,7 @@ class StreamPlan:
     """
 
     def __init__(
-        self,
-        topics: Sequence[StreamTopic],
-        others: Iterable[int],
-        fastest: float = math.inf,
+        self, topics: Sequence[StreamTopic], others: Iterable[int], fastest: float = math.inf
     ) -> None:
         periods = sorted(set(others))
         if len(periods) > NEVERY:

@@ -122,9 +122,4 @@ class ControlSettings:
 
 
 #: A NaN would switch these off. Gains are checked by the laws.
-_NOT_NEGATIVE = (
-    "blind_time",
-    "target_timeout",
-    "gravity_damping",
-    "tracking_tolerance",
-)
+_NOT_NEGATIVE = ("blind_time", "target_timeout", "gravity_damping", "tracking_tolerance")

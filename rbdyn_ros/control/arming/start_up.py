@@ -124,13 +124,7 @@ class StartUpTest:
         return [self._names[k] for k in np.flatnonzero(self._s.untested)]
 
     def advance(
-        self,
-        qpos: Array,
-        qvel: Array,
-        effort: Array,
-        holding: Array,
-        released: Array,
-        step: float,
+        self, qpos: Array, qvel: Array, effort: Array, holding: Array, released: Array, step: float
     ) -> Array:
         """Return the commands (nv,) after a state.
 

@@ -123,11 +123,7 @@ class _NamedPairs:
     """
 
     def __init__(
-        self,
-        document: MjcfDocument,
-        classes: Classes,
-        tree: BodyTree,
-        furniture: set[MjcfBody],
+        self, document: MjcfDocument, classes: Classes, tree: BodyTree, furniture: set[MjcfBody]
     ) -> None:
         self._document, self._tree, self._furniture = document, tree, furniture
         named = [(g, body) for body in tree.bodies.values() for g in body.geoms if g.name]

@@ -55,11 +55,7 @@ class TrajectoryController(Controller):
     """
 
     def __init__(
-        self,
-        m: Model,
-        description: Description,
-        collisions: SelfCollision | None,
-        *others: Any,
+        self, m: Model, description: Description, collisions: SelfCollision | None, *others: Any
     ) -> None:
         super().__init__(*others)
         self.collisions = collisions

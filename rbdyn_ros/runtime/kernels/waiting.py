@@ -15,14 +15,7 @@ from rbdyn_ros.runtime.compiled import (
 from rbdyn_ros.runtime.kernels.port import is_heard, read_port, wait_for_port
 from rbdyn_ros.runtime.mailbox import fetch
 from rbdyn_ros.runtime.settings import FAST, LOCKSTEP
-from rbdyn_ros.runtime.shared import (
-    EDITS,
-    PACE,
-    PAUSE,
-    READ,
-    STEPS,
-    STOP,
-)
+from rbdyn_ros.runtime.shared import EDITS, PACE, PAUSE, READ, STEPS, STOP
 from rbdyn_ros.runtime.types import GRIP
 
 if TYPE_CHECKING:
