@@ -9,17 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.identify_actuators import (
-    add_actuator_options,
-    identify_actuators_of,
-    wrong_actuator_options,
-)
-from rbdyn_ros.commands.identify_currents import (
-    add_current_options,
-    gains_of,
-    with_gains,
-    wrong_current_options,
-)
+from rbdyn_ros.commands import identify_actuators, identify_currents
 from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.recorded import add_reading_options, recorded
 
@@ -83,8 +73,8 @@ def add_identify(commands: Commands) -> None:
         help="with --payload: a recording with the payload; the other one is without it, and both "
         "identify the arm and the payload together",
     )
-    add_current_options(command)
-    add_actuator_options(command)
+    identify_currents.add_current_options(command)
+    identify_actuators.add_actuator_options(command)
     add_reading_options(command)
     command.add_argument(
         "--joints", metavar="NAME", help="joints that moved (default: all)", nargs="+"
@@ -135,7 +125,7 @@ def _identify(options: argparse.Namespace) -> int:
     with common.refusing("identify", common.REFUSED):
         m, found = common.mounted_robot(options)
         if options.actuators is not None:
-            return identify_actuators_of(m, options)
+            return identify_actuators.identify_actuators_of(m, options)
         if options.payload is not None:
             return _identify_payload(m, options)
         return _identify_arm(m, _document(options.robot, found), options)
@@ -164,7 +154,9 @@ def _usage(options: argparse.Namespace) -> str:
         return "--payload-run needs --payload LINK, the link that carries the payload"
     if options.payload_run is not None and not options.friction:
         return "--payload-run identifies friction and cannot be combined with --no-friction"
-    wrong = wrong_actuator_options(options) or wrong_current_options(options)
+    wrong = identify_actuators.wrong_actuator_options(
+        options
+    ) or identify_currents.wrong_current_options(options)
     if wrong:
         return wrong
     if options.patch and options.robot.suffix.lower() in (".yaml", ".yml", ".npz"):
@@ -191,7 +183,7 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
 
     rest, motion, delay = recorded(m, options, options.recording)
     other = None if options.validate is None else recorded(m, options, options.validate, delay)
-    gains = gains_of(m, rest, motion, options)
+    gains = identify_currents.gains_of(m, rest, motion, options)
     if gains is not None:
         motion = gains.efforts(motion)
         other = None if other is None else (other[0], gains.efforts(other[1]), other[2])
@@ -211,7 +203,7 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
         )
     checked = None if other is None else _checked(found, *other[:2])
     if options.json:
-        report = with_gains(report_dict(found, checked), gains)
+        report = identify_currents.with_gains(report_dict(found, checked), gains)
         print(json.dumps(report, indent=2, allow_nan=False))
     else:
         print(report_text(found, checked), end="")
@@ -262,13 +254,13 @@ def _identify_loaded(
     from rbdyn_ros.report.progress import rounds
 
     _, loaded, _ = recorded(m, options, options.payload_run, delay)
-    gains = gains_of(m, rest, motion, options, loaded)
+    gains = identify_currents.gains_of(m, rest, motion, options, loaded)
     if gains is not None:
         motion, loaded = gains.efforts(motion), gains.efforts(loaded)
     with rounds("identifying", ITERATIONS + 1) as tell:
         both = identify_with_payload(m, motion, loaded, options.payload, rest=rest, progress=tell)
     if options.json:
-        report = with_gains(payload_dict(both.payload, both.by_joint), gains)
+        report = identify_currents.with_gains(payload_dict(both.payload, both.by_joint), gains)
         print(json.dumps(report, indent=2, allow_nan=False))
     else:
         print(payload_text(both.payload, both.by_joint), end="")

@@ -5,11 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rbdyn_ros.description.mechanism_files.height_fields import (
-    PICTURES,
-    UnusableFieldError,
-    heights_in,
-)
+from rbdyn_ros.description.mechanism_files import height_fields
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import ellipsoid
 from rbdyn_ros.description.meshes.looks import MeshName
@@ -171,9 +167,9 @@ def _heightmap(part: SdfElement, fields: MeshFiles) -> Placed | None:
     for tag in ("texture", "blend", "use_terrain_paging", "sampling"):
         list(part.children(tag))
     try:
-        path: Path = fields.of(PICTURES).find(uri)
-        heights = heights_in(path.parent, path.name, size[2])
-    except (UnusableFieldError, UnusableMeshError) as error:
+        path: Path = fields.of(height_fields.PICTURES).find(uri)
+        heights = height_fields.heights_in(path.parent, path.name, size[2])
+    except (height_fields.UnusableFieldError, UnusableMeshError) as error:
         text = f"the height field {quote(uri, 200)} {error}"
         part.repair("bad-height-field", text, LEFT_OUT, found=uri)
         return None

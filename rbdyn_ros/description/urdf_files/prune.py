@@ -17,20 +17,12 @@ from rbdyn_ros.description.checks.values import audit_finite
 from rbdyn_ros.description.parts.joint_types import LOOP_TYPES, URDF_TYPES
 from rbdyn_ros.description.parts.poses import rpy_from_quat
 from rbdyn_ros.description.reading.guard import Element, refuse
-from rbdyn_ros.description.urdf_files import versions
+from rbdyn_ros.description.urdf_files import portability, versions
 from rbdyn_ros.description.urdf_files.misplaced import (
     Place,
     place_of_attribute,
     place_of_child,
     words_of,
-)
-from rbdyn_ros.description.urdf_files.portability import (
-    AXIS_FREE,
-    REFUSES,
-    audit_joint,
-    audit_materials,
-    drops,
-    is_refused,
 )
 from rbdyn_ros.description.urdf_files.schema import LOOPS, QUATERNION, SCHEMA, UNLIMITED, Tag
 from rbdyn_ros.description.urdf_files.words import counter
@@ -77,7 +69,7 @@ def prune(robot: Element, audit: Audit, source: str, unused: Unused) -> None:
     _refuse_raw_xacro(robot, source)
     versions.audit_version(robot, audit)
     owner = robot_element(robot.get("name", ""))
-    audit_materials(robot, owner, audit)
+    portability.audit_materials(robot, owner, audit)
     Pruner(audit, SCHEMA, versions.version_of(robot), unused=unused).clean(robot, "")
 
 
@@ -126,7 +118,7 @@ class Pruner:
             name = element.get("name", "")
             owner = f"{kind} {quote(name)}" if name else f"{kind} without a name"
         if element.tag == "joint":
-            audit_joint(element, owner, self.audit)
+            portability.audit_joint(element, owner, self.audit)
         sound = self.attributes(element, spec, owner, parent)
         if len(element) or spec.needed:
             sound &= self.children(element, spec, owner, parent)
@@ -302,11 +294,15 @@ class Pruner:
     ) -> None:
         """Warn of white space that urdfdom refuses."""
         count = self.schema[element.tag].kinds[attribute]
-        if not (is_refused(text, count) and _FORMS[count].fullmatch(text)):
+        if not (portability.is_refused(text, count) and _FORMS[count].fullmatch(text)):
             return
-        if element.tag == "axis" and parent is not None and parent.get("type") in AXIS_FREE:
+        if (
+            element.tag == "axis"
+            and parent is not None
+            and parent.get("type") in portability.AXIS_FREE
+        ):
             return
-        effect = drops(self.part) if owner.startswith("link ") else REFUSES
+        effect = portability.drops(self.part) if owner.startswith("link ") else portability.REFUSES
         advice = "separate the numbers by blanks" if count > 1 else "delete the white space"
         message = f"{_named(element, attribute)} is {quote(text)}: {effect}; {advice}"
         self.audit.add("warning", "unportable", owner, element.line, message, found=text)
