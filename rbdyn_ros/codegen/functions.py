@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trace the Programs of the functions requested in C."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

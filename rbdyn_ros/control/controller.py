@@ -4,8 +4,6 @@
 It does not depend on ROS.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import threading

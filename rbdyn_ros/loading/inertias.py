@@ -5,8 +5,6 @@ Bodies may be massless, but the articulated inertia of each dof (the D of the ar
 algorithm) must be positive, or its acceleration would be infinite.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulated robot of a loop: its Model, faults and state, changed between two ticks."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

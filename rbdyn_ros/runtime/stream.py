@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The record of the published states of a loop, shared with kernels that publish plain ones."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

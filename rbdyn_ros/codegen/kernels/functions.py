@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translate kernels and all that they call to functions of C++."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import inspect

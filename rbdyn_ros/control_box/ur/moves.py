@@ -7,8 +7,6 @@ movej, speedj and stopj, of the tool [m/s, m/s^2] for movel, speedl and stopl.
 Source: Universal Robots, The URScript Programming Language, module motion.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable

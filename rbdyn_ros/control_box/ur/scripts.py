@@ -6,8 +6,6 @@ control script that reads commands from input registers (that of ur_rtde), and a
 with numbers. Anything else is refused by name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ write. A record of commands is accepted as a whole, or refused as a whole.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rbdyn_ros.runtime.compiled import (
     copy_memory,
     fence,
@@ -66,11 +64,8 @@ from rbdyn_ros.runtime.port_layout import (
     TABLE,
 )
 from rbdyn_ros.runtime.settings import LOCKSTEP, REALTIME
-from rbdyn_ros.runtime.shared import PACE
+from rbdyn_ros.runtime.shared import PACE, Shared
 from rbdyn_ros.runtime.types import IMPEDANCE
-
-if TYPE_CHECKING:
-    from rbdyn_ros.runtime.shared import Shared
 
 
 @kernel

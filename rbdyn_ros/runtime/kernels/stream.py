@@ -8,13 +8,12 @@ needed only as often as for the slower topics, not for every state of joint_stat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from numba.extending import intrinsic, types
 
 from rbdyn_ros.engine.compiler.views import view_at
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.compiled import (
+    Words,
     call_c,
     copy_memory,
     kernel,
@@ -41,11 +40,8 @@ from rbdyn_ros.runtime.shared import (
     SINGULAR,
     TICK,
     UNSOLVED,
+    Shared,
 )
-
-if TYPE_CHECKING:
-    from rbdyn_ros.runtime.compiled import Words
-    from rbdyn_ros.runtime.shared import Shared
 
 #: Words of a topic: its function `publish(publisher, message, 0)`, the function's arguments, and
 #: the bytes that the message points to. Then whether its stamp is the stamp of the measurement,

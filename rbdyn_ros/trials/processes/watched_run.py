@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The states of one run with a program of the user, and its facts at the end."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

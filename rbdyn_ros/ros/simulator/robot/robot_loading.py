@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot before its loop and topics: Model, start, parsers of its commands, sensors."""
 
-from __future__ import annotations
-
 import functools
 import threading
 from collections.abc import Callable, Sequence
