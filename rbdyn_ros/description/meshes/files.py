@@ -81,8 +81,7 @@ class MeshFiles:
         if suffix not in self._suffixes:
             allowed = ", ".join(self._suffixes)
             kind = f"has the suffix {quote(suffix)}" if suffix else "has no suffix"
-            message = f"{kind}; allowed are {allowed}"
-            raise UnusableMeshError("mesh-format", message, allowed)
+            raise UnusableMeshError("mesh-format", f"{kind}; allowed are {allowed}", allowed)
         try:
             if (in_package := _IN_PACKAGE.fullmatch(name)) is not None:
                 return self._in_package(in_package[1], in_package[2])

@@ -157,8 +157,7 @@ class Meshes:
         """Add a warning, once, about a file that was read despite a flaw."""
         flaw = self._flaws.pop(self._files.find(name), "") if self._flaws else ""
         if flaw:
-            message = f"the mesh {quote(name, 200)} {flaw}"
-            at.warn("odd-mesh", message, found=name)
+            at.warn("odd-mesh", f"the mesh {quote(name, 200)} {flaw}", found=name)
 
     def read_convex(self, name: str, scale: Vec3, at: Subject) -> tuple[Points, ...] | None:
         """Return the convex parts of a mesh if wanted, else its hull; None after an error.
@@ -242,8 +241,7 @@ def scaled(vertices: Array, scale: Vec3) -> Array:
         grown: Array = vertices * np.array(scale)
         size = float(np.ptp(grown, axis=0).max())
     if size < MIN_LENGTH:
-        message = f"is only {size:.2g} m long; its scale may be wrong"
-        raise UnusableMeshError("bad-mesh", message)
+        raise UnusableMeshError("bad-mesh", f"is only {size:.2g} m long; its scale may be wrong")
     if not np.abs(grown).max() < FARTHEST:
         message = f"has corners more than {FARTHEST:g} m away; its scale may be wrong"
         raise UnusableMeshError("bad-mesh", message)

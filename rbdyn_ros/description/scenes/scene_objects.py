@@ -69,8 +69,7 @@ def with_object(
         at.error(error.code, f"the mesh {quote(str(item.shape))} {error}")
         return joined
     if not fixed and not world_roots.has_mass(made):
-        text = "it has no mass, so it cannot move freely; give a link an <inertial>"
-        at.error("no-mass", text)
+        at.error("no-mass", "it has no mass, so it cannot move freely; give a link an <inertial>")
         return joined
     if fixed:
         root = root_of(joined)

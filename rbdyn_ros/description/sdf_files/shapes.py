@@ -61,8 +61,7 @@ def read_shape(part: SdfElement, fields: MeshFiles) -> Placed | None:
         text = f"the shape <{quote(unknown)[1:-1]}> is not simulated; known are {known}"
         part.repair("unknown-shape", text, LEFT_OUT, found=unknown, allowed=known)
     else:
-        text = f"has no shape; known are {known}"
-        part.error("missing-element", text, allowed=known)
+        part.error("missing-element", f"has no shape; known are {known}", allowed=known)
     return None
 
 
@@ -143,8 +142,7 @@ def _polylines(parts: Sequence[SdfElement]) -> Placed | None:
         text = "its polyline has fewer than three points"
         parts[0].error("missing-element", text, allowed="<point>")
         return None
-    text = "its polyline is replaced by its convex hull"
-    parts[0].note(REPLACED, text, found="polyline")
+    parts[0].note(REPLACED, "its polyline is replaced by its convex hull", found="polyline")
     return Points(tuple(corners)), IN_PLACE
 
 

@@ -239,8 +239,7 @@ class Pruner:
 
     def empty_name(self, element: Element, attribute: str, text: str, at: Subject) -> None:
         code = "missing-name" if attribute == "name" else "missing-attribute"
-        message = f"its {_named(element, attribute)} is empty"
-        at.error(code, message, found=text, allowed="a name")
+        at.error(code, f"its {_named(element, attribute)} is empty", found=text, allowed="a name")
 
     def missing(self, element: Element, attribute: str, spec: Tag, at: Subject) -> bool:
         code = "missing-name" if attribute == "name" else "missing-attribute"

@@ -150,11 +150,10 @@ class TrajectoryController(Controller):
             rest = []
         if self.departure().stops != stops:
             raise refusal(STOPPED)
-        text = (
+        raise refusal(
             f"the arm moved on for {AHEAD[-1]:g} s before the way to the first point was checked "
             "for collisions; stop the arm, then send the trajectory again"
         )
-        raise refusal(text)
 
     def follow_poses(self, message: Any) -> None:
         """Move a frame along a geometry_msgs/PoseArray; an empty array stops the present path.

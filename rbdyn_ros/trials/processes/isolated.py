@@ -77,8 +77,7 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
             _, status = os.waitpid(child, 0)
             ending.end_children(before)  # this also ends daemons in a session of their own
     if answer is None:
-        reason = f"the run took longer than {trial.allowance.time:g} s"
-        return failed(trial, seed, TIMEOUT, reason)
+        return failed(trial, seed, TIMEOUT, f"the run took longer than {trial.allowance.time:g} s")
     if answer:
         found = _result(answer)
         return found if isinstance(found, Run) else failed(trial, seed, *found)

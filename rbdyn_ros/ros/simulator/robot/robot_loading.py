@@ -277,8 +277,7 @@ def _open_sensors(
     try:
         return topics(described)
     except RbdynError as error:  # such as pictures on a machine without graphics
-        text = f"the sensors of the robot file are left out: {error}"
-        node.get_logger().warning(text)
+        node.get_logger().warning(f"the sensors of the robot file are left out: {error}")
         return None
 
 
