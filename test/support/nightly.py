@@ -171,7 +171,7 @@ LONG = {
     "engine/test_bounds_checked.py::test_an_index_error_in_code_called_by_address_is_reported": [
         "-1-1",
     ],
-    "control/test_generated_start_up.py::test_generated_code_moves_a_right_arm_as_python_does": [
+    "control/test_generated_start_up.py::test_generated_code_moves_a_correct_arm_as_python_does": [
         "panda.urdf", "kinova.urdf",
     ],
     "control/test_specialised_arm.py::test_efforts_match_the_engine": [
