@@ -31,7 +31,7 @@ class StateBlocks:
         nv: number of degrees of freedom of a state.
 
     Attributes:
-        lost: number of times that states were lost: the reader was too late, or time went back.
+        lost: how often states were lost because the reader was too late or time went back.
     """
 
     def __init__(self, names: Sequence[str], dofs: Ints, nv: int) -> None:
@@ -78,5 +78,5 @@ class StateBlocks:
         return samples, np.asarray(states[:, 0].mean(axis=0)), int(times[end])
 
     def skip(self) -> None:
-        """Leave out all states until now; call it in the reading thread."""
+        """Skip all states until now; call it in the reading thread."""
         self._begin, self.lost = self._written, self.lost + 1

@@ -64,7 +64,8 @@ def identify_with_payload(
     rest: ArrayLike | None = None,
     progress: Progress | None = None,
 ) -> LoadedArm:
-    """Identify an arm from a motion, and its payload from another one, together.
+    """Identify an arm and its payload together, from a motion without and a motion with the
+    payload.
 
     The terms are those that improve the fit of the motion without the payload.
 
