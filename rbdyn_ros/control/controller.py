@@ -148,7 +148,7 @@ class Controller(ControlLoop):
 
         Raises:
             RbdynError: something is wrong with the mode, the states, the measured efforts, the
-            gains or the load; other nodes command the arm; or a fault is latched.
+                gains or the load; other nodes command the arm; or a fault is latched.
         """
         with self._lock:
             if self.armed:

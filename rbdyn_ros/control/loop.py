@@ -52,7 +52,7 @@ class ControlLoop:
         failed_test: reason why the last start-up test ended without arming, or "".
         untested: joints that the last start-up test left out: their friction holds them.
         ignored: reason why a message of another device was not used, or ""; the reporter clears
-        it.
+            it.
     """
 
     def __init__(self, arm: Arm, gate: SafetyGate, settings: ControlSettings) -> None:

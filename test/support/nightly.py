@@ -6,7 +6,7 @@ import pytest
 #: By test: one case in this number runs in `make test`.
 ONE_IN = {
     # random arms, with the same assertion for each
-    "identification/test_real_imperfections.py::test_standard_deviations_are_honest": 5,
+    "identification/test_real_imperfections.py::test_standard_deviations_match_the_real_errors": 5,
     "identification/test_drive_gains.py::test_gains_are_within_three_standard_deviations": 5,
     # robots of example-robot-data, most of which have similar trees
     "specialization/test_traced_robots.py::test_traced_functions_equal_the_engine": 4,

@@ -51,7 +51,7 @@ class ControlSettings:
         start_up_tolerance: factor by which accelerations may differ from the model in this test.
         effort_includes_gravity: measured efforts contain the robot's own gravity compensation.
         tracking_tolerance: distance from the target above which a fault occurs; 0: no limit [rad
-        or m].
+            or m].
         start_tolerance: largest distance of a trajectory's start from the target, at most
             LARGEST_JUMP [rad or m].
         admittance_frame: link that yields to forces in mode admittance; empty: no link.

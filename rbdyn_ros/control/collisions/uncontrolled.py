@@ -17,7 +17,7 @@ class Uncontrolled(NamedTuple):
 
     Attributes:
         needed: degrees of freedom whose position must be known, as of a rail, a torso, a head or
-        another arm.
+            another arm.
         assumed: degrees of freedom beyond the last controlled joint of a chain, as in a gripper,
         and wheels: joints that turn without limits and carry only such joints.
     """

@@ -65,7 +65,7 @@ class WheelDrive:
     Args:
         base: the wheels.
         track_scale: the base turns like a base whose wheels are farther apart by this factor;
-        wheels that slip sideways need more than 1.
+            wheels that slip sideways need more than 1.
 
     Attributes:
         moves: (3,) whether the base can move along each part of a twist.

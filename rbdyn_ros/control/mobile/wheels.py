@@ -37,7 +37,7 @@ class Wheel:
         grip: direction in which it holds the floor: `heading`, or the axis of the roller that
             touches the floor [rad].
         steering: number of its steering joint among the steering joints of the base; -1: not
-        steered.
+            steered.
     """
 
     name: str
@@ -99,7 +99,7 @@ def wheel_base(
         m: the robot with its contact geometries, from which radii follow.
         kind: one of KINDS; empty: found from the wheels.
         names: joints of the wheels; empty: joints whose names contain `wheel`, else all joints
-        that carry a round geometry on their axis.
+            that carry a round geometry on their axis.
         radius: radius of the wheels [m]; 0: computed from their geometries.
 
     Raises:

@@ -58,9 +58,9 @@ def cartesian_path(
         d: its Data; d.qpos is the start.
         frame: name or number of a frame.
         positions: (n, 3) positions of its origin in the world, one after the other [m]; None: the
-        origin stays.
+            origin stays.
         rotations: rotations of its axes in the world, (n, 3, 3) or quaternions wxyz (n, 4); None:
-        the axes stay.
+            the axes stay.
         limits: limits of the frame's speed and acceleration, and its blend; None:
             CartesianLimits().
         joints: names of the joints that may move, the columns of the path; None: all joints.

@@ -99,14 +99,14 @@ def time_optimal(
     Args:
         points: (p, n) positions [rad or m]; the path starts at the first one at time 0.
         velocity: velocity limits, one number or one per joint [rad/s or m/s]; None: the limits of
-        m.
+            m.
         acceleration: acceleration limits, one number or one per joint [rad/s^2 or m/s^2]; None:
             the smaller of the acceleration and deceleration limits of m.
         jerk: jerk limits, one number or one per joint [rad/s^3 or m/s^3]; None: the limits of m;
-        without m, or for joints without a limit in m, unlimited.
+            without m, or for joints without a limit in m, unlimited.
         m: the robot.
         joints: names of the joints of m for the columns of points; None: the joints of all degrees
-        of freedom.
+            of freedom.
 
     Raises:
         ParameterError: points or limits are not finite numbers, a limit is missing or not

@@ -73,7 +73,7 @@ class DriveFit:
         rise: static friction minus Coulomb friction [N m or N]; None if it was not fitted.
         speed: Stribeck speed [rad/s or m/s]; None if it was not fitted.
         unexplained: RMS of the efforts that the fit does not explain, as a part of the RMS of all
-        efforts.
+            efforts.
     """
 
     scale: Estimate

@@ -45,7 +45,7 @@ class DriveGains:
 
     @property
     def ratio_std(self) -> Array:
-        """Return the standard deviation (n,) of the best known ratio of each gain to another gain."""
+        """Return the standard deviation (n,) of each gain's best known ratio to another gain."""
         C, n = self.covariance, len(self.gains)
         if n == 1:
             return self.std

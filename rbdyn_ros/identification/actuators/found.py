@@ -24,7 +24,7 @@ class Findings:
         found: the identified numbers by the key of the actuators file, such as "lugre.coulomb".
         messages: a sentence for everything that the recording does not show.
         unexplained: RMS of the efforts that the result does not explain, as a part of the RMS of
-        all efforts; NaN if nothing was found.
+            all efforts; NaN if nothing was found.
     """
 
     spec: ActuatorSpec

@@ -54,8 +54,8 @@ def fit_gear(angle: Array, position: Array, torque: Array) -> GearFit:
 
     Args:
         angle: (p,) angle of the motor [rad].
-        position: (p,) position of the joint [rad or m]. torque: (p,) transmitted torque at the
-        joint [N m or N].
+        position: (p,) position of the joint [rad or m].
+        torque: (p,) transmitted torque at the joint [N m or N].
     """
     kept = transmitting(torque)
     ways = [float((kept & (side * torque > 0.0)).mean()) for side in (1.0, -1.0)]
@@ -104,8 +104,8 @@ def identify_gear(
     Args:
         findings: receives the ratio and the messages.
         angle: (p,) angle of the motor [rad]; None: not recorded.
-        position: (p,) position of the joint [rad or m]. load: (p,) transmitted torque at the joint
-        [N m or N].
+        position: (p,) position of the joint [rad or m].
+        load: (p,) transmitted torque at the joint [N m or N].
     """
     if angle is None:
         findings.lack("backlash", "the recording has no angles of the motor")

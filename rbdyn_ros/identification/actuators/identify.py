@@ -48,7 +48,7 @@ class ActuatorEstimate:
             units of the file.
         messages: a sentence for everything that the recording does not show.
         unexplained: RMS of the efforts that the result does not explain, as a part of the RMS of
-        all efforts; NaN if the drive was not identified.
+            all efforts; NaN if the drive was not identified.
     """
 
     joint: str
@@ -81,7 +81,7 @@ def identify_actuators(
         current: whether efforts of the motion are currents [A]; otherwise torques, as the drive
             assumes them [N m or N].
         known: actuators as far as they are known from a data sheet; identified numbers replace
-        theirs. Known rotors (armature) are not identified.
+            theirs. Known rotors (armature) are not identified.
         rest: (nv,) positions of joints that are not in the motion; None: qpos0.
 
     Returns:

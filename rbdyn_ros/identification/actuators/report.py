@@ -101,7 +101,7 @@ def actuators_file(
     Args:
         found: result of identify_actuators.
         known: all actuators that were known before; actuators of joints that did not move are
-        kept.
+            kept.
         head: lines of the comment at the beginning.
     """
     specs = {spec.joint: spec for spec in known}

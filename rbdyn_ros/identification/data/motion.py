@@ -33,7 +33,7 @@ class Motion:
         effort: (p, n) efforts of the drives at the joints [N m or N].
         fast_qvel: (P, n) velocities before downsampling; None: qvel was not downsampled.
         thin: function that filters and downsamples rows (P, n) to (p, n) as was done with the
-        efforts; None if and only if fast_qvel is None.
+            efforts; None if and only if fast_qvel is None.
         kept: (p, n) False for unusable efforts: the drive was saturated, or the recording has a
             gap; None: all efforts are usable.
 
@@ -137,7 +137,7 @@ def dofs_of(m: Model, motion: Motion) -> Ints:
 
 
 def of_dofs(m: Model, dofs: Ints, columns: ArrayLike, rest: ArrayLike = 0.0) -> Array:
-    """Return columns (p, n) of some dofs as columns of all dofs (p, nv); other dofs are at `rest`."""
+    """Return columns (p, n) of some dofs as columns (p, nv); all other dofs are at `rest`."""
     columns = np.asarray(columns, np.float64)
     rows = np.empty((len(columns), m.nv))
     rows[:] = rest

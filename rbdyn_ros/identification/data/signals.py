@@ -79,7 +79,7 @@ def to_motion(
     Args:
         samples: samples of a recording.
         cutoff: cutoff of the low-pass filter [Hz]; None: ten times the highest frequency of the
-        motion, at least 5 Hz, and at most the cutoff that the sampling rate allows.
+            motion, at least 5 Hz, and at most the cutoff that the sampling rate allows.
         rate: rate of the motion's samples [Hz]; None: five times the cutoff. The result has the
             nearest rate that skipping samples allows.
         effort_limits: (n,) [N m or N]; 0 or infinite means no limit. Efforts at their limits

@@ -68,7 +68,7 @@ def identify(
         motion: the recorded motion.
         friction: known friction of all dofs; None: identify viscous and Coulomb friction.
         offset: identify a constant effort of each joint; None: only if this lowers the error on
-        held-out parts of the motion, see terms.py.
+            held-out parts of the motion, see terms.py.
         armature: identify the rotor inertia of each joint; False: keep that of m; None: as offset.
         stribeck: identify additional friction near standstill; None: as offset.
         load: identify dry friction in proportion to the effort that a joint carries; None: as
@@ -235,7 +235,7 @@ class _Fit:
         return validate(m, friction, u.motion, offset, by_load=by_load, rest=u.rest)
 
     def held(self, x: Array) -> Residuals | None:
-        """Return the residuals of the patched URDF, or None if a URDF can hold the whole solution."""
+        """Return the residuals of the patched URDF; None if a URDF holds the whole solution."""
         u = self.unknowns
         m, friction, _ = self.robot(x)
         extras = any(extra.kind not in ("viscous", "coulomb") for extra in u.extras)

@@ -149,7 +149,7 @@ class OnlinePayload:
             raise
 
     def interrupt(self) -> None:
-        """Report missing states before the next block, so that joints that have moved do not rest."""
+        """Report missing states before the next block: joints that have moved do not rest."""
         self._interrupted = True
 
     def _saved(self) -> dict[str, Any]:

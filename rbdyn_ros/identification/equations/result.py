@@ -23,7 +23,7 @@ class Identification:
         m: the identified Model; friction is in dof_damping and dof_frictionloss, rotor inertia in
             dof_armature, and an identified tilt in opt.gravity.
         friction: friction of all dofs (nv,). Values that were not identified are the given values
-        or the values of the prior.
+            or the values of the prior.
         offset: (nv,) constant efforts [N m or N]; 0 where not identified.
         by_load: (nv,) dry friction as a share of the effort of bodies and rotors; 0 where not
             identified.

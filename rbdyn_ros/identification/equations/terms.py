@@ -28,7 +28,7 @@ class Term:
     Attributes:
         kind: kind of Extra.
         without, error: RMS error without and with the term, as a fraction of the largest effort;
-        the geometric mean over the joints.
+            the geometric mean over the joints.
         kept: whether the result has the term.
     """
 
@@ -60,9 +60,7 @@ def held_out(
 
 
 def places(all_unknowns: Unknowns, some: Unknowns, inertial: int) -> list[int]:
-    """Return the columns of some unknowns among all unknowns, after `inertial` columns of the
-    bodies.
-    """
+    """Return the columns of some unknowns, after the `inertial` columns of the bodies."""
     found = [all_unknowns.extras.index(extra) for extra in some.extras]
     return [*range(inertial), *(inertial + k for k in found)]
 
