@@ -32,9 +32,8 @@ from rbdyn_ros.runtime.types import IMPEDANCE, NUMBERS, PER_DOF, Command, Faults
 AGAIN = 0.1
 #: The longest time between two checks whether the box has to end [s].
 LOOK = 0.1
-# : Ticks at the start and after a reset in which requests wait and no force is estimated, until
-# the torques of the box act and are measured.
-
+#: Ticks at the start and after a reset in which requests wait and no force is estimated, until the
+#: torques of the box act and are measured.
 STARTING = 20
 #: In lock-step, requests wait until an arm without a motion rests, for at most this many cycles.
 MOST_UNREST = 1000

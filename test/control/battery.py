@@ -38,9 +38,8 @@ SPEEDS = (0.0, 0.2, 1.0)
 JUDGED, BEFORE = 1.3, 0.02
 #: Coasting joints can accelerate each other, so they begin a little below their limits.
 SPARE, SPARE_OF = 0.9, dict.fromkeys((SEVEN, "panda.urdf", "kinova.urdf"), 0.75)
-# : Centre of mass [m] and inertia of payloads, and the arm_tolerance at which a load is found [N
-# m].
-
+#: Centre of mass [m] and inertia of payloads, and the arm_tolerance at which a load is found [N
+#: m].
 COMPACT = (0.0, 0.0, 0.05), (0.0,) * 6
 TOLERANCE = {"payload": 3.0, "gravity": 5.0}
 #: Time until a restarted controller answers again [s].

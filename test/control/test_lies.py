@@ -41,9 +41,8 @@ WORST = ["velocity_sign", "velocity_zero", "frozen", "lag_75_ms", "loss"]
 CASES = [Case(name, MODES[k % 4], 0.2) for k, name in enumerate(KINDS)]
 CASES += [Case(name, "hold", 1.0) for name in WORST]
 CASES += [Case("frozen_noisy", mode, 1.0) for mode in ("gravity", "computed_torque", "impedance")]
-# : If the arm starts at rest and velocities are noisy, only measured efforts reveal these lies in
-# time: they do not follow the commands.
-
+#: If the arm starts at rest and velocities are noisy, only measured efforts reveal these lies in
+#: time: they do not follow the commands.
 CASES += [Case("frozen_noisy", "computed_torque", 0.0, file) for file in FILES if file != KINOVA]
 #: Loads and a restarted controller, in the modes that they affect most.
 CASES += [
@@ -92,9 +91,8 @@ MISSING = (
 CASES += [Case(lie, mode, 1.0, file, period=h) for lie, mode, file, h in MISSING]
 
 
-# : Cases outside the bound, as in the guide of wrong states, with their largest distance [rad] and
-# largest share of a velocity limit.
-
+#: Cases outside the bound, as in the guide of wrong states, with their largest distance [rad] and
+#: largest share of a velocity limit.
 OUTSIDE = {"frozen_positions-gravity-0.2-kinov-250": (0.3, 1.6)}
 #: Largest distance in each mode if the driver filters repeated numbers [rad].
 FILTERED = {"hold": 0.55, "computed_torque": 0.45, "impedance": 0.5}

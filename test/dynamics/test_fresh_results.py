@@ -12,9 +12,8 @@ from rbdyn_ros.sensors.ray_specs import Fan, LidarSpec
 BAR = rb.shapes.box((0.1, 0.1, 0.4), mass=0.5)
 REST = (0.1, 0.2, -0.1, 0.2, 0.3, 0.4)
 
-# : Arguments besides Model and Data, by function; functions like `frame_pose` and `com` have a
-# name.
-
+#: Arguments besides Model and Data, by function; functions like `frame_pose` and `com` have a
+#: name.
 MORE = {
     "cast_rays": (np.zeros((2, 3)), np.eye(3)[:2]),
     "differential_ik": ([rb.FrameTask("f", velocity=(0.0,) * 6)], 0.01),

@@ -14,9 +14,8 @@ from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
 
 MASS, COM = 1.7, (0.03, -0.05, 0.11)
 INERTIA = (0.021, 0.019, 0.008, 0.0011, -0.0007, 0.0023)
-# : Robots with a body of two equal moments, whose principal axes are arbitrary; inertia matrices
-# are compared instead.
-
+#: Robots with a body of two equal moments, whose principal axes are arbitrary; inertia matrices
+#: are compared instead.
 AXES = ("body_iquat", "body_imat")
 
 

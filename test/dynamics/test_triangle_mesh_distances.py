@@ -113,9 +113,8 @@ def prism(outline, cap):
 GROOVE = [(-1, -1), (1, -1), (1, 0), (0.1, 0), (0, -0.5), (-0.1, 0), (-1, 0)]
 GROOVED = prism(GROOVE, [(0, 1, 4), (1, 2, 3), (1, 3, 4), (0, 4, 5), (0, 5, 6)])
 WEDGE = prism([(0, 0), (1, -np.tan(np.pi / 18)), (1, np.tan(np.pi / 18))], [(0, 1, 2)])
-# : A cube with a hollow that has a sharp tip, and the body that would fill the hollow. One of the
-# three sides at the tip has four triangles, which are weighted by their angles.
-
+#: A cube with a hollow that has a sharp tip, and the body that would fill the hollow. One of the
+#: three sides at the tip has four triangles, which are weighted by their angles.
 ROW = [(0.02, 0, -0.4), (-0.01, 0.025, -0.4), (-0.04, 0.05, -0.4), (-0.07, 0.075, -0.4),
        (-0.1, 0.1, -0.4)]  # fmt: skip
 SPIKE = trimesh.Trimesh(

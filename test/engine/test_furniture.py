@@ -16,9 +16,8 @@ INERTIAL = (
     '<inertial><origin xyz="0.5 0 0"/><mass value="1"/>'
     '<inertia ixx="0.01" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>'
 )
-# : A boom rotates about y at a height of 1 m; the top of the table is at 0.6 m. The post overlaps
-# the boom.
-
+#: A boom rotates about y at a height of 1 m; the top of the table is at 0.6 m. The post overlaps
+#: the boom.
 URDF = f"""<robot name="boom">
 <link name="post">{BOX.format("post", "0 0 0.5", "0.1 0.1 1.1")}</link>
 <link name="table">{BOX.format("table", "0 0 0", "0.4 1 0.2")}</link>

@@ -36,9 +36,8 @@ WHOLE = 1.0 - 1e-9
 LEFT_OUT = 0.01
 #: Share of the largest rate below which a rate is a rounding error.
 ROUNDING = 1e-12
-# : Singular values below this share of the largest are rounding errors. POSTURES is the number of
-# postures from which the rank is computed.
-
+#: Singular values below this share of the largest are rounding errors. POSTURES is the number of
+#: postures from which the rank is computed.
 NO_DIRECTION, POSTURES = 1e-9, 5
 #: Number of halvings of the change of a velocity from which joints could not stop in time.
 HALVINGS = 30

@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 #: Time constant of the mean of the time for which an effort acts [s]. The mean may be up to
 #: LONGEST, or its value after one pause of state_timeout.
 HELD = 0.25
-# : States count as missing after this many periods without a state, if that exceeds the largest
-# lag.
-
+#: States count as missing after this many periods without a state, if that exceeds the largest
+#: lag.
 MISSED = 2.0
 #: After a fault efforts may change this many times as fast: they may have to stop an arm that
 #: wrong states set in motion.

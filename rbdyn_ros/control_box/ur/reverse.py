@@ -18,9 +18,8 @@ from rbdyn_ros.control_box.sockets import Dialled, Session
 from rbdyn_ros.control_box.ur.scripts import LARGEST_PROGRAM
 from rbdyn_ros.errors import quote
 
-# : Most rows of a client that wait, while further rows stay in its connection; most bytes that are
-# read in one cycle.
-
+#: Most rows of a client that wait, while further rows stay in its connection; most bytes that are
+#: read in one cycle.
 MOST_ROWS, PIECE_OF_ROWS = 256, 4096
 #: The port at which a client serves its program, and the mark of the program's end.
 SENDER = ("127.0.0.1", 50002)

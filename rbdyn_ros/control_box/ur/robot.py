@@ -42,9 +42,8 @@ BRAKES = 8.0
 RAMP = 2.0
 #: A step of the controller [s].
 STEP = 2e-3
-# : Most messages that wait for clients, most messages logged in a second, and longest message
-# [letters].
-
+#: Most messages that wait for clients, most messages logged in a second, and longest message
+#: [letters].
 MOST_MESSAGES, SENTENCES, LONGEST = 100, 20, 500
 #: Speeds above the limit by this share are a violation.
 TOLERANCE = 1e-2

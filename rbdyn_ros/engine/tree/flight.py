@@ -65,10 +65,9 @@ PLAIN, FLYING, HELD, TREE = 0, 1, 2, 3
 #: flight_mode of other bodies that touch something, with euler and implicit.
 TOUCHING = 4
 
-# : Most iterations of Newton's method. Then three errors of the equation, as parts of the
-# momentum: below the first the next iteration is exact, below the second it is exact even with the
-# last slopes, and below the third it is not needed.
-
+#: Most iterations of Newton's method. Then three errors of the equation, as parts of the momentum:
+#: below the first the next iteration is exact, below the second it is exact even with the last
+#: slopes, and below the third it is not needed.
 ITERATIONS, NEAR, NEARER, EXACT = 5, 1e-9, 1e-11, 1e-15
 
 #: A body that rotates by more than this in a step [rad] keeps its angular velocity.

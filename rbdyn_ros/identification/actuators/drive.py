@@ -12,8 +12,8 @@ from rbdyn_ros.identification.actuators.found import Findings
 
 #: A joint moves in both directions if each direction has this part of the moving samples.
 EACH_WAY = 0.05
-# : A Stribeck speed within this factor of the slowest or fastest speed of the motion does not
-# count.
+#: A Stribeck speed within this factor of the slowest or fastest speed of the motion does not
+#: count.
 INSIDE = 1.05
 #: A fit that leaves a larger part of the efforts unexplained causes a warning.
 POOR = 0.2

@@ -17,8 +17,8 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 CUTOFF = 10.0
 #: Length of a block [s]; the filter cuts off both ends, so the next block begins before its end.
 LENGTH, OVERLAP = 2.4, 2.0 * TRIMMED / CUTOFF
-# : Number of states that are kept, and number of the oldest states that are not read because the
-# control thread soon overwrites them.
+#: Number of states that are kept, and number of the oldest states that are not read because the
+#: control thread soon overwrites them.
 ROOM, GUARD = 16384, 512
 
 

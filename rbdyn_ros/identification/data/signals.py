@@ -30,8 +30,8 @@ from rbdyn_ros.recording.bags import recording_error
 
 #: Order of the Butterworth filter; forward and backward it acts as a filter of twice the order.
 ORDER = 4
-# : Default cutoff as a multiple of the highest frequency of the motion. Only the fraction
-# REST_OF_POWER of the power of the velocities is above that frequency.
+#: Default cutoff as a multiple of the highest frequency of the motion. Only the fraction
+#: REST_OF_POWER of the power of the velocities is above that frequency.
 CUTOFF_RATIO, REST_OF_POWER = 10.0, 0.01
 #: Part of the peak power density of a position below which there is only noise.
 PART_OF_PEAK = 1e-6

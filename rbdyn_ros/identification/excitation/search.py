@@ -62,9 +62,8 @@ ITERATIONS = 20
 MOST_MOTIONS = 20_000
 #: Samples per motion in the search, and per period of the highest harmonic in checks of limits.
 COARSE, FINE = 80, 100
-# : A function that raises RbdynError unless a path of the moving joints is allowed, while the
-# other joints are at positions (nv,).
-
+#: A function that raises RbdynError unless a path of the moving joints is allowed, while the other
+#: joints are at positions (nv,).
 Check = Callable[[Path, Array], None]
 #: Smallest scale of a motion that is still checked.
 LEAST_SHARE = 0.05

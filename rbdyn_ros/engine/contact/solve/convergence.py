@@ -27,8 +27,8 @@ from rbdyn_ros.model.declared.contact_arrays import (
 #: Largest error of a force in the solution, as a part of the largest force.
 FORCE_TOLERANCE = 5e-7
 
-# : If no force changes by more than this part of the largest force, the law is not evaluated
-# again. The
+#: If no force changes by more than this part of the largest force, the law is not evaluated again.
+#: The
 
 #: limit is above rounding errors of a body at rest, and well below FORCE_TOLERANCE.
 SAME_FORCE = 1e-7
