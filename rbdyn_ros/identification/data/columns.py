@@ -72,7 +72,7 @@ def read_by_columns(path: Path, columns: Path, names: Sequence[str], *, raw: boo
     Args:
         path: a table of numbers (.csv, .txt, separated by commas or spaces), .npz or .mat.
         columns: the columns file.
-        names: joints to read; those that the file lacks are left out.
+        names: joints to read; joints that the file lacks are left out.
         raw: whether currents stay currents.
 
     Raises:
@@ -161,7 +161,8 @@ def _arrays(path: Path) -> dict[str, Array]:
         return {"": _table(path)}
     except ParameterError:
         raise
-    except Exception as error:  # the files are untrusted, and each library raises its own errors
+    # the files are untrusted, and each library raises errors of its own
+    except Exception as error:
         reason = str(error).split("\n")[0][:200]
         raise recording_error(
             "no-table", f"it is not a table of numbers: {reason}", str(path)
@@ -193,7 +194,7 @@ def _table(path: Path) -> Array:
 
 
 def _found(arrays: dict[str, Array], place: Any, n: int, path: Path, key: str) -> Array:
-    """Return the array (a, b) or the columns (p, n) at a place of a columns file."""
+    """Return the array (a, b) or the columns (p, n) to which a columns file refers."""
     if not isinstance(place, str):
         columns = [int(k) for k in place]
     elif place.isdecimal() and len(place) < 7:
@@ -219,7 +220,7 @@ def _found(arrays: dict[str, Array], place: Any, n: int, path: Path, key: str) -
 
 
 def _two_axes(array: Array, path: Path, key: str) -> Array:
-    """Return an array of one joint (p,) or of several as (a, b)."""
+    """Return the array of one joint (p,) or of several joints as (a, b)."""
     found = array[:, None] if array.ndim == 1 else array
     if found.ndim != 2 or not found.size:
         text = f"the array of {key} has the shape {array.shape}; expected one row for each sample"
