@@ -70,7 +70,7 @@ def audit_constraints(
     for constraint in description.constraints:
         if isinstance(constraint, Length):
             _audit_length(constraint, bodies, audit)
-    # of duplicate joints the first one counts
+    # the first of duplicate joints is used
     by_name = {joint.name: joint for joint in reversed(joints)}
     for gear in (one for one in description.constraints if isinstance(one, Gear)):
         _audit_gear(gear, by_name, audit)

@@ -108,7 +108,7 @@ def audit_exclusions(
 
 
 def _meanings(description: Description) -> dict[str, list[str]]:
-    """Return by name the parts that can touch; a geometry named like its link is the link."""
+    """Return by name the parts that can touch; a link hides its geometry of the same name."""
     found: dict[str, list[str]] = {one.link: ["a link"] for one in description.geometries}
     for geometry in description.geometries:
         if geometry.name != geometry.link:
@@ -127,7 +127,7 @@ def audit_obstacles(obstacles: Iterable[Obstacle], audit: Audit) -> None:
         audit_place(obstacle.origin, at)
         audit_filter(obstacle.filter, at)
         audit_finite("velocity", obstacle.velocity, 3, "surface velocity", at)
-        friction: object = obstacle.friction  # at infinity that of the geometry counts
+        friction: object = obstacle.friction  # infinity: contacts use the friction of the geometry
         if not are_numbers((friction,)):
             message = f"the friction is {shown(friction)}, not a number"
             at.error("bad-friction", message, allowed="a number or infinity")
@@ -223,7 +223,7 @@ def _audit_areas(mesh: TriangleMesh, at: Subject) -> None:
         message = "none of its triangles has an area"
         at.error("bad-triangles", message, found=str(count))
     elif left < count:
-        message = f"{count - left} of its {count} triangles have no area and do not count"
+        message = f"{count - left} of its {count} triangles have no area and are ignored"
         at.note("flat-triangles", message, found=str(count - left))
 
 

@@ -22,7 +22,7 @@ MOST_BYTES = 1 << 26
 
 
 class UnusableFieldError(Exception):
-    """A file does not hold heights; the message follows the name of the file."""
+    """Raised for a file without usable heights; the message follows the name of the file."""
 
 
 HEIGHT_FIELD = table(
@@ -61,9 +61,9 @@ def heights_in(folder: Path | None, name: str, height: float | None) -> Any:
     path = folder / name
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise UnusableFieldError(f"is none of {', '.join(SUFFIXES)}")
+        raise UnusableFieldError(f"does not have one of the suffixes {', '.join(SUFFIXES)}")
     if (suffix in PICTURES) != (height is not None):
-        wanted = "needs the key 'height', that of white [m]"
+        wanted = "needs the key 'height', the height of white pixels [m]"
         unwanted = "has its heights in metres; the key 'height' is for pictures"
         raise UnusableFieldError(wanted if suffix in PICTURES else unwanted)
     note_opened(path)

@@ -87,7 +87,7 @@ def test_without_a_preset_width_and_force_are_not_known():
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("panda_finger_joint2", "mimics joint 'panda_finger_joint1'; name that one"),
+        ("panda_finger_joint2", "mimics joint 'panda_finger_joint1'; name that joint"),
         ("panda_finger_joint", "did you mean 'panda_finger_joint"),
         ("robotiq_2f_140", "in the robot that is none of its joints"),
     ],

@@ -149,11 +149,11 @@ class Dynamics:
             self._m = plant.replaced()
             self._d = make_data(self._m)
         self._m.opt.gravity = plant.opt.gravity
-        # the energy of springs needs it; inverse and forward dynamics set it anew
+        # the energy of springs needs this option; inverse and forward dynamics set it anew
         self._m.opt.passive = True
         self._m.opt.exact_stops = False  # a query has no memory of friction
         if self._m.nu == 0:  # actuators need implicit damping
-            self._m.opt.integrator = "euler"  # Euler gives the law of continuous time
+            self._m.opt.integrator = "euler"  # Euler gives the qacc of continuous time
 
     def _computed(self, now: Snapshot, query: Query, joints: SingleJoints) -> dict[str, Any]:
         m, d = self._m, self._d

@@ -38,7 +38,7 @@ PARAMETERS = group(
     Parameter("servo.acceleration", _DEFAULT.acceleration,
         "acceleration of joints without a limit of their own", "rad/s^2 or m/s^2", 1e-2, 1e3),
     Parameter("servo.lower_singularity_threshold", _DEFAULT.lower_singularity_threshold,
-        "condition number of the Jacobian from which an approach to a singular posture is "
+        "condition number of the Jacobian above which the approach to a singular posture is "
         "slower", "", 1.0, 1e6),
     Parameter("servo.hard_stop_singularity_threshold", _DEFAULT.hard_stop_singularity_threshold,
         "condition number at which the approach ends", "", 1.0, 1e7),

@@ -51,7 +51,7 @@ class _Hull:
         if (corners.max(axis=0) < low).any() or (corners.min(axis=0) > high).any():
             return False
         n, bounds = len(corners), np.concatenate([high, -low])
-        bounded = np.isfinite(bounds)  # a plane has one side
+        bounded = np.isfinite(bounds)  # a plane is bounded on one side only
         found = linprog(
             np.zeros(n),
             A_ub=np.concatenate([corners.T, -corners.T])[bounded],

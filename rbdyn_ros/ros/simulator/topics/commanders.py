@@ -80,8 +80,8 @@ class CommanderWatch:
         self._node, self._loop = node, loop
         self._names: dict[tuple[str, bytes | None], str] = {}
         self._heard: float | None = None
-        self._who = ""  # sent the last command
-        self._asked = -PAUSE  # time of the last question about a name [s]
+        self._who = ""  # the publisher of the last command
+        self._asked = -PAUSE  # time of the last query of a name [s]
         self._stopped = False
         self._since: float | None = None  # time from which on commands came again
 
