@@ -51,7 +51,11 @@ def add_dataset(commands: Commands) -> None:
         "-o", "--output", type=folder_path, required=True, metavar="DIR", help="new folder"
     )
     command.add_argument(
-        "--fps", type=int, metavar="N", help="frames per second, as the cameras", required=True
+        "--fps",
+        type=int,
+        metavar="N",
+        help="frames per second, such as the rate of the cameras",
+        required=True,
     )
     command.add_argument("--task", metavar="TEXT", help="what the robot does", required=True)
     command.add_argument(
@@ -83,7 +87,7 @@ def _dataset(options: argparse.Namespace) -> int:
 
 
 def _check_options(options: argparse.Namespace) -> None:
-    """Raise ParameterError for a rate or a task that no dataset has."""
+    """Raise ParameterError for a rate or a task that a dataset cannot have."""
     from rbdyn_ros.errors import not_allowed
 
     if not 1 <= options.fps <= MOST_FPS:

@@ -156,7 +156,7 @@ def _pairs(found: Iterable[Iterable[str]]) -> tuple[LinkPair, ...]:
 
 def _missing_text(meshes: Sequence[str]) -> str:
     text = f"these meshes are not copied, and MoveIt may not find them: {listing(meshes)}"
-    return f"{text}; copied are files in .stl, .dae and .obj"
+    return f"{text}; only .stl, .dae and .obj files are copied"
 
 
 def _geometries() -> Contact:

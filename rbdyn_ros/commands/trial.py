@@ -124,7 +124,7 @@ def _whole(trial: Trial, options: argparse.Namespace) -> int:
     else:
         print(verdict_text(results), *files, sep="\n", flush=True)
     if results.interrupted:
-        print("rbdyn trial: interrupted; the same command goes on", file=sys.stderr)
+        print("rbdyn trial: interrupted; the same command continues it", file=sys.stderr)
         return INTERRUPTED
     recorded = record_failures(results, out)
     if recorded and not options.json:

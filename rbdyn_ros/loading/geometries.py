@@ -33,9 +33,9 @@ def with_masses(m: Model) -> Model:
 
     With the Jacobian J of a corner, J M_c^-1 J^T is its mobility [1/kg]. The mass is 1 over the
     mean mobility of all corners of a geometry in three perpendicular directions. A geometry that
-    cannot move at qpos0 has the mass of its body; so have all geometries of a too large Model.
-    The mass of a body alone is smaller than with attached bodies, so its contacts become softer,
-    not unstable.
+    cannot move at qpos0 has the mass of its body; so do all geometries of a Model that is too
+    large. The mass of a body alone is smaller than with attached bodies, so its contacts become
+    softer, not unstable.
     """
     if m.ncontact == 0:
         return m

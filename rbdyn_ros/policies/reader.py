@@ -54,7 +54,7 @@ def read_policy_text(
     Args:
         text: the document.
         source: name of the document, for messages.
-        folder: that the path of the network is relative to.
+        folder: the folder that the path of the network is relative to.
     """
     audit = Audit()
     given = DIALECT.read(DIALECT.parse(text, source, audit), audit)

@@ -45,7 +45,7 @@ class GeometryRow:
 
 @dataclass(frozen=True, slots=True)
 class ObstacleRow:
-    """One obstacle; with a friction of None, the geometry in contact decides."""
+    """One obstacle; friction None: a contact has the friction of the geometry."""
 
     name: str
     shape: str

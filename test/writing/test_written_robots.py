@@ -82,10 +82,10 @@ def test_values_that_a_format_lacks_are_named(tmp_path):
         .obstacle("floor", rb.Plane())
     )
     assert lost(rb.convert(system, tmp_path / "robot.urdf")) == {
-        "joint 'A': its armature is left out: URDF cannot say it",
-        "spring 'pull': it is left out: URDF cannot say it",
-        "geometry 'ball': its rolling is left out: URDF cannot say it",
-        "obstacle 'floor': it is left out: URDF cannot say it",
+        "joint 'A': its armature is left out: URDF cannot express it",
+        "spring 'pull': it is left out: URDF cannot express it",
+        "geometry 'ball': its rolling is left out: URDF cannot express it",
+        "obstacle 'floor': it is left out: URDF cannot express it",
     }
     assert not lost(rb.convert(system, tmp_path / "robot.yaml"))
     same(rb.build(system), rb.load(tmp_path / "robot.yaml"))
@@ -258,7 +258,7 @@ def test_servos_are_written_or_named(tmp_path):
         np.testing.assert_allclose(
             again.efforts(d, control), rb.servos(m, arm).efforts(d, control), rtol=1e-12
         )
-    assert "servo 'p': it is left out: URDF cannot say it" in lost(
+    assert "servo 'p': it is left out: URDF cannot express it" in lost(
         rb.convert(arm, tmp_path / "arm.urdf")
     )
 

@@ -24,8 +24,8 @@ PARAMETERS = (
             "topics"),
         Parameter("timeout", 0.1, "no command is sent if joint_states and the base are further "
             "apart than this", "s", 0.001, 10.0),
-        Parameter("command_timeout", 0.5, "a velocity command counts for this time of the states; "
-            "then the policy gets zero", "s", 0.01, 1e6),
+        Parameter("command_timeout", 0.5, "a velocity command is valid for this time of the "
+            "states; then the policy gets zero", "s", 0.01, 1e6),
         Parameter("states_reliability", "reliable", "reliability of the subscriptions; "
             "best_effort accepts best-effort publishers too", choices=("reliable", "best_effort")),
         Parameter("enable_stamped_cmd_vel", False, "cmd_vel is a TwistStamped, as in newer Nav2"),
