@@ -17,6 +17,7 @@ from rbdyn_ros.commands.line.common import (
     refusing,
     run_imports,
 )
+from rbdyn_ros.errors import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -82,7 +83,9 @@ def _dataset(options: argparse.Namespace) -> int:
     with refusing("dataset", USAGE):
         fill_folder(folder, lambda beside: write_dataset(beside, episodes, **how))
     frames = sum(one.length for one in episodes)
-    print(f"wrote {folder}: {len(episodes)} episodes, {frames} frames at {options.fps} Hz")
+    print(
+        f"wrote {folder}: {counted(len(episodes), 'episode')}, {frames} frames at {options.fps} Hz"
+    )
     return DONE
 
 

@@ -11,7 +11,7 @@ from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.tree.kinematics import com_pos, com_vel, kinematics
-from rbdyn_ros.errors import Finding, listing
+from rbdyn_ros.errors import Finding, counted, listing
 from rbdyn_ros.loading.mobility import LOCKED, mobility
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.geometry.geom_pairs import MOST_PAIRED
@@ -139,7 +139,7 @@ def geometry_findings(m: Model, description: Description) -> list[Finding]:
         text = f"{_count(m.ngeommoving)} can touch the obstacle '{description.obstacles[0].name}'"
     pushing = int(np.count_nonzero(m.push_geom[:, 1] < m.ngeomlink))
     if pushing > 0:
-        text += f"; {pushing} pairs of geometries push each other"
+        text += f"; {counted(pushing, 'pair')} of geometries can push each other"
     if pushing == 0 and m.ngeommoving < total:
         text += f"; {total - m.ngeommoving} on links that are fixed to the world are left out"
     note = Finding("geometries", text, "note")
@@ -183,4 +183,4 @@ def _unequal_masses(m: Model) -> list[Finding]:
 
 
 def _count(number: int) -> str:
-    return f"{number} geometries" if number > 1 else "1 geometry"
+    return counted(number, "geometry", "geometries")

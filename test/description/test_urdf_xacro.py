@@ -110,7 +110,7 @@ def test_other_arguments_are_refused_by_name(tmp_path, given, element):
 
 
 @pytest.mark.parametrize("name", ["heavi", "m", ""])
-def test_an_argument_that_the_file_does_not_have(tmp_path, name):
+def test_an_argument_that_the_file_does_not_have_is_refused(tmp_path, name):
     """xacro itself ignores such an argument."""
     with refused(DescriptionError, "xacro-args", found=name, allowed="heavy"):
         read(write(tmp_path), xacro_args={name: "6"})

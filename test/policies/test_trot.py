@@ -46,7 +46,7 @@ def test_the_robot_follows_a_command(policy, command, off):
     np.testing.assert_allclose(mean_velocity(motion), command, atol=off)
 
 
-def test_mujoco_walks_the_same_way(policy):
+def test_the_robot_walks_the_same_in_mujoco(policy):
     """MuJoCo has the same geometries and policy, with 1 ms and an elliptic cone."""
     mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
     pytest.importorskip("pinocchio", reason="pinocchio is not installed")

@@ -140,7 +140,7 @@ def _file(folder):
     return path
 
 
-def test_commands_are_at_the_time_they_came(tmp_path):
+def test_commands_have_the_time_of_their_arrival(tmp_path):
     """The clock of the recorder can differ from that of the stamps."""
     lag = 7_000_000_000_000
     for shift in (0, lag):
@@ -468,7 +468,7 @@ def test_message_types_are_found_by_name():
 
 @pytest.mark.parametrize("time_ns", [2**31 * 10**9, 2**63 - 1, 2**63, 2**64 - 1])
 @pytest.mark.parametrize("topic", ["/joint_states", "/joint_commands", "/simulator/state"])
-def test_times_that_ros_does_not_have(tmp_path, topic, time_ns):
+def test_times_that_ros_cannot_have_are_refused(tmp_path, topic, time_ns):
     """MCAP has 64 bits for a time; differences of such times do not fit into 64 bits."""
     rows = real_robot(count=3)
     if topic == "/simulator/state":
@@ -495,7 +495,7 @@ def test_simulated_times_that_are_not_finite_are_refused(tmp_path, clock):
 
 
 @pytest.mark.parametrize("known", range(len(schemas.LATER)))
-def test_a_recording_from_before_friction_had_a_memory(tmp_path, monkeypatch, known):
+def test_a_recording_without_a_memory_of_friction_is_read(tmp_path, monkeypatch, known):
     """States of older versions lack this array, or that of contacts."""
     path, (_, older) = tmp_path / "run.mcap", schemas.older_state(known)
     monkeypatch.setattr(schemas, "STATE_FIELDS", older)

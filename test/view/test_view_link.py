@@ -132,7 +132,7 @@ def test_failures_are_messages(far):
     assert "failed: TypeError" in answered(echo, "push", ({},) * 0 or None)
 
 
-def test_pace_is_of_the_last_second_and_begins_anew():
+def test_pace_is_measured_over_the_last_second_and_restarts():
     pace = Pace()
     assert math.isnan(pace.at(10.0, 0.0, False))
     for k in range(1, 40):

@@ -39,7 +39,7 @@ from rbdyn_ros.description.parts.geometries import (
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.parts.triangles import MOST_TRIANGLES, cleaned
 from rbdyn_ros.description.parts.types import Description
-from rbdyn_ros.errors import exactly, listing, quote, shown
+from rbdyn_ros.errors import counted, exactly, listing, quote, shown
 
 #: Maximum number of corners of a geometry made in Python; meshes have far fewer (hulls.py).
 MOST_POINTS = 10_000
@@ -223,14 +223,14 @@ def _audit_areas(mesh: TriangleMesh, at: Subject) -> None:
         message = "none of its triangles has an area"
         at.error("bad-triangles", message, found=str(count))
     elif left < count:
-        message = f"{count - left} of its {count} triangles have no area and are ignored"
+        message = f"it ignores triangles without an area: {count - left} of {count}"
         at.note("flat-triangles", message, found=str(count - left))
 
 
 def _audit_points(points: Points, at: Subject) -> None:
     count = len(points.points)
     if not 1 <= count <= MOST_POINTS:
-        message = f"has {count} points; allowed are 1 to {MOST_POINTS}"
+        message = f"has {counted(count, 'point')}; allowed are 1 to {MOST_POINTS}"
         at.error("bad-points", message, found=str(count))
         return
     for number, point in enumerate(points.points, start=1):

@@ -14,7 +14,7 @@ from rbdyn_ros.description.parts.geometries import HeightField
 from rbdyn_ros.description.reading.requests import note_opened
 from rbdyn_ros.description.yaml_files.kinds import Name, Number, NumberList
 from rbdyn_ros.description.yaml_files.tables import Given, Key, table
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import counted, quote
 
 PICTURES = (".png", ".tif", ".tiff")
 SUFFIXES = (".csv", *PICTURES)
@@ -95,7 +95,7 @@ def _of_text(data: bytes) -> list[list[float]]:
         if not all(map(math.isfinite, rows[-1])):
             raise UnusableFieldError(f"has a number that is not finite in line {number}")
         if len(rows[-1]) != len(rows[0]):
-            text = f"has {len(rows[-1])} numbers in line {number}, not {len(rows[0])}"
+            text = f"has {counted(len(rows[-1]), 'number')} in line {number}, not {len(rows[0])}"
             raise UnusableFieldError(text)
     return rows
 

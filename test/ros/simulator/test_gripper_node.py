@@ -219,7 +219,7 @@ def test_bad_goals_are_refused_by_name_and_nothing_moves(hand, peer, plain, para
     assert place(peer)[0] == start
 
 
-def test_cancelling_holds_it_where_it_is(hand, peer, parallel):
+def test_cancelling_a_goal_holds_the_gripper_where_it_is(hand, peer, parallel):
     hand(**{"gripper.goal_tolerance": "1e-4"})
     goals = parallel()
     handle = goals.send(position=[0.04], velocity=[0.001])

@@ -276,7 +276,7 @@ def test_the_view_shows_joint_types_of_the_user(simulate, peer, page, tmp_path):
     simulator = simulate(cam, "--import", types, "--ros-args", *VIEW)
     states = peer.hear(JointState, "joint_states", 100)
     shown = page(simulator)
-    shown.get_by_text("1 bodies, 1 degrees of freedom").wait_for()
+    shown.get_by_text("1 body, 1 dof").wait_for()
     unfold(shown, TORQUES)
     thumb = shown.locator('[role="slider"]').last  # the torque of the only joint
     thumb.focus()

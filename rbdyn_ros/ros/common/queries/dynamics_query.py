@@ -22,7 +22,7 @@ from rbdyn_ros.dynamics.toolbox.terms import (
     kinetic_energy,
     potential_energy,
 )
-from rbdyn_ros.errors import RbdynError, quote, refusal
+from rbdyn_ros.errors import RbdynError, counted, quote, refusal
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
@@ -252,7 +252,9 @@ def joint_numbers(joints: SingleJoints, kind: str, values: Sequence[float]) -> A
     numbers = np.asarray(values, np.float64)
     n = len(joints.names)
     if len(numbers) != n:
-        text = f"{kind} has length {len(numbers)} for {n} joints; it needs length {n} or 0"
+        text = (
+            f"{kind} has length {len(numbers)} for {counted(n, 'joint')}; it needs length {n} or 0"
+        )
         raise refusal(text, CODE, kind)
     for k in np.flatnonzero(~np.isfinite(numbers))[:1]:
         raise refusal(

@@ -92,7 +92,10 @@ class IkQueries:
     def _start(self, m: Model, request: Any) -> None:
         """Write the start of the search to qpos."""
         if len(request.name) != len(request.position):
-            text = f"there are {len(request.name)} names and {len(request.position)} positions"
+            text = (
+                f"the numbers of names and positions are {len(request.name)} and "
+                f"{len(request.position)}"
+            )
             raise refusal(f"{text}; give one position for each name", CODE, "position")
         if len(request.name):
             joints = named_joints(m, request.name)
