@@ -290,7 +290,8 @@ def path_message(path: Path, names: Sequence[str]) -> JointTrajectory:
         )
     if len(names) != path.positions.shape[1]:
         raise client_error(
-            f"the path has {counted(path.positions.shape[1], 'joint')}, but the number of names is {len(names)}"
+            f"the path has {counted(path.positions.shape[1], 'joint')}, "
+            f"but the number of names is {len(names)}"
         )
     message = JointTrajectory(joint_names=names)
     for k, time in enumerate(path.times.tolist()):

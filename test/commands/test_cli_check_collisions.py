@@ -19,10 +19,10 @@ velocity="1"/></joint>"""
 LINKS = {"base": (0.0, 0.1), "arm": (0.5, 0.1), "hand": (1.0, 0.1), "hook": (0.0, 0.1),
          "bulk": (0.0, 2.0), "far": (0.0, 0.01)}  # fmt: skip
 JOINTS = [
-    ("base", "arm", "0 0 0", -1, 1),  # joint that turns a ball at 0.5 m about the base
-    ("arm", "hand", "0 0 0", -3, 3),  # and one at 1 m: neither reaches the base
+    ("base", "arm", "0 0 0", -1, 1),  # a joint that rotates a ball at 0.5 m about the base
+    ("arm", "hand", "0 0 0", -3, 3),  # a joint with a ball at 1 m: neither ball reaches the base
     ("arm", "hook", "0 0 1", -1, 1),  # the place of the hand at 0
-    ("base", "bulk", "0 0 0", 0, 0.1),  # all are inside it
+    ("base", "bulk", "0 0 0", 0, 0.1),  # all balls are inside this box
     ("base", "far", "0 9 0", 0, 0.1),
 ]
 URDF = "\n".join(

@@ -275,7 +275,7 @@ def test_text_is_never_expanded(tmp_path):
 
 
 def test_a_urdf_may_declare_xacro_without_its_use(tmp_path):
-    """The output of xacro is shown the same way; comments do not count."""
+    """The output of xacro is shown the same way; comments are ignored."""
     path = tmp_path / "expanded.urdf"
     path.write_text(
         f"<robot name='r' {XMLNS}><!-- ${{x}} <xacro:arg/> --><link name='a'/></robot>"

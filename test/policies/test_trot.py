@@ -132,7 +132,7 @@ def test_left_and_right_are_mirrored(policy, monkeypatch):
         np.testing.assert_allclose(image, action @ joints, atol=1e-5)
         seen, reward, *_ = envs.step(np.array([action, image]))
         np.testing.assert_allclose(reward[1], reward[0], atol=0.003)
-    assert abs(b.qpos[0, 1]) > 0.02  # the robot moved to a side
+    assert abs(b.qpos[0, 1]) > 0.02  # the robot has moved to one side
 
 
 # learning

@@ -225,7 +225,8 @@ def test_the_pose_of_a_floating_base_comes_from_tf(tmp_path, prefix):
     run = read_run(mcap(tmp_path / "run.mcap", rows))
     assert run.m.nq == 9
     held = 0.1 * (np.arange(100) // 10)
-    # a quarter turn of odom: its x is y of the map; after one about x a third about (1, 1, 1)
+    # odom is rotated by a quarter turn, so its x is y of the map; with a quarter turn about x the
+    # product is a third of a turn about (1, 1, 1)
     expected = np.column_stack([np.ones(100), held, np.full(100, 0.5)])
     assert np.allclose(run.qpos[:, :3], expected, rtol=0.0, atol=1e-12)
     quat = run.qpos[:, 3:7] * np.sign(run.qpos[:, 3:4])
@@ -446,7 +447,7 @@ def test_too_many_topics_are_refused(tmp_path, monkeypatch):
 
 
 def test_the_clock_of_prescribed_motion_is_kept(tmp_path):
-    """Joints with a prescribed motion follow from the clock alone."""
+    """The positions of joints with a prescribed motion follow from the clock alone."""
     m = rb.load_urdf(TWO)
     d = rb.make_data(m)
     d.time = 3.0

@@ -199,7 +199,7 @@ def test_a_command_sent_while_paused_is_used_in_the_next_step(start):
 
 @pytest.mark.parametrize("halves", [False, True])
 def test_a_command_from_before_a_reset_is_ignored(start, halves):
-    """A reset of time repeats tick 0; a command for the first tick 0 does not count again."""
+    """A reset of time repeats tick 0; a command for the first tick 0 is not used again."""
     loop = start(bundled_arm(), **LOCKED)
     loop.orders.command(commanded(ALL, EFFORT, effort=5.0), tick=0)
     loop.time.step(1)

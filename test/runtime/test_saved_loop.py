@@ -31,7 +31,7 @@ NOISY = dataclasses.replace(
     effort_noise=np.full(7, 0.1),
 )
 
-#: Fields that are no part of the state: settings, requests, Models, mailboxes and statistics.
+#: Fields that are not part of the state: settings, requests, Models, mailboxes and statistics.
 LIVE = {
     *("asked", "done", "period", "decimation", "time_mode", "timeout", "policy"),
     *("lockstep_timeout", "every", "report_current"),

@@ -155,7 +155,7 @@ def test_other_pages_may_not_connect_to_the_view(host, origin):
 
 
 def test_a_websocket_query_in_the_url_is_refused():
-    """By ?websocket= a link of any page would let viser's page obey another server."""
+    """By ?websocket= a link on any page would connect viser's page to another server."""
     assert refusal("127.0.0.1:80", None, "/?websocket=ws://evil.example") != ""
     assert refusal("127.0.0.1:80", None, "/assets/x.js") == ""
 

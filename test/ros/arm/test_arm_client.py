@@ -338,7 +338,7 @@ def test_closing_before_the_goal_is_accepted_cancels_it(peer, client, controller
 def test_an_interrupt_in_a_with_block_cancels_the_goal_before_the_exit(
     peer, controller, monkeypatch
 ):
-    """Closing right after it must not overtake the cancellation."""
+    """Closing right after the interrupt must not overtake the cancellation."""
     real = caller.Caller._next
 
     def interrupted(*arguments):

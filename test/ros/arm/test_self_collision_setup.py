@@ -179,7 +179,7 @@ def scene_file(folder, document=SCENE):
 
 
 def test_the_obstacles_of_a_scene_are_placed_relative_to_the_base(tmp_path):
-    """The arm stands turned, so its x axis points to the wall; free objects do not count."""
+    """The arm stands turned, so its x axis points to the wall; free objects are ignored."""
     scene = read_arm_scene(scene_file(tmp_path))
     floor, wall = scene.contact.obstacles
     assert floor.origin.pos == pytest.approx((0.0, 0.0, -0.3))

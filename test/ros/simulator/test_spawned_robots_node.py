@@ -37,10 +37,10 @@ JOINT = (
     '<joint name="{}" type="revolute"><parent link="{}"/><child link="{}"/><origin xyz="0 0 0.2"/>'
     '<axis xyz="0 0 1"/><limit lower="-3" upper="3" effort="5" velocity="9"/></joint>'
 )
-#: It floats, and so does a wheel with two hinges in the air.
+#: A robot that floats.
 CART = f"""<robot name="cart">{LINK.format("deck")}{LINK.format("arm")}{LINK.format("tip")}
 {JOINT.format("turn", "deck", "arm")}{JOINT.format("bend", "arm", "tip")}</robot>"""
-#: It is fixed in the world.
+#: A robot that is fixed in the world.
 CRANE = CART.replace("cart", "crane").replace(
     '<link name="deck">',
     '<link name="world"/><joint name="foot" type="fixed"><parent link="world"/>'

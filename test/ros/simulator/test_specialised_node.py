@@ -79,7 +79,8 @@ def test_payload_gravity_and_stuck_joints_agree_with_the_engine_to_rounding(simu
     assert peer.set_parameters({"faults.stuck_joints": [stuck]}) == [""]
     held = arm.states[-1].position[1]
     assert abs(arm.fall()[1] - held) < 1e-12
-    assert np.abs(np.subtract(arm.states[-1].position, d.qpos))[2:].max() > 1e-4  # others move
+    # other joints move
+    assert np.abs(np.subtract(arm.states[-1].position, d.qpos))[2:].max() > 1e-4
     simulator.end_well()
 
 
