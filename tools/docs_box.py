@@ -100,7 +100,11 @@ xArm is not simulated.
 EXTERNAL = """\
 ## external_control.urscript
 
-The program of `ur_client_library` and `ur_robot_driver`. The box recognises it by its sockets and names, and reads ports, numbers, message lengths and the gains of servoj from its text, so versions may differ in them. From a loopback address it calls only loopback addresses back; from another one it calls any address that the program names, so let only machines that you trust reach it.
+The program of `ur_client_library` and `ur_robot_driver`. The box recognises it by its sockets and
+names, and reads ports, numbers, message lengths and the gains of servoj from its text, so they can
+differ between versions. From a loopback address it calls only loopback addresses back; from
+another one it calls any address that the program names, so let only machines that you trust reach
+it.
 
 | part | |
 |---|---|

@@ -103,8 +103,8 @@ LAWS = (
         "friction",
         Parameter("friction_compensation", 0.0, "share of the friction that is compensated", "",
             0.0, 1.0),
-        Parameter("friction.from_robot", True, "take viscous and Coulomb friction from <dynamics> "
-            "in the robot file"),
+        Parameter("friction.from_robot", True, "read viscous and Coulomb friction from "
+            "<dynamics> in the robot file"),
         per_joint("friction.viscous", 0.0, "viscous friction if friction.from_robot is false",
             DAMPING),
         per_joint("friction.coulomb", 0.0, "Coulomb friction if friction.from_robot is false",

@@ -33,7 +33,7 @@ from rbdyn_ros.ros.common.tool.servoing import PARAMETERS as SERVO
 PARAMETERS = (
     *group(
         "robot",
-        Parameter("arm", "", "name of an arm, such as ur5e: its preset in config/arms has the "
+        Parameter("arm", "", "name of an arm, such as ur5e: its preset in config/arms sets the "
             "topics of its driver and the compensation of its own controller; explicit "
             "parameters and topics override the preset"),
         Parameter("urdf", "", "path of a .urdf or .xacro file"),

@@ -37,8 +37,9 @@ SAFETY = (
             "differ from the model in the start-up test of an arm that takes efforts; above 1",
             "", 1.01, 100.0),
         Parameter("state_timeout", 0.08, "age at which a state is too old", "s", 0.002, 1.0),
-        Parameter("simulated_clock", False, "the states come from a simulator: ages, timeouts and "
-            "watchdogs count its /clock, if states have its stamps, and their lag is not judged; "
+        Parameter("simulated_clock", False, "the states come from a simulator: ages, timeouts "
+            "and watchdogs use its /clock, if states have its stamps, and their lag is not "
+            "checked; "
             "use_sim_time implies it. Never with a real arm", setting="simulated"),
         Parameter("blind_time", 0.03, "time for which the arm is held against gravity after the "
             "last state", "s",
@@ -80,8 +81,9 @@ SAFETY = (
             "s", 0.001, LONGEST_LAG, live=True),
         Parameter("power_limit", 0.0, "largest product of effort and velocity of every joint; can "
             "only be lowered; 0: the product of the joint's limits", "W", 0.0, 1e9, live=True),
-        Parameter("contact_effort", 0.0, "effort with which a joint may push against a contact in "
-            "mode impedance, as a share of its effort limit, before it counts as frozen; can only "
+        Parameter("contact_effort", 0.0, "effort with which a joint can push against a contact "
+            "in mode impedance, as a share of its effort limit, without the fault frozen; can "
+            "only "
             "be lowered", "", 0.0, 0.5, live=True),
     ),
 )  # fmt: skip

@@ -135,7 +135,7 @@ PARAMETERS = (
                 f"joints with a command interface {interface} in JointStateTopicSystem, in order")
             for interface in ("position", "velocity", "effort")
         ),
-        unitree("take lowcmd and publish lowstate as this robot of Unitree"),
+        unitree("read lowcmd and publish lowstate as this robot of Unitree"),
         Parameter("shared_memory", "", "name of a memory through which one other process, such "
             "as hardware of ros2_control, reads states and commands joints; empty: none"),
         Parameter("box", (), "control boxes of real arms, to which unmodified clients of their "
@@ -177,7 +177,7 @@ PARAMETERS = (
         _delay("command_delay", "delay of commands; at most 1022 ticks with command_jitter"),
         _delay("command_jitter", "largest random delay of commands on top of command_delay"),
         _chance("command_drop", "the commands that arrive in a tick are lost"),
-        _chance("double", "with a control box, a packet of its wire comes twice"),
+        _chance("double", "a packet between a control box and its client arrives twice"),
         _delay("state_delay", "delay of joint_states; at most 1022 ticks with state_jitter"),
         _delay("state_jitter", "largest random delay of joint_states on top of state_delay"),
         _chance("state_drop", "a message of joint_states is not published"),

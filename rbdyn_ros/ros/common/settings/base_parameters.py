@@ -39,7 +39,7 @@ PARAMETERS = group(
     _limit("max_angular", 0.0, "largest turning speed, besides the limits of the wheels", "rad/s"),
     _limit("linear_acceleration", 1.0, "largest acceleration", "m/s^2"),
     _limit("angular_acceleration", 3.0, "largest acceleration of turning", "rad/s^2"),
-    Parameter("base.timeout", 0.5, "age at which a cmd_vel ends; then it stops", "s", 0.01, 1e6),
+    Parameter("base.timeout", 0.5, "age of cmd_vel at which the base stops", "s", 0.01, 1e6),
     Parameter("base.rate", 100.0, "rate of odom and of the wheels' commands", "Hz", 1.0, 1e4),
     Parameter("base.stamped", False, "cmd_vel is a TwistStamped, not a Twist"),
     Parameter("base.odom_frame", "odom", "TF frame of odom"),
