@@ -52,7 +52,7 @@ ACTION = SomeKeys(
     "JointPositionAction",
     _rows(
         Key("scale", NUMBERS, "factors"),
-        Key("offset", NUMBERS, "at the action 0"),
+        Key("offset", NUMBERS, "position targets at an action of 0"),
         more=(
             Key("clip", OrNothing(NUMBERS, ()), "limits"),
             Key("joint_ids", OrNothing(NUMBERS, ()), "joints"),

@@ -203,7 +203,7 @@ def add_table_options(command: argparse.ArgumentParser) -> None:
         "--columns",
         type=FileOf((".yaml", ".yml")),
         metavar="COLUMNS.yaml",
-        help="where a table without names, an .npz or a .mat file has its columns",
+        help="file that names the columns of a table without names, of an .npz or of a .mat file",
     )
     command.add_argument(
         "--drive-gains",

@@ -63,7 +63,7 @@ ROBOT_TABLE = table(
     Key(
         "base",
         OneOf(BASES),
-        "how it takes `cmd_vel` in the simulator; auto: by its wheels; default: not at all",
+        "how it follows `cmd_vel` in the simulator; auto: by its wheels; default: not at all",
     ),
 )
 ROBOT: Kind = Either(scalar=Name("a file"), table=ROBOT_TABLE)

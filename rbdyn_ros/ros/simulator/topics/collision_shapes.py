@@ -24,7 +24,7 @@ from rbdyn_ros.description.parts.geometries import (
 )
 from rbdyn_ros.description.parts.poses import Pose, compose
 
-#: MoveIt takes links that stand on a plane for a collision: planes are lower by this [m].
+#: MoveIt reports a collision of links that stand on a plane: planes are lowered by this [m].
 BELOW = 1e-3
 
 
