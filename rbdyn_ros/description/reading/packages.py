@@ -12,8 +12,6 @@ AMENT_PREFIX_PATH, and the folders of ROS_PACKAGE_PATH and
 A package may be in a folder of another name.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import re

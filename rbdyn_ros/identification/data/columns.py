@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings of other programs: tables without names, .npz and .mat, by a file of columns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
