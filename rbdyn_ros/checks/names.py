@@ -30,7 +30,7 @@ def name_faults(
         names: names from outside, in whatever type they came.
         known: all names there are.
         what: kind of thing that is named, such as "joint".
-        why_not: reason to refuse a known name, such as "has no actuator"; empty if it can.
+        why_not: reason to refuse a known name, such as "has no actuator"; empty to accept it.
     """
     seen: set[object] = set()
     for name in names:

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line import common
+from rbdyn_ros.errors import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -41,7 +42,11 @@ def add_dataset(commands: Commands) -> None:
         "-o", "--output", type=common.folder_path, required=True, metavar="DIR", help="new folder"
     )
     command.add_argument(
-        "--fps", type=int, metavar="N", help="frames per second, as the cameras", required=True
+        "--fps",
+        type=int,
+        metavar="N",
+        help="frames per second, such as the rate of the cameras",
+        required=True,
     )
     command.add_argument("--task", metavar="TEXT", help="what the robot does", required=True)
     command.add_argument(
@@ -68,12 +73,14 @@ def _dataset(options: argparse.Namespace) -> int:
     with common.refusing("dataset", common.USAGE):
         fill_folder(folder, lambda beside: write_dataset(beside, episodes, **how))
     frames = sum(one.length for one in episodes)
-    print(f"wrote {folder}: {len(episodes)} episodes, {frames} frames at {options.fps} Hz")
+    print(
+        f"wrote {folder}: {counted(len(episodes), 'episode')}, {frames} frames at {options.fps} Hz"
+    )
     return common.DONE
 
 
 def _check_options(options: argparse.Namespace) -> None:
-    """Raise ParameterError for a rate or a task that no dataset has."""
+    """Raise ParameterError for a rate or a task that a dataset cannot have."""
     from rbdyn_ros.errors import not_allowed
 
     if not 1 <= options.fps <= MOST_FPS:

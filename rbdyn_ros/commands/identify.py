@@ -287,6 +287,6 @@ def _drawn(*residuals: Residuals, path: Path | None) -> int:
         return common.DONE
     try:
         draw_efforts(residuals[0], residuals[1], path, *residuals[2:])
-    except ParameterError as error:  # the values are worth a patch even so
+    except ParameterError as error:  # continue: the patch is written even without the figure
         return common.report_error("identify --figure", error, common.USAGE)
     return common.DONE

@@ -8,7 +8,7 @@ import numpy as np
 from rbdyn_ros.description.parts.geometries import GroupState
 from rbdyn_ros.dynamics import collisions
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.errors import Finding, listing, quote
+from rbdyn_ros.errors import Finding, counted, listing, quote
 from rbdyn_ros.loading.keyframes import given_by
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.declared.model_fields import PRIMARY
@@ -39,7 +39,8 @@ def without_overlaps(m: Model, states: Iterable[GroupState] = ()) -> tuple[Model
         wanted -= {_pair(m, one) for one in new}
         if new:
             text = (
-                f"{len(new)} pairs of geometries overlap at {where} and do not push each other: "
+                f"{counted(len(new), 'pair')} of geometries that overlap at {where} cannot push "
+                "each other: "
                 f"{listing(collisions.overlap_names(new))}{advice}"
             )
             notes.append(Finding("start-overlaps", text, "note"))

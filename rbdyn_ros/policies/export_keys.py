@@ -42,7 +42,7 @@ ACTION = SomeKeys(
     "JointPositionAction",
     _rows(
         Key("scale", NUMBERS, "factors"),
-        Key("offset", NUMBERS, "at the action 0"),
+        Key("offset", NUMBERS, "position targets at an action of 0"),
         more=(
             Key("clip", kinds.OrNothing(NUMBERS, ()), "limits"),
             Key("joint_ids", kinds.OrNothing(NUMBERS, ()), "joints"),

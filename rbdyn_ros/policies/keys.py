@@ -29,7 +29,7 @@ def _range(name: str, unit: str, doc: str) -> Key:
 
 TERM = table(
     "observation term",
-    Key("term", OneOf(tuple(TERMS)), "what is observed", needed=True),
+    Key("term", OneOf(tuple(TERMS)), "the observed quantity", needed=True),
     Key("scale", _each(Number()), "factor of its numbers, after `clip`; default 1"),
     Key("clip", NumberList(2), "the smallest and the largest of its numbers; default: none"),
     Key(
@@ -67,7 +67,7 @@ DIALECT = Dialect(
         Key("default_position", _each(Number()), "of the joints; default 0"),
         Key("stiffness", _each(GAIN), "of the joints", needed=True),
         Key("damping", _each(GAIN), "of the joints", needed=True),
-        Key("action", ACTION, "what the numbers of the network do", needed=True),
+        Key("action", ACTION, "from the numbers of the network to position targets", needed=True),
         Key(
             "observation",
             List(TERM, "term", 1),

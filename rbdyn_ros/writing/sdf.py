@@ -239,7 +239,7 @@ def _obstacle(
     owner = f"obstacle {quote(obstacle.name)}"
     shape = obstacle.shape
     if isinstance(shape, HeightField):
-        left.add(owner, "it", "SDF takes heights from a picture")
+        left.add(owner, "it", "SDF reads heights from a picture")
         return
     if any(obstacle.velocity):
         left.add(owner, "the velocity of its surface")

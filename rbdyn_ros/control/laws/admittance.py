@@ -43,7 +43,7 @@ class Admittance:
         mass, damping, stiffness: (6,) mass, damping and stiffness of VirtualMass, about and along
             the axes.
         deadband: (6,) torques [N m] and forces [N] that move nothing.
-        axes: "base": those of the base link; "tool": those of the link at its target.
+        axes: "base": the axes of the base link; "tool": the axes of the link at its target.
         clearance: smallest distance of links from each other and from obstacles [m], or None.
 
     Raises:

@@ -59,7 +59,7 @@ class SensedWrench:
         """Store a measurement.
 
         Args:
-            link: link whose axes and origin it has, unless `sensor` is given.
+            link: link whose axes and origin the measurement has, unless `sensor` is given.
             force: (3,) force of the surroundings on the robot, with the weight behind the sensor
                 [N].
             torque: (3,) about the link's origin [N m].
@@ -102,7 +102,7 @@ class SensedWrench:
 
 
 class EstimatedWrench:
-    """The wrench that explains measured joint efforts best; accelerations count as forces.
+    """The wrench that explains measured joint efforts best; it includes inertial forces.
 
     Args:
         seen: the newest state.

@@ -32,7 +32,7 @@ class ModeLaws:
         gains: stiffness and damping of computed torque, (nv,) each.
 
     Raises:
-        ParameterError: gains are negative or their number is wrong.
+        ParameterError: a gain is negative, or the number of gains is wrong.
         ModelError: there is no such frame.
     """
 

@@ -16,7 +16,7 @@ LARGEST = 0.8
 def check_joint_gains(
     names: Sequence[str], stiffness: Array, damping: Array, inertia: Array, dt: float
 ) -> None:
-    """Raise RbdynError if gains would make a joint shake; it names the worst joint.
+    """Raise RbdynError if gains would make a joint shake; the message names the worst joint.
 
     Args:
         names: names of the joints (n).

@@ -23,7 +23,7 @@ from rbdyn_ros.description.parts.spanning import rigid_groups, span
 from rbdyn_ros.description.parts.types import Description, Gear, Inertial, Joint, Limit, Link
 from rbdyn_ros.errors import listing, quote
 
-#: What a joint loses without a coordinate: nothing, its start or actuator, or a property.
+#: The loss of a joint without a coordinate: nothing, its start or actuator, or a property.
 NOTHING, LITTLE, MUCH = range(3)
 
 #: A moment of inertia below this part of the largest one counts as zero.

@@ -18,7 +18,7 @@ class MeshName(NamedTuple):
     Attributes:
         uri: of its file.
         scale: along its axes.
-        submesh: the only part of it that counts; empty: all parts.
+        submesh: the only part of it that is used; empty: all parts.
         centred: whether the centre of the part is moved to the origin.
     """
 

@@ -37,7 +37,7 @@ def read_looks(
         audit: receives findings.
 
     Raises:
-        DescriptionError: it is no MJCF.
+        DescriptionError: it is not MJCF.
     """
     document = parsed(data, source, folder, audit)
     classes, settings = Classes(document), read_settings(document)

@@ -94,7 +94,10 @@ def read_arm_scene(path: str, package_dirs: Sequence[str | Path] = ()) -> ArmSce
     parts = read_parts(path, audit, package_dirs)
     audit.raise_errors(path)
     if len(parts.robots) > 1:
-        text = f"the scene has several robots: {listing(parts.robots)}; an arm may be the only one"
+        text = (
+            f"the scene has several robots: {listing(parts.robots)}; the arm must be the only "
+            "robot"
+        )
         raise refused_scene(path, text)
     name, placed = next(iter(parts.robots.items()), ("", Placed(None)))
     if placed.floating_base:

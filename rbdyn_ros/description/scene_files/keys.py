@@ -51,7 +51,7 @@ ROBOT_TABLE = table(
     Key(
         "base",
         kinds.OneOf(BASES),
-        "how it takes `cmd_vel` in the simulator; auto: by its wheels; default: not at all",
+        "how it follows `cmd_vel` in the simulator; auto: by its wheels; default: not at all",
     ),
 )
 ROBOT: kinds.Kind = kinds.Either(scalar=kinds.Name("a file"), table=ROBOT_TABLE)

@@ -11,7 +11,7 @@ from rbdyn_ros.description.parts import geometries
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, inverse, rotate
 from rbdyn_ros.description.parts.types import WORLD, Description, Joint, Length, Roll
-from rbdyn_ros.errors import DescriptionError, Finding, quote
+from rbdyn_ros.errors import DescriptionError, Finding, counted, quote
 
 _AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 #: Shapes that no link can have.
@@ -44,7 +44,8 @@ def without_free_root(found: Description) -> Description:
     pairs = tuple(pair for pair in found.exclusions if {pair.first, pair.second} <= kept)
     findings = found.findings
     if count := len(found.obstacles) + len(found.geometries) - len(shapes):
-        text = f"an object has no world of its own; {count} shapes of its world are left out"
+        lost_shapes = counted(count, "shape")
+        text = f"an object has no world of its own, so it loses {lost_shapes} of its world"
         findings = (*findings, Finding("world-left-out", text, "warning"))
     return replace(
         found,

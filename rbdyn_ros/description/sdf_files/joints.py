@@ -30,8 +30,8 @@ _SQUARE = 1e-6
 def read_joint(frame: Frame, places: FramePlaces, top: Frame) -> Joint | None:
     """Return a joint; its ends are full names of links, or `world`.
 
-    A link of a static model counts as the world. Return None after an error, or if both ends are
-    the world.
+    A link of a static model is treated as the world. Return None after an error, or if both ends
+    are the world.
 
     Args:
         frame: of the joint.

@@ -88,8 +88,8 @@ def _refuse_raw_xacro(robot: Element, source: str) -> None:
 class Pruner:
     """Prunes elements by a schema, which has a Tag for each wanted tag.
 
-    The version of URDF decides which attributes count. `part` is the child of a link that is being
-    pruned, for messages.
+    The version of URDF decides which attributes are read. `part` is the child of a link that is
+    being pruned, for messages.
     """
 
     def __init__(

@@ -45,9 +45,9 @@ def fit_gear(angle: Array, position: Array, torque: Array) -> GearFit:
     """Return the gear between a motor and its joint.
 
     Args:
-        angle: (p,) of the motor [rad].
-        position: (p,) of the joint [rad or m].
-        torque: (p,) transmitted, at the joint [N m or N].
+        angle: (p,) angle of the motor [rad].
+        position: (p,) position of the joint [rad or m].
+        torque: (p,) transmitted torque at the joint [N m or N].
     """
     kept = transmitting(torque)
     ways = [float((kept & (side * torque > 0.0)).mean()) for side in (1.0, -1.0)]
@@ -94,9 +94,9 @@ def identify_gear(
     """Identify the ratio of a gear, and return its stiffness and backlash.
 
     Args:
-        findings: gets the ratio and the messages.
-        angle: (p,) of the motor [rad]; None: not recorded.
-        position: (p,) of the joint [rad or m].
+        findings: receives the ratio and the messages.
+        angle: (p,) angle of the motor [rad]; None: not recorded.
+        position: (p,) position of the joint [rad or m].
         load: (p,) transmitted torque at the joint [N m or N].
     """
     if angle is None:

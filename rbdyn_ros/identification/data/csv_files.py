@@ -139,9 +139,9 @@ def write_motion(
     controller may need them in every trajectory.
 
     Args:
-        path: of the file.
+        path: path of the file.
         names: the moving joints (n).
-        held: positions of the others, by name.
+        held: positions of the other joints, by name.
         time: (p,) [s].
         rows: positions, velocities and accelerations (p, n).
 

@@ -41,7 +41,7 @@ class ArmObserver:
             return
         self._time = seen.time
         observer = self._topics.observer
-        if arm is not self._arm:  # another payload
+        if arm is not self._arm:  # the payload has changed
             observer.change(arm.m)
             self._arm, self._d = arm, make_data(arm.bare)
         if seen.time < before:

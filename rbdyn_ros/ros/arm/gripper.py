@@ -71,7 +71,7 @@ class ArmGripper:
         )
 
     def move(self, goal: GripperGoal) -> int:
-        """Send a goal; return its number. Raises RbdynError if nothing may be sent."""
+        """Send a goal; return its number. Raises RbdynError if the gripper follows no goals."""
         with self._lock:
             return self._send(goal, self.state())
 
@@ -87,7 +87,7 @@ class ArmGripper:
         return self._number
 
     def hold(self, number: int) -> None:
-        """Stay at the present position, if this goal is the newest and something may be sent."""
+        """Stay at the present position if this goal is the newest and it follows goals."""
         with self._lock:
             own, now = self.gripper, self.state()
             if number == self._number and not now.failed:

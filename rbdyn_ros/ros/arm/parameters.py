@@ -21,8 +21,9 @@ from rbdyn_ros.ros.common.tool.servoing import PARAMETERS as SERVO
 PARAMETERS = (
     *group(
         "robot",
-        Parameter("arm", "", "arm by name, such as ur5e: the topics of its driver, and what its "
-            "own controller compensates, see config/arms; set parameters and topics count more"),
+        Parameter("arm", "", "name of an arm, such as ur5e: its preset in config/arms sets the "
+            "topics of its driver and the compensation of its own controller; explicit "
+            "parameters and topics override the preset"),
         Parameter("urdf", "", "path of a .urdf or .xacro file"),
         shared_parameters.XACRO_ARGS,
         shared_parameters.PACKAGE_DIRS,

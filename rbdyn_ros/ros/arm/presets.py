@@ -85,7 +85,7 @@ PRESET = Table(
         *FACTS,
         Key("topics", ByName(_fact(Name()), "fact"), "of the driver", needed=True),
         Key("parameters", ByName(_fact(_Value()), "fact"), "of the controller", needed=True),
-        Key("traps", List(_fact(Name()), "trap"), "what is easily done wrong", needed=True),
+        Key("traps", List(_fact(Name()), "trap"), "usual mistakes", needed=True),
     ),
 )
 

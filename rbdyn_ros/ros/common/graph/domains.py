@@ -63,7 +63,7 @@ class Domain:
 
 @functools.cache
 def own_domain() -> Domain:
-    """Return the domain of this process and of its children that have forked."""
+    """Return the domain of this process and of its forked children."""
     return Domain()
 
 

@@ -17,7 +17,7 @@ CREDENTIALS = struct.Struct("3i")
 
 
 def _socket(node: str) -> tuple[socket.socket, str]:
-    """Return a socket, and its address in the ROS domain; it is in no folder."""
+    """Return a socket, and its address in the ROS domain, an abstract one without a file."""
     domain = os.environ.get("ROS_DOMAIN_ID", "0")
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     made.setblocking(False)  # a process that hangs accepts no connection

@@ -59,7 +59,7 @@ class TickStamps:
 
         Args:
             stamp_ns: stamp of the command [ns]; 0: not stamped.
-            tick: that the simulation waits for.
+            tick: the tick that the simulation waits for.
         """
         stamped = self.tick_of(stamp_ns)
         if stamped == tick:

@@ -69,7 +69,7 @@ def chosen_name(wanted: str, may_rename: bool, uri: str, taken: Collection[str])
     """Return the name of a new entity.
 
     Args:
-        wanted: by the request; empty: after the resource, if it may be renamed.
+        wanted: name in the request; if it is empty, the resource gives the name, with may_rename.
         may_rename: whether a number may be added.
         uri: URI of the resource, or its text.
         taken: the names that it cannot have.
@@ -168,7 +168,7 @@ def has_actuators(uri: str) -> bool:
     """Return whether the actuators of a robot file act; `?actuators=0` in its URI stops them.
 
     Args:
-        uri: that entity_of took.
+        uri: a URI that entity_of accepted.
     """
     return float(dict(parse_qsl(uri.partition("?")[2])).get(ACTUATORS, 1.0)) != 0.0
 

@@ -13,7 +13,7 @@ from rbdyn_ros.description.meshes.hulls import hull_faces
 from rbdyn_ros.description.parts import geometries
 from rbdyn_ros.description.parts.poses import Pose, compose
 
-#: MoveIt takes links that stand on a plane for a collision: planes are lower by this [m].
+#: MoveIt reports a collision of links that stand on a plane: planes are lowered by this [m].
 BELOW = 1e-3
 
 

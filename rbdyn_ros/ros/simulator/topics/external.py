@@ -29,7 +29,7 @@ class ExternalEfforts:
         every: period of publishing [ticks].
     """
 
-    #: The observer takes each state [ticks].
+    #: Period of the observer, which uses every state [ticks].
     period = 1
 
     def __init__(self, node: Node, loop: Loop, values: SimpleNamespace, every: int) -> None:

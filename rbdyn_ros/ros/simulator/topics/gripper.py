@@ -67,7 +67,7 @@ class SimulatedGripper:
         self._forgotten = self._number
 
     def state(self) -> GripperState:
-        """Return the measurement of now."""
+        """Return the present measurement."""
         number, state, k = self._number, self._loop.readout.latest(), self._dof
         return GripperState(
             self._stamps.of(state.tick),
