@@ -35,23 +35,15 @@ def add_dataset(commands: Commands) -> None:
     command = commands.add_parser(
         "dataset", help="write recordings as a dataset of LeRobot", epilog=EPILOG
     )
-    command.add_argument(
-        "recordings", nargs="+", type=RUN_FILE, metavar="recording", help=".mcap or rosbag2 folder"
-    )
-    command.add_argument(
-        "-o", "--output", type=common.folder_path, required=True, metavar="DIR", help="new folder"
-    )
-    command.add_argument(
-        "--fps",
-        type=int,
-        metavar="N",
-        help="frames per second, such as the rate of the cameras",
-        required=True,
-    )
-    command.add_argument("--task", metavar="TEXT", help="what the robot does", required=True)
-    command.add_argument(
-        "--robot", type=common.ROBOT_FILE, metavar="FILE", help="robot, if the recording has none"
-    )
+    common.add_options(
+        command,
+        ("recordings", RUN_FILE, "recording", ".mcap or rosbag2 folder", {"nargs": "+"}),
+        ("-o --output", common.folder_path, "DIR", "new folder", {"required": True}),
+        ("--fps", int, "N",
+            "frames per second, such as the rate of the cameras", {"required": True}),
+        ("--task", str, "TEXT", "what the robot does", {"required": True}),
+        ("--robot", common.ROBOT_FILE, "FILE", "robot, if the recording has none"),
+    )  # fmt: skip
     command.add_argument("--name", help="name of the robot, if the recordings have several")
     common.add_import(command)
     command.set_defaults(run=_dataset)

@@ -41,17 +41,12 @@ def add_excite(commands: Commands) -> None:
     )
     common.add_robot(command)
     common.add_mounting(command)
-    command.add_argument(
-        "-o",
-        "--output",
-        type=common.FileOf((".csv",)),
-        required=True,
-        metavar="FILE.csv",
-        help="file for the motion",
-    )
-    command.add_argument(
-        "--joints", metavar="NAME", help="moving joints (default: all)", nargs="+"
-    )
+    common.add_options(
+        command,
+        ("-o --output", common.FileOf((".csv",)), "FILE.csv",
+            "file for the motion", {"required": True}),
+        ("--joints", str, "NAME", "moving joints (default: all)", {"nargs": "+"}),
+    )  # fmt: skip
     for flag, sign, default, text in (
         ("--velocity-share", "FRACTION", 0.5, "fraction of the velocity limits to use"),
         ("--effort-share", "FRACTION", 0.7, "fraction of the effort limits to use"),
@@ -61,64 +56,37 @@ def add_excite(commands: Commands) -> None:
         command.add_argument(
             flag, type=float, metavar=sign, default=default, help=f"{text} (default: %(default)s)"
         )
-    for flag, number, sign, text in (
+    common.add_options(
+        command,
         ("--duration", float, "S", "duration of the motion [s] (default: 20; sweeps: 100)"),
         ("--harmonics", int, "N", "the highest frequency is N / duration (default: 10)"),
         ("--seed", int, "N", "seed of the search; equal seeds give equal motions (default: 0)"),
-    ):
-        command.add_argument(flag, type=number, metavar=sign, help=text)
-    command.add_argument(
-        "--after",
-        type=common.RECORDING_FILE,
-        metavar="RECORDING",
-        help="an earlier recording; the motion determines the parameters that it left uncertain",
-    )
-    command.add_argument(
-        "--scene",
-        type=common.FileOf((".yaml", ".yml", ".sdf", ".world")),
-        metavar="SCENE",
-        help="scene file with the fixed obstacles around the arm; links and obstacles stay "
-        f"{1e3 * CLEARANCE:g} mm apart",
-    )
+        ("--after", common.RECORDING_FILE, "RECORDING",
+            "an earlier recording; the motion determines the parameters that it left uncertain"),
+        ("--scene", common.FileOf((".yaml", ".yml", ".sdf", ".world")), "SCENE",
+            ("scene file with the fixed obstacles around the arm; links and obstacles stay "
+            f"{1e3 * CLEARANCE:g} mm apart")),
+    )  # fmt: skip
     add_reading_options(command)
     command.set_defaults(
         topic="joint_states", effort_topic=None, motor_topic=None, cutoff=None, current=False
     )
-    command.add_argument(
-        "--sweeps",
-        type=int,
-        metavar="N",
-        help="make sweeps up and down at this many constant speeds, for identifying actuators",
-    )
-    command.add_argument(
-        "--acceleration-limits",
-        nargs="+",
-        type=float,
-        metavar="NUMBER",
-        help="acceleration limits, one number or one per joint [rad/s^2] (default: the robot's)",
-    )
-    command.add_argument(
-        "--position-inset",
-        nargs="+",
-        type=float,
-        metavar="NUMBER",
-        help="distance from the position limits [rad] (default: 0.05)",
-    )
-    command.add_argument(
-        "--reach",
-        nargs="+",
-        type=float,
-        metavar="NUMBER",
-        default=[1.5],
-        help="largest distance from the centre [rad] (default: 1.5)",
-    )
-    command.add_argument(
-        "--centre",
-        nargs="+",
-        type=float,
-        metavar="NUMBER",
-        help="start and end position of every joint (default: middle of the limits)",
-    )
+    common.add_options(
+        command,
+        ("--sweeps", int, "N",
+            "make sweeps up and down at this many constant speeds, for identifying actuators"),
+        ("--acceleration-limits", float, "NUMBER",
+            "acceleration limits, one number or one per joint [rad/s^2] (default: the robot's)",
+            {"nargs": "+"}),
+        ("--position-inset", float, "NUMBER",
+            "distance from the position limits [rad] (default: 0.05)", {"nargs": "+"}),
+        ("--reach", float, "NUMBER",
+            "largest distance from the centre [rad] (default: 1.5)",
+            {"nargs": "+", "default": [1.5]}),
+        ("--centre", float, "NUMBER",
+            "start and end position of every joint (default: middle of the limits)",
+            {"nargs": "+"}),
+    )  # fmt: skip
     command.set_defaults(run=_excite)
 
 

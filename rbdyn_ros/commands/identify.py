@@ -46,56 +46,34 @@ def add_identify(commands: Commands) -> None:
         help="rosbag2 folder, .mcap or .csv file with joint states, log of libfranka or RTDE; "
         "others with --columns",
     )
-    command.add_argument(
-        "--validate",
-        type=common.RECORDING_FILE,
-        metavar="RECORDING",
-        help="another recording to test the result with",
-    )
-    command.add_argument(
-        "--patch",
-        type=common.FileOf((".urdf",)),
-        metavar="OUT.urdf",
-        help="write the URDF with the identified values",
-    )
+    common.add_options(
+        command,
+        ("--validate", common.RECORDING_FILE, "RECORDING",
+            "another recording to test the result with"),
+        ("--patch", common.FileOf((".urdf",)), "OUT.urdf",
+            "write the URDF with the identified values"),
+    )  # fmt: skip
     common.flag(command, "--json", "print JSON")
-    command.add_argument(
-        "--figure",
-        type=common.PICTURE_FILE,
-        metavar="PICTURE",
-        help="plot efforts to a .svg, .png or .pdf file",
-    )
-    command.add_argument("--payload", metavar="LINK", help="identify only a payload at this link")
-    command.add_argument(
-        "--payload-run",
-        type=common.RECORDING_FILE,
-        metavar="RECORDING",
-        help="with --payload: a recording with the payload; the other one is without it, and both "
-        "identify the arm and the payload together",
-    )
+    common.add_options(
+        command,
+        ("--figure", common.PICTURE_FILE, "PICTURE", "plot efforts to a .svg, .png or .pdf file"),
+        ("--payload", str, "LINK", "identify only a payload at this link"),
+        ("--payload-run", common.RECORDING_FILE, "RECORDING",
+            ("with --payload: a recording with the payload; the other one is without it, and both "
+            "identify the arm and the payload together")),
+    )  # fmt: skip
     identify_currents.add_current_options(command)
     identify_actuators.add_actuator_options(command)
     add_reading_options(command)
-    command.add_argument(
-        "--joints", metavar="NAME", help="joints that moved (default: all)", nargs="+"
-    )
-    command.add_argument(
-        "--topic",
-        metavar="TOPIC",
-        default="joint_states",
-        help="topic of joint states in a bag (default: %(default)s)",
-    )
-    command.add_argument(
-        "--effort-topic",
-        metavar="TOPIC",
-        help="topic of efforts in a bag, if they have a topic of their own",
-    )
-    command.add_argument(
-        "--cutoff",
-        type=float,
-        metavar="HZ",
-        help="cutoff of the low-pass filter (default: from the motion)",
-    )
+    common.add_options(
+        command,
+        ("--joints", str, "NAME", "joints that moved (default: all)", {"nargs": "+"}),
+        ("--topic", str, "TOPIC",
+            "topic of joint states in a bag (default: %(default)s)", {"default": "joint_states"}),
+        ("--effort-topic", str, "TOPIC",
+            "topic of efforts in a bag, if they have a topic of their own"),
+        ("--cutoff", float, "HZ", "cutoff of the low-pass filter (default: from the motion)"),
+    )  # fmt: skip
     command.add_argument(
         "--friction",
         action=argparse.BooleanOptionalAction,

@@ -37,21 +37,14 @@ def add_layout(commands: Commands) -> None:
         "layout", help="write a layout of RViz, Foxglove or PlotJuggler", epilog=EPILOG
     )
     common.add_robot(command, more="")
-    command.add_argument(
-        "output", type=common.FileOf(SUFFIXES), metavar="OUTPUT", help="file to write"
-    )
-    command.add_argument(
-        "--sensors",
-        type=common.FileOf((".yaml", ".yml")),
-        metavar="SENSORS.yaml",
-        help="sensors of the simulator (default: those of the robot's file)",
-    )
-    command.add_argument(
-        "--namespace", metavar="NAME", help="of the simulator (default: none)", default=""
-    )
-    command.add_argument(
-        "--frame-prefix", metavar="NAME/", help="of the simulator (default: none)", default=""
-    )
+    common.add_options(
+        command,
+        ("output", common.FileOf(SUFFIXES), "OUTPUT", "file to write"),
+        ("--sensors", common.FileOf((".yaml", ".yml")), "SENSORS.yaml",
+            "sensors of the simulator (default: those of the robot's file)"),
+        ("--namespace", str, "NAME", "of the simulator (default: none)", {"default": ""}),
+        ("--frame-prefix", str, "NAME/", "of the simulator (default: none)", {"default": ""}),
+    )  # fmt: skip
     command.set_defaults(run=_layout)
 
 

@@ -39,30 +39,17 @@ def add_moveit(commands: Commands) -> None:
         "moveit", help="write a configuration package of MoveIt 2", epilog=EPILOG
     )
     common.add_robot(command, more="")
-    command.add_argument(
-        "output",
-        type=common.folder_path,
-        metavar="PACKAGE",
-        help="new folder, named as the package",
-    )
-    command.add_argument(
-        "--tip", metavar="LINK", help="link at the end of the arm (default: the last)", default=""
-    )
-    command.add_argument(
-        "--gripper",
-        default="",
-        metavar="NAME",
-        help="joint or preset of the gripper (default: the preset whose joint the robot has)",
-    )
-    command.add_argument(
-        "--samples",
-        type=int,
-        metavar="N",
-        help="number of random poses for pairs of links that never overlap (default: 10000)",
-    )
-    command.add_argument(
-        "--seed", type=int, metavar="N", help="seed of the random poses (default: 0)", default=0
-    )
+    common.add_options(
+        command,
+        ("output", common.folder_path, "PACKAGE", "new folder, named as the package"),
+        ("--tip", str, "LINK", "link at the end of the arm (default: the last)", {"default": ""}),
+        ("--gripper", str, "NAME",
+            "joint or preset of the gripper (default: the preset whose joint the robot has)",
+            {"default": ""}),
+        ("--samples", int, "N",
+            "number of random poses for pairs of links that never overlap (default: 10000)"),
+        ("--seed", int, "N", "seed of the random poses (default: 0)", {"default": 0}),
+    )  # fmt: skip
     command.set_defaults(run=_moveit)
 
 

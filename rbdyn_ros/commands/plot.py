@@ -33,35 +33,19 @@ output file is."""
 def add_plot(commands: Commands) -> None:
     command = commands.add_parser("plot", help="draw figures of a recording", epilog=EPILOG)
     add_recording(command)
-    command.add_argument(
-        "-o",
-        "--output",
-        type=common.PICTURE_FILE,
-        metavar="FIGURE",
-        help="a .png, .svg or .pdf file, replaced if it exists (default: a .png beside the "
-        "recording)",
-    )
-    command.add_argument(
-        "--joints",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="names or patterns such as 'wrist_*' (all)",
-    )
-    command.add_argument(
-        "--quantities",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="some of position, velocity, effort, error, energy, contact (all)",
-    )
-    command.add_argument(
-        "--size",
-        nargs=2,
-        type=float,
-        metavar=("WIDTH", "HEIGHT"),
-        help="size of a page [inch] (fits the contents)",
-    )
+    common.add_options(
+        command,
+        ("-o --output", common.PICTURE_FILE, "FIGURE",
+            ("a .png, .svg or .pdf file, replaced if it exists (default: a .png beside the "
+            "recording)")),
+        ("--joints", str, "NAME",
+            "names or patterns such as 'wrist_*' (all)", {"nargs": "+", "default": []}),
+        ("--quantities", str, "NAME",
+            "some of position, velocity, effort, error, energy, contact (all)",
+            {"nargs": "+", "default": []}),
+        ("--size", float, ("WIDTH", "HEIGHT"),
+            "size of a page [inch] (fits the contents)", {"nargs": 2}),
+    )  # fmt: skip
     command.set_defaults(run=_plot)
 
 
@@ -79,22 +63,13 @@ def add_recording(command: argparse.ArgumentParser) -> None:
         help="file of the robot, if the recording does not contain it",
     )
     command.add_argument("--name", help="name of the robot, if the recording has several")
-    command.add_argument(
-        "--from",
-        type=float,
-        metavar="S",
-        help="start time in the recording [s] (0)",
-        dest="start",
-        default=0.0,
-    )
-    command.add_argument(
-        "--to",
-        dest="end",
-        type=float,
-        default=float("inf"),
-        metavar="S",
-        help="end time in the recording [s] (its end)",
-    )
+    common.add_options(
+        command,
+        ("--from", float, "S",
+            "start time in the recording [s] (0)", {"dest": "start", "default": 0.0}),
+        ("--to", float, "S",
+            "end time in the recording [s] (its end)", {"dest": "end", "default": float("inf")}),
+    )  # fmt: skip
     recorded.add_table_options(command)
     common.add_import(command)
 

@@ -43,19 +43,14 @@ def add_replay(commands: Commands) -> None:
     command.add_argument(
         "--fps", type=float, default=25.0, help="frames per second of the film (25)"
     )
-    command.add_argument(
-        "--against",
-        type=common.ROBOT_FILE,
-        metavar="ROBOT",
-        help="apply the recorded efforts to this robot and to the recorded one in simulation, and "
-        "print the position errors after 0.1, 0.5 and 2 s",
-    )
-    command.add_argument(
-        "--figure",
-        type=common.PICTURE_FILE,
-        metavar="PICTURE",
-        help="with --against: draw the positions to a .svg, .png or .pdf file",
-    )
+    common.add_options(
+        command,
+        ("--against", common.ROBOT_FILE, "ROBOT",
+            ("apply the recorded efforts to this robot and to the recorded one in simulation, and "
+            "print the position errors after 0.1, 0.5 and 2 s")),
+        ("--figure", common.PICTURE_FILE, "PICTURE",
+            "with --against: draw the positions to a .svg, .png or .pdf file"),
+    )  # fmt: skip
     add_page(command)
     common.add_package_dirs(command)
     command.set_defaults(run=_replay)

@@ -49,18 +49,13 @@ def add_sim(commands: Commands) -> None:
     )
     more = "; default: the robot of the parameters, or a bundled arm"
     common.add_robot(command, "file", "?", more)
-    command.add_argument(
-        "--scene",
-        type=common.FileOf((".yaml", ".yml", ".sdf", ".world")),
-        metavar="SCENE.yaml",
-        help="a scene or an SDF world instead of one robot: robots, free objects and obstacles",
-    )
-    command.add_argument(
-        "--actuators",
-        type=common.FileOf((".yaml", ".yml")),
-        metavar="ACTUATORS.yaml",
-        help="motors, gears and drives of the joints",
-    )
+    common.add_options(
+        command,
+        ("--scene", common.FileOf((".yaml", ".yml", ".sdf", ".world")), "SCENE.yaml",
+            "a scene or an SDF world instead of one robot: robots, free objects and obstacles"),
+        ("--actuators", common.FileOf((".yaml", ".yml")), "ACTUATORS.yaml",
+            "motors, gears and drives of the joints"),
+    )  # fmt: skip
     command.add_argument(
         "--box",
         action="append",

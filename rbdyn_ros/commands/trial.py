@@ -40,23 +40,15 @@ def add_trial(commands: Commands) -> None:
         "trial", help="test a controller in many seeded runs", epilog=EPILOG
     )
     command.add_argument("trial", type=common.FileOf((".yaml", ".yml")), help="a trial .yaml file")
-    command.add_argument(
-        "--out",
-        type=common.folder_path,
-        metavar="DIR",
-        help="folder of the results (default: the name of the file and '_results')",
-    )
-    command.add_argument(
-        "--runs", type=int, metavar="N", help="number of runs, instead of the number in the file"
-    )
-    command.add_argument(
-        "--workers", type=int, metavar="N", help="number of processes (default: one per core)"
-    )
-    command.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help="simulate on a Ray cluster: auto, HOST:PORT of 'ray start', or ray://HOST:PORT",
-    )
+    common.add_options(
+        command,
+        ("--out", common.folder_path, "DIR",
+            "folder of the results (default: the name of the file and '_results')"),
+        ("--runs", int, "N", "number of runs, instead of the number in the file"),
+        ("--workers", int, "N", "number of processes (default: one per core)"),
+        ("--ray", str, "ADDRESS",
+            "simulate on a Ray cluster: auto, HOST:PORT of 'ray start', or ray://HOST:PORT"),
+    )  # fmt: skip
     common.flag(command, "--fresh", "delete earlier results instead of continuing them")
     command.add_argument(
         "--seed", type=int, metavar="SEED", help="repeat only the run of this seed, and print it"
