@@ -64,17 +64,15 @@ ISAAC_LAB = SomeKeys(
         Key("stiffness", NUMBERS, "of the joints"),
         Key("damping", NUMBERS, "of the joints"),
         Key("default_joint_pos", NUMBERS, "of the joints"),
-        Key(
-            "actions",
+        Key("actions",
             Table("table of actions", _rows(Key("JointPositionAction", ACTION, "of the joints"))),
-            "of the network",
-        ),
+            "of the network"),
         Key("observations", ByName(OBSERVATION, "observation"), "of the network"),
         more=(
             Key("commands", SomeKeys("commands", (Key("base_velocity", VELOCITY, "ranges"),)), ""),
         ),
     ),
-)
+)  # fmt: skip
 LEGGED_GYM = SomeKeys(
     "configuration",
     _rows(

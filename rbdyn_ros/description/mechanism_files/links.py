@@ -50,13 +50,10 @@ SHAPES = (
 )
 BY_NUMBER = (
     Key("mass", kinds.Number(unit="kg"), "mass", needed=True),
-    Key(
-        "inertia",
-        kinds.NumberList(6),
-        "xx, yy, zz, xy, xz, yz about the centre of mass [kg m^2]; default 0",
-    ),
+    Key("inertia", kinds.NumberList(6),
+        "xx, yy, zz, xy, xz, yz about the centre of mass [kg m^2]; default 0"),
     *AT,
-)
+)  # fmt: skip
 PART = WithKey(
     tuple(key.name for key in BY_NUMBER),
     Table("link without a shape", BY_NUMBER),

@@ -31,12 +31,9 @@ ROBOT_TABLE = table(
     _SURFACE,
     Key("surfaces", ByName(kinds.Name("the name of a surface"), "surface"), "by link"),
     Key("exclude", _PAIRS, "pairs of links that may overlap", default=()),
-    Key(
-        "furniture",
-        kinds.List(kinds.Name(), "name"),
+    Key("furniture", kinds.List(kinds.Name(), "name"),
         "links fixed to its base that are not part of it: the first moving links touch them",
-        default=(),
-    ),
+        default=()),
     Key("self_collision", kinds.Flag(), "its links push each other", default=True),
     Key("filters", ByName(FILTER.kind, "filter"), "by link"),
     _DECOMPOSE,
@@ -48,12 +45,9 @@ ROBOT_TABLE = table(
         ),
         "its control box, to which clients of its vendor connect; default: none",
     ),
-    Key(
-        "base",
-        kinds.OneOf(BASES),
-        "how it follows `cmd_vel` in the simulator; auto: by its wheels; default: not at all",
-    ),
-)
+    Key("base", kinds.OneOf(BASES),
+        "how it follows `cmd_vel` in the simulator; auto: by its wheels; default: not at all"),
+)  # fmt: skip
 ROBOT: kinds.Kind = kinds.Either(scalar=kinds.Name("a file"), table=ROBOT_TABLE)
 PART = table("part", *SHAPES, *PLACE, one=names(SHAPES), code="bad-shape")
 OBJECT = table(
@@ -76,31 +70,20 @@ KEYS = (
     Key("description", kinds.Name(), "for people who choose a world"),
     Key("tags", kinds.List(kinds.Name(), "tag"), "words by which worlds are chosen"),
     Key("robot", kinds.Owned(ROBOT, "the robot"), "one robot: a file, or a table as in `robots`"),
-    Key(
-        "robots",
-        ByName(ROBOT, "robot", "robot", empty=True),
-        "or several, by name; the names of their parts begin with NAME/",
-    ),
+    Key("robots", ByName(ROBOT, "robot", "robot", empty=True),
+        "or several, by name; the names of their parts begin with NAME/"),
     Key(
         "surfaces", ByName(Table("surface", SURFACE), "surface", "surface", empty=True), "by name"
     ),
     Key("objects", ByName(OBJECT, "object", "object", empty=True), "free objects, by name"),
-    Key(
-        "floor",
-        kinds.Owned(kinds.Either(scalar=kinds.Flag(), table=FLOOR_TABLE), "the floor"),
-        "a level plane, by default at height 0; false: none",
-    ),
+    Key("floor", kinds.Owned(kinds.Either(scalar=kinds.Flag(), table=FLOOR_TABLE), "the floor"),
+        "a level plane, by default at height 0; false: none"),
     Key("obstacles", OBSTACLES, "shapes fixed in the world, by name"),
-    Key(
-        "keyframes",
+    Key("keyframes",
         ByName(ByName(kinds.Number(), "position", empty=True), "keyframe", "keyframe", empty=True),
-        "named states: positions by joint [rad or m]; `m.key(name)` has them",
-    ),
-    Key(
-        "exclude",
-        kinds.Owned(_PAIRS, "the scene"),
+        "named states: positions by joint [rad or m]; `m.key(name)` has them"),
+    Key("exclude", kinds.Owned(_PAIRS, "the scene"),
         "pairs of objects, obstacles, links or geometries that do not push each other",
-        default=(),
-    ),
-)
+        default=()),
+)  # fmt: skip
 DIALECT = Dialect("rbdyn_scene", "a scene file", "not-a-scene", Table("scene", KEYS), apart=True)
