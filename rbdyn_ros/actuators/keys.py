@@ -59,12 +59,9 @@ GEAR = (
 )
 ACTUATOR = table(
     "actuator",
-    Key(
-        "gear",
-        Number(nonzero=True, quantity=quantity_of("gear")),
+    Key("gear", Number(nonzero=True, quantity=quantity_of("gear")),
         "revolutions of the motor per revolution of the joint; negative: it turns the other "
-        "way; rad/m for a prismatic joint; default 1",
-    ),
+        "way; rad/m for a prismatic joint; default 1"),
     _number("armature", "kg m^2", "inertia of the rotor"),
     Key(
         "motorconst",
@@ -77,52 +74,36 @@ ACTUATOR = table(
         "torque constant Kt [N m/A] and back-EMF constant Ke [V s/rad], or one number for "
         "both; default: an ideal motor, whose current is its torque",
     ),
-    Key(
-        "motorconst_error",
-        Number(above=-1.0, quantity=SIZE),
-        "(true - assumed) / assumed torque constant; the drive assumes `motorconst`",
-    ),
+    Key("motorconst_error", Number(above=-1.0, quantity=SIZE),
+        "(true - assumed) / assumed torque constant; the drive assumes `motorconst`"),
     _number("resistance", "Ohm", "of the winding; default: no voltage, lag or heat"),
     _number("inductance", "H", "of the winding; default: the current follows at once"),
     _above("voltage", "V", "largest of the drive; default: no limit"),
     Key("saturation", Table("saturation", SATURATION), "of both limits the smaller one"),
-    Key(
-        "torque_speed",
-        List(NumberList(2, Number(quantity=SIZE)), "point", 2, CURVE_POINTS),
+    Key("torque_speed", List(NumberList(2, Number(quantity=SIZE)), "point", 2, CURVE_POINTS),
         "points [speed [rad/s], torque [N m]] of the largest torque; speeds rise from 0, "
-        "torques must not rise",
-    ),
-    Key(
-        "thermal",
-        Table("thermal", THERMAL, one=("capacitance", "timeconst")),
-        "the winding warms; default: no heat",
-    ),
-    Key(
-        "derating",
-        NumberList(2, Number(quantity=SIZE, unit="C")),
-        "the largest current falls from the first temperature to 0 at the second [C]",
-    ),
+        "torques must not rise"),
+    Key("thermal", Table("thermal", THERMAL, one=("capacitance", "timeconst")),
+        "the winding warms; default: no heat"),
+    Key("derating", NumberList(2, Number(quantity=SIZE, unit="C")),
+        "the largest current falls from the first temperature to 0 at the second [C]"),
     Key("cogging", Table("cogging", COGGING_KEYS), "default: none"),
     Key("lugre", Table("lugre", BRISTLES), "dry friction; default: none"),
     _number("damping", "N m s/rad", "viscous friction"),
     Key("elastic", Table("elastic", GEAR), "default: a rigid gear without backlash"),
     _number("delay", "s", "from a command to its effect, whole timesteps"),
     _number("resolution", "N m", "steps of the commanded effort of the joint"),
-)
+)  # fmt: skip
 DIALECT = Dialect(
     "rbdyn_actuators",
     "an actuators file",
     "not-an-actuators-file",
     table(
         "actuators file",
-        Key(
-            "actuators",
-            ByName(ACTUATOR, "joint", "actuator"),
-            "by joint, each with one degree of freedom that forces move",
-            needed=True,
-        ),
+        Key("actuators", ByName(ACTUATOR, "joint", "actuator"),
+            "by joint, each with one degree of freedom that forces move", needed=True),
     ),
-)
+)  # fmt: skip
 
 
 def takes_number(kind: Kind) -> bool:

@@ -1,21 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trace the Programs of the functions requested in C."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rbdyn_ros.codegen import table
 from rbdyn_ros.codegen.names import unique
-from rbdyn_ros.codegen.table import (
-    EXTERNAL,
-    GRAVITY,
-    SPECS,
-    Argument,
-    FunctionSpec,
-    length_of,
-    spec_of,
-)
 from rbdyn_ros.dynamics.toolbox.filling import REFERENCES
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quote
 from rbdyn_ros.model.model import Model
@@ -58,9 +48,9 @@ class CFunction:
     """
 
     name: str
-    spec: FunctionSpec
-    inputs: tuple[Argument, ...]
-    outputs: tuple[Argument, ...]
+    spec: table.FunctionSpec
+    inputs: tuple[table.Argument, ...]
+    outputs: tuple[table.Argument, ...]
     program: Program
     frame: int = -1
 
@@ -73,9 +63,9 @@ def check_functions(names: Sequence[str]) -> tuple[str, ...]:
     """
     wanted = tuple(dict.fromkeys(name.strip() for name in names))
     for name in wanted:
-        if name not in SPECS:
-            allowed = ", ".join(SPECS)
-            hint = did_you_mean(name, SPECS)
+        if name not in table.SPECS:
+            allowed = ", ".join(table.SPECS)
+            hint = did_you_mean(name, table.SPECS)
             what = (
                 f"there is no function {quote(name)}{hint}" if name else "a function has no name"
             )
@@ -115,23 +105,23 @@ def c_functions(m: Model, wanted: Wanted) -> list[CFunction]:
 
 
 def _c_function(m: Model, wanted: Wanted, key: str, name: str, frame: int = -1) -> CFunction:
-    spec = spec_of(key, m)
+    spec = table.spec_of(key, m)
     with_gravity = wanted.gravity_input and spec.heavy
     pushed = wanted.external_forces and spec.pushed
     numbers = () if frame < 0 else (frame, REFERENCES["local_world_aligned"])
-    symbolic = (GRAVITY.array,) if with_gravity else ()
-    fields = (*spec.inputs, *([EXTERNAL] if pushed else []))
+    symbolic = (table.GRAVITY.array,) if with_gravity else ()
+    fields = (*spec.inputs, *([table.EXTERNAL] if pushed else []))
     trace = traced(m, spec.traced, symbolic, numbers, {argument.array for argument in fields})
     outputs = {
         # drop the entries of mimic joints, which may follow the entries of the dofs
-        argument.array: trace.outputs[argument.array].reshape(-1)[: length_of(argument, m)]
+        argument.array: trace.outputs[argument.array].reshape(-1)[: table.length_of(argument, m)]
         for argument in spec.outputs
     }
     straight = program(trace.graph, outputs, fused=False)
     if len(straight.operations) > MAX_C_OPERATIONS:
         reason = f"{name} has {len(straight.operations)} operations, more than {MAX_C_OPERATIONS}"
         raise _refused(m, reason)
-    inputs = (*fields, GRAVITY) if with_gravity else fields
+    inputs = (*fields, table.GRAVITY) if with_gravity else fields
     return CFunction(name, spec, inputs, spec.outputs, straight, frame)
 
 

@@ -4,8 +4,6 @@
 It does not depend on ROS.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import threading
@@ -308,8 +306,7 @@ class Controller(ControlLoop):
         """Raise RbdynError unless the arm is armed in a mode that follows paths."""
         if self.mode not in TRACKING:
             able = " or ".join(mode for mode in self.modes if mode in TRACKING)
-            message = f"the mode is {self.mode}; trajectories need {able}"
-            raise refusal(message, "mode", self.mode)
+            raise refusal(f"the mode is {self.mode}; trajectories need {able}", "mode", self.mode)
         if self.mode == "impedance" and self.settings.frame:
             frame = self.settings.frame
             message = (

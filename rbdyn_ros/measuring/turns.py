@@ -4,8 +4,6 @@
 If the speed of the machine drifts, it drifts for all jobs, so their ratios stay valid.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Sequence

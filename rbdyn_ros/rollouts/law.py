@@ -15,12 +15,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, NAME_DIMS
 from rbdyn_ros.model.model import Model, unchecked_model
-from rbdyn_ros.rollouts.policies import (
-    ComputedTorquePolicy,
-    PDGravityPolicy,
-    PDPolicy,
-    Policy,
-)
+from rbdyn_ros.rollouts.policies import ComputedTorquePolicy, PDGravityPolicy, PDPolicy, Policy
 from rbdyn_ros.specialization.functions import STATE
 from rbdyn_ros.specialization.lanes import Lanes, compile_lanes
 from rbdyn_ros.specialization.programs.numpy_ops import SymbolArray

@@ -14,14 +14,7 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.engine.compiler.interrupts import deferred
-from rbdyn_ros.rollouts.driver import (
-    BUSY,
-    DONE,
-    OWN_WORDS,
-    STOP,
-    WORDS,
-    compiled_settled,
-)
+from rbdyn_ros.rollouts.driver import BUSY, DONE, OWN_WORDS, STOP, WORDS, compiled_settled
 
 #: A thread that has finished checks this often, for 20 us, whether the others have, then sleeps.
 TRIES = 500

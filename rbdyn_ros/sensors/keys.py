@@ -145,17 +145,11 @@ RAYS = (
     Key("rate", RATE, "readings per second, at most one per tick of the loop", needed=True),
     Key("near", Number(low=0.0, unit="m"), "smallest distance", needed=True),
     Key("far", Number(above=0.0, high=1e9, unit="m"), "largest distance", needed=True),
-    Key(
-        "latency",
-        Number(low=0.0, high=LONGEST, unit="s"),
-        "simulated time between a measurement and its message; default 0",
-    ),
-    Key(
-        "exclude",
-        List(Name("the name of a link"), "link"),
-        "links that rays pass through; default: `link`",
-    ),
-)
+    Key("latency", Number(low=0.0, high=LONGEST, unit="s"),
+        "simulated time between a measurement and its message; default 0"),
+    Key("exclude", List(Name("the name of a link"), "link"),
+        "links that rays pass through; default: `link`"),
+)  # fmt: skip
 DISTANCES = (
     Key(
         "noise",
@@ -186,30 +180,21 @@ RANGE = table(
     _type("range"),
     *RAYS,
     *DISTANCES,
-    Key(
-        "field_of_view",
-        Number(low=0.0, high=math.pi - 1e-3, unit="rad"),
-        "full angle of the cone; default 0: one ray",
-    ),
+    Key("field_of_view", Number(low=0.0, high=math.pi - 1e-3, unit="rad"),
+        "full angle of the cone; default 0: one ray"),
     Key("radiation", OneOf(RADIATION), "kind of the sensor", default=RADIATION[0]),
     Key("rays", Whole(1, MAX_RAYS), "in the cone", default=32),
-)
+)  # fmt: skip
 CAMERA = (
     *RAYS,
     Key("width", Whole(1, MAX_PIXELS), "columns of the picture", needed=True),
     Key("height", Whole(1, MAX_PIXELS), "rows of the picture", needed=True),
-    Key(
-        "field_of_view",
-        Number(low=NARROWEST, high=math.pi - 3e-3, unit="rad"),
-        "horizontal angle without distortion",
-    ),
-    Key(
-        "intrinsics",
-        NumberList(4, (Number(above=0.0), Number(above=0.0), Number(), Number())),
-        "fx, fy, cx, cy [pixels]",
-    ),
+    Key("field_of_view", Number(low=NARROWEST, high=math.pi - 3e-3, unit="rad"),
+        "horizontal angle without distortion"),
+    Key("intrinsics", NumberList(4, (Number(above=0.0), Number(above=0.0), Number(), Number())),
+        "fx, fy, cx, cy [pixels]"),
     Key("distortion", NumberList(), "k1 k2 p1 p2 [k3 [k4 k5 k6]] of OpenCV; default: none"),
-)
+)  # fmt: skip
 VIEW = ("field_of_view", "intrinsics")
 DEPTH_CAMERA = table(
     "depth camera",

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The quantities that sensors measure: motion of links, wrenches across joints and contacts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

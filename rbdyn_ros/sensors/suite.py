@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sensors of one robot and their readings in a state."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -51,10 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
-def rbdyn_trial(
-    request: pytest.FixtureRequest,
-    tmp_path: Path,
-) -> Callable[..., Results]:
+def rbdyn_trial(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Results]:
     """Return a function that runs a trial and writes its reports.
 
     It takes the path of a trial file, from the folder of the test, and the keywords runs and

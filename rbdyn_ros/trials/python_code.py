@@ -5,8 +5,6 @@ The text of the file travels with the trial, so that another process runs the sa
 is trusted: it runs with all rights of the user.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 import traceback

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a trial: find the runs that are missing, simulate them, judge all."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

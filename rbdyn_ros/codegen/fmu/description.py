@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from rbdyn_ros.codegen.project import CProject
     from rbdyn_ros.model.model import Model
 
-#: Versions of the standard.
-VERSIONS = ("2.0", "3.0")
-
 
 @dataclass(frozen=True, slots=True)
 class Variable:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translate the expressions of a kernel to C++, with their types."""
 
-from __future__ import annotations
-
 import ast
 import math
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translate the body of a kernel to statements of C++."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package of ros2_control for one robot: its names, its files, and the folder to write to."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the shared parts of generated controller and arm_controller: faults, constants, robot."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Iterable, Iterator, Mapping

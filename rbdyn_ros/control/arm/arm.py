@@ -147,11 +147,7 @@ class Arm:
         return Arm(*self._given, self.payloads, LawCode(self.bare))
 
     def with_payload(
-        self,
-        link: str,
-        mass: float,
-        com: Sequence[float],
-        inertia: Sequence[float] = (0.0,) * 6,
+        self, link: str, mass: float, com: Sequence[float], inertia: Sequence[float] = (0.0,) * 6
     ) -> Arm:
         """Return the arm with a rigid body fixed to a link; it replaces the payload of this link.
 

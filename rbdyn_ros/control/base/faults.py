@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults of an armed arm: their codes, causes and reactions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 #: Kinds of faults that kernels find. Blind faults up to FROZEN are wrong states. After a wrong

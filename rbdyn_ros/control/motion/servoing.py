@@ -6,8 +6,6 @@ joints follow it exactly unless a limit is near. Near a singular posture, a posi
 velocity limit the whole twist is scaled down, so that its direction stays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

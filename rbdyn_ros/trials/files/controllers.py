@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the controller of a trial: a law with its gains, or a function or program of the user."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

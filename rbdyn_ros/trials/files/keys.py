@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keys of a trial file. Units are SI; files are found from the folder of the trial."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a trial from a YAML file, whose keys are in keys.py."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

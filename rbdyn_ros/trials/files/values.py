@@ -84,12 +84,7 @@ def _unsound(found: Distribution, what: str) -> str:
 
 
 def read_by_part(
-    given: Given,
-    key: str,
-    parts: Collection[str],
-    what: str,
-    owner: str,
-    bounds: Bounds = ANY,
+    given: Given, key: str, parts: Collection[str], what: str, owner: str, bounds: Bounds = ANY
 ) -> Iterator[tuple[str, Distribution, int]]:
     """Yield distributions with the part and the line of each.
 

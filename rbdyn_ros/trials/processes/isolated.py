@@ -14,14 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rbdyn_ros.trials.processes.ending import (
-    adopt,
-    children,
-    end_children,
-    end_with,
-    fork_with_ros,
-    signal_name,
-)
+from rbdyn_ros.trials.processes import ending
 from rbdyn_ros.trials.simulation.runs import CRASHED, MEMORY, TIMEOUT, Run, failed, run_shard
 from rbdyn_ros.trials.trial import Trial
 
@@ -62,8 +55,8 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
         quiet: whether output of the controller is discarded.
         work: simulates the run; None: as all runs of the trial.
     """
-    adopt()
-    before = children()
+    ending.adopt()
+    before = ending.children()
     reader, writer = os.pipe()
     with _sigterm(signal.SIG_BLOCK):  # SIGTERM waits until the child has ended
         parent, child = os.getpid(), _fork(trial)
@@ -82,15 +75,14 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
             _, status = os.waitpid(child, 0)
-            end_children(before)  # this also ends daemons in a session of their own
+            ending.end_children(before)  # this also ends daemons in a session of their own
     if answer is None:
-        reason = f"the run took longer than {trial.allowance.time:g} s"
-        return failed(trial, seed, TIMEOUT, reason)
+        return failed(trial, seed, TIMEOUT, f"the run took longer than {trial.allowance.time:g} s")
     if answer:
         found = _result(answer)
         return found if isinstance(found, Run) else failed(trial, seed, *found)
     if os.WIFSIGNALED(status):
-        name = signal_name(os.WTERMSIG(status))
+        name = ending.signal_name(os.WTERMSIG(status))
         return failed(trial, seed, CRASHED, f"the process of the run was ended by {name}")
     code = os.waitstatus_to_exitcode(status)
     return failed(trial, seed, CRASHED, f"the process of the run ended with status {code}")
@@ -110,7 +102,7 @@ def _fork(trial: Trial) -> int:
     program = trial.controller.program
     if program is None or program.box:
         return os.fork()
-    return fork_with_ros()
+    return ending.fork_with_ros()
 
 
 def _simulate(trial: Trial, seed: int, quiet: bool, work: Work | None) -> Run:
@@ -140,7 +132,7 @@ def _be_child(
     """Do the work, send its result, and end the process."""
     status = 1
     try:
-        end_with(parent)
+        ending.end_with(parent)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})

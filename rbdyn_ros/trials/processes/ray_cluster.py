@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A trial on a cluster of Ray, with the same rows, as a run depends only on its seed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from rbdyn_ros.cluster import PER_CORE, LostError, connected

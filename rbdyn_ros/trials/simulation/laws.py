@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The controller of a shard of runs: compiled for vectors of runs, or called in Python."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Protocol
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measures of a run: their names, and their values."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -24,7 +24,6 @@ FAULTS = {
     "velocity_noise": 0.0,  # standard deviation [rad/s or m/s]
     "effort_scale": 1.0,
 }
-DELAYS = ("command_delay", "state_delay")
 
 AXES = ("x", "y", "z")
 

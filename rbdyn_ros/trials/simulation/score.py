@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The measures of runs side by side, summed up state by state."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Some runs of a trial, simulated side by side; a run does not depend on the others."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -280,8 +280,7 @@ def _check_numbers(query: Query, joints: SingleJoints) -> None:
 def _check_request(m: Model, query: Query) -> None:
     """Raise RbdynError if a term cannot be computed for this robot."""
     if (query.mass_matrix or query.coriolis_matrix) and m.nv > MOST_DOFS:
-        text = f"the robot has {m.nv} dofs; matrices are limited to {MOST_DOFS} dofs"
-        raise refusal(text, CODE)
+        raise refusal(f"the robot has {m.nv} dofs; matrices are limited to {MOST_DOFS} dofs", CODE)
     frame, reference = query.jacobian_frame, query.jacobian_reference
     if frame:
         field = "jacobian_frame"
