@@ -110,7 +110,7 @@ def test_the_code_agrees_with_the_engine(name, compiler, tmp_path):
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_single_precision_is_close(name, tmp_path):
+def test_single_precision_code_is_close_to_double(name, tmp_path):
     compare(name, FLOAT, "gcc", tmp_path)
 
 

@@ -65,7 +65,7 @@ ONE_IN = {
     "identification/test_identification_solve.py::test_absurd_motions_are_refused_or_fitted": 5,
     # generated code and rollouts: the same laws by other means
     "rollouts/test_rollout_laws.py::test_laws_compute_the_same_as_numpy": 4,
-    "rollouts/test_rollout_params.py::test_joint_parameters_equal_replaced": 3,
+    "rollouts/test_rollout_params.py::test_joint_parameters_equal_a_model_with_replaced_fields": 3,
     # every integrator allocates nothing, on two trees
     "engine/test_determinism.py::test_a_tick_allocates_nothing": 2,
     # the examples themselves run in test_examples.py
@@ -140,8 +140,8 @@ LONG = {
         "implicit_midpoint",
     ],
     "dynamics/test_linearise.py::test_the_discrete_system_is_exact_at_an_equilibrium": ["case1"],
-    "rollouts/test_contact_lanes.py::test_joints_that_stop_do_so_exactly": ["implicit_damping"],
-    "rollouts/test_contact_lanes.py::test_a_broken_law_is_seen": [
+    "rollouts/test_contact_lanes.py::test_joints_in_lanes_stop_exactly": ["implicit_damping"],
+    "rollouts/test_contact_lanes.py::test_a_wrong_contact_law_fails_the_comparison": [
         "rbdyn_ros.rollouts.contact.newton-_linear_force-<lambda>",
         "rbdyn_ros.rollouts.contact_programs-follow_arcs-<lambda>",
     ],
@@ -153,7 +153,7 @@ LONG = {
     "test_an_fmu_is_valid_and_has_the_bits_of_the_c_and_the_motion_of_the_engine": [
         "panda-2.0", "panda-3.0", "anymal-2.0",
     ],
-    "codegen/test_c_robots.py::test_single_precision_is_close": ["anymal", "reversed"],
+    "codegen/test_c_robots.py::test_single_precision_code_is_close_to_double": ["anymal", "reversed"],
     "codegen/test_c_blocks.py::test_blocks_compute_the_same_as_one_function": ["7"],
     "specialization/test_processors.py::test_code_has_its_instructions": [
         "x86-64-v3", "skylake-avx512",

@@ -96,6 +96,6 @@ def test_an_address_that_accepts_no_connections_is_refused(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_another_server_is_not_taken_for_ray(tmp_path):
+def test_a_server_that_is_not_ray_is_refused(tmp_path):
     with ray_nodes.silent_server() as address, refused(ParameterError, "no-cluster", "ray"):
         trials.run(trial(tmp_path), ray=address)
