@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dynamics of an arm as its box computes them: the arm alone, with the bodies behind it."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Links of an arm as rigid bodies: loads, side branches of the chain, and the arm as URDF."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Desired values in each cycle, and rotations of a frame."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array

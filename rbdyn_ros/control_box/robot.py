@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state machine of an arm, as its box and the services of a node use it."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sockets of servers: one client with TCP and datagrams, or several clients."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import ipaddress

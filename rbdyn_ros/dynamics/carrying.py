@@ -5,8 +5,6 @@ Remaining parts keep positions, velocities and the memory of friction bit for bi
 does not change. New parts start at the qpos0 of the new Model, at rest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The joints that can be commanded."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

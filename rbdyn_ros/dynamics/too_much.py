@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warnings of `step`: springs and motions that are too fast for the timestep."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check functions of the user: errors, finite numbers, derivatives against differences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of a controlled arm."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 from numpy.typing import ArrayLike

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pairs of links that an arm must keep apart, although the simulation ignores their contacts."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Bools

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joints that are not controlled, but decide where the arm can touch itself or its world."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

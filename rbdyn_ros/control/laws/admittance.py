@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Admittance of an arm that takes positions: a link yields to forces like a mass on a spring."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wrench of the surroundings on a link: from a sensor, or estimated from joint efforts."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from typing import Any

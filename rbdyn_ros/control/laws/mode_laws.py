@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The control law of each mode of a controller."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.spatial.transform import Rotation
 

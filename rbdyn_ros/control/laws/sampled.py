@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of gains against the rate of the states: gains too high for it make the arm shake."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -7,8 +7,6 @@ A twist is (vx, vy, wz) of the base: forward and to the left [m/s], and rotation
 the wheel slips.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

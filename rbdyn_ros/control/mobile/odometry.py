@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Odometry of a base by its wheels: exact arcs, a covariance that grows with the distance."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

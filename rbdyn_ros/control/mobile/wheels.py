@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheels of a robot, found by the axes of joints and the geometries on them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

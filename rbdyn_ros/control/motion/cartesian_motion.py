@@ -6,8 +6,6 @@ stays, and falls. Where poses are blended, a segment begins while the one before
 shares add up.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 import numpy as np

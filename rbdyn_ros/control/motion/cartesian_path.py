@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paths of joints that move a frame along straight lines."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Path planning: minimum jerk through points, and time-optimal within limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

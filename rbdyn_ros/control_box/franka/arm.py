@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arm of the box: seven joints of the simulated robot, and the bodies behind them."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree as ET
 

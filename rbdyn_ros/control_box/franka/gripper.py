@@ -4,8 +4,6 @@
 Like the server of the arm, it uses no socket and no clock; see robot.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The torques of the box's own controllers, without gravity, which the box always adds."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array

@@ -5,8 +5,6 @@ Source: Franka Robotics, Franka Control Interface Documentation, Robot and inter
 specifications, https://frankarobotics.github.io/docs/control_parameters.html.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ The facts are in the public headers of libfranka-common (version 10 of the proto
 version 3 of the gripper). ENTRIES is also the table of docs/reference/control_box.md.
 """
 
-from __future__ import annotations
-
 import struct
 from dataclasses import dataclass
 from enum import IntEnum

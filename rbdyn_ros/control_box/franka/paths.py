@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commanded motions: their limits, and their continuation without a command."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -6,8 +6,6 @@ of the state, passes the received bytes to `request` and `command`, and calls `a
 the torques until the next cycle.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurements and estimates of the box: joint torques, contacts, external forces."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array

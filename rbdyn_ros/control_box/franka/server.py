@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base of the servers of arm and hand: requests of a client by TCP, and the answers."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any

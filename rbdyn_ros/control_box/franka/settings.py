@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of a client: frames, load, stiffness, thresholds, guiding."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

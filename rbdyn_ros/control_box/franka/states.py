@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of a cycle: the RobotState for clients, and the reflexes that it causes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

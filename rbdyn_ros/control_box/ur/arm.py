@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arm of the box: six joints of the simulated robot, their kinematics, the tool."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -5,8 +5,6 @@ The numbers are public in ur_rtde (rtde.h). STREAMED and COMMANDS are also a tab
 docs/reference/control_box.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

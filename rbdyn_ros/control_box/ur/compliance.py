@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compliant motions: force mode, freedrive, and torques of the client."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -6,8 +6,6 @@ Modes are numbers of RTDE and words of the dashboard.
 Source: Universal Robots, RTDE guide and dashboard server, e-Series.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 import numpy as np

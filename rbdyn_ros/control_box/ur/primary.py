@@ -4,8 +4,6 @@
 Source: Universal Robots, Remote Control via TCP/IP, client interfaces of e-Series.
 """
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np

@@ -4,8 +4,6 @@
 COMMANDS is also a table of docs/reference/control_box.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

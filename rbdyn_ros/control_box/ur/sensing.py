@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurements and estimates of the box: the tool, its speed, its forces and contacts."""
 
-from __future__ import annotations
-
 from collections import deque
 
 import numpy as np

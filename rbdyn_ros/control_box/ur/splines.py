@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Splines of the joints, as the program of ur_client_library follows them point by point."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The thread of external_control.urscript that follows a trajectory, point by point."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Generator
 

@@ -6,8 +6,6 @@ OUTPUTS and INPUTS are also tables of docs/reference/control_box.md.
 Source: Universal Robots, Real-Time Data Exchange (RTDE) guide, PolyScope 5.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decide which numbers of a drive a recording shows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from rbdyn_ros.actuators.specs import ActuatorSpec

@@ -9,8 +9,6 @@ in all unknowns except the Stribeck speed vs, so only vs needs a search (variabl
 Golub, Pereyra, 1973).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identified drive gains, and their uncertainty."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

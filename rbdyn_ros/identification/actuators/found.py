@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The identified numbers of one actuator, and messages about missing numbers."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any

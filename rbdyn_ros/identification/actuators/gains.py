@@ -14,8 +14,6 @@ Source: Gautier, Briot, Global identification of joint drive gains and dynamic p
 robots, 2014.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

@@ -8,8 +8,6 @@ T is the inverse dynamics of the robot, which needs no efforts. This is linear i
 n b / 2. Samples with a small T, where the motor crosses the free play, do not count.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -6,8 +6,6 @@ currents, show its torque constant, its friction and its rotor (drive_fit.py), a
 motors show the gears (gear.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

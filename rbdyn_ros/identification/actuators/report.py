@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identified actuators and drive gains as text, as JSON and as an actuators file."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

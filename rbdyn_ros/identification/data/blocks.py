@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The states of a running arm, collected by its control thread and taken in blocks by another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

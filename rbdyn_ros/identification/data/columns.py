@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings of other programs: tables without names, .npz and .mat, by a file of columns."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -49,7 +47,7 @@ DIALECT = Dialect(
         Key("efforts", _ONE, "efforts of the drives at the joints, as positions"),
         Key("currents", _ONE, "currents of the drives [A], as positions"),
         Key("time_unit", OneOf(tuple(TIME_UNITS)), "of time", default="s"),
-        Key("angle_unit", OneOf(tuple(ANGLE_UNITS)), "of positions", default="rad"),
+        Key("angle_unit", OneOf(tuple(ANGLE_UNITS)), "of revolute joints", default="rad"),
         Key("effort_unit", OneOf(tuple(EFFORT_UNITS)), "of efforts", default="Nm"),
         Key("position_signs", NumberList(), "1 or -1 for each joint; default: 1"),
         Key("effort_signs", NumberList(), "1 or -1 for each joint; default: 1"),
@@ -66,7 +64,9 @@ _WITHOUT_EFFECT = {
 }
 
 
-def read_by_columns(path: Path, columns: Path, names: Sequence[str], *, raw: bool) -> Samples:
+def read_by_columns(
+    path: Path, columns: Path, names: Sequence[str], *, raw: bool, sliding: Collection[str] = ()
+) -> Samples:
     """Read a recording whose columns a columns file describes.
 
     Args:
@@ -74,6 +74,7 @@ def read_by_columns(path: Path, columns: Path, names: Sequence[str], *, raw: boo
         columns: the columns file.
         names: joints to read; joints that the file lacks are left out.
         raw: whether currents stay currents.
+        sliding: prismatic joints, whose positions are in metres.
 
     Raises:
         DescriptionError: the columns file is wrong.
@@ -94,9 +95,11 @@ def read_by_columns(path: Path, columns: Path, names: Sequence[str], *, raw: boo
             raise recording_error("wrong-shape", text, str(path))
         return found
 
-    angle = ANGLE_UNITS[given["angle_unit"]] * _each(given, "position_signs", n, path)
-    qpos = angle * rows("positions")
-    qvel = angle * rows("velocities") if "velocities" in given else np.full_like(qpos, np.nan)
+    turn = ANGLE_UNITS[given["angle_unit"]]
+    unit = np.where(np.isin(joints, list(sliding)), 1.0, turn)
+    unit *= _each(given, "position_signs", n, path)
+    qpos = unit * rows("positions")
+    qvel = unit * rows("velocities") if "velocities" in given else np.full_like(qpos, np.nan)
     effort = rows("efforts" if "efforts" in given else "currents")
     effort = EFFORT_UNITS[given["effort_unit"]] * _each(given, "effort_signs", n, path) * effort
     if "currents" in given and not raw:

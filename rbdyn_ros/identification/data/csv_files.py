@@ -4,8 +4,6 @@
 The first line names the columns: `time`, and `<joint>.<quantity>` for each joint and quantity.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 import warnings

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recorded motion of joints with its efforts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

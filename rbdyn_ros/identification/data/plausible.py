@@ -5,8 +5,6 @@ Least squares finds an answer for every recording, even if efforts are missing, 
 degrees, or angles jump by a full turn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read recordings of joint states: rosbag2 folders, MCAP files, CSV files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples of a recording, independent of its file format, and their checks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -11,8 +11,6 @@ Source: Gautier, 1997, Dynamic identification of robots with power model; Khalil
 Modeling, Identification and Control of Robots, ch. 12.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -5,8 +5,6 @@ franka::logToCSV of libfranka writes `time` in milliseconds and the columns of f
 record.py of Universal Robots' RTDE client writes the names of RTDE outputs, separated by spaces.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass

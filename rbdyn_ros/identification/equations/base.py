@@ -7,8 +7,6 @@ identifiable combinations is the number of independent columns of the regressor.
 Source: Gautier, Numerical calculation of the base inertial parameters of robots, 1991.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@
 Without prior and constraints it predicts about as well as rigid bodies and this friction can.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -5,8 +5,6 @@ Efforts that come late by d are e(t) - d e'(t) in the first order, so d is one m
 the least squares, common to all joints.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

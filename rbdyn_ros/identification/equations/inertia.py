@@ -12,8 +12,6 @@ Source: Wensing, Kim, Slotine, Linear matrix inequalities for physically consist
 parameter identification, 2018.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Iteratively reweighted least squares: each joint is weighted by its residuals."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

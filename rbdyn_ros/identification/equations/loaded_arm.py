@@ -5,8 +5,6 @@ Both motions share the bodies, friction, rotors and offsets. So errors of the ar
 share do not affect the payload, and load-dependent friction is measured at two loads.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

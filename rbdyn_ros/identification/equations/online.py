@@ -8,8 +8,6 @@ A joint at rest differs: its dry friction can hold any part of the load. So all 
 form one equation, whose standard deviation is the dry friction.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass, replace
 from itertools import pairwise

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identify a payload of a known arm from the additional efforts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

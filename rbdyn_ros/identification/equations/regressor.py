@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regressors of the efforts: inertia of all bodies, friction, offsets, rotors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Predict the efforts of a motion and compare them with the measured efforts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, replace
 
 import numpy as np

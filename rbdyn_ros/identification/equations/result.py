@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Result of an identification."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from rbdyn_ros.arrays import Array

@@ -16,8 +16,6 @@ Source: Lee, Wensing, Park, Geometric robot dynamic identification: a convex pro
 2020.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ More unknowns always improve a fit to the data that were fitted. So each part of
 predicted by a fit to the other parts, and a term stays if it improves these predictions.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

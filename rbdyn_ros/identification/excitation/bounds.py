@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounds of a motion: positions, velocities, accelerations and efforts of its joints."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,8 +5,6 @@ Each joint follows a finite Fourier series around its centre. The coefficients m
 condition number of the base regressor, subject to the limits of each joint.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass

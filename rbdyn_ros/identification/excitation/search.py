@@ -5,8 +5,6 @@ Source: Swevers, Ganseman, Tukel, De Schutter, Van Brussel, 1997, Optimal robot 
 identification.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -5,8 +5,6 @@ Each joint moves up and back, then down and back, at every speed of a geometric 
 first. A slow sweep is short, so each speed takes the same time.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass

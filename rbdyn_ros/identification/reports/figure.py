@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plot measured efforts, efforts predicted by the prior and by the result, and residuals."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rbdyn_ros.errors import Finding, ParameterError

@@ -5,8 +5,6 @@ Each window of the recording starts at its measured state. Then only the measure
 errors of the Model are integrated twice, unlike in a prediction of efforts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

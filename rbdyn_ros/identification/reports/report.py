@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports of an identification as text and as JSON."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
