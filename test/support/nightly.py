@@ -153,7 +153,9 @@ LONG = {
     "test_an_fmu_is_valid_and_has_the_bits_of_the_c_and_the_motion_of_the_engine": [
         "panda-2.0", "panda-3.0", "anymal-2.0",
     ],
-    "codegen/test_c_robots.py::test_single_precision_code_is_close_to_double": ["anymal", "reversed"],
+    "codegen/test_c_robots.py::test_single_precision_code_is_close_to_double": [
+        "anymal", "reversed",
+    ],
     "codegen/test_c_blocks.py::test_blocks_compute_the_same_as_one_function": ["7"],
     "specialization/test_processors.py::test_code_has_its_instructions": [
         "x86-64-v3", "skylake-avx512",
@@ -182,7 +184,7 @@ LONG = {
         "1e-300-strength",
     ],
     # isolated controllers have the same limit of time
-    "trials/test_trial_nodes.py::test_the_behaviour_of_a_node_is_the_result_of_its_run": ["hangs"],
+    "trials/test_trial_nodes.py::test_the_result_of_a_run_says_what_its_node_did": ["hangs"],
     # arms in processes of their own; test_controlled_motion.py has the same arms in one process
     "ros/test_documented_motion.py::test_the_gravity_node_floats_and_comes_to_rest": ["plain"],
     "ros/arm/test_arm_floats_node.py::test_an_armed_arm_floats": [
