@@ -13,7 +13,7 @@ ONE_IN = {
     "specialization/test_traced_robots.py::test_inverse_derivatives_of_a_robot_are_traced": 4,
     "specialization/test_traced_robots.py::test_forward_derivatives_of_a_robot_are_traced": 4,
     "specialization/test_traced_robots.py::test_coupled_robots_are_traced": 5,
-    "specialization/programs/test_limbs.py::test_limbs_of_every_robot_keep_their_bits": 4,
+    "specialization/programs/test_limbs.py::test_limbs_of_every_robot_give_the_same_bits": 4,
     "dynamics/test_toolbox_pinocchio.py::test_the_toolbox_agrees_with_pinocchio_on_a_robot": 4,
     "dynamics/test_toolbox_mujoco.py::test_the_toolbox_agrees_with_mujoco_on_a_robot": 4,
     "dynamics/test_near_pairs.py::test_self_contacts_of_robots_match_coal": 4,
@@ -34,7 +34,7 @@ ONE_IN = {
     "specialization/test_traced_joints.py::test_traced_functions_equal_the_engine": 3,
     "specialization/test_traced_joints.py::test_traced_steps_are_right_near_a_singularity": 2,
     "specialization/test_trace_derivatives.py::test_models_refused_by_the_toolbox_have_slopes": 2,
-    "specialization/test_trace_derivatives.py::test_step_has_slopes_where_the_toolbox_refuses": 2,
+    "specialization/test_trace_derivatives.py::test_a_step_of_a_refused_model_has_derivatives": 2,
     "specialization/test_row_code.py::test_a_step_of_rows_equals_the_engine": 3,
     "specialization/test_lanes.py::test_every_lane_has_the_bits_of_one_robot": 4,
     "specialization/test_not_finite.py::test_nan_reaches_the_same_entries": 4,
@@ -90,7 +90,7 @@ LONG = {
     "specialization/programs/test_limbs.py::test_limbs_side_by_side_give_the_same_bits": [
         "step-go2.urdf", "mass_matrix-talos_reduced.urdf", "step-talos_reduced.urdf",
     ],
-    "specialization/programs/test_limbs.py::test_limbs_of_random_trees_keep_their_bits": [
+    "specialization/programs/test_limbs.py::test_limbs_of_random_trees_give_the_same_bits": [
         "2", "3",
     ],
     "specialization/test_trace_derivatives.py::test_derivatives_agree_with_the_toolbox": [
@@ -157,7 +157,7 @@ LONG = {
         "anymal", "reversed",
     ],
     "codegen/test_c_blocks.py::test_blocks_compute_the_same_as_one_function": ["7"],
-    "specialization/test_processors.py::test_code_has_its_instructions": [
+    "specialization/test_processors.py::test_code_uses_the_instructions_of_the_chosen_processor": [
         "x86-64-v3", "skylake-avx512",
     ],
     "rollouts/test_cuda_code.py::test_nvcc_compiles_the_kernels_and_reports_registers": [
