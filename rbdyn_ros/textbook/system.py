@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The system model of RBDA table 4.3, from a Model."""
+"""The system model of RBDA table 4.3, made from a Model."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ LONG = {
         "rbdyn_ros.rollouts.contact_programs-follow_arcs-<lambda>",
     ],
     # the same code with other compiler options
-    "codegen/test_c_robots.py::test_the_code_agrees_with_the_engine": [
+    "codegen/test_c_robots.py::test_generated_c_agrees_with_the_engine": [
         "panda-clang", "anymal-clang", "reversed-clang", "library-clang",
     ],
     "codegen/test_fmu.py::"

@@ -242,7 +242,7 @@ def test_a_full_disk_keeps_earlier_results(tmp_path):
     try:
         with refused(ParameterError, "unwritable-file") as caught:
             trials.run(found, out, workers=1)
-        assert "goes on" in str(caught.value)
+        assert "continues the trial" in str(caught.value)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert trials.run(found, out, workers=1).runs == trials.run(found, workers=1).runs
