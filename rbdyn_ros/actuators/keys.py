@@ -36,9 +36,9 @@ THERMAL = (
     _above("resistance", "K/W", "thermal resistance from winding to ambient", needed=True),
     _above("capacitance", "J/K", "heat capacity of the winding"),
     _above("timeconst", "s", "resistance times capacitance"),
-    _number("tempcoef", "1/K", "relative rise of the electrical resistance; default: 0"),
-    _signed("reftemp", "C", "temperature at which `resistance` is true; default: 25"),
-    _signed("ambient", "C", "temperature of the ambient; default: 25"),
+    _number("tempcoef", "1/K", "relative rise of the electrical resistance; default 0"),
+    _signed("reftemp", "C", "temperature at which `resistance` is true; default 25"),
+    _signed("ambient", "C", "temperature of the ambient; default 25"),
 )
 COGGING_KEYS = (
     _number(COGGING[0], "N m", "torque amplitude sin(poles angle + phase)", needed=True),

@@ -123,7 +123,7 @@ GPS = table(
     Key(
         "longitude", Number(-180.0, 180.0), "longitude of the world's origin [degree]", needed=True
     ),
-    Key("altitude", Number(-1e4, 1e7, unit="m"), "height of the origin above WGS 84; default: 0"),
+    Key("altitude", Number(-1e4, 1e7, unit="m"), "height of the origin above WGS 84; default 0"),
     BODY_RATE,
     _noise("position"),
 )
@@ -159,7 +159,7 @@ RAYS = (
     Key(
         "latency",
         Number(low=0.0, high=LONGEST, unit="s"),
-        "simulated time between a measurement and its message; default: 0",
+        "simulated time between a measurement and its message; default 0",
     ),
     Key(
         "exclude",
@@ -181,7 +181,7 @@ DISTANCES = (
         ),
         "default: none",
     ),
-    Key("dropout", Number(low=0.0, high=1.0), "share of lost readings; default: 0"),
+    Key("dropout", Number(low=0.0, high=1.0), "share of lost readings; default 0"),
     Key("sees", OneOf(SEEN), "what rays meet", default=SEEN[0]),
 )
 LIDAR = table(
@@ -193,7 +193,7 @@ LIDAR = table(
     _fan("vertical", QUARTER, "elevations of the rows, upwards; default: one row at 0"),
     Key("angles", Name("a CSV file"), "CSV file with azimuth, elevation of each ray [rad]"),
     Key(
-        "sweep", Number(low=0.0, high=LONGEST, unit="s"), "time to measure all columns; default: 0"
+        "sweep", Number(low=0.0, high=LONGEST, unit="s"), "time to measure all columns; default 0"
     ),
     one=("horizontal", "angles"),
     code="missing-key",
@@ -206,7 +206,7 @@ RANGE = table(
     Key(
         "field_of_view",
         Number(low=0.0, high=math.pi - 1e-3, unit="rad"),
-        "full angle of the cone; default: 0, one ray",
+        "full angle of the cone; default 0: one ray",
     ),
     Key("radiation", OneOf(RADIATION), "kind of the sensor", default=RADIATION[0]),
     Key("rays", Whole(1, MAX_RAYS), "number of rays in the cone", default=32),

@@ -112,7 +112,7 @@ CONTROLLER = Table(
         Key("box", Name(), "the control box of a command: franka, ur, or left/ur of a scene"),
         Key("stiffness", _GAIN, "stiffness of a law, one number or by joint"),
         Key("damping", _GAIN, "damping of a law, one number or by joint"),
-        Key("limit", Flag(), "the law limits its efforts; default: false"),
+        Key("limit", Flag(), "the law limits its efforts; default false"),
         Key("rate", POSITIVE, "rate of commands [Hz]; default: every timestep"),
     ),
     one=("law", "traced", "python", "node", "command"),
@@ -134,7 +134,7 @@ SINE = Table(
     (
         _number("amplitude", "amplitude of the sine [rad or m]", needed=True),
         _number("frequency", "frequency of the sine [Hz]", needed=True),
-        _number("offset", "mean of the sine [rad or m]; default: 0"),
+        _number("offset", "mean of the sine [rad or m]; default 0"),
     ),
     make=Sine,
 )
@@ -219,7 +219,7 @@ VERDICT = Table(
     "verdict",
     (
         Key("pass_rate", SHARE, "share of runs that must pass; default: every run"),
-        Key("confidence", SHARE, "confidence of the decision; default: 0.95"),
+        Key("confidence", SHARE, "confidence of the decision; default 0.95"),
     ),
     make=Rule,
     owner="verdict",
@@ -227,8 +227,8 @@ VERDICT = Table(
 PROCESS = Table(
     "process",
     (
-        Key("time", POSITIVE, "longest time of a run [s]; default: 60"),
-        Key("memory", POSITIVE, "largest memory of a run [MiB]; default: 2048"),
+        Key("time", POSITIVE, "longest time of a run [s]; default 60"),
+        Key("memory", POSITIVE, "largest memory of a run [MiB]; default 2048"),
     ),
     make=Allowance,
     owner="process",
@@ -245,8 +245,8 @@ TRIAL = Table(
         Key("contact", Flag(), "contact of the <collision> elements of a .urdf", default=False),
         Key("exact_stops", Flag(), "exact friction and limits; default: with contact, a node "
             "or a box"),
-        Key("runs", Whole(1, MAX_RUNS), "number of runs; default: 100"),
-        Key("first_seed", Whole(0, MAX_SEED), "seed of the first run; default: 0"),
+        Key("runs", Whole(1, MAX_RUNS), "number of runs; default 100"),
+        Key("first_seed", Whole(0, MAX_SEED), "seed of the first run; default 0"),
         Key("duration", POSITIVE, "simulated time of a run [s]", needed=True),
         Key("timestep", POSITIVE, "timestep [s]; default: the robot's"),
         Key("actuators", Name("a file"), "actuators file; default: none"),
@@ -261,7 +261,7 @@ TRIAL = Table(
         Key("verdict", VERDICT, "how runs decide the verdict", default=Rule()),
         Key("process", PROCESS, "limits of a `python` controller, a node or a command",
             default=Allowance()),
-        Key("recordings", Whole(0, MAX_RECORDINGS), "failed runs to record as MCAP; default: 0"),
+        Key("recordings", Whole(0, MAX_RECORDINGS), "failed runs to record as MCAP; default 0"),
     ),
 )  # fmt: skip
 DIALECT = Dialect("rbdyn_trial", "a trial file", "not-a-trial", TRIAL)
