@@ -67,7 +67,7 @@ class ActuatorsDocument:
 
         Args:
             m: the robot.
-            numbers: as for `specs`.
+            numbers: see `specs`.
             lines: lines to report for the numbers, instead of their lines in the file.
         """
         audit, whole = Audit(), self._with(numbers, lines)

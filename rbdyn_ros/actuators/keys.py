@@ -37,7 +37,7 @@ THERMAL = (
     _above("capacitance", "J/K", "heat capacity of the winding"),
     _above("timeconst", "s", "resistance times capacitance"),
     _number("tempcoef", "1/K", "relative rise of the electrical resistance; default 0"),
-    _signed("reftemp", "C", "temperature at which `resistance` is true; default 25"),
+    _signed("reftemp", "C", "temperature at which the winding has `resistance`; default 25"),
     _signed("ambient", "C", "temperature of the ambient; default 25"),
 )
 COGGING_KEYS = (

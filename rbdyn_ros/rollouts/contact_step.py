@@ -53,7 +53,7 @@ class ContactStep(LaneStep):
     """A Step with contact, compiled for one Model; arguments as for LaneStep.
 
     Attributes:
-        places: as in EngineStep. Robots have rows with these entries, but no segments, because the
+        places: see EngineStep. Robots have rows with these entries, but no segments, because the
             step copies a row only if the engine advances a lane.
         memory_size: length of the memory of friction of a robot.
 

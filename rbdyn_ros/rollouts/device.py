@@ -16,7 +16,7 @@ class Device(Protocol):
     """The memory and the processor of the robots of a Batch.
 
     Attributes:
-        nbad, diverged: as in Batch.
+        nbad, diverged: see Batch.
         why: reason why the engine's own code runs; "" if code for the Model runs.
     """
 

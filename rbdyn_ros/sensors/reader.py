@@ -102,7 +102,7 @@ def read_sensors_text(
         description: description of the robot.
         source: name of the document, for messages.
         folder: folder to which the names of other files are relative.
-        period_ns: as for read_sensors.
+        period_ns: see read_sensors.
     """
     audit = Audit()
     table = DIALECT.read(DIALECT.parse(text, source, audit), audit).get("sensors")
@@ -120,7 +120,7 @@ def sensors_of(
     Args:
         m: the robot.
         description: description of the robot.
-        period_ns: as for read_sensors.
+        period_ns: see read_sensors.
     """
     specs, findings = list[Spec](), list[Finding]()
     for entry in description.sensors:

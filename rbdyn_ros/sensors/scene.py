@@ -147,7 +147,7 @@ class SensorScene:
     def motion(self, link: str) -> tuple[Array, Array, Array]:
         """Return angular velocity, specific force and rotation matrix of a link.
 
-        Angular velocity and specific force are in the axes of the link, the latter at its origin.
+        Both vectors are in the axes of the link; the specific force is at its origin.
         """
         d = self._d
         part, x, R = self._frame(link)

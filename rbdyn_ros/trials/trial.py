@@ -117,7 +117,7 @@ class TrialRobot:
     Attributes:
         file: path of a robot or scene.
         is_scene: whether the file is a scene.
-        floating_base, contact, strict: as in `rb.load`.
+        floating_base, contact, strict: see `rb.load`.
     """
 
     file: RobotFile

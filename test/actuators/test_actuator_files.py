@@ -216,7 +216,7 @@ def test_a_saved_state_holds_the_state_of_actuators(one):
     assert not d.act.any()
 
 
-def test_a_batch_moves_robots_with_actuators_as_a_single_one(one):
+def test_a_batch_moves_robots_with_actuators_like_a_single_robot(one):
     spec = rb.ActuatorSpec("j", gear=10.0, armature=1e-4, stiffness=500.0, delay=0.002)
     m = rb.with_actuators(one, [spec])
     b = rb.Batch(m, 3, specialize=False)

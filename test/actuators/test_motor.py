@@ -66,7 +66,7 @@ def test_an_unloaded_motor_runs_up_to_the_end_of_its_curve(one):
     assert d.qvel[0] == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_true_torque_constant_differs_from_the_assumed_one(one):
+def test_the_true_torque_constant_may_differ_from_the_assumed_constant(one):
     m, d = moving(one, 0.0, gear=3.0, motorconst=(0.05, 0.05), motorconst_error=0.1)
     d.qfrc_applied[0] = 0.6
     rb.step(m, d)

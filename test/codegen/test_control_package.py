@@ -591,7 +591,7 @@ def test_an_arm_does_not_start_where_arm_controller_would_not_arm(code):
     assert native.phase == "running"
 
 
-def test_a_refused_mode_leaves_the_gains_of_the_present_one(code):
+def test_a_refused_mode_does_not_change_the_gains_of_the_present_mode(code):
     """The efforts belong to the inertia at the start of the mode, not to the refused one."""
     held, efforts = Arm(code.package.code.m).gravity_effort(BENT, np.empty(7)), []
     for asked in (False, True):

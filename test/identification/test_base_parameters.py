@@ -110,7 +110,7 @@ def test_a_planar_double_pendulum_has_known_base_parameters():
     assert base.rank == 6
 
 
-def test_joints_that_rest_have_no_parameters_of_their_own():
+def test_resting_joints_add_no_base_parameters():
     m = load("panda.urdf")
     arm_only = base_parameters(m, dofs=range(7))
     assert arm_only.rank < base_parameters(m).rank

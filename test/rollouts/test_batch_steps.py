@@ -220,7 +220,7 @@ def test_bound_fields_belong_to_the_new_state(specialize):
 
 
 @pytest.mark.parametrize("specialize", [True, False])
-def test_robots_have_parameters_of_their_own(specialize):
+def test_parameters_may_differ_between_robots_of_a_batch(specialize):
     """The bits are those of a rollout, which begins without memory of friction."""
     m, rng = smoothly(arm().replaced()), np.random.default_rng(6)
     b = filled(m, 9, specialize=specialize)

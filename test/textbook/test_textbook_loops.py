@@ -121,7 +121,7 @@ def test_k_is_minus_the_rate_of_K_times_qd(kind):
     close(here.k, -rate, DERIVATIVE)
 
 
-def test_a_yaw_pitch_roll_loop_joint_constrains_like_a_spherical_one():
+def test_a_yaw_pitch_roll_loop_joint_constrains_like_a_spherical_joint():
     x = one_loop("spherical_ypr")
     assert x.s.loops[0].jtype.kind == JointType.BALL
 
