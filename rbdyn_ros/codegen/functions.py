@@ -22,9 +22,8 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.functions import traced
 from rbdyn_ros.specialization.programs.program import Program, program
 
-# : Largest number of operations of a function. A step of a humanoid has 20,000. GCC compiles this
-# #: many in half a minute; other compilers take longer.
-
+#: Largest number of operations of a function. A step of a humanoid has 20,000. GCC compiles this
+#: many in half a minute; other compilers take longer.
 MAX_C_OPERATIONS = 200_000
 
 

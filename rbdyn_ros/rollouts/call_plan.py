@@ -30,9 +30,8 @@ from rbdyn_ros.rollouts.driver import (
     ints_at,
 )
 
-# : Length of the header, which is a cache line, and the indices of its two addresses;
-# model/data.py defines where the addresses of stages are.
-
+#: Length of the header, which is a cache line, and the indices of its two addresses; model/data.py
+#: defines where the addresses of stages are.
 HEADER = 8
 PLAN_AT, TABLE_AT = HEADER - 2, HEADER - 1
 

@@ -27,9 +27,8 @@ BEGIN, ADVANCE, OBSERVE = range(3)
 #: Words that all threads share: the next free block, and 1 to stop. Each word has a cache line.
 NEXT, STOP, WORDS = 0, 8, 16
 
-# : Words of a thread: its block, the end of its blocks, its next step, and the number of finished
-# robot-steps; in another cache line, 1 while the thread works.
-
+#: Words of a thread: its block, the end of its blocks, its next step, and the number of finished
+#: robot-steps; in another cache line, 1 while the thread works.
 BLOCK, END, STEP, DONE, BUSY, OWN_WORDS = 0, 1, 2, 3, 8, 16
 
 #: Columns of the segments of `Kept`.

@@ -70,7 +70,6 @@ def _lumped(
     share = np.divide(load, both, out=np.zeros_like(load), where=both > 0.0)
     # the inertia of two bodies about their common centre is the sum of their own inertias and of
     # the reduced mass at their distance
-
     apart = place - own_place
     square = np.einsum("ni,ni->n", apart, apart)[:, None, None] * np.eye(3)
     steiner = (own * share)[:, None, None] * (square - apart[:, :, None] * apart[:, None, :])

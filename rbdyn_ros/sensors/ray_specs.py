@@ -87,9 +87,8 @@ class RangeNoise:
 
 
 _ROW = (tuple, type(None))
-# : Types of the fields that hold neither a number nor one of some words, and the names of these #:
-# types in messages.
-
+#: Types of the fields that hold neither a number nor one of some words, and the names of these
+#: types in messages.
 TYPES: dict[str, tuple[Any, str]] = {
     "name": (str, "a name"),
     "link": (str, "the name of a link"),

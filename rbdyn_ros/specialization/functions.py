@@ -125,9 +125,8 @@ OF_ACTUATORS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "forward_dynamics": (("act",), ()),
     "inverse": (("act", "qfrc_applied"), ()),
 }
-# : Functions that do not exist for a Model with actuators: they differentiate by a state that #:
-# lacks the states of actuators.
-
+#: Functions that do not exist for a Model with actuators: they differentiate by a state that lacks
+#: the states of actuators.
 DERIVATIVES = ("inverse_derivatives", "forward_derivatives", "step_derivatives")
 
 

@@ -27,9 +27,8 @@ _PYTHON: dict[str, Callable[..., Any]] = {
     "lt": operator.lt, "le": operator.le, "eq": operator.eq, "ne": operator.ne,
 }  # fmt: skip
 
-# : Operations with these numbers are left out, unless they are constants of the program: these #:
-# operations were kept on purpose.
-
+#: Operations with these numbers are left out, unless they are constants of the program: these
+#: operations were kept on purpose.
 _SIMPLE = (0.0, 1.0, -1.0)
 
 

@@ -42,9 +42,8 @@ pytestmark = needs_gxx
 BENT = np.array([0.3, 0.6, 0.4, -0.7, 0.5, 0.4, 0.2])
 H = 0.001
 RACE = Path(__file__).parents[1] / "support/fault_text.cpp"
-# : Allowed difference, relative to the largest effort: sums of a thousand terms may be added in #:
-# another order.
-
+#: Allowed difference, relative to the largest effort: sums of a thousand terms may be added in
+#: another order.
 ROUNDING = 1e-11
 
 

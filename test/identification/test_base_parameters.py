@@ -57,7 +57,6 @@ def test_rotors_and_offsets_have_columns():
 def test_base_parameters_of_six_revolute_joints_have_the_known_number(gravity, count):
     # 7 for each of six joints, minus 6 for the first joint: a body on a vertical axis acts only by
     # its inertia about the axis; on a tilted axis two static moments act as well
-
     m = load("ur5_robot.urdf").replaced()
     m.opt.gravity = gravity
     assert base_parameters(m).rank == count

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from rbdyn_ros.engine.compiler.views import ViewType
     from rbdyn_ros.model.declared.fields import Field
 
-# : Kernels of the engine that the template dynamics.hpp replaces by calls of the generated
-# dynamics.
-
+#: Kernels of the engine that the template dynamics.hpp replaces by calls of the generated
+#: dynamics.
 GIVEN = {
     "gravity_term": ((MODEL, DATA, "Vector"), {2}),
     "coriolis_term": ((MODEL, DATA, "Vector"), {2}),

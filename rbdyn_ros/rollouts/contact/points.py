@@ -23,9 +23,8 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.programs.symbols import not_traceable
 from rbdyn_ros.specialization.symbolic import Objects
 
-# : Most contact points of a robot. The matrix of a pass has three rows for each point, and with
-# more points the engine's own step is faster.
-
+#: Most contact points of a robot. The matrix of a pass has three rows for each point, and with
+#: more points the engine's own step is faster.
 MOST_POINTS = 8
 
 #: Radius of the balls around the corners of a guarded mesh, as a part of the size of the mesh, and

@@ -34,9 +34,8 @@ ALLOWED = (
     f"{', '.join(UNARY)}, abs, sign, arctan2, minimum, maximum, clip and where"
 )
 
-# : Largest number of operations; more would take minutes to compile. A step of a humanoid has #:
-# about 20,000.
-
+#: Largest number of operations; more would take minutes to compile. A step of a humanoid has about
+#: 20,000.
 MAX_OPERATIONS = 1_000_000
 
 Operation: TypeAlias = tuple[Any, ...]

@@ -150,8 +150,7 @@ class _Supervised:
             if self._served < 0:
                 self._served = self.box.served
             # the present poll may have begun before the program ended; the next poll receives
-            # everything # that the program sent
-
+            # everything that the program sent
             if self.box.served >= self._served + 2:
                 if not self._was_connected:
                     raise RunEndedError(CRASHED, self._user.ended() + NEVER)

@@ -11,9 +11,8 @@ from rbdyn_ros.trials.simulation.measures import known
 from rbdyn_ros.trials.simulation.runs import FINISHED, Run
 from rbdyn_ros.trials.trial import Trial
 
-# : Number of resamples of a bootstrap. The mean of more than MOST runs is treated as normally #:
-# distributed.
-
+#: Number of resamples of a bootstrap. The mean of more than MOST runs is treated as normally
+#: distributed.
 RESAMPLES, MOST = 2000, 2000
 
 PASSED, FAILED, UNDECIDED = "passed", "failed", "undecided"
