@@ -24,7 +24,8 @@ class Spread:
 
     Attributes:
         mean: mean, with the bounds `low` and `high` of its confidence interval, by bootstrap, or
-            from the normal distribution for more than MOST runs. median, p95: quantiles.
+            from the normal distribution for more than MOST runs.
+        median, p95: quantiles.
         worst: value nearest to the limit or farthest beyond it; without a limit the largest value.
         seed: seed of the run with this value.
         broken: number of runs beyond the limit.
