@@ -96,7 +96,7 @@ def test_chosen_robots_are_stepped_and_diverged_robots_are_marked(tmp_path):
 
 
 @needs_compiler
-def test_single_precision_code_is_close_to_double(tmp_path):
+def test_single_precision_cuda_code_is_close_to_double(tmp_path):
     b, other = both(arm(), tmp_path, number=np.float32)
     b.step(nstep=20)
     other.step(20)

@@ -66,7 +66,7 @@ def test_arguments_are_checked_before_ray_is_contacted():
         rb.rollout(m, np.zeros((3, m.nq)), np.zeros((2, m.nv)), nstep=1, ray="127.0.0.1:9")
 
 
-def test_a_server_that_is_not_ray_is_refused():
+def test_rollouts_refuse_the_address_of_a_server_that_is_not_ray():
     m = robot("arm")
     with ray_nodes.silent_server() as address, refused(ParameterError, "no-cluster", "ray"):
         rb.rollout(m, np.zeros(m.nq), np.zeros(m.nv), nstep=1, ray=address)
