@@ -12,8 +12,8 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.functions import traced
 from rbdyn_ros.specialization.programs.program import Program, program
 
-#: Most operations of a function. A step of a humanoid has 20,000. GCC takes half a minute for this
-#: many, other compilers more.
+#: Largest number of operations of a function. A step of a humanoid has 20,000. GCC compiles this
+#: many in half a minute; other compilers take longer.
 MAX_C_OPERATIONS = 200_000
 
 
@@ -39,10 +39,10 @@ class CFunction:
     """A function to be written in C.
 
     Attributes:
-        name: in C, without the prefix.
+        name: name in C, without the prefix.
         spec: its entry in SPECS.
-        inputs: arguments that it reads.
-        outputs: arguments that it writes.
+        inputs: arguments that the function reads.
+        outputs: arguments that the function writes.
         program: its operations.
         frame: number of its frame; -1: no frame.
     """
@@ -91,7 +91,9 @@ def c_functions(m: Model, wanted: Wanted) -> list[CFunction]:
     if m.ndrive > 0:
         raise _refused(m, "the code cannot move joints with a prescribed motion")
     if m.nu > 0 and "inverse" in wanted.functions:
-        text = "inverse dynamics of a robot with actuators are not offered; take the Model without"
+        text = (
+            "inverse dynamics of a robot with actuators are not available; use the Model without"
+        )
         raise _refused(m, f"{text} them")
     found = []
     for name in wanted.functions:

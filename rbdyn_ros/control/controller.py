@@ -371,7 +371,7 @@ class Controller(ControlLoop):
         still answered. One thread at a time may call it.
 
         Raises:
-            RbdynError: as set_pose, or the motion takes too long.
+            RbdynError: for the reasons of set_pose, or the motion takes too long.
         """
         with self._lock:
             pose = self._checked_pose(pose)
@@ -400,8 +400,8 @@ class Controller(ControlLoop):
         An armed arm accepts it only at rest, and only if the measured efforts agree with it.
 
         Raises:
-            RbdynError: as Arm.with_payload, the armed arm moves, measures other efforts, or could
-                not be held with it.
+            RbdynError: for the reasons of Arm.with_payload, the armed arm moves, measures other
+                efforts, or could not be held with it.
         """
         with self._payload_lock:
             arm = self.arm.with_payload(link, mass, com, inertia)  # slow: not under _lock
@@ -427,8 +427,8 @@ class Controller(ControlLoop):
         """Tighten the limits; arguments as Limits.tightened.
 
         Raises:
-            RbdynError: as Limits.tightened; or an arm that is armed, or tested before, is outside
-                the new limits or could not be held within them.
+            RbdynError: for the reasons of Limits.tightened; or an arm that is armed, or tested
+                before, is outside the new limits or could not be held within them.
         """
         with self._lock:
             gate = self.gate

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings of the sensors without rays: true values of a scene, with noise; GPS is in WGS 84."""
+"""Readings of the sensors without rays: true values of a scene with noise; GPS is in WGS 84."""
 
 import math
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class ImuReading:
 
     Attributes:
         angular_velocity: (3,) [rad/s].
-        linear_acceleration: (3,) specific force: acceleration less gravity [m/s^2].
+        linear_acceleration: (3,) specific force: acceleration minus gravity [m/s^2].
         orientation: unit quaternion wxyz of the frame in the world; None if not measured.
     """
 
@@ -115,8 +115,8 @@ def reading_of(spec: specs.Spec, scene: SensorScene, noise: Noise, state: StateL
 
     Args:
         spec: the sensor.
-        scene: has entered the state.
-        noise: of the sensor.
+        scene: a scene that has entered the state.
+        noise: noise of the sensor.
         state: the state.
     """
     tick = state.tick
@@ -222,8 +222,8 @@ def geodetic_of_enu(reference: tuple[float, float, float], place: Array) -> Arra
     """Return latitude, longitude [degree] and height [m] (3,) of a place (3,) in ENU [m].
 
     Args:
-        reference: the same of the origin of ENU.
-        place: east, north and up of it [m].
+        reference: latitude, longitude [degree] and height [m] of the origin of ENU.
+        place: east, north and up from the origin [m].
     """
     axes = earth_axes(*reference[:2])
     return geodetic(earth_point(*reference) + axes @ place)

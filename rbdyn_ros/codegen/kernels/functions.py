@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translate kernels and all that they call to functions of C++."""
+"""Translate kernels and all functions that they call to C++."""
 
 import ast
 import builtins
@@ -21,15 +21,15 @@ from rbdyn_ros.specialization.uncompiled import LIBRARIES
 
 
 class Translation:
-    """Kernels as functions of C++, each in a namespace with the name of its module.
+    """Kernels as C++ functions, each in a namespace with the name of its module.
 
     Args:
-        kernels: kernels or entries.
-        given: signatures of kernels that the C++ has already, by their names.
+        kernels: kernels, or entry points of kernels.
+        given: signatures, by name, of kernels that the C++ already has.
 
     Attributes:
-        modules: their modules, by their namespaces.
-        records: the records that they take, by the names of their classes.
+        modules: modules of the kernels, by their namespaces.
+        records: records that the kernels take, by the names of their classes.
 
     Raises:
         NotImplementedError: a kernel uses Python without a translation; the message has its line.
@@ -53,7 +53,7 @@ class Translation:
         return "\n\n".join(parts)
 
     def signature(self, kernel: Any) -> texts.Signature | None:
-        """Return the signature of a kernel, which is translated once; None for other functions."""
+        """Return the signature of a kernel, translated once; None for other functions."""
         function = _python_of(kernel)
         if function is None:
             return None
@@ -91,7 +91,7 @@ class Translation:
             for argument, kind in kinds.items()
             if kind != texts.MODEL
         )
-        # a single function with everything inlined is slower: it has too many live values
+        # if all were inlined into one function, it would have too many live values and be slower
         kind = "[[maybe_unused, gnu::noinline]] static"
         kind = kind if texts.DATA in kinds.values() else "static inline"
         head = f"{kind} {_type(result, parts)} {name}({arguments})"

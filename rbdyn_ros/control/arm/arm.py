@@ -86,7 +86,8 @@ class Arm:
     Raises:
         ModelError: a joint has several coordinates, the robot has loops, or the code is of
             another robot.
-        ParameterError: as mounted_gravity; or friction has another number of joints.
+        ParameterError: for the reasons of mounted_gravity; or friction has another number of
+            joints.
     """
 
     def __init__(
@@ -158,7 +159,7 @@ class Arm:
             inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about its centre of mass [kg m^2].
 
         Raises:
-            ModelError, ParameterError: as rb.with_payload.
+            ModelError, ParameterError: for the reasons of rb.with_payload.
         """
         payload = mass, tuple(com), tuple(inertia)
         with_payload(self.bare, link, *payload)  # checks the arguments, also for mass 0

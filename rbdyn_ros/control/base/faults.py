@@ -55,7 +55,7 @@ class FaultKind:
     """A row of the table of faults in docs/guides/arm_faults.md.
 
     Attributes:
-        code: as in Fault; a code with two reactions has two rows.
+        code: see Fault; a code with two reactions has two rows.
         cause: the finding.
         reaction: brake, blind or silent, see Ending.
     """

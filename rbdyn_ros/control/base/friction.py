@@ -69,7 +69,7 @@ class Friction:
         """Return the friction of nv joints; each value is one number or one per joint.
 
         Raises:
-            ParameterError: as Friction.
+            ParameterError: for the reasons of Friction.
         """
         values = (viscous, coulomb, stribeck, stribeck_velocity, smoothing)
         names = [field.name for field in dataclasses.fields(cls)]

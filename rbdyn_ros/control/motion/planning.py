@@ -41,8 +41,8 @@ def quintic(
         accelerations: (p, n) at the points [rad/s^2 or m/s^2]; None with velocities: zeros.
 
     Raises:
-        ParameterError: as Path; or there are fewer than two points, or accelerations without
-            velocities.
+        ParameterError: for the reasons of Path; or there are fewer than two points, or
+            accelerations without velocities.
 
     Source: Flash, Hogan, The coordination of arm movements, 1985 (minimum jerk); its solution
     through points is the spline of fifth degree, de Boor, A practical guide to splines, 1978.

@@ -253,7 +253,7 @@ class TwistServo:
     Attributes:
         names: the joints above the tool, n.
         limits: limits of these joints.
-        settings: as the argument.
+        settings: the settings.
 
     Raises:
         ModelError: there is no such frame.

@@ -145,7 +145,8 @@ class PathTracker:
             way: transition into the path; None: from where the target is now.
 
         Raises:
-            RbdynError: as entry, or the path starts too far away or exceeds a limit.
+            RbdynError: for the reasons of entry, or the path starts too far away or exceeds a
+                limit.
         """
         way = way or self.way_into(path, limits.velocity)
         start = way.departure.rows[0]

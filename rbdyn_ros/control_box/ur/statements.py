@@ -58,7 +58,7 @@ def arc_move(
     """Return movec through a pose (4, 4) to another pose.
 
     Raises:
-        ValueError: as line_move, or the points are on a line.
+        ValueError: for the reasons of line_move, or the points are on a line.
     """
     _check_speed(v, a)
     joints(robot, via)

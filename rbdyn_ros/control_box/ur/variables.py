@@ -32,7 +32,7 @@ class OutputVariable:
     """A variable that clients may read.
 
     Attributes:
-        name, type: as in the vendor's guide.
+        name, type: name and type in the vendor's guide.
         fidelity: whether the box computes it from the simulated arm.
         meaning: meaning of the written value.
         read: function that reads the value from the robot.
@@ -50,7 +50,7 @@ class InputVariable:
     """A variable that clients may write.
 
     Attributes:
-        name, type: as in the vendor's guide.
+        name, type: name and type in the vendor's guide.
         meaning: how the box uses the variable.
         write: function that writes the value to the robot.
     """

@@ -76,13 +76,14 @@ def identify_gains(
         loaded: a motion of the same joints with a load, with currents too.
         link: the link that carries the load.
         mass: the weighed mass of the load [kg].
-        smoothing: as in identify.
-        rest: as in identify.
+        smoothing: see identify.
+        rest: see identify.
         progress: called with a message after every step.
 
     Raises:
-        ModelError, ParameterError: as identify, a joint has no current, its current falls when its
-            load grows, or a motion with a load has no mass or moves other joints.
+        ModelError, ParameterError: for the reasons of identify, a joint has no current, its
+            current falls when its load grows, or a motion with a load has no mass or moves other
+            joints.
     """
     none = np.zeros(m.nv)
     bare = m.replaced(

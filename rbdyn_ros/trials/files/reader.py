@@ -32,11 +32,11 @@ def load(path: str | Path) -> Trial:
     """Read a trial file. The Python files that it names are read, but not run.
 
     Args:
-        path: of the file.
+        path: the path of the file.
 
     Raises:
-        DescriptionError: with all errors of the document, each with its line; or the robot is
-            refused.
+        DescriptionError: with all errors of the document, each with its line; or the robot cannot
+            be loaded.
     """
     path = Path(path)
     data = read_bytes(path, "a .yaml file", "the path of a trial file")
@@ -49,7 +49,7 @@ def load(path: str | Path) -> Trial:
 
 
 def with_runs(trial: Trial, runs: int) -> Trial:
-    """Return the trial with another number of runs.
+    """Return the same trial with another number of runs.
 
     Raises:
         ParameterError: the number is not allowed.

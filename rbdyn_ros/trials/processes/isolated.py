@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a Python controller in a process of its own, with limits of time and memory."""
+"""Simulate a run of a Python controller in its own process, with limits of time and memory."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from rbdyn_ros.trials.simulation.runs import CRASHED, MEMORY, TIMEOUT, Run, fail
 from rbdyn_ros.trials.trial import Trial
 
 _MIB = 1 << 20
-#: Number of bytes before an answer that hold its length.
+#: Number of bytes that hold the length of an answer, in front of it.
 HEAD = 8
 #: Time that the simulator of a program may take to end by itself [s].
 ENDING = 20.0
 
 
-#: Simulates the run of a seed: a function of a module or a functools.partial, to be pickled.
+#: Simulates the run of a seed. It is pickled, so it is a module's function or a partial.
 Work = Callable[[Trial, int], Run]
 
 
@@ -34,9 +34,9 @@ class ShardJob:
     """Runs that a process simulates.
 
     Attributes:
-        seeds: of the runs.
-        quiet: whether output of Python controllers and of programs is discarded.
-        work: simulates one of their runs; None: the usual simulation of the trial.
+        seeds: seeds of the runs.
+        quiet: whether to discard the output of Python controllers and of programs.
+        work: simulates a run; None: the usual simulation of the trial.
     """
 
     seeds: list[int]
@@ -45,15 +45,15 @@ class ShardJob:
 
 
 def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None = None) -> Run:
-    """Simulate one run in a child process; whatever it does, the result is a Run.
+    """Simulate a run in a child process; whatever the child does, the result is a Run.
 
     The calling process must have no other threads, and must not have used ROS.
 
     Args:
         trial: the trial.
-        seed: of the run.
-        quiet: whether output of the controller is discarded.
-        work: simulates the run; None: as all runs of the trial.
+        seed: seed of the run.
+        quiet: whether to discard the output of the controller.
+        work: simulates the run; None: the usual simulation of the trial.
     """
     ending.adopt()
     before = ending.children()
@@ -75,7 +75,7 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
             _, status = os.waitpid(child, 0)
-            ending.end_children(before)  # this also ends daemons in a session of their own
+            ending.end_children(before)  # this also ends daemons, which have their own sessions
     if answer is None:
         return failed(trial, seed, TIMEOUT, f"the run took longer than {trial.allowance.time:g} s")
     if answer:
@@ -142,7 +142,7 @@ def _be_child(
             for stream in range(3):
                 os.dup2(null, stream)
         memory = trial.allowance.memory
-        if trial.controller.program is None:  # the limit of a program holds for its own process
+        if trial.controller.program is None:  # a limit for a program applies to its own process
             limit = _address_space() + int(memory * _MIB)
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         found: Any
@@ -160,7 +160,7 @@ def _be_child(
 
 
 def _result(answer: bytes) -> Run | tuple[str, str]:
-    """Return the run that a child sent, or the status and the reason of its failure."""
+    """Return the run that a child sent; after a failure, a run with its status and reason."""
     try:
         found = pickle.loads(answer)  # noqa: S301 - from our own child
     except Exception:  # noqa: BLE001 - bytes that are cut off raise many types

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of one run with a program of the user, and its facts at the end."""
+"""Measure the states of a run with the user's program, and return the facts of the run."""
 
 import threading
 from typing import Any
@@ -22,7 +22,7 @@ SUMS = (ERROR_SQUARES, EFFORT_SQUARES, WORK)
 
 
 class RunEndedError(Exception):
-    """A run has ended early."""
+    """The run ended early."""
 
     def __init__(self, status: str, reason: str) -> None:
         super().__init__(reason)
@@ -34,7 +34,7 @@ class WatchedRun:
 
     Attributes:
         start: (nq,) and (nv,), state at the start.
-        done: set after the last state.
+        done: an event that is set after the last state.
     """
 
     def __init__(self, trial: Trial, seed: int) -> None:
@@ -49,7 +49,7 @@ class WatchedRun:
         self.done = threading.Event()
 
     def take(self, state: LoopState) -> bool:
-        """Add a state to the measures; return whether it is a new one of the run."""
+        """Add a state to the measures; return whether it is a new state of the run."""
         if self.done.is_set():
             return False
         if state.fault >= 0:
@@ -72,7 +72,7 @@ class WatchedRun:
 
     @property
     def time(self) -> float:
-        """Simulated time of the last state [s]; negative before the first one."""
+        """Simulated time of the last state [s]; negative before the first state."""
         return self._tick * self._every * float(self._trial.m.opt.timestep)
 
     def run(self) -> runs.Run:
