@@ -4,8 +4,6 @@
 Ray runs code from everybody who reaches the cluster: it belongs on a trusted network.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import socket

@@ -109,7 +109,7 @@ it.
 | part | |
 |---|---|
 | connections | to the trajectory, script command and reverse interface, in this order; refused ones are tried for 2 s, then the program ends |
-| trust | modes that the program has and the box does not act out end the program by name; numbers that no mode has let the arm rest |
+| trust | modes that the program has and the box does not support end the program by name; numbers that no mode has let the arm rest |
 | timeout of a message | ends the program, and the arm brakes at 4 rad/s^2; so does a closed reverse interface |
 | change of the mode | the arm brakes at 4 rad/s^2 first |
 | SERVOJ, POSE | simulated: servoj with the gain and lookahead of the program; in a step without a command the goal goes on with the desired speed; a command that needs more than 20 rad/s is ignored |

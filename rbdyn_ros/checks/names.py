@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check names from outside: whether each is known and unique, and names of files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Complete the geometries of a Model: the effective mass of each, and findings."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

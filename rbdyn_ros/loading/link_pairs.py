@@ -5,8 +5,6 @@ The simulation counts links that fixed joints connect as one body, and leaves ou
 bodies that a joint connects. MoveIt leaves out only the pairs of two links that a joint connects.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Bools, Ints

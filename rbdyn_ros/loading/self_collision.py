@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sample the joint space of a robot: how often each pair of its links overlaps."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Bools, Ints

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keys read from exports; other keys are ignored."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

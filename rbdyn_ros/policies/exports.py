@@ -5,8 +5,6 @@ Isaac Lab: the deploy.yaml that unitree_rl_lab writes next to the ONNX file. mjl
 the ONNX file. legged_gym: the configuration with which unitree_rl_gym runs a policy in MuJoCo.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The network of a policy: an ONNX file, run by onnxruntime."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pace of a policy: it acts at its own rate, on states of joints and base of one instant."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

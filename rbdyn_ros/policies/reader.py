@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a policy file, or an export of Isaac Lab, mjlab or legged_gym as one."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

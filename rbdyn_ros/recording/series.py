@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collect the messages of a topic in arrays, with bounded memory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

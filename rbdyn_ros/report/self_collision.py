@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report on self-collision, and the SRDF with the pairs of links that need no check."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@
 They serve a Python with ROS 2 from PyPI, which has no command `ros2`.
 """
 
-from __future__ import annotations
-
 import importlib
 import time
 from collections.abc import Callable, Iterator, Mapping

@@ -5,8 +5,6 @@ Remaining parts keep their bits: positions, velocities, time, commands, delays, 
 memory of friction. New parts start at the qpos0 of the new Model, at rest.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.dynamics.carrying import carry_fields

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Facts that a format cannot hold, collected while a robot is written, one finding each."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable
 from dataclasses import fields

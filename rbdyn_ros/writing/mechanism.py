@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a robot as a mechanism file."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a robot as MJCF, the format of MuJoCo."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from xml.etree import ElementTree as ET

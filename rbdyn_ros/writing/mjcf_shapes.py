@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The geoms of MJCF: visible shapes, contact shapes, and the obstacles of the world."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree as ET

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a robot as SDF: a model, or a world if it has obstacles."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from xml.etree import ElementTree as ET

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a robot as URDF."""
 
-from __future__ import annotations
-
 import math
 from xml.etree import ElementTree as ET
 

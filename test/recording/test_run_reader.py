@@ -87,6 +87,22 @@ def test_joint_states_of_a_real_robot_are_read(tmp_path, plugin):
     assert run.m.name == "two"
 
 
+def test_two_drivers_may_publish_at_the_same_time(tmp_path):
+    """Nodes that follow /clock stamp their messages with the same time."""
+    rows = []
+    for k in range(5):
+        stamp = START + k * 10_000_000
+        for name, sign in (("elbow", 1), ("shoulder", -1)):
+            raw = joint_state(stamp, [name], [0.1 * sign * k], [sign * k], [2 * sign * k])
+            rows.append(("/joint_states", JOINT_STATE, stamp, raw))
+    run = read_run(bag(tmp_path / "bag", [*real_robot(count=0), *rows]))
+    k = np.arange(5)
+    assert np.allclose(run.time, 0.01 * k, rtol=0, atol=1e-12)
+    assert np.allclose(run.qpos, np.outer(k, [-0.1, 0.1]), rtol=0, atol=1e-15)  # shoulder, elbow
+    assert np.array_equal(run.qvel, np.outer(k, [-1.0, 1.0]))
+    assert np.array_equal(run.effort, np.outer(k, [-2.0, 2.0]))
+
+
 def padded(raw, empty, more=0):
     """Return a message as Fast DDS sends it, with unused bytes behind it."""
     return raw + b"\xcd" * (4 * empty + more)

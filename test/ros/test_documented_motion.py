@@ -65,7 +65,7 @@ WATCHED = {
     ),
     "python examples/record_motion.py": (
         "identification/test_record_motion.py",
-        "test_the_motion_of_an_obedient_arm_is_recorded",
+        "test_the_motion_of_an_arm_that_follows_is_recorded",
     ),
     "rbdyn sim --actuators": (
         "ros/simulator/test_actuators_node.py",

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The colors and textures of the `<visual>` elements of a URDF."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit axes, the directions of joints and constraints, and normalise them."""
 
-from __future__ import annotations
-
 import math
 
 from rbdyn_ros.checks.audit import Subject

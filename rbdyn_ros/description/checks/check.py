@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check a Description from any reader or builder; audit_description lists all audits."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 

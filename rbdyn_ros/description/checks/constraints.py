@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit springs and constraints between bodies: lengths, gears, rolling."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

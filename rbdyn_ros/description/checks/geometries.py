@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit contact: geometries of links, obstacles of the world, and their surfaces."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable
 

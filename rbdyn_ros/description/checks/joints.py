@@ -5,8 +5,6 @@ The JointSpec of a type lists the arguments of its joints. axes.py, limits.py an
 these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from typing import Any

@@ -8,8 +8,6 @@ weld holds both halves together. Equal halves add up to the inertia of the link 
 both joints move an inertia, and m1 m2 / (m1 + m2), which the weld works on, is the largest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 

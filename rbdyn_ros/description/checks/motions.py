@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit joints with a prescribed motion."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

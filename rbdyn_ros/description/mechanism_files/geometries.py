@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The geometries, obstacles and floor of a mechanism file."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import fields

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the height field of an obstacle: a CSV file of heights, or a picture."""
 
-from __future__ import annotations
-
 import importlib
 import io
 import math

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The appearance of a link as a file describes it, before its meshes are opened."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The volume that triangles enclose, its centre and its second moments."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints

@@ -4,8 +4,6 @@
 The corners of a polygon may leave its plane, so the choice of its triangles changes the volume.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

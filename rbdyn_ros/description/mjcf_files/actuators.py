@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The actuators of an MJCF as servos, and their effects on joints."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

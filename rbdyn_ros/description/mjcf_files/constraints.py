@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The equalities and fixed tendons of an MJCF: loop joints, mimic joints and gears."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 

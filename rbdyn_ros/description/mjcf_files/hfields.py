@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The height fields of an MJCF: of a picture, a file of MuJoCo, or the numbers of `elevation`."""
 
-from __future__ import annotations
-
 from pathlib import PurePosixPath
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The joints of an MJCF. Several joints of a body become a chain of links without mass."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The visible geoms and the lights of an MJCF."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The meshes of an MJCF: their files, and the mass distributions of the solids inside."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath

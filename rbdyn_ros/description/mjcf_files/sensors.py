@@ -6,8 +6,6 @@ force/torque sensor.
 All others stay unread, so that a note names each kind with its reason in silent.py.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The settings of <compiler> and <option>, and the orientations and angles that they decide."""
 
-from __future__ import annotations
-
 import math
 import posixpath
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ If two files have the same name, a robot has the name of its folder without `_de
 of robot_descriptions has the name of its module without `_description`.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import pkgutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The declared scene around an arm: the fixed obstacles of a scene file, seen from its base."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

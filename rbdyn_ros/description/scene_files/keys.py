@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keys of a scene file. Units are SI; files are found from the folder of the scene."""
 
-from __future__ import annotations
-
 from rbdyn_ros.description.mechanism_files.geometries import (
     FILTER,
     FLOOR_TABLE,

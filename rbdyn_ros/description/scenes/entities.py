@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Change the objects, obstacles, attachments and belts of a running scene."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of a scene whose file has its own world: the floating and the fixed parts of the file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

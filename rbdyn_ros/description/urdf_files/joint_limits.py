@@ -12,8 +12,6 @@ The file narrows limits of velocity, and sets limits of acceleration, decelerati
 the robot lacks. The position limits of the robot stay.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -5,8 +5,6 @@ Broken elements are reported and dropped, so that the rest of the document is st
 rest has only known tags, known attributes and well-formed finite numbers.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Collection, Mapping

@@ -6,8 +6,6 @@ Only `<disable_collisions>`, `<disable_default_collisions>`, `<enable_collisions
 with a warning: one SRDF often serves several variants of a robot.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read robots from URDF and xacro: guard, prune, parse, convert, check."""
 
-from __future__ import annotations
-
 import importlib
 import math
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The colour cameras of a recording: their times and their pictures, one after another."""
 
-from __future__ import annotations
-
 import importlib
 import struct
 from collections.abc import Iterator

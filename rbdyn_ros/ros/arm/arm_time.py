@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The clock for ages, timeouts and watchdogs of an arm: steady, or the simulator's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rclpy.node import Node

@@ -4,8 +4,6 @@
 The GID of a publisher identifies it, never the name of its node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rclpy.node import Node

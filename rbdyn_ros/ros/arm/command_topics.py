@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics on which commands are sent to the arm: efforts or positions."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

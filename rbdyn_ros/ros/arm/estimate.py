@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The payload of a link and a scale of the friction, estimated while an arm runs."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """External efforts of an arm under control, estimated from its measured states."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

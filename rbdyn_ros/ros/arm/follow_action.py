@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The action follow_joint_trajectory of a controlled arm, through which MoveIt moves it."""
 
-from __future__ import annotations
-
 import importlib
 import threading
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The grippers of an arm: goals go to the driver of a gripper, its states come back."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared parts of the launch files of an arm: the controller, and a simulator as the arm."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path

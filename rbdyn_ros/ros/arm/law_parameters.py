@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters of the control laws of an arm: gains, frames, motions and friction."""
 
-from __future__ import annotations
-
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.laws.admittance import AXES, SMALLEST_MASS
 from rbdyn_ros.control.motion.cartesian_motion import FASTEST, SLOWEST

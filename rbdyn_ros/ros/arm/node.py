@@ -4,8 +4,6 @@
 It is not a safety function: the arm's own safety controller and emergency stop stay in charge.
 """
 
-from __future__ import annotations
-
 import gc
 import math
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """All parameters of the arm controller, and the library's settings made from them."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any

@@ -5,8 +5,6 @@ A preset gives defaults of parameters and the names of topics. Every fact names 
 fact was tried on a real arm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

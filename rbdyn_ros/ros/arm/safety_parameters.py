@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters of the safety of the arm controller: arming, limits, tolerances, clearances."""
 
-from __future__ import annotations
-
 from rbdyn_ros.control.arm.settings import LARGEST_JUMP
 from rbdyn_ros.control.base.limits import ACCELERATION, LATENCY
 from rbdyn_ros.ros.common.settings.parameters import Parameter, group, per_joint

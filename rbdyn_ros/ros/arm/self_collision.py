@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The check of trajectories for collisions: the arm's geometries, and the declared scene."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 

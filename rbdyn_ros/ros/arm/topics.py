@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics of the control loop: each state is answered with commands at once."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A controller that accepts trajectories and poses as messages."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The planning groups of a robot: the chain of joints that is its arm, and its gripper."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 

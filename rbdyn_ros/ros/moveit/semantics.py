@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The SRDF of a robot: its groups, end effector, named states and pairs of links."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

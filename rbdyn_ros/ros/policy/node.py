@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node policy_node: it answers each state with position targets, stiffness and damping."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 import threading

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """All parameters of the node policy_node."""
 
-from __future__ import annotations
-
 from rbdyn_ros.ros.common.settings.parameters import Parameter, group
 from rbdyn_ros.ros.common.unitree.robots import parameter as unitree
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The messages between a policy and a robot of Unitree: lowstate in, lowcmd out."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """All parameters of the simulator."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from rbdyn_ros.model.declared.options import INTEGRATORS

@@ -5,8 +5,6 @@ On a plane 1 / z is linear in the picture, so it is interpolated where its secon
 small. At edges, silhouettes and strong curvature a ray is cast instead, so nothing is mixed.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

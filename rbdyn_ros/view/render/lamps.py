@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The light of a picture: the sun of the renderer, or the lights of the robot file."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The distortion of a camera: a wide undistorted picture, seen through a lens."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The coordinates that sliders set: one number each, three angles for a quaternion."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass

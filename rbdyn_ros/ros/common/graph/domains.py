@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ROS domains of this machine that no other process uses."""
 
-from __future__ import annotations
-
 import functools
 import os
 import socket

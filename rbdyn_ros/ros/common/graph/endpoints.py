@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publishers of a topic: which nodes have them, and which of them sent a message."""
 
-from __future__ import annotations
-
 import inspect
 from collections import Counter
 from collections.abc import Callable

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interfaces of packages that may not be installed."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

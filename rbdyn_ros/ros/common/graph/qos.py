@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """QoS profiles of the nodes."""
 
-from __future__ import annotations
-
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 #: Late subscribers get the last message.

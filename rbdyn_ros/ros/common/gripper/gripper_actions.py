@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The actions gripper_cmd and parallel_gripper_cmd, with which MoveIt moves a gripper."""
 
-from __future__ import annotations
-
 import importlib
 import threading
 from collections.abc import Callable

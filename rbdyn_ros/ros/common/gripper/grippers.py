@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Grippers that move one joint: limits, presets (config/grippers.yaml) and goals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

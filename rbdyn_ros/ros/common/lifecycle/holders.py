@@ -5,8 +5,6 @@ The process of a node listens at a socket with the node's name. Linux names the 
 without its help, and frees the name when the process has ended.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import struct

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lifecycle, executor, signals and shutdown of the nodes."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The goals of joints in a message: check its numbers, then collect the goal of each joint."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stamps of messages: as text, and as ticks of the control loop."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

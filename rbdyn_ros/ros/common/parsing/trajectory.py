@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parser of trajectories: a JointTrajectory is accepted as a whole or refused as a whole."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any

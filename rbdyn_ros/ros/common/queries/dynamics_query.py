@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Terms of the equation of motion by joint name, for the services of both nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any

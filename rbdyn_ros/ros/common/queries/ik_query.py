@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics for the services of both nodes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parameters of a mobile base, and the twists that it accepts."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parameter `specialize` of both nodes: compile code for the robot when the node starts."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import TypeVar

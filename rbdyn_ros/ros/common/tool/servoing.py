@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Twists of a tool as messages, the parameters of the motion, and its status."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any

@@ -5,8 +5,6 @@ Sources: the joint indices in the examples of unitree_ros2 and unitree_sdk2, and
 the URDF files in unitree_ros.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Collection
 from dataclasses import dataclass

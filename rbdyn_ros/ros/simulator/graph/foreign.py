@@ -4,8 +4,6 @@
 For other simulators see claims.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

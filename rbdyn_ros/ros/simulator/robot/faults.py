@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convert the parameters of faults, by joint, to the Faults of the loop, by dof."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

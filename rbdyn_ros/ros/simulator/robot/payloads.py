@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The payloads and the gravity of a simulated robot, which may change while it moves."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 

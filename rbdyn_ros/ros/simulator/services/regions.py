@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regions of the world, by which entities are filtered: simulation_interfaces/Bounds."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from typing import Any, Protocol

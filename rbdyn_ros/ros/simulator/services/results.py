@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services of simulation_interfaces: the offered ones, and the results of errors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ A resource is the text of a robot, the URI of a robot file or a mesh, or a primi
 fixed in the world. A file is named by its path, ``file:///path`` or ``package://name/path``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulation behind the view in the browser: orders pass the same checks as messages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trouble of a simulated robot, logged once each or rarely."""
 
-from __future__ import annotations
-
 import math
 import time
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shapes as shape_msgs: primitives, meshes and planes of a moveit_msgs/CollisionObject."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

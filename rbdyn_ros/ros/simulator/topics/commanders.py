@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commanders of a robot: late answers to its states, and commanders that stop."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

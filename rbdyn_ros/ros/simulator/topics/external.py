@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """External efforts of a simulated robot, estimated from its joint_states."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 

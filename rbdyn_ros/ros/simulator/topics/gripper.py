@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The grippers of a simulated robot: they follow goals of actions and of gripper_commands."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A mobile base: cmd_vel in, odom and its transform out (REP 103 and 105)."""
 
-from __future__ import annotations
-
 import importlib
 import math
 from collections.abc import Callable

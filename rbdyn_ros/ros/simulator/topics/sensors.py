@@ -12,8 +12,6 @@ lidar, range   see range_topics.py
 depth, color   images, camera_info and points, see camera_topics.py
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Sequence

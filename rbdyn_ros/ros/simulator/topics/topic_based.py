@@ -6,8 +6,6 @@ of a joint, so an array may be shorter than `name`. A number is NaN until a cont
 to its interface.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 
