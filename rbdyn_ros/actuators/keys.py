@@ -79,7 +79,7 @@ ACTUATOR = table(
     _number("resistance", "Ohm", "resistance of the winding; default: no voltage, lag or heat"),
     _number("inductance", "H", "inductance of the winding; default: the current follows at once"),
     _above("voltage", "V", "largest voltage of the drive; default: no limit"),
-    Key("saturation", Table("saturation", SATURATION), "limits of the drive; the smaller one acts"),
+    Key("saturation", Table("saturation", SATURATION), "limits of the drive; the smaller acts"),
     Key("torque_speed", List(NumberList(2, Number(quantity=SIZE)), "point", 2, CURVE_POINTS),
         "points [speed [rad/s], torque [N m]] of the largest torque; speeds rise from 0, "
         "torques must not rise"),

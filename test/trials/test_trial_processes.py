@@ -270,7 +270,7 @@ def test_ctrl_c_keeps_the_runs_that_are_ready(tmp_path):
         process.kill()
     assert process.returncode == 130
     assert "Traceback" not in wrong
-    assert "the same command continues it" in wrong
+    assert "continues" in wrong
     assert "partial" in printed
     verdict = json.loads((tmp_path / "out" / "verdict.json").read_text())
     assert verdict["partial"]
