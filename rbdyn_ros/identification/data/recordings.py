@@ -78,7 +78,7 @@ def read_recording(
             )
         known = log_of(source)
         if known is not None:
-            return read_log(source, *known, names, gains, raw=raw)
+            return read_log(source, *known, names, gains, others, raw=raw)
         return read_csv(source, names, others, partly=partly)
     if not is_folder and source.suffix.lower() not in BAG_SUFFIXES:
         hint = "; give its folder" if source.name == "metadata.yaml" else ""
