@@ -102,6 +102,20 @@ def with_actuators_of(m: Model, other: Model) -> Model:
     return with_arrays(m, arrays, weighs=())
 
 
+def without_actuators(m: Model) -> Model:
+    """Return the rigid-body Model of a robot with actuators; qfrc_applied acts on its joints.
+
+    Rotors stay in dof_armature if their gears are rigid.
+    """
+    if m.nu == 0:
+        return m
+    arrays: dict[str, Any] = {name: getattr(m, name) for name in PRIMARY}
+    for field in MODEL_FIELDS:
+        if field.dims[0] == "nu" and not field.derived:
+            arrays[field.name] = arrays[field.name][:0]
+    return with_arrays(m, arrays, weighs=())
+
+
 def act_places(m: Model, other: Model) -> Ints:
     """Return the entries of act that a Model with shorter delays has too, in that Model's order.
 

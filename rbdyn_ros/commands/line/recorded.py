@@ -84,13 +84,14 @@ def _samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
     there = [renamed[name] for name in names]
     try:
         if options.columns is not None:
-            slides = np.flatnonzero(m.jnt_type[m.dof_jntid[dofs]] == JointType.SLIDE)
+            slides = np.flatnonzero(m.jnt_type[m.dof_jntid] == JointType.SLIDE)
             samples = read_by_columns(
                 path,
                 options.columns,
                 there,
+                [renamed[name] for name in others],
                 raw=options.current,
-                sliding=[there[k] for k in slides],
+                sliding=[renamed[dof_names(m)[k]] for k in slides],
             )
         else:
             samples = read_recording(

@@ -57,7 +57,13 @@ _WITHOUT_EFFECT = {
 
 
 def read_by_columns(
-    path: Path, columns: Path, names: Sequence[str], *, raw: bool, sliding: Collection[str] = ()
+    path: Path,
+    columns: Path,
+    names: Sequence[str],
+    others: Sequence[str] = (),
+    *,
+    raw: bool,
+    sliding: Collection[str] = (),
 ) -> Samples:
     """Read a recording whose columns a columns file describes.
 
@@ -65,6 +71,7 @@ def read_by_columns(
         path: a table of numbers (.csv, .txt, separated by commas or spaces), .npz or .mat.
         columns: the columns file.
         names: joints to read; joints that the file lacks are left out.
+        others: joints whose positions are read too, if the file has them.
         raw: whether currents stay currents.
         sliding: prismatic joints, whose positions are in metres.
 
@@ -110,7 +117,8 @@ def read_by_columns(
         )
         raise recording_error("other-joints", text, str(path))
     k = [joints.index(name) for name in kept]
-    return checked_samples(str(path), kept, time, qpos[:, k], qvel[:, k], effort[:, k])
+    rest = {name: qpos[:, joints.index(name)] for name in others if name in joints}
+    return checked_samples(str(path), kept, time, qpos[:, k], qvel[:, k], effort[:, k], rest)
 
 
 def _read_map(path: Path) -> Given:
