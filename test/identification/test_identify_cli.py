@@ -484,7 +484,7 @@ def test_ctrl_c_exits_with_130(command, monkeypatch):
     def interrupted(*_args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"rbdyn_ros.commands.{command}.check_writable", interrupted)
+    monkeypatch.setattr("rbdyn_ros.commands.line.common.check_writable", interrupted)
     words = ("-o", "m.csv") if command == "excite" else ("r.csv", "--patch", "p.urdf")
     result = run(command, "robot.urdf", *words)
     assert result.returncode == 130
