@@ -11,6 +11,7 @@ pytest.importorskip("rclpy", reason="rclpy is not installed")
 pytest.importorskip("mcap", reason="mcap is not installed")
 pytest.importorskip("rosbags", reason="rosbags is not installed")
 
+from geometry_msgs.msg import Inertia, InertiaStamped, Vector3, Vector3Stamped
 from rclpy.serialization import deserialize_message
 from rosbags.highlevel import AnyReader
 from sensor_msgs.msg import JointState
@@ -136,6 +137,31 @@ def test_a_killed_simulator_leaves_a_readable_recording(simulate, peer, two_join
         rb.step(run.m, d)
         assert d.qpos.tobytes() == run.qpos[k + 1].tobytes()
         assert d.qvel.tobytes() == run.qvel[k + 1].tobytes()
+
+
+def test_a_recording_has_the_robot_that_was_simulated(simulate, peer, two_joints, tmp_path):
+    """Gravity and a payload change during it: the file has the robot of the last states."""
+    path = tmp_path / "run.mcap"
+    simulator = simulate(*record(two_joints, path))
+    states = peer.hear(JointState, "joint_states", 100)
+    gravity = peer.publisher(Vector3Stamped, "simulator/gravity")
+    message = Vector3Stamped(vector=Vector3(x=3.0, z=-9.0))
+    peer.insist(gravity, message, lambda: abs(states[-1].velocity[0]) > 0.1)
+    payloads = peer.publisher(InertiaStamped, "simulator/payload")
+    load = InertiaStamped(inertia=Inertia(m=0.5, ixx=0.01, iyy=0.01, izz=0.01))
+    load.header.frame_id = rb.load_urdf(two_joints).body_names[-1]
+    begun = states[-1].header.stamp.sec
+    peer.insist(payloads, load, lambda: states[-1].header.stamp.sec > begun + 1)
+    simulator.end_well()
+    run, start = read_run(path), rb.load_urdf(two_joints)
+    assert run.m.opt.gravity.tolist() == [3.0, 0.0, -9.0]
+    assert run.m.body_mass[-1] == start.body_mass[-1] + 0.5
+    assert len(run.notes) == 1
+    d, k = rb.make_data(run.m), len(run.time) - 20
+    run.restore(d, k)
+    d.qfrc_applied = run.effort[k + 1]
+    rb.step(run.m, d)
+    assert d.qpos.tobytes() == run.qpos[k + 1].tobytes()
 
 
 def test_several_robots_with_sensors_are_in_one_file(simulate, peer, two_joints, tmp_path):
