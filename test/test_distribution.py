@@ -147,7 +147,7 @@ def test_every_source_file_names_its_license():
     assert not lacking, "begin them with # SPDX-License-Identifier: Apache-2.0"
 
 
-def test_pip_takes_the_pythons_of_make_setup():
+def test_pip_accepts_the_pythons_of_make_setup():
     text = (ROOT / "tools" / "setup_env.py").read_text()
     oldest, newest = re.search(r"OLDEST, NEWEST = \(3, (\d+)\), \(3, (\d+)\)", text).groups()
     assert arguments()["python_requires"] == f">=3.{oldest},<3.{int(newest) + 1}"
@@ -197,7 +197,7 @@ def test_the_install_guide_lists_every_extra():
         for node in ast.walk(tree)
         if isinstance(node, ast.keyword) and node.arg == "extras_require"
     )
-    rows = (ROOT / "docs/guides/install.md").read_text().split("| extra | brings |")[1]
+    rows = (ROOT / "docs/guides/install.md").read_text().split("| extra | installs |")[1]
     listed = [row.split("|")[1] for row in rows.split("\n\n")[0].splitlines() if "`" in row]
     assert {name for cell in listed for name in re.findall("`(.*?)`", cell)} == {*extras} - {
         "docs",

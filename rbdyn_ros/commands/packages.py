@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`rbdyn codegen --ros2-control` and `--fmi`: a package for one robot, not only its functions."""
 
-from __future__ import annotations
-
 import argparse
 
 from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, mounted_robot, refusing, standing
@@ -92,5 +90,4 @@ def _check_options(options: argparse.Namespace, unused: dict[str, object], reaso
     """Raise ParameterError if an option is given that the package does not use."""
     for name, default in unused.items():
         if getattr(options, name) != default:
-            text = f"--{name.replace('_', '-')} {reason}"
-            raise ParameterError(Finding("useless-option", text))
+            raise ParameterError(Finding("useless-option", f"--{name.replace('_', '-')} {reason}"))

@@ -4,8 +4,6 @@
 It does not depend on ROS.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import threading
@@ -42,7 +40,7 @@ class Progress:
         actual: (2, n) measured position and velocity.
         number: number of the path that was started last; paths are counted.
         done: no path is in progress.
-        failed: reason that no path can be followed any more; empty if nothing is wrong.
+        failed: reason why no path can be followed any more; empty if nothing is wrong.
     """
 
     time: int
@@ -64,7 +62,7 @@ class Controller(ControlLoop):
     Attributes:
         active: whether the arm can be armed.
         modes: its modes.
-        takes: commands of the arm: efforts or positions.
+        takes: kind of the commands of the arm, efforts or positions.
     """
 
     modes: tuple[str, ...] = EFFORT_MODES
@@ -148,7 +146,7 @@ class Controller(ControlLoop):
 
         Raises:
             RbdynError: something is wrong with the mode, the states, the measured efforts, the
-                gains or the load; others command the arm; or a fault is latched.
+                gains or the load; other nodes command the arm; or a fault is latched.
         """
         with self._lock:
             if self.armed:
@@ -287,7 +285,7 @@ class Controller(ControlLoop):
 
         Args:
             path: starts at its time 0.
-            begun: time of the state at which the path starts [ns]; None: now.
+            begun: time of the state at which the path starts [ns]; None: the path starts now.
             way: transition of the target into the path; None: from where the target is now.
 
         Returns:
@@ -308,8 +306,7 @@ class Controller(ControlLoop):
         """Raise RbdynError unless the arm is armed in a mode that follows paths."""
         if self.mode not in TRACKING:
             able = " or ".join(mode for mode in self.modes if mode in TRACKING)
-            message = f"the mode is {self.mode}; trajectories need {able}"
-            raise refusal(message, "mode", self.mode)
+            raise refusal(f"the mode is {self.mode}; trajectories need {able}", "mode", self.mode)
         if self.mode == "impedance" and self.settings.frame:
             frame = self.settings.frame
             message = (
@@ -320,7 +317,7 @@ class Controller(ControlLoop):
         self._check_measured()
 
     def need(self, dofs: Sequence[int]) -> None:
-        """Refuse paths and poses until messages have named the joints of degrees of freedom."""
+        """Refuse paths and poses until messages have named the joints of these dofs."""
         self._needed = tuple(dofs)
 
     def unmeasured(self, dofs: Sequence[int]) -> dict[str, float]:
@@ -341,7 +338,7 @@ class Controller(ControlLoop):
 
     @property
     def ending(self) -> list[str]:
-        """The reaction of an armed arm to a fault, and its reason."""
+        """The reaction of an armed arm to a fault, and the reason for the reaction."""
         reason = self._blind.reason
         return [self._blind.phase, *([reason] if reason else [])]
 
@@ -374,7 +371,7 @@ class Controller(ControlLoop):
         still answered. One thread at a time may call it.
 
         Raises:
-            RbdynError: as set_pose, or the motion takes too long.
+            RbdynError: for the reasons of set_pose, or the motion takes too long.
         """
         with self._lock:
             pose = self._checked_pose(pose)
@@ -403,8 +400,8 @@ class Controller(ControlLoop):
         An armed arm accepts it only at rest, and only if the measured efforts agree with it.
 
         Raises:
-            RbdynError: as Arm.with_payload, the armed arm moves, measures other efforts, or could
-                not be held with it.
+            RbdynError: for the reasons of Arm.with_payload, the armed arm moves, measures other
+                efforts, or could not be held with it.
         """
         with self._payload_lock:
             arm = self.arm.with_payload(link, mass, com, inertia)  # slow: not under _lock
@@ -430,8 +427,8 @@ class Controller(ControlLoop):
         """Tighten the limits; arguments as Limits.tightened.
 
         Raises:
-            RbdynError: as Limits.tightened; or an arm that is armed, or tested before, is outside
-                the new limits or could not be held within them.
+            RbdynError: for the reasons of Limits.tightened; or an arm that is armed, or tested
+                before, is outside the new limits or could not be held within them.
         """
         with self._lock:
             gate = self.gate
@@ -468,7 +465,7 @@ class Controller(ControlLoop):
         self.on_state(self.names, *rows, 5 * step, 5 * step)
 
     def _rehearse_test(self) -> None:
-        """Call the functions of the start-up test once, whether there is room for it or not."""
+        """Call the functions of the start-up test once, even if no joint has room for a test."""
         with contextlib.suppress(RbdynError):
             self._test_ways()
         gate, seen = self.gate, self.gate.measured

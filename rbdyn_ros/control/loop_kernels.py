@@ -12,11 +12,9 @@ They also run in generated controllers of ros2_control. `m, d` is the arm with i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from rbdyn_ros.control.arm.actuation import hold
+from rbdyn_ros.control.arm.actuation import Actuation, hold
 from rbdyn_ros.control.base.faults import BLIND, FROZEN, IDLE, KIND, STRAYED, UNFIT
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.blind.coasting import coast as coast_on
@@ -34,6 +32,7 @@ from rbdyn_ros.control.blind.endings import (
 )
 from rbdyn_ros.control.blind.endings import begin as begin_ending
 from rbdyn_ros.control.blind.endings import see as see_fault
+from rbdyn_ros.control.blind.state import BlindState
 from rbdyn_ros.control.blind.velocity_vote import remember
 from rbdyn_ros.control.blind.witness import ANYTHING, BY_HAND, CONTACT, pause
 from rbdyn_ros.control.blind.witness import look as witness
@@ -49,17 +48,12 @@ from rbdyn_ros.control.states.gate_kernels import (
     release,
     report,
 )
-from rbdyn_ros.control.states.loop_state import RELEASED
+from rbdyn_ros.control.states.loop_state import RELEASED, ArmLoopState
+from rbdyn_ros.engine.compiler.jit import Vector
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
 
-if TYPE_CHECKING:
-    from rbdyn_ros.control.arm.actuation import Actuation
-    from rbdyn_ros.control.blind.state import BlindState
-    from rbdyn_ros.control.states.loop_state import ArmLoopState
-    from rbdyn_ros.engine.compiler.jit import Vector
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
-
-#: Actions: none, or one of the answers. FOLLOW applies the law of the mode.
+#: Actions: wait, or one of the answers. FOLLOW applies the law of the mode.
 WAIT, STOP_BLINDLY, COAST, TEST, BRAKE, FOLLOW = range(6)
 
 
@@ -97,8 +91,8 @@ def see(
 ) -> int:
     """Judge a state and trip if it is wrong; return the action, see WAIT.
 
-    `time` is that of the state, `now` is on the steady clock [ns]. A state that is not `stored` in
-    s.state was refused.
+    `time` is the time of the state, `now` is on the steady clock [ns]. A state that is not
+    `stored` in s.state was refused.
     """
     s.dt = admit(s, time, now, stored)
     if s.dt == 0.0:
@@ -152,14 +146,14 @@ def look(
     s: ArmLoopState,
     now: int,
 ) -> None:
-    """Compare the motion with the efforts sent, and remember it."""
+    """Compare the motion with the efforts sent; store the motion and any fault."""
     qpos, qvel = s.state[0], s.state[1]
     if disbelieves(b, now, qpos, qvel):
         copy_fault(s.lie, s.wrong)
         return
     if is_slow(s):
         return
-    if s.times[LATE_SINCE] > 0:  # no evidence about the efforts sent since then
+    if s.times[LATE_SINCE] > 0:  # a late state shows nothing about the efforts sent since then
         pause(b)
         return
     recall_command(s)
@@ -280,18 +274,13 @@ def follow(b: BlindState, s: ArmLoopState, effort: Vector) -> bool:
 
 @kernel
 def judge_target(
-    b: BlindState,
-    s: ArmLoopState,
-    target: Vector,
-    tolerance: float,
-    idle: float,
-    timeout: float,
+    b: BlindState, s: ArmLoopState, target: Vector, tolerance: float, idle: float, timeout: float
 ) -> bool:
     """Trip if the target is too far away, or has waited for too long; return whether it tripped.
 
     `target` are positions (nv,), and `tolerance` is the largest distance from there [rad or m]; 0:
-    it may be anywhere. `idle` is the time since the last path ended, infinite if there was none,
-    and `timeout` the longest such time [s]; 0: there is no limit.
+    no limit. `idle` is the time since the last path ended, infinite if there was none, and
+    `timeout` the longest such time [s]; 0: no limit.
     """
     i = far_from_target(target, s.state[0], s.dofs, tolerance) if tolerance > 0.0 else -1
     if i >= 0:

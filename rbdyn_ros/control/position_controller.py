@@ -6,8 +6,6 @@ sent come to rest within 0.4 s, whether states arrive or not; then nothing is se
 the arm stays where it is. After a pause of the process (endings.PAUSE) nothing is sent at all.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 
@@ -40,7 +38,7 @@ class PositionController(Controller):
 
     Attributes:
         velocity: (n,) velocity of the positions returned last [rad/s or m/s].
-        wrench: source of the external wrench; None: there is no mode admittance.
+        wrench: source of the external wrench; None: the arm has no mode admittance.
     """
 
     modes = POSITION_MODES
@@ -282,7 +280,7 @@ class PositionController(Controller):
             self._silent = True
 
     def _braked(self, step: float) -> Array | None:
-        """Return the next positions of an arm that comes to rest; None: it rests."""
+        """Return the next positions of an arm that comes to rest, or None once it rests."""
         if self._silent:
             return None
         self._tracker.advance(step)

@@ -89,7 +89,7 @@ class ExplicitConstraint:
         """Write qpos = gamma(y) and qvel = G yd.
 
         Raises:
-            ModelError: as for `evaluate`, or d was not made for m.
+            ModelError: for the reasons of `evaluate`, or d was not made for m.
         """
         self._write_state(d, y, yd)
 
@@ -101,7 +101,7 @@ class ExplicitConstraint:
         and fwd_velocity are written.
 
         Raises:
-            ModelError: as for `set_state`.
+            ModelError: for the reasons of `set_state`.
         """
         H, C, G, g = self._equations(d, y, yd)
         return G.T @ H @ G, G.T @ (C + H @ g)
@@ -109,8 +109,8 @@ class ExplicitConstraint:
     def forward(self, d: Data, y: ArrayLike, yd: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
         """Return ydd (ny,) and the constraint force tau_c (nv,), with G^T tau_c = 0.
 
-        They solve H qacc + C = tau + tau_c (RBDA eq 3.14), with C as in `dynamics`. The fields
-        that `dynamics` writes are written, and qacc.
+        They solve H qacc + C = tau + tau_c (RBDA eq 3.14), with C as in `dynamics`. The call
+        writes qacc and the fields that `dynamics` writes.
 
         Args:
             d: a Data of m.
@@ -119,8 +119,8 @@ class ExplicitConstraint:
             tau: (nv,) applied force [N m or N].
 
         Raises:
-            ModelError: as for `set_state`; tau does not hold nv finite numbers; the inertia of a
-                coordinate is zero.
+            ModelError: for the reasons of `set_state`; tau does not hold nv finite numbers; the
+                inertia of a coordinate is zero.
         """
         tau = _vector("tau", tau, self.m.nv)
         H, C, G, g = self._equations(d, y, yd)
@@ -137,7 +137,7 @@ class ExplicitConstraint:
         last trial state. After an error or Ctrl-C d is unchanged.
 
         Raises:
-            ModelError: as for `forward`.
+            ModelError: for the reasons of `forward`.
             ParameterError: nstep is not a whole number above or equal to 0.
         """
         tau = _vector("tau", tau, self.m.nv)
@@ -148,7 +148,7 @@ class ExplicitConstraint:
             for _ in range(steps):
                 x = self._runge_kutta(d, x, tau)
             self._write_state(d, *np.split(x, 2))
-        except BaseException:  # restore after Ctrl-C too, which may leave d at a trial state
+        except BaseException:  # restore d also after Ctrl-C, which may leave it at a trial state
             d.buffer[:] = before
             raise
         y, yd = np.split(x, 2)
@@ -158,7 +158,7 @@ class ExplicitConstraint:
         """Return yd^T H_G yd / 2 [J] (RBDA eq 3.22).
 
         Raises:
-            ModelError: as for `set_state`.
+            ModelError: for the reasons of `set_state`.
         """
         H_G, _ = self.dynamics(d, y, yd)
         yd = np.asarray(yd, np.float64)
@@ -168,7 +168,7 @@ class ExplicitConstraint:
         """Return (G^T tau) . yd [W], which is tau . qvel (RBDA eq 3.23).
 
         Raises:
-            ModelError: as for `evaluate`, or tau does not hold nv finite numbers.
+            ModelError: for the reasons of `evaluate`, or tau does not hold nv finite numbers.
         """
         _, G, _ = self.evaluate(y, yd)
         return float((G.T @ _vector("tau", tau, self.m.nv)) @ np.asarray(yd, np.float64))

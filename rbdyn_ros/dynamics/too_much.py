@@ -1,49 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warnings of `step`: springs and motions that are too fast for the timestep."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.dynamics.configuration import integrate_pos
+from rbdyn_ros.engine.step import too_much
 from rbdyn_ros.engine.step.passive import NO_TIME
-from rbdyn_ros.engine.step.too_much import (
-    CRUSHED_CONTACT,
-    FAST,
-    GROWING,
-    LOST,
-    STIFF_CONTACT,
-    STIFF_JOINT,
-    STIFF_LIMIT,
-    TURN_LIMIT,
-)
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.contact_arrays import IS_SPRING, MASS_BY_H, K
 from rbdyn_ros.model.declared.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
 
-#: Tolerance for rounding of a spring at the limit of a timestep, as a part of the limit.
+#: Relative tolerance for rounding errors of a spring at the limit of a timestep.
 ROUNDING = 1e-9
 
 
 def texts_of(m: Model, d: Data, found: int) -> list[str]:
     """Return the warnings of `step`; springs and crushed bodies are reported once for a Data."""
-    counted = {FAST: _fast, LOST: _lost}
+    counted = {too_much.FAST: _fast, too_much.LOST: _lost}
     texts = {
-        STIFF_CONTACT: lambda: _stiff_contact(m, d),
-        CRUSHED_CONTACT: lambda: _crushed(m, d),
-        STIFF_JOINT: lambda: _stiff_joint(m),
-        STIFF_LIMIT: lambda: _stiff_limit(m),
+        too_much.STIFF_CONTACT: lambda: _stiff_contact(m, d),
+        too_much.CRUSHED_CONTACT: lambda: _crushed(m, d),
+        too_much.STIFF_JOINT: lambda: _stiff_joint(m),
+        too_much.STIFF_LIMIT: lambda: _stiff_limit(m),
     }
     said = vars(d).setdefault("said", set())
     new = [kind for kind in texts if found & kind and kind not in said]
     said.update(new)
     first = [text(m, d) for kind, text in counted.items() if found & kind]
-    if found & GROWING and GROWING not in said and (text := _growing(m, d)):
-        said.add(GROWING)
+    if found & too_much.GROWING and too_much.GROWING not in said and (text := _growing(m, d)):
+        said.add(too_much.GROWING)
         first.append(text)
     return first + [texts[kind]() for kind in new]
 
@@ -85,7 +74,7 @@ def text_if_fast(m: Model, qvel: Array) -> str | None:
         m: the Model.
         qvel: (nv,), or (n, nv) of n robots.
     """
-    if not np.abs(qvel).max(initial=0.0) > 0.5 * TURN_LIMIT / m.opt.timestep:
+    if not np.abs(qvel).max(initial=0.0) > 0.5 * too_much.TURN_LIMIT / m.opt.timestep:
         return None
     joints = _turning(m)
     if not joints.size:
@@ -94,13 +83,13 @@ def text_if_fast(m: Model, qvel: Array) -> str | None:
     w = np.atleast_2d(qvel)[:, last[:, None] + np.arange(-3, 0)]
     speeds = np.sqrt((w**2).sum(axis=2)).max(axis=0)
     n = int(np.argmax(np.where(np.isfinite(speeds), speeds, 0.0)))
-    too_fast = m.opt.timestep * speeds[n] > TURN_LIMIT and np.isfinite(speeds[n])
+    too_fast = m.opt.timestep * speeds[n] > too_much.TURN_LIMIT and np.isfinite(speeds[n])
     return _turns_fast(m, int(joints[n]), float(speeds[n])) if too_fast else None
 
 
 def no_turn_is_fast(m: Model) -> float:
-    """Return the speed up to which `text_if_fast` surely returns None [rad/s or m/s]."""
-    return 0.5 * TURN_LIMIT / m.opt.timestep if _turning(m).size else math.inf
+    """Return the speed up to which `text_if_fast` returns None for any body [rad/s or m/s]."""
+    return 0.5 * too_much.TURN_LIMIT / m.opt.timestep if _turning(m).size else math.inf
 
 
 def _stiff_contact(m: Model, d: Data) -> str:
@@ -128,8 +117,8 @@ def _crushed(m: Model, d: Data) -> str:
     force = np.linalg.norm(d.contact_force[c])
     return (
         f"{_pair(m, d, c)} are pressed {-1e3 * d.contact_dist[c]:.3g} mm into each other by "
-        f"{force:.3g} N, and still go deeper: rigid bodies do not give way. Look for a joint that "
-        "is driven without a largest force, or give one of them a stiffness"
+        f"{force:.3g} N, and still go deeper: rigid bodies do not give way. Look for a joint "
+        f"that is driven without a largest force, or give one body a stiffness"
     )
 
 
@@ -178,8 +167,8 @@ def _turns_fast(m: Model, joint: int, speed: float) -> str:
     body = m.body_names[m.jnt_bodyid[joint]]
     return (
         f"body '{body}' turns at {speed:.4g} rad/s, by {speed * m.opt.timestep:.2g} rad in a "
-        f"timestep: its motion is inexact above {TURN_LIMIT:g}, and what it touches may "
-        f"be missed. Take timesteps below {TURN_LIMIT / speed:.2g} s"
+        f"timestep: its motion is inexact above {too_much.TURN_LIMIT:g}, and what it touches may "
+        f"be missed. Take timesteps below {too_much.TURN_LIMIT / speed:.2g} s"
     )
 
 
@@ -211,7 +200,7 @@ def _growing(m: Model, d: Data) -> str | None:
     return (
         f"the energy of the motion grew from {kinetic_energy(m, before):.3g} J to "
         f"{kinetic_energy(m, now):.3g} J in a timestep of {h:g} s, most of it at body '{body}', "
-        "and no force, spring or fall gave it. Take shorter timesteps, or another "
+        "and no force, spring or fall explains it. Take shorter timesteps, or another "
         "m.opt.integrator: implicit_damping for stiff damping, implicit_midpoint or rk4 for "
         "bodies that tumble (docs: Integrators)"
     )
@@ -229,7 +218,8 @@ def _lost(m: Model, d: Data) -> str:
     dof = int(np.flatnonzero(~np.isfinite(d.qvel))[0])
     forces = np.isfinite(d.qfrc_applied).all() and np.isfinite(d.xfrc_applied).all()
     remedy = (
-        "Look at d.nbad and at what diverges in earlier steps, and take shorter timesteps or "
+        "Look at d.nbad and at the fields that diverge in earlier steps, and take shorter "
+        "timesteps or "
         "another m.opt.integrator (docs: Integrators)"
         if forces
         else "qfrc_applied or xfrc_applied is not finite"

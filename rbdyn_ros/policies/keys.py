@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keys of a policy file. Units are SI."""
 
-from __future__ import annotations
-
 from rbdyn_ros.description.yaml_files.dialect import Dialect
 from rbdyn_ros.description.yaml_files.kinds import (
     Either,
@@ -31,7 +29,7 @@ def _range(name: str, unit: str, doc: str) -> Key:
 
 TERM = table(
     "observation term",
-    Key("term", OneOf(tuple(TERMS)), "what is observed", needed=True),
+    Key("term", OneOf(tuple(TERMS)), "the observed quantity", needed=True),
     Key("scale", _each(Number()), "factor of its numbers, after `clip`; default 1"),
     Key("clip", NumberList(2), "the smallest and the largest of its numbers; default: none"),
     Key(
@@ -59,23 +57,15 @@ DIALECT = Dialect(
     table(
         "policy file",
         Key("network", Name("an ONNX file"), "relative to this file", needed=True),
-        Key(
-            "joints",
-            List(Name("the name of a joint"), "joint", 1),
-            "in the order of the network",
-            needed=True,
-        ),
+        Key("joints", List(Name("the name of a joint"), "joint", 1), "in the order of the network",
+            needed=True),
         Key("rate", Number(above=0.0, high=1e4, unit="Hz"), "actions per second", needed=True),
         Key("default_position", _each(Number()), "of the joints; default 0"),
         Key("stiffness", _each(GAIN), "of the joints", needed=True),
         Key("damping", _each(GAIN), "of the joints", needed=True),
-        Key("action", ACTION, "what the numbers of the network do", needed=True),
-        Key(
-            "observation",
-            List(TERM, "term", 1),
-            "the numbers that the network gets, in its order",
-            needed=True,
-        ),
+        Key("action", ACTION, "from the numbers of the network to position targets", needed=True),
+        Key("observation", List(TERM, "term", 1),
+            "the numbers that the network gets, in its order", needed=True),
         Key("command", COMMAND, "range of velocity commands; default: not limited"),
     ),
-)
+)  # fmt: skip

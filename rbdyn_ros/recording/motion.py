@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The motion of a robot, sample by sample, from the collected data."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulated robot of a loop: its Model, faults and state, changed between two ticks."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np
@@ -187,13 +185,7 @@ class Plant:
         s.start_qpos[:] = start
         measure_new(s, row, match)
 
-    def set_state(
-        self,
-        qpos: Array,
-        qvel: Array,
-        qpos_given: Bools,
-        qvel_given: Bools,
-    ) -> None:
+    def set_state(self, qpos: Array, qvel: Array, qpos_given: Bools, qvel_given: Bools) -> None:
         """Set some coordinates, all between the same two ticks.
 
         Robots and objects without a given coordinate, and not connected with those that have some,
@@ -204,8 +196,8 @@ class Plant:
         Args:
             qpos: (nq,), finite.
             qvel: (nv,), finite.
-            qpos_given: (nq,) which entries of qpos count.
-            qvel_given: (nv,) which entries of qvel count.
+            qpos_given: (nq,) which entries of qpos are set.
+            qvel_given: (nv,) which entries of qvel are set.
         """
         m = self.m
         joints, dofs = coordinate_joints(m)[qpos_given], m.dof_bodyid[qvel_given]

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The record of the published states of a loop, shared with kernels that publish plain ones."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -57,7 +55,7 @@ class StreamPlan:
     Args:
         topics: published by compiled code, in this order.
         others: periods of everything that Python publishes [ticks].
-        fastest: a state with a larger speed is for Python [rad/s or m/s].
+        fastest: a state with a larger speed is left to Python [rad/s or m/s].
 
     Attributes:
         periods: (NEVERY,) the periods; 0: none.
@@ -66,10 +64,7 @@ class StreamPlan:
     """
 
     def __init__(
-        self,
-        topics: Sequence[StreamTopic],
-        others: Iterable[int],
-        fastest: float = math.inf,
+        self, topics: Sequence[StreamTopic], others: Iterable[int], fastest: float = math.inf
     ) -> None:
         periods = sorted(set(others))
         if len(periods) > NEVERY:

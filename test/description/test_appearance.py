@@ -97,7 +97,7 @@ def colors(*materials, named=NAMED):
         ('<material name=""><color rgba="0 0 1 .5"/></material>', BLUE),
         ('<material><color rgba="0 0 1 0.5"/></material>', BLUE),
         ('<material name="blue"><color rgba="0 0 1 0.5"/></material>', BLUE),
-        # the first of one name counts, as in urdfdom
+        # the first material of a name is used, as in urdfdom
         ('<material name="red"><color rgba="0 0 1 0.5"/></material>', RED),
         ('<material name="x"><texture filename="/etc/passwd"/></material>', None),
         ('<material name="x"><texture filename="a.png"/><color rgba="1 0 0 1"/></material>', RED),
@@ -179,7 +179,7 @@ def test_a_huge_number_of_broken_elements_is_reported():
     assert len(read.findings) == looks_warnings.MOST_FINDINGS + 1
 
 
-def test_other_documents_are_refused(tmp_path):
+def test_documents_that_are_not_robot_files_are_refused(tmp_path):
     for text in (
         "<robot",
         "<sdf version='1.2'/>",

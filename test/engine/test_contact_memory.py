@@ -73,7 +73,7 @@ OBSTACLES = {
 
 @pytest.mark.parametrize("obstacle", OBSTACLES)
 @pytest.mark.parametrize("shape", touching.SHAPES)
-def test_keys_ascend_and_stay(shape, obstacle):
+def test_keys_of_contacts_ascend_and_stay(shape, obstacle):
     """Keys of contacts differ; a contact keeps its key while the body turns a little."""
     system = touching.free(touching.SHAPES[shape], 1.0, floor=False)
     system.geometry("second", "body", touching.BALL)
@@ -93,12 +93,12 @@ def test_keys_ascend_and_stay(shape, obstacle):
         if len(again) == len(keys):
             followed += len(common) == len(keys) > 0
             far = abs(at[here] - d.contact_pos[there]).max(axis=1) > 1e-4
-            # of two faces or edges of equal depth either can be chosen
+            # if two faces or edges are equally deep, either can be chosen
             assert far.sum() <= 0.5 * len(far)
     assert followed > 10
 
 
-def test_new_points_of_a_pair_inherit_the_friction_of_the_old_ones():
+def test_new_points_of_a_pair_inherit_the_friction_of_old_points():
     """A corner of a box passes an edge of the box below: the friction of the pair is unchanged."""
     m, d = resting()
     held = d.stick_force[:4].sum(axis=0)

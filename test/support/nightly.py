@@ -6,14 +6,14 @@ import pytest
 #: By test: one case in this number runs in `make test`.
 ONE_IN = {
     # random arms, with the same assertion for each
-    "identification/test_real_imperfections.py::test_standard_deviations_are_honest": 5,
+    "identification/test_real_imperfections.py::test_standard_deviations_match_the_real_errors": 5,
     "identification/test_drive_gains.py::test_gains_are_within_three_standard_deviations": 5,
     # robots of example-robot-data, most of which have similar trees
     "specialization/test_traced_robots.py::test_traced_functions_equal_the_engine": 4,
     "specialization/test_traced_robots.py::test_inverse_derivatives_of_a_robot_are_traced": 4,
     "specialization/test_traced_robots.py::test_forward_derivatives_of_a_robot_are_traced": 4,
     "specialization/test_traced_robots.py::test_coupled_robots_are_traced": 5,
-    "specialization/programs/test_limbs.py::test_limbs_of_every_robot_keep_their_bits": 4,
+    "specialization/programs/test_limbs.py::test_limbs_of_every_robot_give_the_same_bits": 4,
     "dynamics/test_toolbox_pinocchio.py::test_the_toolbox_agrees_with_pinocchio_on_a_robot": 4,
     "dynamics/test_toolbox_mujoco.py::test_the_toolbox_agrees_with_mujoco_on_a_robot": 4,
     "dynamics/test_near_pairs.py::test_self_contacts_of_robots_match_coal": 4,
@@ -34,7 +34,7 @@ ONE_IN = {
     "specialization/test_traced_joints.py::test_traced_functions_equal_the_engine": 3,
     "specialization/test_traced_joints.py::test_traced_steps_are_right_near_a_singularity": 2,
     "specialization/test_trace_derivatives.py::test_models_refused_by_the_toolbox_have_slopes": 2,
-    "specialization/test_trace_derivatives.py::test_step_has_slopes_where_the_toolbox_refuses": 2,
+    "specialization/test_trace_derivatives.py::test_a_step_of_a_refused_model_has_derivatives": 2,
     "specialization/test_row_code.py::test_a_step_of_rows_equals_the_engine": 3,
     "specialization/test_lanes.py::test_every_lane_has_the_bits_of_one_robot": 4,
     "specialization/test_not_finite.py::test_nan_reaches_the_same_entries": 4,
@@ -44,15 +44,15 @@ ONE_IN = {
     "textbook/test_maximal.py::test_lambda_is_the_smallest": 3,
     "textbook/test_maximal.py::test_maximal_kkt_and_projection_agree": 3,
     "textbook/test_engine_constraints.py::test_closed_loops_agree_with_the_textbook": 3,
-    "engine/test_joint_library.py::test_subspace_is_the_derivative_of_the_pose": 3,
+    "engine/test_joint_library.py::test_the_motion_subspace_is_the_derivative_of_the_pose": 3,
     "engine/test_joint_library.py::test_the_derivative_of_the_subspace_is_exact": 3,
     "engine/test_integrators.py::test_an_integrator_has_its_order": 3,
     "textbook/test_links.py::test_unit_vectors_give_the_acceleration_of_the_trunk": 3,
     "model/test_graph.py::test_random_graphs_are_numbered_by_the_rules": 5,
     # scenes with contact, each judged by the same law
-    "engine/test_contact_places.py::test_a_depth_is_the_distance_to_move": 3,
-    "engine/test_contact_places.py::test_the_bounding_sphere_hides_nothing": 3,
-    "engine/test_contact_terrain.py::test_a_flat_field_is_a_plane": 3,
+    "engine/test_contact_places.py::test_the_depth_is_the_distance_that_separates": 3,
+    "engine/test_contact_places.py::test_no_contact_depends_on_the_bounding_sphere": 3,
+    "engine/test_contact_terrain.py::test_a_flat_height_field_acts_as_a_plane": 3,
     "engine/test_one_law.py::test_random_systems_have_one_answer_whose_forces_balance": 2,
     "engine/test_implicit.py::test_the_energy_of_boxes_on_ball_joints_is_kept": 3,
     # places of a file, a state or an option, each with the same kind of damage
@@ -65,7 +65,7 @@ ONE_IN = {
     "identification/test_identification_solve.py::test_absurd_motions_are_refused_or_fitted": 5,
     # generated code and rollouts: the same laws by other means
     "rollouts/test_rollout_laws.py::test_laws_compute_the_same_as_numpy": 4,
-    "rollouts/test_rollout_params.py::test_joint_parameters_equal_replaced": 3,
+    "rollouts/test_rollout_params.py::test_joint_parameters_equal_a_model_with_replaced_fields": 3,
     # every integrator allocates nothing, on two trees
     "engine/test_determinism.py::test_a_tick_allocates_nothing": 2,
     # the examples themselves run in test_examples.py
@@ -90,7 +90,7 @@ LONG = {
     "specialization/programs/test_limbs.py::test_limbs_side_by_side_give_the_same_bits": [
         "step-go2.urdf", "mass_matrix-talos_reduced.urdf", "step-talos_reduced.urdf",
     ],
-    "specialization/programs/test_limbs.py::test_limbs_of_random_trees_keep_their_bits": [
+    "specialization/programs/test_limbs.py::test_limbs_of_random_trees_give_the_same_bits": [
         "2", "3",
     ],
     "specialization/test_trace_derivatives.py::test_derivatives_agree_with_the_toolbox": [
@@ -120,7 +120,7 @@ LONG = {
     ],
     # parts of a larger case, which runs
     "rollouts/test_rollout_bits.py::test_a_rollout_has_the_bits_of_steps": ["balls", "springs"],
-    "dynamics/test_quantities.py::test_centres_of_mass_are_means": [
+    "dynamics/test_quantities.py::test_a_centre_of_mass_is_the_weighted_mean_of_bodies": [
         "mixed", "three trees", "reversed", "coupled", "lossy",
     ],
     "dynamics/test_quantities.py::test_rates_of_frames_are_exact": ["mixed", "three trees"],
@@ -129,7 +129,7 @@ LONG = {
     "engine/test_contact_scenes.py::test_dominoes_fall_one_after_the_other": ["31"],
     "engine/test_contact_scenes.py::test_hulls_thrown_on_a_pile_come_to_rest": ["0", "6"],
     "engine/test_contact_solution.py::"
-    "test_forces_satisfy_the_law_and_equal_a_dual_solvers": ["rough box", "cylinder"],
+    "test_forces_satisfy_the_law_and_match_a_dual_solver": ["rough box", "cylinder"],
     "engine/test_contact_robots.py::test_each_step_of_a_falling_humanoid_satisfies_the_law": [
         "False",
     ],
@@ -140,22 +140,24 @@ LONG = {
         "implicit_midpoint",
     ],
     "dynamics/test_linearise.py::test_the_discrete_system_is_exact_at_an_equilibrium": ["case1"],
-    "rollouts/test_contact_lanes.py::test_joints_that_stop_do_so_exactly": ["implicit_damping"],
-    "rollouts/test_contact_lanes.py::test_a_broken_law_is_seen": [
+    "rollouts/test_contact_lanes.py::test_joints_in_lanes_stop_exactly": ["implicit_damping"],
+    "rollouts/test_contact_lanes.py::test_a_wrong_contact_law_fails_the_comparison": [
         "rbdyn_ros.rollouts.contact.newton-_linear_force-<lambda>",
         "rbdyn_ros.rollouts.contact_programs-follow_arcs-<lambda>",
     ],
     # the same code with other compiler options
-    "codegen/test_c_robots.py::test_the_code_agrees_with_the_engine": [
+    "codegen/test_c_robots.py::test_generated_c_agrees_with_the_engine": [
         "panda-clang", "anymal-clang", "reversed-clang", "library-clang",
     ],
     "codegen/test_fmu.py::"
     "test_an_fmu_is_valid_and_has_the_bits_of_the_c_and_the_motion_of_the_engine": [
         "panda-2.0", "panda-3.0", "anymal-2.0",
     ],
-    "codegen/test_c_robots.py::test_single_precision_is_close": ["anymal", "reversed"],
+    "codegen/test_c_robots.py::test_single_precision_code_is_close_to_double": [
+        "anymal", "reversed",
+    ],
     "codegen/test_c_blocks.py::test_blocks_compute_the_same_as_one_function": ["7"],
-    "specialization/test_processors.py::test_code_has_its_instructions": [
+    "specialization/test_processors.py::test_code_uses_the_instructions_of_the_chosen_processor": [
         "x86-64-v3", "skylake-avx512",
     ],
     "rollouts/test_cuda_code.py::test_nvcc_compiles_the_kernels_and_reports_registers": [
@@ -165,13 +167,13 @@ LONG = {
     "rollouts/test_rollout_interrupt.py::test_ctrl_c_ends_a_rollout_at_once": [
         "1-10000000000-False", "1000000-10000-True",
     ],
-    "engine/test_kernel_cache.py::test_only_a_change_of_code_compiles_anew": [
+    "engine/test_kernel_cache.py::test_only_a_change_of_code_causes_a_new_compilation": [
         "comment", "module docstring",
     ],
     "engine/test_bounds_checked.py::test_an_index_error_in_code_called_by_address_is_reported": [
         "-1-1",
     ],
-    "control/test_generated_start_up.py::test_generated_code_moves_a_right_arm_as_python_does": [
+    "control/test_generated_start_up.py::test_generated_code_moves_a_correct_arm_as_python_does": [
         "panda.urdf", "kinova.urdf",
     ],
     "control/test_specialised_arm.py::test_efforts_match_the_engine": [
@@ -182,7 +184,7 @@ LONG = {
         "1e-300-strength",
     ],
     # isolated controllers have the same limit of time
-    "trials/test_trial_nodes.py::test_the_behaviour_of_a_node_is_the_result_of_its_run": ["hangs"],
+    "trials/test_trial_nodes.py::test_the_result_of_a_run_says_what_its_node_did": ["hangs"],
     # arms in processes of their own; test_controlled_motion.py has the same arms in one process
     "ros/test_documented_motion.py::test_the_gravity_node_floats_and_comes_to_rest": ["plain"],
     "ros/arm/test_arm_floats_node.py::test_an_armed_arm_floats": [

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import FileOf, file_path, nearest_file
+from rbdyn_ros.commands.line.common import FileOf, add_options, file_path, nearest_file
 from rbdyn_ros.errors import ParameterError, RbdynError, quote
 
 if TYPE_CHECKING:
@@ -210,19 +210,14 @@ def add_reading_options(command: argparse.ArgumentParser) -> None:
 def add_table_options(command: argparse.ArgumentParser) -> None:
     """Add the options that name the columns of a recording."""
     command.set_defaults(reader=command.prog.split()[-1])
-    command.add_argument(
-        "--columns",
-        type=FileOf((".yaml", ".yml")),
-        metavar="COLUMNS.yaml",
-        help="where a table without names, an .npz or a .mat file has its columns",
-    )
-    command.add_argument(
-        "--drive-gains",
-        nargs="+",
-        type=float,
-        metavar="GAIN",
-        help="torque of each joint by current [N m/A], for a log of RTDE without torques",
-    )
+    add_options(
+        command,
+        ("--columns", FileOf((".yaml", ".yml")), "COLUMNS.yaml",
+            "file that names the columns of a table without names, of an .npz or of a .mat file"),
+        ("--drive-gains", float, "GAIN",
+            "torque of each joint by current [N m/A], for a log of RTDE without torques",
+            {"nargs": "+"}),
+    )  # fmt: skip
     command.add_argument(
         "--map",
         action="extend",

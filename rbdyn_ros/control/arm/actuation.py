@@ -8,18 +8,16 @@ with an argument `bare` have the robot without payloads there instead.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rbdyn_ros.control.base.friction import write_effort
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.record import Record
+from rbdyn_ros.engine.compiler.jit import Vector
 from rbdyn_ros.engine.quantities.terms import coriolis_term, gravity_term
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.fields import Field
-
-if TYPE_CHECKING:
-    from rbdyn_ros.engine.compiler.jit import Vector
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model
 
 
 class Actuation(Record):
@@ -28,8 +26,13 @@ class Actuation(Record):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("rubs", (), "1: there is friction to be compensated", "int"),
         Field("own_gravity", (), "1: the robot adds its gravity to every command", "int"),
-        Field("own_coriolis", (), "1: and its Coriolis forces at the measured velocity", "int"),
-        Field("viscous", ("nv",), "friction; this and the next four as in Friction"),
+        Field(
+            "own_coriolis",
+            (),
+            "1: the robot adds its Coriolis forces at the measured velocity",
+            "int",
+        ),
+        Field("viscous", ("nv",), "viscous friction; this field and the next four as in Friction"),
         Field("coulomb", ("nv",), ""),
         Field("stribeck", ("nv",), ""),
         Field("stribeck_velocity", ("nv",), ""),
@@ -81,7 +84,7 @@ def add_own(
 def to_command(
     m: Model, d: Data, a: Actuation, qpos: Vector, qvel: Vector, rubbing: Vector, effort: Vector
 ) -> None:
-    """Turn efforts into commands, in place, with the friction at the velocities `rubbing`."""
+    """Convert efforts to commands in place; the friction is that at the velocities `rubbing`."""
     add_friction(a, rubbing, 1.0, effort)
     add_own(m, d, a, qpos, qvel, -1.0, effort)
 

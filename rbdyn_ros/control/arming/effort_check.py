@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,10 +14,8 @@ from rbdyn_ros.control.base.kernels import entry
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.control.laws.joint_laws import checked_gains
 from rbdyn_ros.control.states.measured import Measured
+from rbdyn_ros.engine.compiler.jit import Matrix
 from rbdyn_ros.errors import RbdynError, apart, refusal
-
-if TYPE_CHECKING:
-    from rbdyn_ros.engine.compiler.jit import Matrix
 
 #: Time constant of the average of measured efforts [s].
 AVERAGED = 0.1
@@ -37,7 +34,7 @@ class EffortCheck:
         settings: arm_tolerance, arm_without_effort and effort_includes_gravity.
 
     Raises:
-        ParameterError: a tolerance is negative, or their number is wrong.
+        ParameterError: a tolerance is negative, or the number of tolerances is wrong.
     """
 
     def __init__(self, arm: Arm, limits: Limits, settings: ControlSettings) -> None:
@@ -160,7 +157,7 @@ def check_holdable(arm: Arm, limits: Limits, qpos: Array) -> None:
 
 @entry
 def _average(state: Matrix, dofs: Ints, share: float, memory: Matrix) -> float:
-    """Remember the position, update the mean efforts; return the largest speed of dofs."""
+    """Store the position and update the mean efforts. Return the largest speed of a dof."""
     for k in range(state.shape[1]):
         effort, mean = state[2, k], memory[1, k]
         memory[0, k] = state[0, k]

@@ -10,26 +10,21 @@ carry the arm.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from rbdyn_ros.control.arm.actuation import Actuation, to_command
 from rbdyn_ros.control.arm.actuation import hold as hold_still
-from rbdyn_ros.control.arm.actuation import to_command
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.blind.coasting import coasted, decay, drive
+from rbdyn_ros.control.blind.state import BlindState
 from rbdyn_ros.control.blind.velocity_vote import vote
 from rbdyn_ros.control.states.clock import seconds
 from rbdyn_ros.dynamics.laws import computed_torque
+from rbdyn_ros.engine.compiler.jit import Vector
 from rbdyn_ros.engine.forward import inverse
 from rbdyn_ros.engine.quantities.terms import gravity_term
-
-if TYPE_CHECKING:
-    from rbdyn_ros.control.arm.actuation import Actuation
-    from rbdyn_ros.control.blind.state import BlindState
-    from rbdyn_ros.engine.compiler.jit import Vector
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
 
 #: Phases of an arm.
 RUNNING, BRAKED, HOLDING, BLIND, SILENT = range(5)
@@ -58,7 +53,7 @@ NEAR, ALIKE = 0.03, 0.3
 #: Largest unexplained effort that a brake compensates, as a share of the effort limits.
 CARRIED = 0.25
 
-#: If the states were too old by more than this at the first call, the arm stays silent [s].
+#: If the newest state is too old by more than this at the first call, the arm stays silent [s].
 PAUSE = 0.1
 
 #: Reasons for giving up braking.
@@ -104,8 +99,8 @@ def see(
 ) -> bool:
     """Write the efforts for a valid state; return False to stay silent.
 
-    If braking does not work, the last efforts only hold the arm. `time` is that of the state [ns],
-    `dt` the time since the last one [s].
+    If braking does not work, the last efforts only hold the arm. `time` is the time of the state
+    [ns], `dt` the time since the previous state [s].
     """
     if s.phase == SILENT:
         return False
@@ -206,7 +201,7 @@ def foresee(s: BlindState, now: int) -> None:
 
 @kernel
 def doubt(s: BlindState, dropped: bool) -> None:
-    """Note a wrong state; `dropped` means that it jumped and was dropped."""
+    """Record that a state was wrong; `dropped` means that it jumped and was dropped."""
     s.lied = 1
     if not dropped:
         s.lasts = 1
@@ -315,7 +310,7 @@ def judge_braking(s: BlindState, qpos: Vector, qvel: Vector, dt: float) -> None:
 
 @kernel
 def judge_speed(s: BlindState, qvel: Vector, since: float) -> None:
-    """Give up braking that accelerates the arm; `since`: time of braking before this state [s]."""
+    """Give up braking that accelerates the arm; `since` is the time of braking so far [s]."""
     share, fast = 0.0, False
     for i in range(len(s.dofs)):
         # limit of the robot, not tightened

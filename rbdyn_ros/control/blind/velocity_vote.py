@@ -13,18 +13,13 @@ outvote the model, in which the joint moves on.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.state_kernels import LONGEST
-from rbdyn_ros.control.blind.state import REMEMBERED
+from rbdyn_ros.control.blind.state import REMEMBERED, BlindState
 from rbdyn_ros.control.blind.witness import hears_nothing
 from rbdyn_ros.control.states.clock import seconds
+from rbdyn_ros.engine.compiler.jit import Vector
 from rbdyn_ros.nanoseconds import NANOSECONDS
-
-if TYPE_CHECKING:
-    from rbdyn_ros.control.blind.state import BlindState
-    from rbdyn_ros.engine.compiler.jit import Vector
 
 #: Times over which positions and efforts are compared with velocities [s].
 WINDOW, REACH = 0.015, 0.1
@@ -40,9 +35,9 @@ def forget(s: BlindState) -> None:
 
 @kernel
 def remember(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
-    """Store a state, unless it is close to the state before; restart after a pause.
+    """Store a state, unless it follows the last stored state too soon; restart after a pause.
 
-    `time` is that of its measurement [ns].
+    `time` is the time of measurement [ns].
     """
     step = seconds(s.newest, time)
     if not 0.0 <= step <= LONGEST:
@@ -60,7 +55,7 @@ def remember(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
 
 @kernel
 def vote(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
-    """Write the median for a state, which need not be remembered; arguments as `remember`.
+    """Write the median for a state, stored or not; the arguments are those of `remember`.
 
     If the state is certainly old, the model alone decides.
     """

@@ -3,21 +3,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from rbdyn_ros.arrays import Ints
 from rbdyn_ros.control.base.kernels import entry, kernel
 from rbdyn_ros.control.motion.sampling import raise_peaks, sample
 from rbdyn_ros.engine.collision.near import near_pairs
+from rbdyn_ros.engine.compiler.jit import Cube, Matrix, Vector
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
 
-if TYPE_CHECKING:
-    from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.engine.compiler.jit import Cube, Matrix, Vector
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
-
-#: Shortest step between two checked poses, as relative motion of two points of the arm [m].
+#: Shortest step between two checked poses: how far two points of the arm may move apart [m].
 RESOLUTION = 1e-3
 #: Pairs that are farther apart than the margin plus this distance are not measured [m].
 SIGHT = 0.2

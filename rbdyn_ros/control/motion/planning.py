@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Path planning: minimum jerk through points, and time-optimal within limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -18,10 +16,10 @@ from rbdyn_ros.errors import Finding, ParameterError, bad_argument
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model, check_model
 
-#: Names of joints, and a limit of each.
+#: Names of joints, and one limit for each joint.
 Limits = tuple[Sequence[str], Array]
 
-#: Points closer in time are merged, as shorter polynomials would be rounding [s].
+#: Points closer in time are merged, because shorter polynomials would have rounding errors [s].
 SHORTEST = 1e-6
 
 
@@ -43,8 +41,8 @@ def quintic(
         accelerations: (p, n) at the points [rad/s^2 or m/s^2]; None with velocities: zeros.
 
     Raises:
-        ParameterError: as Path; or there are fewer than two points, or accelerations without
-            velocities.
+        ParameterError: for the reasons of Path; or there are fewer than two points, or
+            accelerations without velocities.
 
     Source: Flash, Hogan, The coordination of arm movements, 1985 (minimum jerk); its solution
     through points is the spline of fifth degree, de Boor, A practical guide to splines, 1978.
@@ -98,14 +96,15 @@ def time_optimal(
 
     Args:
         points: (p, n) positions [rad or m]; the path starts at the first one at time 0.
-        velocity: velocity limits, one number or one per joint [rad/s or m/s]; None: those of m.
+        velocity: velocity limits, one number or one per joint [rad/s or m/s]; None: the limits of
+            m.
         acceleration: acceleration limits, one number or one per joint [rad/s^2 or m/s^2]; None:
             the smaller of the acceleration and deceleration limits of m.
-        jerk: jerk limits, one number or one per joint [rad/s^3 or m/s^3]; None: those of m;
-            without m, or where m has none, unlimited.
+        jerk: jerk limits, one number or one per joint [rad/s^3 or m/s^3]; None: the limits of m;
+            without m, or for joints without a limit in m, unlimited.
         m: the robot.
-        joints: names of the joints of m that the columns of points belong to; None: the joints
-            of all degrees of freedom.
+        joints: names of the joints of m for the columns of points; None: the joints of all degrees
+            of freedom.
 
     Raises:
         ParameterError: points or limits are not finite numbers, a limit is missing or not
@@ -189,8 +188,7 @@ def _limits_of(m: Model, joints: Sequence[str] | None, n: int) -> Iterable[Limit
 
     names = chosen(names, m.jnt_names, "joint", why_not)
     if len(names) != n:
-        text = f"the points have {n} columns for {len(names)} joints"
-        raise bad_argument("joints", text)
+        raise bad_argument("joints", f"the points have {n} columns for {len(names)} joints")
     dofs = m.jnt_dofadr[[m.jnt_names.index(name) for name in names]]
     return [(names, row) for row in motion_limits(m)[:, dofs]]
 
@@ -210,6 +208,5 @@ def _own_limit(name: str, joints: Sequence[str], values: Array) -> Array:
     usable = (values > 0.0) & ((name == "jerk") | np.isfinite(values))
     for k in np.flatnonzero(~usable)[:1]:
         has = f"no {name} limit" if values[k] > 0.0 else f"a {name} limit of 0"
-        text = f"joint '{joints[k]}' has {has}; pass {name}"
-        raise bad_argument(name, text)
+        raise bad_argument(name, f"joint '{joints[k]}' has {has}; pass {name}")
     return values

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,16 +15,14 @@ from rbdyn_ros.control.base.target import Target
 from rbdyn_ros.control.motion.handover import Departure, Piece, WayIn, sampled, until, way_into
 from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.dynamics.entry import Entry
+from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 from rbdyn_ros.errors import apart, refusal
-
-if TYPE_CHECKING:
-    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
 #: A path may exceed a velocity limit by the rounding error of its polynomials.
 ROUNDING = 1.0 + 1e-6
 #: A path may exceed a position limit by this rounding error [rad or m].
 ON_LIMIT = 1e-9
-#: Time in which a moving target is stopped, and the shortest such time, near a limit [s].
+#: Time in which a moving target is stopped, and the shortest time near a limit [s].
 STOPPING, QUICKEST = 0.4, 0.05
 #: A slower target stops at once [rad/s or m/s].
 STANDING = 0.02
@@ -36,7 +33,7 @@ class PathTracker:
 
     Args:
         nv: degrees of freedom of the robot.
-        dofs: (n,) degrees of freedom that the columns of paths belong to.
+        dofs: (n,) degrees of freedom of the columns of a path.
         names: names of these joints.
 
     Attributes:
@@ -110,7 +107,7 @@ class PathTracker:
     def way_into(
         self, path: Path, fastest: Array, since: float | None = None, ahead: float = 0.0
     ) -> WayIn:
-        """Return the transition into a path, from a departure in `ahead` seconds.
+        """Return the transition into a path that departs in `ahead` seconds.
 
         Args:
             path: path of the n joints.
@@ -148,13 +145,14 @@ class PathTracker:
             way: transition into the path; None: from where the target is now.
 
         Raises:
-            RbdynError: as entry, or the path starts too far away or exceeds a limit.
+            RbdynError: for the reasons of entry, or the path starts too far away or exceeds a
+                limit.
         """
         way = way or self.way_into(path, limits.velocity)
         start = way.departure.rows[0]
         if path.times[0] > 0.0:
             self._check_velocity(way.approach, limits.velocity)
-            self._check_positions(way.approach, start, limits, "the way to the path")
+            self._check_positions(way.approach, start, limits, "the motion to the path")
         else:
             self._check_start(way.approach, tolerance)
         self._check_velocity(path, limits.velocity)

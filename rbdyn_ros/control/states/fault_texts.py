@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The texts of the faults that the kernels of the gate find."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
@@ -32,7 +30,7 @@ class Found(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the joint, with the word."""
+        """Name of the joint after the word joint."""
         return f"joint '{self.limits.names[self.joint]}'"
 
     @property

@@ -19,17 +19,9 @@ from rbdyn_ros.control_box.laws import Torques, joint_impedance
 from rbdyn_ros.control_box.paths import Stream
 from rbdyn_ros.control_box.robot import REST, BoxedRobot
 from rbdyn_ros.control_box.sensing import MeasuredArm
+from rbdyn_ros.control_box.ur import modes
 from rbdyn_ros.control_box.ur.arm import UrArm
 from rbdyn_ros.control_box.ur.compliance import ClientTorque, ForceMode, Freedrive, Giving
-from rbdyn_ros.control_box.ur.modes import (
-    LOCKED,
-    MOST_DEVIATION,
-    MOST_FORCE,
-    RobotMode,
-    RuntimeState,
-    SafetyMode,
-    Signals,
-)
 from rbdyn_ros.control_box.ur.moves import Course, Move, StopMove, Streamed
 from rbdyn_ros.control_box.ur.sensing import ToolPast, ToolSensing
 from rbdyn_ros.errors import apart
@@ -42,7 +34,8 @@ BRAKES = 8.0
 RAMP = 2.0
 #: A step of the controller [s].
 STEP = 2e-3
-#: Most sentences that wait for clients; most that are logged in a second; longest one [letters].
+#: Most messages that wait for clients, most messages logged in a second, and longest message
+#: [letters].
 MOST_MESSAGES, SENTENCES, LONGEST = 100, 20, 500
 #: Speeds above the limit by this share are a violation.
 TOLERANCE = 1e-2
@@ -52,10 +45,10 @@ class ArmProgram(ABC):
     """A program on the controller.
 
     Attributes:
-        name: for the log and the dashboard.
-        called: its name in the message about its end.
-        command: the input through which a client commands it, or nothing.
-        is_blocked: whether it waits for the end of a motion, and its client with it.
+        name: name in the log and at the dashboard.
+        called: name in the message about its end.
+        command: the input through which a client commands the program, or "".
+        is_blocked: whether the program and its client wait for the end of a motion.
     """
 
     name: str
@@ -70,7 +63,7 @@ class ArmProgram(ABC):
         return True
 
     def step(self, robot: UrRobot) -> bool:
-        """Go on for a tick; return whether the program is over.
+        """Run the program for a tick; return whether it is over.
 
         A program that fails ends, and the arm brakes.
         """
@@ -84,7 +77,7 @@ class ArmProgram(ABC):
 
     @abstractmethod
     def _step(self, r: UrRobot) -> bool:
-        """Go on for a tick; return whether the program is over."""
+        """Run the program for a tick; return whether it is over."""
 
     def has_work(self, r: UrRobot) -> bool:  # noqa: ARG002
         """Return whether the program acts before a command of a client."""
@@ -104,31 +97,31 @@ class UrRobot(BoxedRobot):
 
     Args:
         arm: the robot.
-        dt: a tick [s].
-        log: called with a sentence about what a client did wrong, or about a stop.
+        dt: duration of a tick [s].
+        log: called with a message about a mistake of a client, or about a stop.
 
     Attributes:
         arm, sensing, signals: the robot, its measurements, its registers.
         mode, safety: mode and safety of the robot.
-        program: that runs, or None.
+        program: the running program, or None.
         paused: whether the program is paused.
         motion, force: the motion, and force mode during it; or None.
         F_T: the tool in the flange (4, 4).
         past: joints and forces of the last ticks.
-        clock: [s]; it goes on while time stands.
-        joints: the desired ones.
+        clock: time that continues while simulated time is stopped [s].
+        joints: the desired joints.
         teaches: whether the freedrive button of the arm is pressed.
-        messages: sentences for clients, until they are sent.
-        in_turn: whether each command of a stream lasts for its time; else only the newest one
-            counts.
-        told: whether a client of RTDE has got the state of this tick.
-        plays: whether the program that a client serves shall be played.
+        messages: messages for clients, until they are sent.
+        in_turn: whether each command of a stream lasts for its time; otherwise only the newest
+            command counts.
+        told: whether a client of RTDE has received the state of this tick.
+        plays: whether the program that a client serves is to be played.
     """
 
     def __init__(self, arm: UrArm, dt: float, log: Callable[[str], object]) -> None:
         self.arm, self.dt, self._log = arm, dt, log
-        self.sensing, self.signals = ToolSensing(arm), Signals()
-        self.mode, self.safety = RobotMode.RUNNING, SafetyMode.NORMAL
+        self.sensing, self.signals = ToolSensing(arm), modes.Signals()
+        self.mode, self.safety = modes.RobotMode.RUNNING, modes.SafetyMode.NORMAL
         self.program: ArmProgram | None = None
         self.paused = self.teaches = False
         self.motion: Move | None = None
@@ -145,14 +138,14 @@ class UrRobot(BoxedRobot):
         self._second, self._sentences = -1, 0
 
     def say(self, text: str, always: bool = False) -> None:
-        """Log a sentence as `note` does, and send it to clients."""
+        """Log a message as `note` does, and send it to clients."""
         text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
         self.note(text, always)
         if len(self.messages) < MOST_MESSAGES:
             self.messages.append(text)
 
     def note(self, text: str, always: bool = False) -> None:
-        """Log a sentence; a flood of them is cut, if not `always`."""
+        """Log a message; drop messages beyond SENTENCES in a second unless `always` is true."""
         second = int(self.clock)
         if second != self._second:
             self._second, self._sentences = second, 0
@@ -160,27 +153,25 @@ class UrRobot(BoxedRobot):
         if always or self._sentences <= SENTENCES:
             self._log(text)
         elif self._sentences == SENTENCES + 1:
-            self._log(
-                f"more than {SENTENCES} sentences in a second; the log leaves out the others"
-            )
+            self._log(f"more than {SENTENCES} messages in a second; the log leaves out the others")
 
     # programs
 
     @property
-    def runtime(self) -> RuntimeState:
+    def runtime(self) -> modes.RuntimeState:
         """The state of the program."""
         if self.program is None:
-            return RuntimeState.STOPPED
-        return RuntimeState.PAUSED if self.paused else RuntimeState.PLAYING
+            return modes.RuntimeState.STOPPED
+        return modes.RuntimeState.PAUSED if self.paused else modes.RuntimeState.PLAYING
 
     @property
     def _stands(self) -> bool:
         """Return whether a program is paused."""
-        return self.runtime == RuntimeState.PAUSED
+        return self.runtime == modes.RuntimeState.PAUSED
 
     def start(self, program: ArmProgram) -> None:
         """Start a program; the running program ends."""
-        if self.mode != RobotMode.RUNNING or self.safety != SafetyMode.NORMAL:
+        if self.mode != modes.RobotMode.RUNNING or self.safety != modes.SafetyMode.NORMAL:
             self.say(
                 f"program {program.name} does not start: the robot is {self.mode.name}, its "
                 f"safety {self.safety.name}"
@@ -206,58 +197,60 @@ class UrRobot(BoxedRobot):
     # motions
 
     def begin(self, motion: Move | None) -> None:
-        """Begin a motion, which replaces the motion before."""
+        """Begin a motion, which replaces the present motion."""
         gave = self.motion is not None and not self.motion.stiff
         if gave:  # no spring held the arm at the desired joints
             self._hold()
         self.motion = motion
 
     def _hold(self) -> None:
-        """Continue the desired joints from the measured ones."""
+        """Continue the desired joints from the measured joints."""
         self.joints = Stream(self.sensing.at.q, self.sensing.at.dq, self.dt)
 
     def protective_stop(self, reason: str) -> None:
         """Stop because of a limit: the program ends."""
-        if self.safety != SafetyMode.NORMAL:
+        if self.safety != modes.SafetyMode.NORMAL:
             return
-        self.say(f"protective stop: {reason}; unlock it at the dashboard after {LOCKED:g} s", True)
-        self.safety, self._stopped_at = SafetyMode.PROTECTIVE_STOP, self.clock
+        self.say(
+            f"protective stop: {reason}; unlock it at the dashboard after {modes.LOCKED:g} s", True
+        )
+        self.safety, self._stopped_at = modes.SafetyMode.PROTECTIVE_STOP, self.clock
         self.program, self.teaches = None, False
         self.brake()
 
     def unlock(self) -> bool:
         """End a protective stop; return whether that is allowed now."""
-        if self.safety == SafetyMode.PROTECTIVE_STOP:
-            if self.clock - self._stopped_at < LOCKED:
+        if self.safety == modes.SafetyMode.PROTECTIVE_STOP:
+            if self.clock - self._stopped_at < modes.LOCKED:
                 return False
-            self.safety = SafetyMode.NORMAL
+            self.safety = modes.SafetyMode.NORMAL
             self.sensing.forget()
             self._hold()
             self.motion = None
         return True
 
-    def power(self, mode: RobotMode) -> None:
+    def power(self, mode: modes.RobotMode) -> None:
         """Switch the power, or release the brakes."""
-        if mode != RobotMode.RUNNING:
+        if mode != modes.RobotMode.RUNNING:
             self.program, self.teaches = None, False
             self.brake()
-        elif self.mode < RobotMode.IDLE or self.safety != SafetyMode.NORMAL:
+        elif self.mode < modes.RobotMode.IDLE or self.safety != modes.SafetyMode.NORMAL:
             return  # the brakes hold
         self.mode = mode
 
     def press_user_stop(self, pressed: bool) -> None:
         """Press or release the emergency stop; after it the power is off."""
-        if pressed == (self.safety == SafetyMode.ROBOT_EMERGENCY_STOP):
+        if pressed == (self.safety == modes.SafetyMode.ROBOT_EMERGENCY_STOP):
             return
         if pressed:
             self.program, self.teaches = None, False
             self.brake()
-        self.safety = SafetyMode.ROBOT_EMERGENCY_STOP if pressed else SafetyMode.NORMAL
-        self.mode = RobotMode.POWER_OFF
+        self.safety = modes.SafetyMode.ROBOT_EMERGENCY_STOP if pressed else modes.SafetyMode.NORMAL
+        self.mode = modes.RobotMode.POWER_OFF
 
     def guide(self, on: bool) -> bool:
         """Begin or end freedrive by the arm's button; return whether that is allowed now."""
-        ready = self.mode == RobotMode.RUNNING and self.safety == SafetyMode.NORMAL
+        ready = self.mode == modes.RobotMode.RUNNING and self.safety == modes.SafetyMode.NORMAL
         if not ready or self.program is not None:
             return False
         if on != self.teaches:
@@ -266,22 +259,22 @@ class UrRobot(BoxedRobot):
         return True
 
     def reboot(self) -> None:
-        """Return to the state after power-on, brakes released: program and settings are lost."""
+        """Return to the state after power-on, with released brakes, no program and no settings."""
         self.program, self.teaches, self.paused, self.plays = None, False, False, False
-        stopped = self.safety == SafetyMode.ROBOT_EMERGENCY_STOP
-        self.safety = self.safety if stopped else SafetyMode.NORMAL
-        self.mode = self.mode if stopped else RobotMode.RUNNING
+        stopped = self.safety == modes.SafetyMode.ROBOT_EMERGENCY_STOP
+        self.safety = self.safety if stopped else modes.SafetyMode.NORMAL
+        self.mode = self.mode if stopped else modes.RobotMode.RUNNING
         self.brake()
-        self.signals, self.F_T = Signals(), np.eye(4)
+        self.signals, self.F_T = modes.Signals(), np.eye(4)
         self.arm.restore_gravity()
         self.arm.carry(self.arm.tool)
         self.sensing.forget()
 
     def restart(self) -> None:
-        """Begin anew after the simulated arm was reset; program and protective stop end."""
+        """Restart after the simulated arm was reset; program and protective stop end."""
         self.program, self.motion, self.force, self.teaches = None, None, None, False
-        if self.safety == SafetyMode.PROTECTIVE_STOP:
-            self.safety = SafetyMode.NORMAL
+        if self.safety == modes.SafetyMode.PROTECTIVE_STOP:
+            self.safety = modes.SafetyMode.NORMAL
         self.arm.restore_gravity()
         self.sensing.forget()
         self._begun, self._rested = False, 0
@@ -289,7 +282,7 @@ class UrRobot(BoxedRobot):
     # a cycle
 
     def is_taken(self, names: Collection[str]) -> bool:
-        """Return whether the last command must be acted out before these inputs may change."""
+        """Return whether the last command must be executed before these inputs may change."""
         program = self.program
         if program is None or program.command not in names:
             return False
@@ -298,7 +291,7 @@ class UrRobot(BoxedRobot):
 
     @property
     def awaits(self) -> bool:
-        """Return whether the newest command of a stream has run out, and the next may come."""
+        """Return whether the newest command of a stream is over, so that the next can come."""
         if self.program is None or self.paused:
             return False
         return self.program.awaits(self) or (self.motion is not None and self.motion.waits)
@@ -322,7 +315,7 @@ class UrRobot(BoxedRobot):
 
         Args:
             now: the state.
-            ticks: since the last call.
+            ticks: number of ticks since the last call.
         """
         self.clock += ticks * self.dt
         self.sensing.take(now, self.F_T, ticks * self.dt)
@@ -330,11 +323,11 @@ class UrRobot(BoxedRobot):
             self.joints, self._begun = Stream(now.q, period=self.dt), True
         self.past.add(now.q, self.sensing.wrench[:3])
         self._count_rest(now.dq, self.joints.v)
-        if self.safety == SafetyMode.NORMAL and (reason := self._violation()):
+        if self.safety == modes.SafetyMode.NORMAL and (reason := self._violation()):
             self.protective_stop(reason)
 
     def _violation(self) -> str:
-        """Return which safety limit the measured state breaks."""
+        """Return a message about the safety limit that the measured state violates, or ""."""
         arm, at = self.arm, self.sensing.at
         far = (at.q < arm.lower) & (at.dq < -REST) | (at.q > arm.upper) & (at.dq > REST)
         if far.any():
@@ -343,18 +336,18 @@ class UrRobot(BoxedRobot):
         if fast.any():
             return f"joint {int(np.argmax(fast))} moves faster than its limit"
         force = float(np.linalg.norm(self.sensing.wrench[:3]))
-        if force > MOST_FORCE:
-            found, most = apart(force, MOST_FORCE, digits=4)
+        if force > modes.MOST_FORCE:
+            found, most = apart(force, modes.MOST_FORCE, digits=4)
             return f"a force of {found} N acts on the tool; allowed are {most} N"
         away = np.abs(self.joints.x - at.q)
-        if self._gives is None and (away > MOST_DEVIATION).any():
+        if self._gives is None and (away > modes.MOST_DEVIATION).any():
             joint = int(np.argmax(away))
             return f"joint {joint} is {away[joint]:.2f} rad from where it should be"
         return ""
 
     @property
     def _gives(self) -> Giving | None:
-        """Return the motion that computes torques; None in a pause, when the arm is held."""
+        """Return the motion that computes torques, or None in a pause, when the arm is held."""
         motion = None if self._stands else self.motion
         return motion if isinstance(motion, Freedrive | ClientTorque) else None
 
@@ -392,7 +385,7 @@ class UrRobot(BoxedRobot):
         return replace(torques, effort=torques.effort + self.sensing.gravity)
 
     def _move(self) -> None:
-        """Move the desired joints by a tick, within the limits."""
+        """Move the desired joints within the limits for a tick."""
         course, x, v = self.course, self.joints.x, self.joints.v
         held = self._stands and self.motion is not None and not self.motion.stiff
         if self.motion is None or held:
@@ -405,11 +398,11 @@ class UrRobot(BoxedRobot):
             self._check(x, v)
 
     def _check(self, x: Array, v: Array) -> None:
-        """Stop joints that could not brake before their limits; x and v are the last allowed."""
-        if self.safety != SafetyMode.NORMAL:
+        """Stop joints that could not brake before their limits; x and v were allowed last."""
+        if self.safety != modes.SafetyMode.NORMAL:
             return
         arm, now = self.arm, self.joints
-        # all joints brake together, in the time that the fastest one needs
+        # all joints brake together, in the time that the fastest joint needs
         rest = now.x + now.v * np.abs(now.v).max() / (2.0 * BRAKES)
         inside = (rest >= arm.lower) | (now.v > 0.0)
         inside &= (rest <= arm.upper) | (now.v < 0.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of URScript that the box acts out: moves, stops, settings, registers."""
+"""Calls of URScript that the box supports: moves, stops, settings, registers."""
 
 from __future__ import annotations
 
@@ -8,30 +8,23 @@ from collections.abc import Callable
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.control_box.ur import moves
 from rbdyn_ros.control_box.ur.arm import payload, pose_from
-from rbdyn_ros.control_box.ur.moves import (
-    ArcMove,
-    Course,
-    JointMove,
-    LineMove,
-    Move,
-    StopMove,
-)
 from rbdyn_ros.control_box.ur.robot import ArmProgram, UrRobot
 from rbdyn_ros.control_box.ur.scripts import CALLS_PER_CYCLE, Call, body_of, read_calls
 from rbdyn_ros.errors import ParameterError, exactly, quote
 
 #: Defaults of movej and movel: accelerations and speeds. Source: the URScript manual.
 JOINT_A, JOINT_V, LINE_A, LINE_V = 1.4, 1.05, 1.2, 0.25
-#: Speeds and accelerations that make sense; others are refused.
+#: Least and largest speeds and accelerations; others are refused.
 LEAST, MOST = 1e-6, 1e3
-#: Numbers of an integer register.
+#: Least and largest number of an integer register.
 INT32 = range(-(2**31), 2**31)
-#: The heaviest payload [kg], and how far it and the tool may be from the flange [m].
+#: The heaviest payload [kg], and the largest distance of payload and tool from the flange [m].
 HEAVIEST, FARTHEST = 50.0, 2.0
 
 
-def joint_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -> Move:
+def joint_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -> moves.Move:
     """Return movej to joints (6,), with speed and acceleration or in a time [s].
 
     Raises:
@@ -44,10 +37,10 @@ def joint_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) 
     if outside.any():
         joint = int(np.argmax(outside))
         raise ValueError(f"movej: joint {joint} would be at {goal[joint]:g} rad, beyond its limit")
-    return JointMove(robot.joints.x, goal, min(v, float(arm.velocity.min())), a, t)
+    return moves.JointMove(robot.joints.x, goal, min(v, float(arm.velocity.min())), a, t)
 
 
-def line_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -> Move:
+def line_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -> moves.Move:
     """Return movel to a pose (4, 4), with speed and acceleration or in a time [s].
 
     Raises:
@@ -56,26 +49,28 @@ def line_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -
     if not t > 0.0:
         _check_speed(v, a)
     joints(robot, goal)
-    return LineMove(robot.course.tool(), goal, v, a, t)
+    return moves.LineMove(robot.course.tool(), goal, v, a, t)
 
 
-def arc_move(robot: UrRobot, via: Array, goal: Array, v: float, a: float, fixed: bool) -> Move:
+def arc_move(
+    robot: UrRobot, via: Array, goal: Array, v: float, a: float, fixed: bool
+) -> moves.Move:
     """Return movec through a pose (4, 4) to another pose.
 
     Raises:
-        ValueError: as line_move, or the points are on a line.
+        ValueError: for the reasons of line_move, or the points are on a line.
     """
     _check_speed(v, a)
     joints(robot, via)
     joints(robot, goal)
-    return ArcMove(robot.course.tool(), via, goal, v, a, fixed)
+    return moves.ArcMove(robot.course.tool(), via, goal, v, a, fixed)
 
 
 def joints(robot: UrRobot, T: Array, near: Array | None = None) -> Array:
-    """Return joints (6,) that have a pose (4, 4), near the present or given ones.
+    """Return joints (6,) that have a pose (4, 4), near the present or given joints.
 
     Raises:
-        ValueError: there are none.
+        ValueError: no joints have this pose.
     """
     found = robot.arm.solve(T, robot.joints.x if near is None else near, robot.F_T)
     if found is None:
@@ -96,7 +91,7 @@ def set_tool(robot: UrRobot, pose: Array) -> None:
     """Set the tool in the flange: x y z and a rotation vector (6,).
 
     Raises:
-        ValueError: it is too far away.
+        ValueError: the tool is too far from the flange.
     """
     if not np.linalg.norm(pose[:3]) <= FARTHEST:
         raise ValueError(f"a tool is at most {FARTHEST:g} m from the flange")
@@ -107,7 +102,7 @@ def set_payload(robot: UrRobot, mass: float, com: Array, inertia: Array | None =
     """Set the payload: mass [kg], centre (3,) in the flange [m], inertia (6,).
 
     Raises:
-        ValueError: it is not a rigid body.
+        ValueError: the payload is not a rigid body.
     """
     if not (0.0 <= mass <= HEAVIEST and np.linalg.norm(com) <= FARTHEST):
         raise ValueError(
@@ -121,23 +116,23 @@ def set_payload(robot: UrRobot, mass: float, com: Array, inertia: Array | None =
         raise ValueError(f"the payload is refused: {error}") from error
 
 
-def stop(a: float, of_tool: bool) -> Move:
+def stop(a: float, of_tool: bool) -> moves.Move:
     """Return stopj or stopl.
 
     Raises:
         ValueError: the deceleration is out of range.
     """
     _check_speed(1.0, a)
-    return StopMove(a, of_tool)
+    return moves.StopMove(a, of_tool)
 
 
-def _movej(r: UrRobot, c: Call) -> Move:
+def _movej(r: UrRobot, c: Call) -> moves.Move:
     a, v = c.number("a", 1, JOINT_A), c.number("v", 2, JOINT_V)
     goal = c.six("q")
     return joint_move(r, joints(r, pose_from(goal)) if c.is_pose else goal, v, a)
 
 
-def _movel(r: UrRobot, c: Call) -> Move:
+def _movel(r: UrRobot, c: Call) -> moves.Move:
     a, v = c.number("a", 1, LINE_A), c.number("v", 2, LINE_V)
     goal = c.six("pose")
     return line_move(r, pose_from(goal) if c.is_pose else r.arm.tool_pose(goal, r.F_T), v, a)
@@ -174,23 +169,23 @@ def _say(r: UrRobot, c: Call) -> None:
     r.say(f"a program says: {quote(' '.join(map(str, c.values)))}")
 
 
-class _Pause(Move):
-    """sleep: time passes.
+class _Pause(moves.Move):
+    """sleep: wait for a time.
 
     Args:
-        time: [s].
+        time: duration [s].
     """
 
     def __init__(self, time: float) -> None:
         self._left = time
 
-    def step(self, c: Course) -> bool:
+    def step(self, c: moves.Course) -> bool:
         self._left -= c.dt
         return self._left <= 0.0
 
 
-#: The known calls; a call that returns a motion lasts until its end.
-CALLS: dict[str, Callable[[UrRobot, Call], Move | None]] = {
+#: The known calls; a call that returns a motion lasts until the end of the motion.
+CALLS: dict[str, Callable[[UrRobot, Call], moves.Move | None]] = {
     "movej": _movej,
     "movel": _movel,
     "movep": _movel,
@@ -228,7 +223,7 @@ class StatementRow(ArmProgram):
         """Read a program.
 
         Raises:
-            ValueError: it has a line that is not a known call.
+            ValueError: the program has a line that is not a known call.
         """
         name, lines = body_of(program)
         if not lines:
@@ -236,7 +231,7 @@ class StatementRow(ArmProgram):
         calls = read_calls([_summed(line) for line in lines])
         for call in calls:
             if call.name not in CALLS:
-                raise ValueError(f"the box does not act out {call.name}")
+                raise ValueError(f"the box does not support {call.name}")
         return StatementRow(name, calls)
 
     def _step(self, r: UrRobot) -> bool:

@@ -28,7 +28,7 @@ def audit_mimics(joints: Sequence[Joint], types: Collection[str], audit: Audit) 
     """
     if all(joint.mimic is None for joint in joints):
         return list(joints)
-    # of duplicate joints the first one counts
+    # the first of duplicate joints is used
     by_name = {joint.name: joint for joint in reversed(joints)}
     names = [joint.name for joint in joints]
     single = [name for name in types if len(JOINT_SPECS[name].coordinates) == 1]
@@ -75,8 +75,7 @@ def _audit_mimic(
     if leader.type not in single:
         code = "mimic-fixed" if leader.type == "fixed" else "mimic-type"
         what = f"mimics the joint {quote(target)}, which is {leader.type}"
-        message = f"{what}; it must be one of {allowed}"
-        at.error(code, message, found=target, allowed=allowed)
+        at.error(code, f"{what}; it must be one of {allowed}", found=target, allowed=allowed)
         return without
     return joint
 
@@ -151,7 +150,7 @@ class _Lead(NamedTuple):
 
 
 def _lead(joint: Joint, by_name: Mapping[str, Joint], leads: dict[str, _Lead]) -> _Lead:
-    """Return the leader of a joint; `leads` keeps the known ones, for chains may be long."""
+    """Return the leader of a joint; `leads` caches the leaders, because chains can be long."""
     mimics: list[Joint] = []
     while joint.mimic is not None and joint.name not in leads:
         mimics.append(joint)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check a COLLADA document with expat, before a library parses it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection
 from typing import NoReturn
@@ -86,8 +84,7 @@ def without_materials(data: bytes, known: Collection[str]) -> bytes:
 
 
 def _refuse_doctype(*_parts: object) -> NoReturn:
-    message = "has a DOCTYPE, which is not allowed; delete it"
-    raise UnusableMeshError("doctype", message)
+    raise UnusableMeshError("doctype", "has a DOCTYPE, which is not allowed; delete it")
 
 
 class _InstanceCounter:

@@ -17,6 +17,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.audit import Subject
+from rbdyn_ros.description.meshes import hulls
 from rbdyn_ros.description.meshes.dae import check_dae, without_materials
 from rbdyn_ros.description.meshes.decomposition import NoPartsError, convex_parts
 from rbdyn_ros.description.meshes.files import (
@@ -25,13 +26,6 @@ from rbdyn_ros.description.meshes.files import (
     lacks,
     package_for,
     read_bytes,
-)
-from rbdyn_ros.description.meshes.hulls import (
-    NoHullError,
-    hull_corners,
-    hull_moments,
-    is_on_hull,
-    reduced,
 )
 from rbdyn_ros.description.meshes.moments import Moments, closed_moments, is_closed
 from rbdyn_ros.description.meshes.polygons import triangulated
@@ -59,7 +53,7 @@ _TITLE, _HEAD, _TRIANGLE = 80, 84, 50
 _START = 1000
 
 
-#: The name of the only part of a mesh that counts, and whether its centre is moved to the origin.
+#: The name of the only part of a mesh to use, and whether its centre is moved to the origin.
 Only = tuple[str, bool]
 WHOLE: Only = ("", False)
 
@@ -85,7 +79,7 @@ class Meshes:
         Args:
             name: of the file, as for MeshFiles.find.
             scale: factors along x, y and z, not 0; a negative factor mirrors.
-            only: the part of it that counts.
+            only: the part of it to use.
 
         Raises:
             UnusableMeshError: there is no such file, or it is not a usable mesh.
@@ -95,9 +89,9 @@ class Meshes:
             if (path, only) not in self._hulls:
                 parts = parts_of(self._read(path, apart=bool(only[0])), only)
                 vertices = np.concatenate([part.vertices for part in parts])
-                self._hulls[path, only] = hull_corners(vertices)
-            corners = reduced(scaled(self._hulls[path, only], scale))
-        except NoHullError as error:
+                self._hulls[path, only] = hulls.hull_corners(vertices)
+            corners = hulls.reduced(scaled(self._hulls[path, only], scale))
+        except hulls.NoHullError as error:
             raise UnusableMeshError("bad-mesh", "has no convex hull") from error
         return Points(tuple((x, y, z) for x, y, z in corners.tolist()))
 
@@ -114,7 +108,7 @@ class Meshes:
             for part in self._read(path):
                 found += convex_parts(part.vertices, part.faces)
             self._parts[path] = found
-        corners = (reduced(scaled(part, scale)) for part in self._parts[path])
+        corners = (hulls.reduced(scaled(part, scale)) for part in self._parts[path])
         return tuple(Points(tuple((x, y, z) for x, y, z in part.tolist())) for part in corners)
 
     def concave(self, name: str, scale: Vec3, only: Only = WHOLE) -> Points | TriangleMesh:
@@ -131,10 +125,10 @@ class Meshes:
             raise UnusableMeshError("mesh-too-large" if len(faces) else "bad-mesh", message)
         grown = scaled(vertices, scale)
         faces = outwards(grown, faces, scale)
-        with contextlib.suppress(UnusableMeshError, NoHullError):  # the mesh is open or flat
+        with contextlib.suppress(UnusableMeshError, hulls.NoHullError):  # the mesh is open or flat
             volume = closed_moments(grown, faces)[0]
-            is_full = hull_moments(grown)[0] <= volume * (1.0 + SAME_VOLUME)
-            if is_full and is_on_hull(grown, faces):  # the volume counts an overlap twice
+            is_full = hulls.hull_moments(grown)[0] <= volume * (1.0 + SAME_VOLUME)
+            if is_full and hulls.is_on_hull(grown, faces):  # the volume counts an overlap twice
                 return self.points(name, scale, only)
         return TriangleMesh(grown, faces)
 
@@ -163,8 +157,7 @@ class Meshes:
         """Add a warning, once, about a file that was read despite a flaw."""
         flaw = self._flaws.pop(self._files.find(name), "") if self._flaws else ""
         if flaw:
-            message = f"the mesh {quote(name, 200)} {flaw}"
-            at.warn("odd-mesh", message, found=name)
+            at.warn("odd-mesh", f"the mesh {quote(name, 200)} {flaw}", found=name)
 
     def read_convex(self, name: str, scale: Vec3, at: Subject) -> tuple[Points, ...] | None:
         """Return the convex parts of a mesh if wanted, else its hull; None after an error.
@@ -248,8 +241,7 @@ def scaled(vertices: Array, scale: Vec3) -> Array:
         grown: Array = vertices * np.array(scale)
         size = float(np.ptp(grown, axis=0).max())
     if size < MIN_LENGTH:
-        message = f"is only {size:.2g} m long; its scale may be wrong"
-        raise UnusableMeshError("bad-mesh", message)
+        raise UnusableMeshError("bad-mesh", f"is only {size:.2g} m long; its scale may be wrong")
     if not np.abs(grown).max() < FARTHEST:
         message = f"has corners more than {FARTHEST:g} m away; its scale may be wrong"
         raise UnusableMeshError("bad-mesh", message)
@@ -280,8 +272,8 @@ class MeshPart:
         mirrored: whether the scene mirrors it, so that its faces are inside out.
         texture: name of its image in the file; "" for none.
         names: of the part in the file.
-        flaw: of a file that was read despite it; follows the name of the file in a warning; "" for
-            none.
+        flaw: of a file that was read although it has a flaw; follows the name of the file in a
+            warning; "" for none.
     """
 
     vertices: Array
@@ -306,7 +298,7 @@ def joined(parts: Sequence[MeshPart]) -> tuple[Array, Ints]:
 
 
 def parts_of(parts: Sequence[MeshPart], only: Only) -> list[MeshPart]:
-    """Return the parts of a mesh that count.
+    """Return the parts of a mesh that are used.
 
     Raises:
         UnusableMeshError: no part has the name.
@@ -333,8 +325,9 @@ def read_parts(
         path: of the file.
         materials: reads the material files that it names; None: they are not read.
         apart: whether each object of an OBJ is a part.
-        as_mujoco: whether the polygons of an OBJ have the triangles of MuJoCo, which lacks some
-            where sides cross, instead of fans.
+        as_mujoco: whether to divide the polygons of an OBJ into triangles as MuJoCo does, which
+        drops
+            some where sides cross; else into fans.
 
     Raises:
         UnusableMeshError: the file is not a mesh, or is too large.

@@ -12,8 +12,6 @@ The file narrows limits of velocity, and sets limits of acceleration, decelerati
 the robot lacks. The position limits of the robot stay.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -25,7 +23,7 @@ from rbdyn_ros.description.parts.types import Joint
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.reading.packages import is_open, own_package
 from rbdyn_ros.description.yaml_files.text import Scalar, YamlTable, parse
-from rbdyn_ros.errors import DescriptionError, listing, quote
+from rbdyn_ros.errors import DescriptionError, counted, listing, quote
 
 _NAME, _KEY = "joint_limits.yaml", "joint_limits"
 _PARAMETERS = ("ros__parameters", "robot_description_planning")
@@ -61,8 +59,7 @@ def with_limits(joints: tuple[Joint, ...], robot: Path | None, audit: Audit) -> 
     for finding in own.findings if named else ():
         at.warn(_CODE, f"line {finding.line}: {finding.message}")
     if named and named.keys().isdisjoint(joint.name for joint in joints):
-        text = f"it is not used: the robot has none of its joints {listing(named)}"
-        at.warn(_CODE, text)
+        at.warn(_CODE, f"it is not used: the robot has none of its joints {listing(named)}")
     changed = []
     for joint in joints:
         table = named.get(joint.name)
@@ -70,8 +67,7 @@ def with_limits(joints: tuple[Joint, ...], robot: Path | None, audit: Audit) -> 
         changed.append(narrowed(joint, found))
     if changed != list(joints):
         count = sum(new != old for new, old in zip(changed, joints, strict=True))
-        text = f"it narrows the limits of {count} joint{'s' if count > 1 else ''}"
-        at.note(_CODE, text)
+        at.note(_CODE, f"it narrows the limits of {counted(count, 'joint')}")
     return tuple(changed)
 
 

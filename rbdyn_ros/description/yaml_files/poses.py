@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keys of a pose in all elements of YAML files."""
 
-from __future__ import annotations
-
 import math
 
 from rbdyn_ros.checks.rotations import unit_quaternion
@@ -30,8 +28,7 @@ def placement_of(given: Given) -> Pose:
     if "quat" not in given:
         return at
     if "rpy" in given.lines:
-        message = "has both 'rpy' and 'quat'; delete one"
-        given.error("duplicate-key", "quat", message, found="quat")
+        given.error("duplicate-key", "quat", "has both 'rpy' and 'quat'; delete one", found="quat")
         return at
     quat = given["quat"]
     unit = unit_quaternion(quat)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of kernels by toolbox functions: a kernel fills a new array of a given shape."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
@@ -79,7 +77,7 @@ class fills:  # noqa: N801  a decorator
         def run(m: Model, d: Any, body: str | int = 0) -> Any:
             nonlocal call
             try:
-                # a look-up in the dict alone would accept True and 1.0
+                # a look-up in the dict alone would also accept True and 1.0
                 if d.model is m and (type(body) is int or type(body) is str):
                     out = empty(d.shapes[shape])
                     call(d.model_address, d.address, m.body_numbers[body], out)

@@ -71,7 +71,7 @@ def frame_mobility(
         m: the Model.
         d: its Data.
         frame: name or number of a frame.
-        reference: as for frame_jacobian.
+        reference: see frame_jacobian.
 
     Raises:
         ModelError: the frame is unknown, d was not made for m, or M is too large.
@@ -92,13 +92,13 @@ def operational_inertia(
     Arguments as frame_mobility.
 
     Raises:
-        ModelError: as frame_mobility; or Lambda is infinite, because the frame cannot move in
-            every direction (an arm with less than six joints, a singular posture).
+        ModelError: for the reasons of frame_mobility; or Lambda is infinite, because the frame
+            cannot move in every direction (an arm with less than six joints, a singular posture).
     """
     mobility = frame_mobility(m, d, frame, reference)
     if not np.isfinite(mobility).all():  # eigh would raise its own error
         return np.full((6, 6), np.nan)
-    # use one unit for rotations and translations, or the size of the robot would decide
+    # use one unit for rotations and translations; otherwise the size of the robot would matter
     turn, shift = np.trace(mobility[:3, :3]), np.trace(mobility[3:, 3:])
     unit = np.repeat([1.0 / np.sqrt(x) if x > 0.0 else 1.0 for x in (turn, shift)], 3)
     values, vectors = np.linalg.eigh(unit[:, None] * mobility * unit)
@@ -106,7 +106,8 @@ def operational_inertia(
     if rank < 6:
         text = (
             f"operational_inertia: frame {frame!r} moves in {rank} of 6 directions at this "
-            "posture, and its inertia in the others is infinite; use frame_mobility for the "
+            "posture, and its inertia in the other directions is infinite; use frame_mobility "
+            "for the "
             "inverse, or reflected_mass for one direction"
         )
         raise ModelError(Finding("singular-frame", text, "error", str(frame)))
@@ -126,7 +127,7 @@ def reflected_mass(m: Model, d: Data, frame: str | int, direction: Sequence[floa
         direction: vector u in world axes, of any length except zero.
 
     Raises:
-        ModelError: as frame_mobility.
+        ModelError: for the reasons of frame_mobility.
         ParameterError: the direction is not three finite numbers, or is zero.
 
     Source: Khatib, Inertial properties in robotic manipulation, 1995, eq 16.
@@ -145,6 +146,6 @@ def _unit(direction: object) -> Array:
     if largest == 0.0:
         text = f"direction is {direction!r}; allowed are {allowed}"
         raise ParameterError(Finding("direction", text, "error", "direction"))
-    u = u / largest  # so that the square of its length cannot overflow
+    u = u / largest  # scale the vector so that the square of its length cannot overflow
     unit: Array = u / np.linalg.norm(u)
     return unit

@@ -118,7 +118,7 @@ def cast(
         kind: (n), the GeomType of each shape.
         root: (n), the first node of the triangles of a shape, or -1.
         shape: (n, SHAPE).
-        placed: as place_shapes writes it.
+        placed: output of place_shapes.
         order: the shapes in the order of the leaves of `node`.
         node: the tree of their boxes, see tree.grow.
         planes: the shapes that are planes.
@@ -126,7 +126,7 @@ def cast(
         triangle: (k, 9), corners in the frame of the shape, in the order of their leaves.
         origins: (rays, 3), where the rays start.
         directions: (rays, 3), unit vectors.
-        cutoff: the largest distance.
+        cutoff: the largest distance of a hit.
         hit: (rays), receives the shape, or -1.
         found: (rays, 4), receives the distance, or infinity, and the normal of the surface.
     """

@@ -14,8 +14,6 @@ Source: Gautier, Briot, Global identification of joint drive gains and dynamic p
 robots, 2014.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -26,12 +24,8 @@ from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.errors import Finding, ParameterError, apart, quote
+from rbdyn_ros.identification.actuators import drive_gains
 from rbdyn_ros.identification.actuators.drive_fit import DriveRecord, fit_drive
-from rbdyn_ros.identification.actuators.drive_gains import (
-    DriveGains,
-    not_separable,
-    without_factor,
-)
 from rbdyn_ros.identification.actuators.identify import alone
 from rbdyn_ros.identification.data.motion import Motion, dofs_of, kept_samples
 from rbdyn_ros.identification.equations.fit import FitOfMotion
@@ -56,7 +50,7 @@ from rbdyn_ros.model.model import Model
 TERMS = "armature", "offset"
 #: Standard deviation of the logarithm of a gain around its first guess: a factor of ten.
 SPREAD = np.log(10.0)
-#: Standard deviation of a weighed load, relative to it.
+#: Relative standard deviation of a weighed load.
 WEIGHED = 1e-3
 #: Largest number of steps, largest step of log g, and the step at which the iteration stops.
 MOST_STEPS, LONGEST, DONE = 60, 0.5, 1e-4
@@ -72,7 +66,7 @@ def identify_gains(
     smoothing: float = 0.01,
     rest: ArrayLike | None = None,
     progress: Progress | None = None,
-) -> DriveGains:
+) -> drive_gains.DriveGains:
     """Identify the torque per current of each drive, given the described masses.
 
     Args:
@@ -82,13 +76,14 @@ def identify_gains(
         loaded: a motion of the same joints with a load, with currents too.
         link: the link that carries the load.
         mass: the weighed mass of the load [kg].
-        smoothing: as in identify.
-        rest: as in identify.
+        smoothing: see identify.
+        rest: see identify.
         progress: called with a message after every step.
 
     Raises:
-        ModelError, ParameterError: as identify, a joint has no current, its current falls when its
-            load grows, or a motion with a load has no mass or moves other joints.
+        ModelError, ParameterError: for the reasons of identify, a joint has no current, its
+            current falls when its load grows, or a motion with a load has no mass or moves other
+            joints.
     """
     none = np.zeros(m.nv)
     bare = m.replaced(
@@ -110,10 +105,10 @@ def identify_gains(
         problem = _of_two(bare, *both, bare.frame_id(link), weighed, smoothing, rest)
     logs, covariance, change = _solved(problem, progress or silent)
     gains, weighs = start * np.exp(logs), loaded is not None
-    found = DriveGains(currents.names, gains, covariance, weighed=weighs)
+    found = drive_gains.DriveGains(currents.names, gains, covariance, weighed=weighs)
     unlikely = _unlikely_load(np.exp(logs)) if weighs else []
-    grave = *_unsettled(change), *unlikely, *not_separable(found)
-    return replace(found, messages=(*grave, *without_factor(found)), grave=grave)
+    grave = *_unsettled(change), *unlikely, *drive_gains.not_separable(found)
+    return replace(found, messages=(*grave, *drive_gains.without_factor(found)), grave=grave)
 
 
 def _unsettled(change: float) -> list[str]:
@@ -158,7 +153,7 @@ def _times(currents: Motion, gains: Array) -> Motion:
 def _first_gains(m: Model, currents: Motion, smoothing: float, rest: ArrayLike | None) -> Array:
     """Return the gains (n,) with which the description explains the currents best.
 
-    A joint without information from its load has the geometric mean of the others.
+    A joint whose load shows nothing has the geometric mean of the other gains.
     """
     load = validate(m, Friction.of(m.nv, smoothing=smoothing), currents, rest=rest).predicted
     kept = kept_samples(m, currents, dofs_of(m, currents))
@@ -261,7 +256,7 @@ def _of_two(
 
 
 def _solved(problem: _GainProblem, tell: Progress) -> tuple[Array, Array, float]:
-    """Return the logarithms of the gains (n,) by the first ones, and their covariance.
+    """Return the logarithms of the gains (n,) relative to the first gains, and their covariance.
 
     The third value is the largest change of a logarithm in the last step.
     """
@@ -284,7 +279,7 @@ def _step(problem: _GainProblem, x: Array, sigma: Array, logs: Array) -> tuple[A
     """Return the Gauss-Newton step of the logarithms (n,), and their covariance (n, n)."""
     R = problem.at(logs).R / sigma[:, None, None]
     n, N = R.shape[1], len(x)
-    predicted = R[..., :-1] @ x  # (parts, n, rows)
+    predicted = R[..., :-1] @ x  # shape (parts, n, rows)
     by_gain = -predicted[..., None] * np.eye(n)[:, None, :]
     prior = problem.prior_at(logs)
     slope, curve = prior.terms(x)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings of other programs: tables without names, .npz and .mat, by a file of columns."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -12,16 +10,8 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.yaml_files import kinds
 from rbdyn_ros.description.yaml_files.dialect import Dialect
-from rbdyn_ros.description.yaml_files.kinds import (
-    Either,
-    List,
-    Name,
-    Number,
-    NumberList,
-    OneOf,
-    Whole,
-)
 from rbdyn_ros.description.yaml_files.tables import Given, Key, table
 from rbdyn_ros.errors import ParameterError, did_you_mean, quote
 from rbdyn_ros.identification.data.samples import Samples, checked_samples
@@ -30,9 +20,9 @@ from rbdyn_ros.recording.bags import existing, recording_error
 TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 ANGLE_UNITS = {"rad": 1.0, "deg": np.pi / 180.0}
 EFFORT_UNITS = {"Nm": 1.0, "mNm": 1e-3}
-_ONE = Either(
-    scalar=Name("a column from 0, or the name of an array"),
-    items=List(Whole(high=100_000), "column", least=1),
+_ONE = kinds.Either(
+    scalar=kinds.Name("a column from 0, or the name of an array"),
+    items=kinds.List(kinds.Whole(high=100_000), "column", least=1),
 )
 
 DIALECT = Dialect(
@@ -41,19 +31,19 @@ DIALECT = Dialect(
     "not-a-columns-file",
     table(
         "columns file",
-        Key("joints", List(Name(), "name", least=1), "in order", needed=True),
+        Key("joints", kinds.List(kinds.Name(), "name", least=1), "in order", needed=True),
         Key("time", _ONE, "times; default: from rate"),
-        Key("rate", Number(above=0.0, unit="Hz"), "of samples without times"),
+        Key("rate", kinds.Number(above=0.0, unit="Hz"), "of samples without times"),
         Key("positions", _ONE, "first column or all columns, or an array (p, n)", needed=True),
         Key("velocities", _ONE, "as positions"),
         Key("efforts", _ONE, "efforts of the drives at the joints, as positions"),
         Key("currents", _ONE, "currents of the drives [A], as positions"),
-        Key("time_unit", OneOf(tuple(TIME_UNITS)), "of time", default="s"),
-        Key("angle_unit", OneOf(tuple(ANGLE_UNITS)), "of revolute joints", default="rad"),
-        Key("effort_unit", OneOf(tuple(EFFORT_UNITS)), "of efforts", default="Nm"),
-        Key("position_signs", NumberList(), "1 or -1 for each joint; default: 1"),
-        Key("effort_signs", NumberList(), "1 or -1 for each joint; default: 1"),
-        Key("drive_gains", NumberList(), "torque of each joint by current [N m/A]"),
+        Key("time_unit", kinds.OneOf(tuple(TIME_UNITS)), "of time", default="s"),
+        Key("angle_unit", kinds.OneOf(tuple(ANGLE_UNITS)), "of revolute joints", default="rad"),
+        Key("effort_unit", kinds.OneOf(tuple(EFFORT_UNITS)), "of efforts", default="Nm"),
+        Key("position_signs", kinds.NumberList(), "1 or -1 for each joint; default: 1"),
+        Key("effort_signs", kinds.NumberList(), "1 or -1 for each joint; default: 1"),
+        Key("drive_gains", kinds.NumberList(), "torque of each joint by current [N m/A]"),
         one=("efforts", "currents"),
     ),
 )
@@ -80,7 +70,7 @@ def read_by_columns(
     Args:
         path: a table of numbers (.csv, .txt, separated by commas or spaces), .npz or .mat.
         columns: the columns file.
-        names: joints to read; those that the file lacks are left out.
+        names: joints to read; joints that the file lacks are left out.
         others: joints whose positions are read too, if the file has them.
         raw: whether currents stay currents.
         sliding: prismatic joints, whose positions are in metres.
@@ -174,7 +164,8 @@ def _arrays(path: Path) -> dict[str, Array]:
         return {"": _table(path)}
     except ParameterError:
         raise
-    except Exception as error:  # the files are untrusted, and each library raises its own errors
+    # the files are untrusted, and each library raises errors of its own
+    except Exception as error:
         reason = str(error).split("\n")[0][:200]
         raise recording_error(
             "no-table", f"it is not a table of numbers: {reason}", str(path)
@@ -206,7 +197,7 @@ def _table(path: Path) -> Array:
 
 
 def _found(arrays: dict[str, Array], place: Any, n: int, path: Path, key: str) -> Array:
-    """Return the array (a, b) or the columns (p, n) at a place of a columns file."""
+    """Return the array (a, b) or the columns (p, n) to which a columns file refers."""
     if not isinstance(place, str):
         columns = [int(k) for k in place]
     elif place.isdecimal() and len(place) < 7:
@@ -232,7 +223,7 @@ def _found(arrays: dict[str, Array], place: Any, n: int, path: Path, key: str) -
 
 
 def _two_axes(array: Array, path: Path, key: str) -> Array:
-    """Return an array of one joint (p,) or of several as (a, b)."""
+    """Return the array of one joint (p,) or of several joints as (a, b)."""
     found = array[:, None] if array.ndim == 1 else array
     if found.ndim != 2 or not found.size:
         text = f"the array of {key} has the shape {array.shape}; expected one row for each sample"

@@ -4,8 +4,6 @@
 The first line names the columns: `time`, and `<joint>.<quantity>` for each joint and quantity.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 import warnings
@@ -90,8 +88,7 @@ def read_table(
     header, last = _header(source), "." + quantities[0]
     names = tuple(column[: -len(last)] for column in header if column.endswith(last))
     if not names:
-        text = f"it has no column <joint>{last}"
-        raise recording_error("no-column", text, str(path))
+        raise recording_error("no-column", f"it has no column <joint>{last}", str(path))
     wanted = [f"{name}.{quantity}" for quantity in quantities for name in names]
     numbers = _columns(source, header, [TIME, *wanted])
     if not np.isfinite(numbers).all() or not (np.diff(numbers[:, 0]) > 0.0).all():
@@ -142,9 +139,9 @@ def write_motion(
     controller may need them in every trajectory.
 
     Args:
-        path: of the file.
+        path: path of the file.
         names: the moving joints (n).
-        held: positions of the others, by name.
+        held: positions of the other joints, by name.
         time: (p,) [s].
         rows: positions, velocities and accelerations (p, n).
 

@@ -4,8 +4,6 @@
 Without prior and constraints it predicts about as well as rigid bodies and this friction can.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,12 +13,7 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.identification.data.motion import Motion, dofs_of, of_dofs, resting
-from rbdyn_ros.identification.equations.regressor import (
-    TILTS,
-    Extra,
-    extra_columns,
-    torque_regressor,
-)
+from rbdyn_ros.identification.equations import regressor
 from rbdyn_ros.identification.equations.residuals import (
     Residuals,
     friction_effort,
@@ -41,9 +34,9 @@ class BlackBox:
         m: the Model; only its kinematics count.
         x: (N,) parameters of all bodies, and the unknowns of the joints.
         extras: names of joints and kinds of the last unknowns.
-        friction: known friction of all dofs, which x lacks.
-        armature: (nv,) known rotor inertias, which x lacks.
-        at: the Model whose efforts make load-dependent friction and a tilt linear.
+        friction: known friction of all dofs, which is not in x.
+        armature: (nv,) known rotor inertias, which are not in x.
+        at: the Model at whose efforts load-dependent friction and a tilt are linearised.
     """
 
     m: Model
@@ -54,20 +47,20 @@ class BlackBox:
     at: Model
 
     def validate(self, motion: Motion, rest: ArrayLike | None = None) -> Residuals:
-        """Predict the efforts of a motion; arguments and errors as for `validate`."""
+        """Predict the efforts of a motion; arguments and errors are those of `validate`."""
         m, dofs = self.m, dofs_of(self.m, motion)
         size = len(self.x) - len(self.extras)
         qpos = of_dofs(m, dofs, motion.qpos, resting(m, rest))
         qvel, qacc = of_dofs(m, dofs, motion.qvel), of_dofs(m, dofs, motion.qacc)
-        predicted = torque_regressor(m, qpos, qvel, qacc)[:, dofs] @ self.x[:size]
+        predicted = regressor.torque_regressor(m, qpos, qvel, qacc)[:, dofs] @ self.x[:size]
         predicted += self.armature[dofs] * motion.qacc
         predicted += friction_effort(self.friction, motion, dofs)
         smoothing = self.friction.smoothing[dofs]
         kinds = {kind for _, kind in self.extras}
-        at = linearised(self.at, motion, rest) if kinds & {"load", *TILTS} else None
-        columns = {kind: extra_columns(kind, motion, smoothing, at) for kind in kinds}
+        at = linearised(self.at, motion, rest) if kinds & {"load", *regressor.TILTS} else None
+        columns = {kind: regressor.extra_columns(kind, motion, smoothing, at) for kind in kinds}
         for (name, kind), value in zip(self.extras, self.x[size:], strict=True):
-            if kind in TILTS:
+            if kind in regressor.TILTS:
                 predicted += value * columns[kind]
             elif name in motion.names:
                 i = motion.names.index(name)
@@ -76,12 +69,12 @@ class BlackBox:
 
 
 def plain_solution(A: Array, b: Array) -> Array:
-    """Return the least-squares solution of A x = b, the shortest one if there are several."""
+    """Return the shortest least-squares solution of A x = b."""
     lengths = np.linalg.norm(A, axis=0)
     scale = np.where(lengths > 0.0, lengths, 1.0)
     return np.linalg.lstsq(A / scale, b, rcond=UNDETERMINED)[0] / scale
 
 
-def named(extras: Sequence[Extra], names: Sequence[str]) -> list[tuple[str, str]]:
+def named(extras: Sequence[regressor.Extra], names: Sequence[str]) -> list[tuple[str, str]]:
     """Return the joints and the kinds of unknowns."""
     return [(names[extra.column], extra.kind) for extra in extras]

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regressors of the efforts: inertia of all bodies, friction, offsets, rotors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +20,7 @@ def torque_regressor(m: Model, qpos: Array, qvel: Array, qacc: Array) -> Array:
     are included exactly.
 
     Raises:
-        ModelError: as check_identifiable.
+        ModelError: for the reasons of check_identifiable.
     """
     check_identifiable(m)
     d = make_data(m)
@@ -57,7 +55,7 @@ class Linearised:
 
     Attributes:
         effort: (p, n) efforts of bodies and rotors [N m or N].
-        tilt: (p, n, 2) change of the efforts by turning gravity about x and y [N m/rad or N/rad].
+        tilt: (p, n, 2) change of the efforts if gravity rotates about x and y [N m/rad or N/rad].
     """
 
     effort: Array

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 def patched_urdf(text: str, m: Model) -> str:
     """Return a URDF with the bodies, damping and Coulomb friction of a Model.
 
-    The link that a joint moves gets the inertia of its body, less the inertias of the links fixed
-    to it, which keep their own. If no rigid body could have the difference, for example because
+    The link that a joint moves gets the inertia of its body minus the inertias of the links fixed
+    to it, which stay as they are. If no rigid body could have the difference, for example because
     the body is identified as lighter than its tool, the fixed links lose their `<inertial>` and
     the moving link gets the whole inertia. Unchanged bodies and joints are not touched. A mimic
-    joint keeps its friction unless its leader is identified with less; then it gets none. URDF
-    cannot hold rotor inertias, offsets and Stribeck friction.
+    joint keeps its friction unless its leader is identified with less friction; then the mimic
+    joint has no friction. URDF cannot hold rotor inertias, offsets and Stribeck friction.
 
     Args:
         text: the URDF that m was loaded from, with xacro expanded.
@@ -56,7 +56,7 @@ def patched_urdf(text: str, m: Model) -> str:
 
     Raises:
         DescriptionError: the text is not a URDF, with every error of the document.
-        ModelError: as check_identifiable.
+        ModelError: for the reasons of check_identifiable.
         ParameterError: the argument is not a string, or the URDF is of another robot.
     """
     check_identifiable(m)
@@ -82,8 +82,8 @@ def patched_urdf_bytes(data: bytes, m: Model) -> bytes:
 
     Raises:
         DescriptionError: the bytes are not a URDF.
-        ModelError: as check_identifiable.
-        ParameterError: as patched_urdf.
+        ModelError: for the reasons of check_identifiable.
+        ParameterError: for the reasons of patched_urdf.
     """
     if not isinstance(data, bytes):
         raise _patch_error(f"expected the bytes of a URDF, got {shown(data)}")
@@ -107,7 +107,7 @@ def _patch_inertias(
             own = wanted[k]
             for other in fixed:
                 element = first_child(document.links[other], "inertial")
-                assert element is not None  # its link has an inertial
+                assert element is not None  # the link of this body has an inertial
                 remove(element)
         _write_inertial(document.links[name], own)
 

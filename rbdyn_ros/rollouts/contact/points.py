@@ -23,8 +23,8 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.programs.symbols import not_traceable
 from rbdyn_ros.specialization.symbolic import Objects
 
-#: Most contact points of a robot: the matrix of a pass has three rows for each, and with more of
-#: them the engine's own step is faster.
+#: Most contact points of a robot. The matrix of a pass has three rows for each point, and with
+#: more points the engine's own step is faster.
 MOST_POINTS = 8
 
 #: Radius of the balls around the corners of a guarded mesh, as a part of the size of the mesh, and
@@ -53,7 +53,7 @@ class Touching:
 
     Attributes:
         planes: pairs of a sphere and a plane, with a contact point in lanes, sorted by key.
-        fields: the same for pairs of a sphere and a height field; their keys are larger.
+        fields: pairs of a sphere and a height field, with larger keys.
         guarded: pairs of another geometry and a plane.
         guarded_fields: pairs of another geometry and a height field.
     """
@@ -179,7 +179,8 @@ def covered(m: Model, g: int) -> tuple[Array, Array]:
         return np.empty((0, 3)), np.empty(0)
     corners = m.vert_pos[first : first + number]
     chosen, away = [0], np.linalg.norm(corners - corners[0], axis=1)
-    while away.max() > BALL * m.geom_rbound[g]:  # take the corner farthest from the earlier ones
+    # take the corner farthest from the earlier corners
+    while away.max() > BALL * m.geom_rbound[g]:
         chosen.append(int(np.argmax(away)))
         away = np.minimum(away, np.linalg.norm(corners - corners[chosen[-1]], axis=1))
     distances = np.linalg.norm(corners[:, None] - corners[chosen], axis=2)

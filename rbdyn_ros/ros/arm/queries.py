@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Efforts of an arm by joint name: gravity, inverse dynamics and computed torque."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -201,7 +199,6 @@ def _answer(
     chosen = effort[joints.dofadr]
     for k in np.flatnonzero(~np.isfinite(chosen))[:1]:
         raise refusal(
-            f"the effort of joint '{joints.names[k]}' is not finite; a number is too large",
-            CODE,
+            f"the effort of joint '{joints.names[k]}' is not finite; a number is too large", CODE
         )
     return JointEfforts(joints.names, chosen, state.stamp_ns)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A controller that accepts trajectories and poses as messages."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 
@@ -57,11 +55,7 @@ class TrajectoryController(Controller):
     """
 
     def __init__(
-        self,
-        m: Model,
-        description: Description,
-        collisions: SelfCollision | None,
-        *others: Any,
+        self, m: Model, description: Description, collisions: SelfCollision | None, *others: Any
     ) -> None:
         super().__init__(*others)
         self.collisions = collisions
@@ -101,7 +95,7 @@ class TrajectoryController(Controller):
             return ""
         return (
             "no message on joint_states has named some joints that the arm carries, or wheels. "
-            f"Paths are checked for collisions with them where they are assumed: {listing(places)}"
+            f"Checks for collisions assume these joints at fixed positions: {listing(places)}"
         )
 
     def follow(self, message: Any) -> None:
@@ -156,11 +150,10 @@ class TrajectoryController(Controller):
             rest = []
         if self.departure().stops != stops:
             raise refusal(STOPPED)
-        text = (
-            f"the arm moved on for {AHEAD[-1]:g} s before the way to the first point was checked "
-            "for collisions; stop the arm, then send the trajectory again"
+        raise refusal(
+            f"the arm moved on for {AHEAD[-1]:g} s before the motion to the first point was "
+            "checked for collisions; stop the arm, then send the trajectory again"
         )
-        raise refusal(text)
 
     def follow_poses(self, message: Any) -> None:
         """Move a frame along a geometry_msgs/PoseArray; an empty array stops the present path.
@@ -279,7 +272,7 @@ class TrajectoryController(Controller):
     def _check_poses(self, number: int) -> None:
         """Raise RbdynError unless this number of poses is accepted now."""
         if not self._frame:
-            message = "parameter cartesian_path.frame is empty; name the link that poses are of"
+            message = "parameter cartesian_path.frame is empty; set it to the link of the poses"
             raise refusal(message, "pose", "cartesian_path.frame")
         if number > MOST_POSES:
             raise refusal(f"there are {number} poses; at most {MOST_POSES} are allowed")

@@ -54,13 +54,11 @@ class Keys:
 
     Args:
         server: server of the view.
-        actions: what a key does, by key: label, and a function that takes viser's event.
+        actions: by key, the label of its action and a function that takes viser's event.
     """
 
     def __init__(
-        self,
-        server: viser.ViserServer,
-        actions: Mapping[str, tuple[str, Callable[[Any], None]]],
+        self, server: viser.ViserServer, actions: Mapping[str, tuple[str, Callable[[Any], None]]]
     ) -> None:
         self._server, self._centre = server, np.zeros(3)
         self.follow: Any = server.gui.add_checkbox(

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scene of a robot: its layers, and their placement at an instant; no browser."""
 
-from __future__ import annotations
-
 import functools
 import threading
 from collections.abc import Sequence
@@ -37,12 +35,7 @@ from rbdyn_ros.view.scene.parts import (
     obstacle_parts,
     parts_of_looks,
 )
-from rbdyn_ros.view.scene.wrench_lines import (
-    couple_arrows,
-    point_arrows,
-    weight_of,
-    wrench_arrows,
-)
+from rbdyn_ros.view.scene.wrench_lines import couple_arrows, point_arrows, weight_of, wrench_arrows
 
 #: The layers that can be shown or hidden.
 VISUALS, COLLISIONS, BOXES = "visuals", "collisions", "inertia boxes"

@@ -318,7 +318,7 @@ def test_a_pair_that_the_srdf_enables_is_checked(tmp_path):
     path.with_suffix(".srdf").write_text(rule)
     found = Package(tmp_path / "after", path)
     assert pair not in found.disabled
-    assert "1 pairs of links may collide" in found.text
+    assert "1 pair of links may collide" in found.text
 
 
 def meshed(folder, *names):
@@ -354,7 +354,7 @@ def test_meshes_that_are_not_copied_are_named(tmp_path):
     path.write_text(path.read_text().replace("</robot>", "<!-- <mesh filename='c'/> --></robot>"))
     done = run("moveit", path, tmp_path / "package", "--samples", 1)
     assert done.returncode == 0
-    text = "meshes are not copied, and MoveIt may not find them: 'b.glb', 'none.stl'; copied"
+    text = "meshes are not copied, and MoveIt may not find them: 'b.glb', 'none.stl'; only"
     assert text in done.stderr
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Terms of the equation of motion by joint name, for the services of both nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +21,7 @@ from rbdyn_ros.dynamics.toolbox.terms import (
     kinetic_energy,
     potential_energy,
 )
-from rbdyn_ros.errors import RbdynError, quote, refusal
+from rbdyn_ros.errors import RbdynError, counted, quote, refusal
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
@@ -153,10 +151,10 @@ class Dynamics:
             self._m = without_actuators(plant).replaced()
             self._d = make_data(self._m)
         self._m.opt.gravity = plant.opt.gravity
-        # the energy of springs needs it; inverse and forward dynamics set it anew
+        # the energy of springs needs this option; inverse and forward dynamics set it anew
         self._m.opt.passive = True
         self._m.opt.exact_stops = False  # a query has no memory of friction
-        self._m.opt.integrator = "euler"  # it gives the law of continuous time
+        self._m.opt.integrator = "euler"  # Euler gives the qacc of continuous time
 
     def _computed(self, now: Snapshot, query: Query, joints: SingleJoints) -> dict[str, Any]:
         m, d = self._m, self._d
@@ -255,7 +253,9 @@ def joint_numbers(joints: SingleJoints, kind: str, values: Sequence[float]) -> A
     numbers = np.asarray(values, np.float64)
     n = len(joints.names)
     if len(numbers) != n:
-        text = f"{kind} has length {len(numbers)} for {n} joints; it needs length {n} or 0"
+        text = (
+            f"{kind} has length {len(numbers)} for {counted(n, 'joint')}; it needs length {n} or 0"
+        )
         raise refusal(text, CODE, kind)
     for k in np.flatnonzero(~np.isfinite(numbers))[:1]:
         raise refusal(
@@ -283,8 +283,7 @@ def _check_numbers(query: Query, joints: SingleJoints) -> None:
 def _check_request(m: Model, query: Query) -> None:
     """Raise RbdynError if a term cannot be computed for this robot."""
     if (query.mass_matrix or query.coriolis_matrix) and m.nv > MOST_DOFS:
-        text = f"the robot has {m.nv} dofs; matrices are limited to {MOST_DOFS} dofs"
-        raise refusal(text, CODE)
+        raise refusal(f"the robot has {m.nv} dofs; matrices are limited to {MOST_DOFS} dofs", CODE)
     frame, reference = query.jacobian_frame, query.jacobian_reference
     if frame:
         field = "jacobian_frame"

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulation behind the view in the browser: orders pass the same checks as messages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
@@ -20,12 +18,7 @@ from rbdyn_ros.ros.common.parsing.magnitudes import REQUEST
 from rbdyn_ros.ros.common.reports.answer import attempt
 from rbdyn_ros.ros.simulator.robot.robot import Robot
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
-from rbdyn_ros.ros.simulator.services.wrenches import (
-    MAX_DURATION,
-    MAX_REACH,
-    MAX_SIZE,
-    wrench_on,
-)
+from rbdyn_ros.ros.simulator.services.wrenches import MAX_DURATION, MAX_REACH, MAX_SIZE, wrench_on
 from rbdyn_ros.ros.simulator.topics.commanders import EFFECTS
 from rbdyn_ros.ros.simulator.topics.driver import policy_of
 from rbdyn_ros.ros.simulator.world.world import World
@@ -101,7 +94,7 @@ class ViewedSimulation:
         return [watched.instant(energy) for watched in self._watched]
 
     def recast(self, robot: int) -> Cast | None:
-        """Return a robot with the objects of the last instant; None if others are there now."""
+        """Return a robot with the objects of the last instant; None if the objects changed."""
         if self._begun is None:
             return None
         watched, shown = self._watched[robot], self.robots[robot]

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The services of simulation_interfaces that load worlds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -46,11 +44,7 @@ class Worlds(OfferedServices):
     """
 
     def __init__(
-        self,
-        node: Node,
-        simulation: Simulation,
-        sources: Sequence[str],
-        stop: Callable[[], None],
+        self, node: Node, simulation: Simulation, sources: Sequence[str], stop: Callable[[], None]
     ) -> None:
         self._simulation, self._stop, self._logger = simulation, stop, node.get_logger()
         self._sources = [*sources, str(share_dir() / "config" / "worlds")]

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics of a robot's state: joint_states, motor_states, /tf, object_poses and odom."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Sequence
 
@@ -93,8 +91,7 @@ class MotorStates:
     def prepare(self, m: Model) -> Callable[[], None]:
         """Prepare for a Model with other objects; return the function that switches to it."""
         n, joints = m.nu, m.dof_jntid[m.actuator_dofid]
-        message = JointState(name=[m.jnt_names[j] for j in joints])
-        message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
+        message = convert.marked(JointState(name=[m.jnt_names[j] for j in joints]))
         message.position, message.velocity = convert.marks(0, n), convert.marks(n, n)
         prepared, places = Prepared(message, 2 * n), m.jnt_qposadr[joints]
 
