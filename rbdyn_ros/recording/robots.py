@@ -91,6 +91,9 @@ def _attached(
     found = [one.data for one in attached if one.name == wanted]
     if not found:
         return None
+    if len(found) > 1:
+        text = "payloads, gravity or stuck joints changed during it; its robot has the last ones"
+        notes.append(text)
     try:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / topics.MODEL_NAME

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.engine import forward
+from rbdyn_ros.engine.constraints.share import share
 from rbdyn_ros.engine.joints.manifold import joint_qvel
 from rbdyn_ros.engine.quantities import derivatives as analytic
 from rbdyn_ros.engine.step import integrate
@@ -28,12 +29,20 @@ from rbdyn_ros.specialization.uncompiled import uncompiled
 
 
 def inverse_derivatives(m: Any, d: Any, out: Objects) -> None:
-    """Write qfrc_inverse, and its derivatives by qpos, qvel and qacc, (3, nv, nv)."""
+    """Write qfrc_inverse, and its derivatives by qpos, qvel and qacc, (3, nv, nv).
+
+    The last one is M, except for a Model with gears, which take a part of the forces.
+    """
     along = _along_state(m, d)
     uncompiled(integrate.smooth_stages)(m, d)
     uncompiled(rne_acc)(m, d)
+    if m.nefc > 0:
+        uncompiled(share)(m, d)
     force = d.qfrc_inverse.copy()
-    if m.not_differentiable[0]:
+    if m.nefc > 0:
+        slopes = jacobian(_graph(d), force, along + _along_each(d.qacc))
+        out[:] = slopes.reshape(m.nv, 3, m.nv).transpose(1, 0, 2)
+    elif m.not_differentiable[0]:
         out[0], out[1] = _split(jacobian(_graph(d), force, along))
         uncompiled(crb)(m, d)
         uncompiled(fill_dense)(m, d, out[2])

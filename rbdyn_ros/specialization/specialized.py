@@ -171,7 +171,10 @@ class Specialized(Substitute):
         return self._filled("frame_jacobian", d, number, REFERENCES[reference])
 
     def inverse_derivatives(self, d: Data) -> tuple[Array, Array, Array]:
-        """Return rb.inverse_derivatives(m, d), even for Models that rb's function refuses."""
+        """Return rb.inverse_derivatives(m, d), even for Models that rb's function refuses.
+
+        With gears these are the derivatives of the forces of inverse, so the third is not M.
+        """
         dq, dv, da = self._filled("inverse_derivatives", d)
         return dq, dv, da
 

@@ -11,6 +11,7 @@ from rbdyn_ros.checks.names import chosen
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.parsing import magnitudes
+from rbdyn_ros.ros.simulator.topics.record import NodeRecorder
 from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.sensors.scene import Payload
@@ -28,14 +29,17 @@ class Payloads:
     Args:
         loop: simulates the robot.
         sensors: measure on it, or None.
+        recorder: records its Models, or None.
 
     Attributes:
         m: the Model with the present payloads and gravity.
         lock: held while they change.
     """
 
-    def __init__(self, loop: Loop, sensors: SensorTopics | None) -> None:
-        self._loop, self._sensors = loop, sensors
+    def __init__(
+        self, loop: Loop, sensors: SensorTopics | None, recorder: NodeRecorder | None = None
+    ) -> None:
+        self._loop, self._sensors, self._recorder = loop, sensors, recorder
         self._payloads: dict[str, Payload] = {}
         self._gravity = self._loaded_gravity = tuple(loop.m.opt.gravity)
         self.lock = threading.Lock()
@@ -132,6 +136,8 @@ class Payloads:
         self._payloads, self._gravity, self.m = kept, gravity, m
         if self._sensors is not None:
             self._sensors.use(m, tuple(kept.values()))
+        if self._recorder is not None:
+            self._recorder.use(self._loop.plant.m)
 
 
 def _loaded(base: Model, payloads: dict[str, Payload], gravity: tuple[float, ...]) -> Model:

@@ -206,8 +206,6 @@ class Robot:
             clock: publisher of /clock, or None.
         """
         m, values, node, loaded = self.m, self.values, self.node, self._loaded
-        if self._recorder is not None:
-            self._recorder.begin(node, m, time_base)
         others = [*(self.sensors.every if self.sensors else ()), *([1] if shows(values) else ())]
         if self._base_joints is not None:
             others.append(every(values, loaded.period_ns))
@@ -224,6 +222,8 @@ class Robot:
             settings = boxed(settings, m, self.given.description, values.box)
         port = self._open_port(settings)
         self.loop = loop = Loop(m, settings, loaded.start, wakeup, loaded.faults, port)
+        if self._recorder is not None:
+            self._recorder.begin(node, loop.plant.m, time_base)
         self.boxes = Boxes(
             values.box,
             loop,
@@ -237,7 +237,7 @@ class Robot:
             self.set_faults(vars(values))
             self.boxes.start()
         self.stamps = TickStamps(time_base, loop.period_ns)
-        self.payloads = Payloads(loop, self.sensors)
+        self.payloads = Payloads(loop, self.sensors, self._recorder)
         watch = None
         if self._setup is not None:
             loop.plant.begin_with(self._setup.qvel)
@@ -583,3 +583,5 @@ class Robot:
         """
         faults, double = make_faults(self.m, values), values[f"{params.FAULTS}double"]
         self.loop.plant.set_faults(self.boxes.take_faults(faults, double))
+        if self._recorder is not None:
+            self._recorder.use(self.loop.plant.m)

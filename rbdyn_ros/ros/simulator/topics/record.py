@@ -106,10 +106,10 @@ class NodeRecording:
         raw = self._messages.state(stamp, state.tick, state.time, state.epoch, lists)
         self._file.put(channel, stamp, raw)
 
-    def attach(self, name: str, m: Model) -> None:
+    def attach(self, name: str, model: bytes) -> None:
         """Put a Model into the file."""
         assert self._file is not None
-        self._file.attach(name, topics.MODEL_TYPE, model_bytes(m))
+        self._file.attach(name, topics.MODEL_TYPE, model)
 
     def close(self) -> tuple[str, bool]:
         """Complete the file; return a summary, and whether the file has all messages."""
@@ -131,7 +131,7 @@ class NodeRecorder:
 
     def __init__(self, recording: NodeRecording) -> None:
         self._recording, self.now = recording, 0
-        self._state = 0
+        self._state, self._name, self._model = 0, "", b""
         self._malformed = Throttle()
 
     def begin(self, node: Node, m: Model, time_base: int) -> None:
@@ -146,7 +146,15 @@ class NodeRecorder:
         topic = f"{node.get_fully_qualified_name()}/state"
         self._state = self._recording.channel(topic, STATE, offered())
         space = node.get_namespace().strip("/")
-        self._recording.attach(f"{space}/{topics.MODEL_NAME}".lstrip("/"), m)
+        self._name = f"{space}/{topics.MODEL_NAME}".lstrip("/")
+        self.use(m)
+
+    def use(self, m: Model) -> None:
+        """Record the Model of the following states, if it differs from the last one."""
+        model = model_bytes(m)
+        if model != self._model:
+            self._model = model
+            self._recording.attach(self._name, model)
 
     def take(self, stamp: int, state: LoopState) -> None:
         """Record a state; later messages get its time."""
