@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check the arguments of rollout before anything is compiled or computed."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable
 from typing import Any

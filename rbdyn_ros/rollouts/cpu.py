@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robots of a Batch in the memory of this machine, advanced by its cores."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 

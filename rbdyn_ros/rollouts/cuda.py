@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robots of a Batch on a GPU: arrays of CuPy, and kernels that CuPy compiles."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from types import ModuleType
 from typing import Any

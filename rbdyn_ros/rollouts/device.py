@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The processor or GPU that advances the robots of a Batch."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 

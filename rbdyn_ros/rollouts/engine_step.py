@@ -6,8 +6,6 @@ own copy of the table in which kernels find their arrays, and the copy points to
 machine code is the code of rb.step, so the results have the same bits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

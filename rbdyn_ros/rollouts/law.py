@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The law of a rollout: a built-in policy or a function of the user, ready to be traced."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warnings of rollouts: joints that passed soft limits, and loads that a timestep cannot carry."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

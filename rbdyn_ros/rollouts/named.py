@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Views of the arrays of a Batch that belong to one joint or one body."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The outputs of a rollout, and the kernels that compute them."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection, Sequence
 from typing import Any

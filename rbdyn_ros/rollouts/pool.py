@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Threads that share the robots of a call and stay alive for the next call."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import threading

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operations of a step of one Model, and of the outputs of a state."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 

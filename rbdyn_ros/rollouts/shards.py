@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Divide the robots of a rollout into parts that other machines advance."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

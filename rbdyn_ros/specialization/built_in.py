@@ -8,8 +8,6 @@ then the numbers that are constant in this code are built in. Code with other nu
 such as a specialised step and a rollout, therefore computes the same bits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 

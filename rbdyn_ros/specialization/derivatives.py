@@ -9,8 +9,6 @@ tree needs no code.
 Source: Griewank, Walther, Evaluating derivatives, 2008, section 3.1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 

@@ -8,8 +8,6 @@ as passive forces, is differentiated as traced.
 Positions are differentiated along the coordinates of qvel, as in the toolbox.
 """
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions that can be traced: their kernels, inputs and outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

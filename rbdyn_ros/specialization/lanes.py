@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile programs for W robots side by side: every number is a vector with a lane per robot."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Rounding stays the same: multiply-adds stay multiply-adds, and products stay pro
 operations that return one of their operands, or that are exact, are left out.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Mapping
 from fractions import Fraction

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write LLVM code for one robot that works in place on a row of Data and reads the Model."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Collection, Sequence
 from typing import Any

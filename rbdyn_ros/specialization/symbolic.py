@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Model and a Data of symbols and Python numbers, for tracing kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trace the kernels of a Model on symbols."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 

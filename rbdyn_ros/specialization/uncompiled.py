@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python versions of compiled kernels, for tracing."""
 
-from __future__ import annotations
-
 import builtins
 import threading
 from collections.abc import Callable, Iterator

@@ -200,7 +200,7 @@ def test_hulls_of_real_robots_are_close(monkeypatch):
         worst.append(np.max(corners @ planes[:, :3].T + planes[:, 3]))
         return few
 
-    monkeypatch.setattr(meshes, "reduced", spy)
+    monkeypatch.setattr(hulls, "reduced", spy)
     for name in ("talos_reduced.urdf", "ur5_robot.urdf", "panda.urdf", "go2.urdf"):
         robot_files.read(robots.find(name), strict=False, contact=True)
     assert len(worst) > 50

@@ -6,8 +6,6 @@ stack of the calling function. The calling function stores the outputs after the
 read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ of angles up to 1e5 are computed by our own code. So the bits are the same for e
 processor. The functions in LIBRARY depend on the C library of the machine, but not on W.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Protocol
 

@@ -12,8 +12,6 @@ on other lanes or their number. The error is below 0.8 ulp for |x| <= LARGEST; l
 and cos of the C library. NaN and infinities give NaN, and sin(-0.0) is -0.0.
 """
 
-from __future__ import annotations
-
 import struct
 
 #: The largest angle that is reduced here [rad]. B below relies on |n| < 2^16.

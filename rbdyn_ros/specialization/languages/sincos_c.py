@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The function of sincos.py for one angle in C++; the same operations give the same bits."""
 
-from __future__ import annotations
-
 from rbdyn_ros.specialization.languages.sincos import CONSTANTS, INTEGERS, OPERATIONS
 
 _INTEGER = "unsigned long long"

@@ -14,8 +14,6 @@ of its sines and cosines.
     4 add 3 0          1                      in the next free slot, if another block uses it
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ types. One vector operation replaces the matching operations of all such limbs. 
 which inputs match, and operations match if their operands match.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

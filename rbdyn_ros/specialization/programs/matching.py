@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Match corresponding operations of similar limbs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 

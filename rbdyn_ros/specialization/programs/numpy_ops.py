@@ -5,8 +5,6 @@ NumPy converts comparisons of objects to True or False, which needs a branch for
 array. Here comparisons are recorded, and select chooses between values by them.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merge matching operations of similar limbs into vector operations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from rbdyn_ros.specialization.programs.matching import Matching
