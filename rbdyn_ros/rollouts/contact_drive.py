@@ -84,6 +84,7 @@ PLAN_FIELDS = {
     "writes": "",
     "segments": "",
     "points": "",
+    "of_planes": "length of the memory of contacts with planes",
     "stops": "",
     "fields": "",
     "guarded": "",
@@ -98,10 +99,11 @@ PLAN_FIELDS = {
 PLAN = np.dtype([(name, np.int64) for name in PLAN_FIELDS])
 PLAN_SIZE = PLAN.itemsize
 
-#: Numbers of a contact point on a plane in a plan: its key, and three axes.
-POINT = 10
-#: Numbers of a contact point in "grip". On a field the force is in world axes, then comes the key.
-GRIP = 3
+#: Numbers of a contact point on a plane in a plan: its key, its first number in "grip", the number
+#: of components of its friction, and three axes.
+KEY, FIRST, PARTS, FRAME, POINT = 0, 1, 2, 3, 12
+#: "grip" of a contact point on a plane is the normal force, friction along two axes, and for
+#: capsules the torque against spin. On a field the force is in world axes, then comes the key.
 #: The key of a sphere for which several contacts with a field are remembered.
 SEVERAL = -1.0
 
@@ -197,7 +199,7 @@ def plan_of(row):
 @kernel
 def first_on_field(plan):
     """Return the first slot of "grip" of the spheres on fields."""
-    return plan.grip + GRIP * plan.points
+    return plan.grip + plan.of_planes
 
 
 @kernel
@@ -243,17 +245,21 @@ def _unpack(plan, header, row, lane):
     _pairs, _segments, points, axes, stops, fields, _guarded = tables_of(plan, row)
     at, width = _kept_row(plan, header, row, lane), plan.width
     bits, kept = ints_at(at, plan.kept_size), floats_at(at, plan.kept_size)
-    grip = floats_at(row + 8 * plan.grip * width, GRIP * plan.points * width)
+    grip = floats_at(row + 8 * plan.grip * width, plan.of_planes * width)
     for n in range(plan.points):
-        first = GRIP * n * width + lane
-        grip[first] = grip[first + width] = grip[first + 2 * width] = 0.0
+        first, parts = points[n, FIRST] * width + lane, points[n, PARTS]
+        for k in range(parts + 1):
+            grip[first + k * width] = 0.0
         for c in range(bits[plan.nstick]):
-            if bits[plan.stick_key + c] == points[n, 0]:
-                force = plan.stick_force + 3 * c
+            if bits[plan.stick_key + c] == points[n, KEY]:
+                force, torque = plan.stick_force + 3 * c, plan.stick_torque + 3 * c
                 grip[first] = kept[plan.stick_normal + c]
                 for k in range(3):
-                    grip[first + width] += axes[n, 1 + k] * kept[force + k]
-                    grip[first + 2 * width] += axes[n, 4 + k] * kept[force + k]
+                    axis = axes[n, FRAME + k :: 3]
+                    grip[first + width] += axis[0] * kept[force + k]
+                    grip[first + 2 * width] += axis[1] * kept[force + k]
+                    if parts > 2:
+                        grip[first + 3 * width] += axis[2] * kept[torque + k]
     memory = floats_at(row, plan.slots * width)
     for n in range(plan.fields):
         first = (first_on_field(plan) + ON_FIELD * n) * width + lane
@@ -284,16 +290,18 @@ def _pack(plan, header, row, lane):
     _pairs, _segments, points, axes, stops, _fields, _guarded = tables_of(plan, row)
     at, width = _kept_row(plan, header, row, lane), plan.width
     bits, kept, number = ints_at(at, plan.kept_size), floats_at(at, plan.kept_size), 0
-    grip = floats_at(row + 8 * plan.grip * width, GRIP * plan.points * width)
+    grip = floats_at(row + 8 * plan.grip * width, plan.of_planes * width)
     for n in range(plan.points):
-        first = GRIP * n * width + lane
+        first = points[n, FIRST] * width + lane
         if grip[first] > 0.0:
-            bits[plan.stick_key + number] = points[n, 0]
+            bits[plan.stick_key + number] = points[n, KEY]
             kept[plan.stick_normal + number] = grip[first]
             x, y = grip[first + width], grip[first + 2 * width]
+            spin = grip[first + 3 * width] if points[n, PARTS] > 2 else 0.0
             for k in range(3):
-                kept[plan.stick_force + 3 * number + k] = x * axes[n, 1 + k] + y * axes[n, 4 + k]
-                kept[plan.stick_torque + 3 * number + k] = 0.0
+                axis = axes[n, FRAME + k :: 3]
+                kept[plan.stick_force + 3 * number + k] = x * axis[0] + y * axis[1]
+                kept[plan.stick_torque + 3 * number + k] = spin * axis[2]
             number += 1
     memory = floats_at(row, plan.slots * width)
     for n in range(plan.fields):

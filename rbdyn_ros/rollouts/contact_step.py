@@ -24,7 +24,7 @@ from rbdyn_ros.rollouts.contact_drive import (
     PLAN_AT,
     RESULTS_AT,
 )
-from rbdyn_ros.rollouts.contact_programs import contact_programs, memory_of
+from rbdyn_ros.rollouts.contact_programs import contact_programs, memory_of, of_planes
 from rbdyn_ros.rollouts.engine_step import LINE, EngineStep
 from rbdyn_ros.rollouts.lane_step import LaneStep
 from rbdyn_ros.rollouts.law import APPLIED, RolloutLaw, plain_tree
@@ -129,10 +129,10 @@ class ContactStep(LaneStep):
         plan["segments"], plan["points"] = len(engine.segments), len(found.planes)
         plan["stops"], plan["fields"] = len(self._stops), len(found.fields)
         plan["guarded"] = len(found.guarded_fields)
-        points = [[pair.key, *frame_of(m, pair.obstacle).reshape(-1).astype(float).view(np.int64)]
-                  for pair in found.planes]  # fmt: skip
+        plan["of_planes"] = of_planes(found)
         spheres = [[pair.geom, pair.obstacle, pair.key] for pair in found.fields]
         guarded = [[pair.geom, pair.obstacle] for pair in found.guarded_fields]
+        points = _points(m, found)
         last = [np.array(rows, np.int64) for rows in (points, self._stops, spheres, guarded)]
         parts = [*tables, engine.segments, *last]
         self._plan = np.concatenate([plan.view(np.int64), *(each.reshape(-1) for each in parts)])
@@ -153,6 +153,16 @@ class ContactStep(LaneStep):
 
     def _plan_of(self, name: str) -> int:
         return int(self._plan[: PLAN.itemsize // 8].view(PLAN)[name][0])
+
+
+def _points(m: Model, found: Touching) -> list[list[int]]:
+    """Return the table of the contact points on planes, see contact_drive.py."""
+    rows, first = [], 0
+    for pair in found.planes:
+        axes = frame_of(m, pair.obstacle).reshape(-1).astype(float).view(np.int64)
+        rows.append([pair.key, first, pair.parts, *axes])
+        first += pair.parts + 1
+    return rows
 
 
 def _plan_fields(plan: NDArray[Any], found: Touching) -> None:
