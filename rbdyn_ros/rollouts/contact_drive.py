@@ -42,8 +42,8 @@ PASSES, ROUNDS = 20, 12
 
 #: Fields of a plan, all whole numbers. Tables of whole numbers follow it, row by row: what the
 #: engine reads and writes (lane slot, slot), the segments of its memory, keys and axes of contact
-#: points on planes, dofs with stops, spheres on height fields (geometry, field, first key), and
-#: other geometries with a height field.
+#: points on planes, dofs with stops, own pairs and then spheres on height fields (geometry, the
+#: other one, first key), and other geometries with a height field.
 PLAN_FIELDS = {
     "width": "robots side by side",
     "slots": "slots of the lanes",
@@ -58,13 +58,18 @@ PLAN_FIELDS = {
     "final": "the solution is that of the step",
     "stale": "the factors are those of other stops",
     "refused": "another geometry may touch",
-    "find_cells": "address of each function of contact_ground.py, or 0",
+    "find_pairs": "address of each function of contact_pairs.py and contact_ground.py, or 0",
+    "late_pairs": "",
+    "find_cells": "",
     "find_ground": "",
     "look_late": "",
     "guard": "",
     "left": "slot of a flag: the engine must take the lane",
     "looks": "contacts may begin by the forces",
-    "suspects": "first slots of its arrays",
+    "near": "own pairs may touch",
+    "near_late": "",
+    "first_pair": "first slots of arrays",
+    "suspects": "",
     "listed_now": "",
     "balls": "",
     "cells": "",
@@ -86,6 +91,7 @@ PLAN_FIELDS = {
     "points": "",
     "of_planes": "length of the memory of contacts with planes",
     "stops": "",
+    "pairs": "",
     "fields": "",
     "guarded": "",
     "nstick": "places in a row: number of contacts",
@@ -104,7 +110,7 @@ PLAN_SIZE = PLAN.itemsize
 KEY, FIRST, PARTS, FRAME, POINT = 0, 1, 2, 3, 12
 #: "grip" of a contact point on a plane is the normal force, friction along two axes, and for
 #: capsules the torque against spin. On a field the force is in world axes, then comes the key.
-#: The key of a sphere for which several contacts with a field are remembered.
+#: The key of a sphere or a pair for which several contacts are remembered.
 SEVERAL = -1.0
 
 _plans = array_at(numba.from_dtype(PLAN), PLAN_SIZE)
@@ -120,7 +126,9 @@ def advance(row):
         if memory[mode + lane] != 0.0:
             _unpack(plan, header, row, lane)
     call_memory(plan.start, row)
-    for part in (plan.find_cells, plan.below, plan.find_ground, plan.touch):
+    if plan.touch != 0:
+        memory[plan.left * plan.width : (plan.left + 1) * plan.width] = 0.0
+    for part in (plan.find_pairs, plan.find_cells, plan.below, plan.find_ground, plan.touch):
         call_memory(part, row)
     left = _solve(plan, row, memory)
     for lane in range(plan.width):
@@ -136,7 +144,7 @@ def advance(row):
 @kernel
 def _solve(plan, row, memory):
     """Solve the step; return a bit for each lane that the engine must take."""
-    width, left = plan.width, _left_on_fields(plan, memory, 0)
+    width, left = plan.width, _left_by_loops(plan, memory, 0)
     done, final = plan.done * width, plan.final * width
     call_memory(plan.factor, row)
     for _ in range(ROUNDS):
@@ -149,16 +157,16 @@ def _solve(plan, row, memory):
                 left |= 1 << lane
                 memory[done + lane] = memory[final + lane] = 1.0
         call_memory(plan.check, row)
-        if plan.look_late != 0:
-            call_memory(plan.look_late, row)
-            left = _left_on_fields(plan, memory, left)
+        call_memory(plan.late_pairs, row)
+        call_memory(plan.look_late, row)
+        left = _left_by_loops(plan, memory, left)
         if _number_of(memory, done, width) == width:
             break
         if _number_of(memory, plan.stale * width, width) > 0:
             call_memory(plan.factor, row)
     if plan.guard != 0:
         call_memory(plan.guard, row)
-        left = _left_on_fields(plan, memory, left)
+        left = _left_by_loops(plan, memory, left)
     refused = plan.refused * width
     for lane in range(width):
         if memory[final + lane] == 0.0 or memory[refused + lane] != 0.0:
@@ -167,10 +175,10 @@ def _solve(plan, row, memory):
 
 
 @kernel
-def _left_on_fields(plan, memory, left):
-    """Add lanes that contact_ground.py leaves to the engine; nothing is left to solve in these."""
+def _left_by_loops(plan, memory, left):
+    """Add lanes that the loops of other files leave to the engine; these have nothing to solve."""
     width = plan.width
-    if plan.find_ground == 0:
+    if plan.touch == 0:
         return left
     for lane in range(width):
         if memory[plan.left * width + lane] != 0.0:
@@ -197,15 +205,15 @@ def plan_of(row):
 
 
 @kernel
-def first_on_field(plan):
-    """Return the first slot of "grip" of the spheres on fields."""
+def first_by_key(plan):
+    """Return the first slot of "grip" of the own pairs, and then of the spheres on fields."""
     return plan.grip + plan.of_planes
 
 
 @kernel
 def _first_stop(plan):
     """Return the first slot of "grip" of the dofs with stops."""
-    return first_on_field(plan) + ON_FIELD * plan.fields
+    return first_by_key(plan) + ON_FIELD * (plan.pairs + plan.fields)
 
 
 @kernel
@@ -234,8 +242,8 @@ def tables_of(plan, row):
     at += 8 * POINT * plan.points
     stops = ints_at(at, plan.stops)
     at += 8 * plan.stops
-    fields = ints_at(at, 3 * plan.fields).reshape(-1, 3)
-    guarded = ints_at(at + 24 * plan.fields, 2 * plan.guarded).reshape(-1, 2)
+    fields = ints_at(at, 3 * (plan.pairs + plan.fields)).reshape(-1, 3)
+    guarded = ints_at(at + 24 * (plan.pairs + plan.fields), 2 * plan.guarded).reshape(-1, 2)
     return pairs, segments, points, axes, stops, fields, guarded
 
 
@@ -261,8 +269,8 @@ def _unpack(plan, header, row, lane):
                     if parts > 2:
                         grip[first + 3 * width] += axis[2] * kept[torque + k]
     memory = floats_at(row, plan.slots * width)
-    for n in range(plan.fields):
-        first = (first_on_field(plan) + ON_FIELD * n) * width + lane
+    for n in range(plan.pairs + plan.fields):
+        first = (first_by_key(plan) + ON_FIELD * n) * width + lane
         _unpack_field(plan, bits, kept, memory, first, fields[n, 2])
     for n in range(plan.stops):
         memory[(_first_stop(plan) + n) * width + lane] = kept[plan.stick_qfrc + stops[n]]
@@ -270,7 +278,7 @@ def _unpack(plan, header, row, lane):
 
 @kernel
 def _unpack_field(plan, bits, kept, memory, first, key):
-    """Write the memory of a sphere on a field, whose contacts have keys from `key` on."""
+    """Write the memory of contacts with keys from `key` on."""
     width, found = plan.width, 0
     for k in range(ON_FIELD):
         memory[first + k * width] = 0.0
@@ -304,8 +312,8 @@ def _pack(plan, header, row, lane):
                 kept[plan.stick_torque + 3 * number + k] = spin * axis[2]
             number += 1
     memory = floats_at(row, plan.slots * width)
-    for n in range(plan.fields):
-        first = (first_on_field(plan) + ON_FIELD * n) * width + lane
+    for n in range(plan.pairs + plan.fields):
+        first = (first_by_key(plan) + ON_FIELD * n) * width + lane
         if memory[first] > 0.0:
             bits[plan.stick_key + number] = int(memory[first + 4 * width])
             kept[plan.stick_normal + number] = memory[first]

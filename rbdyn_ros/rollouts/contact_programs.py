@@ -36,6 +36,14 @@ from rbdyn_ros.rollouts.contact.fields import (
     remembered_on_field,
 )
 from rbdyn_ros.rollouts.contact.newton import LAW, first_forces, forces_of, solve
+from rbdyn_ros.rollouts.contact.pairs import (
+    ON_PAIR,
+    geometries,
+    near_pairs,
+    place_pairs,
+    reach,
+    remembered_of_pairs,
+)
 from rbdyn_ros.rollouts.contact.places import in_world, place_on_plane, start_points
 from rbdyn_ros.rollouts.contact.points import Touching, covered, frame_of
 from rbdyn_ros.rollouts.contact.shelf import Shelf, cross, largest, where
@@ -75,7 +83,8 @@ def contact_programs(
     found = {"start": _start(m, tracing, shelf, stops, law, given, places)}
     if places.fields:
         found["below"] = shelf.program(lambda graph: ground_below(m, shelf, graph, places.fields))
-        found["touch"] = _touch_fields(m, tuple(own.items()), shelf, places)
+    if places.loops:
+        found["touch"] = _touch_listed(m, tuple(own.items()), shelf, places)
     found["factor"] = shelf.program(lambda graph: factor(m, shelf, stops, graph))
     found["solve"] = shelf.program(lambda graph: solve(shelf, graph, places.points))
     found["check"] = shelf.program(lambda graph: _check(m, shelf, stops, graph, places))
@@ -93,9 +102,10 @@ def _start(
     shelf.put("M", M)
     shelf.put("tau", tau)
     shelf.put("cdof", d.cdof)
-    if places.fields:
+    if places.loops:
         state = {name: getattr(d, name) for name in OF_BODIES}
         state["balls"] = balls(m, d, places.fields)
+        state["near"] = _near(m, graph, d)
     else:
         state = _touch(m, tracing, shelf, d, places)
     number = memory_of(places)
@@ -106,9 +116,17 @@ def _start(
     return program(graph, outputs)
 
 
+def _near(m: Model, graph: Any, d: Any) -> list[Any]:
+    """Return 1 if own pairs may touch."""
+    arms = {g: _arm(m, d, g) for g in geometries(m)}
+    centres = {g: in_world(m, d, g, np.zeros(3)) for g in arms}
+    reaches = {g: reach(m, g, d.cvel, arm) for g, arm in arms.items()}
+    return near_pairs(m, graph, centres, reaches)
+
+
 def memory_of(places: Touching) -> int:
     """Return the length of the memory of friction of all contact points."""
-    return of_planes(places) + ON_FIELD * len(places.fields)
+    return of_planes(places) + ON_PAIR * len(places.pairs) + ON_FIELD * len(places.fields)
 
 
 def of_planes(places: Touching) -> int:
@@ -119,8 +137,8 @@ def of_planes(places: Touching) -> int:
     return sum(pair.parts + 1 for pair in places.planes)
 
 
-def _touch_fields(m: Model, own: Any, shelf: Shelf, places: Touching) -> Program:
-    """Return the program of the contacts if they need the results of the loop below spheres."""
+def _touch_listed(m: Model, own: Any, shelf: Shelf, places: Touching) -> Program:
+    """Return the program of the contacts that loops have listed."""
     tracing = Tracing(m, own, contact=True)
     d = tracing.data(OF_BODIES)
     d.cdof = shelf.get(tracing.graph, "cdof")
@@ -135,7 +153,9 @@ def _touch(m: Model, tracing: Tracing, shelf: Shelf, d: Any, places: Touching) -
     for pair in places.planes:
         points.append(place_on_plane(m, d, pair, memory[at : at + pair.parts + 1]))
         at += pair.parts + 1
-    points += place_on_field(shelf, tracing.graph, memory[number:])
+    of_fields = number + ON_PAIR * len(places.pairs)
+    points += place_pairs(m, shelf, tracing.graph, d, places.pairs, memory[number:of_fields])
+    points += place_on_field(shelf, tracing.graph, memory[of_fields:])
     started = start_points(m, tracing, d, places.points, points)
     for name in (*LAW, "dist", "size"):
         shelf.put(name, np.array([each[name] for each in points], object))
@@ -240,15 +260,7 @@ def _finish(
     h, qacc = m.opt.timestep, shelf.state(graph, "qacc")
     qpos = shelf.inputs(graph, "qpos", m.nq)
     qvel = shelf.inputs(graph, "qvel", m.nv) + h * qacc
-    f, pressed = shelf.state(graph, "f"), list[Any]()
-    sizes, forces = shelf.get(graph, "size"), forces_of(places.points, f)
-    number = len(places.planes)
-    for (*friction, force), size in zip(forces[:number], sizes, strict=False):
-        torques = [each * size for each in friction[2:]]
-        pressed += [where(force > 0.0, x, 0.0) for x in (force, *friction[:2], *torques)]
-    if places.fields:
-        axes, rest = shelf.get(graph, "axes")[number:], np.array(forces[number:], object)
-        pressed += remembered_on_field(shelf, graph, rest, axes)
+    pressed = _remembered(m, shelf, graph, places)
     qvel, kept = stops.end(shelf, graph, qvel)
     uncompiled(integrate_pos)(tracing.m, qpos, qvel, h)
     time, bad = shelf.inputs(graph, "time", 1), shelf.inputs(graph, "nbad", 1)
@@ -256,3 +268,18 @@ def _finish(
         "qpos": qpos, "qvel": qvel, "time": time + h, "grip": np.array([*pressed, *kept, 0.0]),
         "nbad": bad + shelf.state(graph, "bad"),
     }  # fmt: skip
+
+
+def _remembered(m: Model, shelf: Shelf, graph: Any, places: Touching) -> list[Any]:
+    """Return the memory of friction of all contact points, see memory_of."""
+    sizes, forces = shelf.get(graph, "size"), forces_of(places.points, shelf.state(graph, "f"))
+    pressed, first = list[Any](), len(places.planes)
+    last = first + len(places.pairs)
+    for (*friction, force), size in zip(forces[:first], sizes, strict=False):
+        torques = [each * size for each in friction[2:]]
+        pressed += [where(force > 0.0, x, 0.0) for x in (force, *friction[:2], *torques)]
+    pressed += remembered_of_pairs(m, shelf, graph, places.pairs, forces[first:last])
+    if places.fields:
+        rest: Objects = np.array(forces[last:], object)
+        pressed += remembered_on_field(shelf, graph, rest, shelf.get(graph, "axes")[last:])
+    return pressed

@@ -33,11 +33,9 @@ from rbdyn_ros.specialization.functions import FORCES
 from rbdyn_ros.specialization.lanes import compile_lanes
 
 FLAGS = ("done", "final", "stale", "refused")
-#: Additional arrays and functions of lanes for Models with height fields.
-ON_FIELDS = (
-    "left", "looks", "suspects", "listed_now", "balls", "cells", "ground", "xpos", "xmat", "cvel",
-    "subtree_com", "a",
-)  # fmt: skip
+#: Additional arrays of lanes for Models whose contacts loops list, and the functions of these.
+OF_BODIES = ("left", "looks", "listed_now", "xpos", "xmat", "cvel", "subtree_com", "a")
+ON_FIELDS, ON_PAIRS = ("suspects", "balls", "cells", "ground"), ("near", "near_late")
 FUNCTIONS = ("find_cells", "find_ground", "look_late")
 #: Names of the rows of the engine's memory in a plan.
 IN_ROW = (
@@ -81,7 +79,7 @@ class ContactStep(LaneStep):
         forces = {"qfrc_applied": m.nv, "xfrc_applied": 6 * m.nbody}
         room |= {name: size for name, size in forces.items() if name in (*given, APPLIED)}
         room |= {name: 1 + max(places) for name, places in own.items() if places}
-        if found.fields:
+        if found.loops:
             room |= {"left": 1, "cells": CELL * len(found.fields)}
         self._lanes = compile_lanes(programs, width, room)
         self._addresses = 0, call_plan.code_address(contact_drive.advance)
@@ -116,10 +114,12 @@ class ContactStep(LaneStep):
         plan, places = np.zeros(1, PLAN), self._engine.places
         for name, address in self._lanes.code.addresses.items():
             plan[name] = address
-        for name in (*FLAGS, MEMORY, ROW, *(ON_FIELDS if found.fields else ())):
+        names = (*(OF_BODIES if found.loops else ()), *(ON_FIELDS if found.fields else ()))
+        for name in (*FLAGS, MEMORY, ROW, *names, *(ON_PAIRS if found.own else ())):
             plan[name] = slots[name][0]
-        if found.fields:
-            _plan_fields(plan, found)
+        _plan_loops(plan, found)
+        if found.pairs:
+            plan["first_pair"] = slots["pairs"][0]
         for name in IN_ROW:
             plan[name] = places[name][0]
         plan["width"], plan["slots"] = self._lanes.width, self._lanes.size
@@ -128,9 +128,10 @@ class ContactStep(LaneStep):
         plan["reads"], plan["writes"] = map(len, tables)
         plan["segments"], plan["points"] = len(engine.segments), len(found.planes)
         plan["stops"], plan["fields"] = len(self._stops), len(found.fields)
+        plan["pairs"] = len(found.pairs)
         plan["guarded"] = len(found.guarded_fields)
         plan["of_planes"] = of_planes(found)
-        spheres = [[pair.geom, pair.obstacle, pair.key] for pair in found.fields]
+        spheres = [[pair.geom, pair.obstacle, pair.key] for pair in found.pairs + found.fields]
         guarded = [[pair.geom, pair.obstacle] for pair in found.guarded_fields]
         points = _points(m, found)
         last = [np.array(rows, np.int64) for rows in (points, self._stops, spheres, guarded)]
@@ -165,12 +166,18 @@ def _points(m: Model, found: Touching) -> list[list[int]]:
     return rows
 
 
-def _plan_fields(plan: NDArray[Any], found: Touching) -> None:
-    """Write the addresses of the functions that look up height fields; they compile once."""
-    from rbdyn_ros.rollouts import contact_ground
+def _plan_loops(plan: NDArray[Any], found: Touching) -> None:
+    """Write the addresses of the functions that list contacts; they compile once."""
+    if found.fields:
+        from rbdyn_ros.rollouts import contact_ground
 
-    for name in (*FUNCTIONS, *(["guard"] if found.guarded_fields else [])):
-        plan[name] = call_plan.code_address(getattr(contact_ground, name))
+        for name in (*FUNCTIONS, *(["guard"] if found.guarded_fields else [])):
+            plan[name] = call_plan.code_address(getattr(contact_ground, name))
+    if found.own:
+        from rbdyn_ros.rollouts import contact_pairs
+
+        for name in ("find_pairs", "late_pairs"):
+            plan[name] = call_plan.code_address(getattr(contact_pairs, name))
 
 
 def _pairs(

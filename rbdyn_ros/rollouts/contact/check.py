@@ -26,6 +26,7 @@ from rbdyn_ros.rollouts.contact.newton import (
     read_lines,
     rows_of,
 )
+from rbdyn_ros.rollouts.contact.pairs import geometries, near_pairs, reach
 from rbdyn_ros.rollouts.contact.points import Pair, Touching, frame_of
 from rbdyn_ros.rollouts.contact.shelf import Shelf, cross, largest, length, where
 from rbdyn_ros.rollouts.contact.stops import Judgement, Stops
@@ -59,9 +60,16 @@ def check(
     settle = where(largest(switch, closing) > 0.0, 0.0, live) * found.settles
     settle = where(settled < SETTLINGS, settle, 0.0)
     again = largest(switch, closing, settle)
+    a = np.array(change, object)
+    if places.loops:
+        state |= {"a": a, "looks": [looks]}
     if places.fields:
-        suspects = may_touch_more(m, shelf, graph, places, change)
-        state |= {"a": np.array(change, object), "looks": [looks], "suspects": suspects}
+        state["suspects"] = may_touch_more(m, shelf, graph, places, a)
+    if places.own:
+        speeds = shelf.inputs(graph, "cvel", 6 * m.nbody).reshape(-1, 6)
+        arms = shelf.get(graph, "arms")
+        reaches = {g: reach(m, g, speeds, arms[g], a) for g in geometries(m)}
+        state["near_late"] = near_pairs(m, graph, arms, reaches)
     return {
         **state, **stops.after(shelf, graph, found, switch, settle, live),
         "qacc": qacc, "done": [where(again > 0.0, 0.0, done)],

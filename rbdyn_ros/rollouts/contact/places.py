@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from rbdyn_ros.engine.contact.law.contact_constants import prepare
 from rbdyn_ros.engine.contact.points.contact_list import near
-from rbdyn_ros.engine.contact.points.start import start_contacts
+from rbdyn_ros.engine.contact.points.start import velocity_of
 from rbdyn_ros.engine.contact.solve.arcs import follow_arcs
 from rbdyn_ros.model.declared.contact_arrays import (
     MASS_BY_H,
@@ -70,31 +71,34 @@ def start_points(
             friction, lever, left = join_ends(ends, d.cvel[body, :3], tracing.m.opt.timestep)
             engine = largest(left, engine)
         J += _friction_rows(m, d, pair, friction, lever)
-        J += [end["axes"][2] @ _moves(m, d, body, end["arm"]) for end in ends]
+        J += [end["axes"][2] @ _moves(m, d, pair, end) for end in ends]
         u += [*_sliding(m, tracing, d, pair, friction, lever), *(end["leaving"] for end in ends)]
     return {"J": np.array(J, object), "u": np.array(u, object), "engine": engine}
 
 
-def _one_contact(m: Model, d: Any, pair: Pair, place: Place) -> Any:
+def _one_contact(m: Model, tracing: Tracing, d: Any, pair: Pair, place: Place) -> Any:
     """Return a Data with one contact."""
     one = copy.copy(d)
     for field in _OF_CONTACT:
         shape = (1, *np.shape(getattr(d, field.name))[1:])
         setattr(one, field.name, np.full(shape, 0.0 if field.kind == "float" else 0, object))
-    one.ncon = 1
+    one.ncon, one.nmutual = 1, int(m.geom_bodyid[pair.obstacle] > 0)
+    one.body_heaviest = tracing.m.body_subtreemass  # own pairs are of one tree
     one.contact_geom[0] = pair.obstacle, pair.geom
-    one.contact_body[0] = 0, int(m.geom_bodyid[pair.geom])
+    one.contact_body[0] = m.geom_bodyid[[pair.obstacle, pair.geom]]
     one.contact_normal[0], one.contact_dist[0] = place["axes"][2], place["dist"]
-    one.contact_arm2[0] = place["arm"]
+    one.contact_arm1[0] = one.contact_arm2[0] = place["arm"]
     return one
 
 
 def _constants(m: Model, tracing: Tracing, d: Any, pair: Pair, place: Place) -> Place:
     def run() -> Place:
-        one = _one_contact(m, d, pair, place)
-        uncompiled(start_contacts)(tracing.m, one)
-        names = "contact_vel", "contact_spring", "contact_grip"
-        return {name: getattr(one, name)[0] for name in names}
+        one = _one_contact(m, tracing, d, pair, place)
+        v, normal = uncompiled(velocity_of)(tracing.m, one, 0), place["axes"][2]
+        leaving = normal @ np.array(v, object)
+        uncompiled(prepare)(tracing.m, one, 0, leaving, True)
+        along = np.array([*(np.array(v, object) - normal * leaving), leaving], object)
+        return {"v": along, "spring": one.contact_spring[0], "grip": one.contact_grip[0]}
 
     v, spring, grip = tracing.trace(run).values()
     return {
@@ -113,18 +117,23 @@ def _listed(tracing: Tracing, place: Place) -> Any:
     return closes if known is None else where(known < 0.0, closes, known)
 
 
-def _moves(m: Model, d: Any, body: int, arm: Objects) -> Objects:
-    """Return the velocity of a point of a body by unit velocity of each dof, (3, nv)."""
+def _moves(m: Model, d: Any, pair: Pair, place: Place) -> Objects:
+    """Return the velocity of a contact point by unit velocity of each dof, (3, nv).
+
+    It is relative to the other geometry.
+    """
     found = np.full((3, m.nv), 0.0, object)
-    for k in path_of(m, body):
-        found[:, k] = d.cdof[k, 3:] + cross(d.cdof[k, :3], arm)
+    first, second = (path_of(m, int(m.geom_bodyid[g])) for g in (pair.obstacle, pair.geom))
+    for k in sorted({*first} ^ {*second}):  # dofs of both bodies move the point on both
+        moves = d.cdof[k, 3:] + cross(d.cdof[k, :3], place["arm"])
+        found[:, k] = moves if k in second else -moves
     return found
 
 
 def _friction_rows(m: Model, d: Any, pair: Pair, place: Place, lever: Objects) -> list[Objects]:
     """Return the rows of J of friction at its lever."""
     axes, body = place["axes"], int(m.geom_bodyid[pair.geom])
-    rows = [*(axes[:2] @ _moves(m, d, body, place["arm"])), np.full(m.nv, 0.0, object)]
+    rows = [*(axes[:2] @ _moves(m, d, pair, place)), np.full(m.nv, 0.0, object)]
     for k in path_of(m, body) if pair.parts > 2 else ():
         spin = axes[2] @ d.cdof[k, :3]
         for row, part in zip(rows, axes @ lever, strict=True):
@@ -139,7 +148,7 @@ def _sliding(
     body = int(m.geom_bodyid[pair.geom])
 
     def run() -> Place:
-        one = _one_contact(m, d, pair, place)
+        one = _one_contact(m, tracing, d, pair, place)
         one.contact_lever[0], one.contact_vel[0] = lever, place["start"]
         one.contact_vel[0, :3] += lever * (place["axes"][2] @ d.cvel[body, :3])
         uncompiled(follow_arcs)(tracing.m, one)

@@ -30,6 +30,9 @@ from rbdyn_ros.specialization.symbolic import Objects
 #: more of them the engine's own step is faster.
 MOST_POINTS = 8
 
+#: Own pairs have contact points up to this number: most of many pairs seldom touch.
+FEW_PAIRS = 4
+
 #: Radius of the balls around the corners of a guarded mesh, as a part of the size of the mesh, and
 #: the number of corners up to which a mesh needs no balls.
 BALL, FEW_CORNERS = 0.04, 8
@@ -37,7 +40,7 @@ BALL, FEW_CORNERS = 0.04, 8
 
 @dataclass(frozen=True)
 class Pair:
-    """A geometry of a moving body and an obstacle.
+    """A geometry of a moving body and an obstacle, or another geometry of the robot.
 
     Attributes:
         geom: the geometry.
@@ -61,20 +64,30 @@ class Touching:
     Attributes:
         planes: pairs of a sphere, or of an end of a capsule, and a plane, with a contact point in
             lanes, sorted by key. The two ends of a capsule are neighbours.
+        pairs: pairs of the robot's own spheres and capsules, each with one contact point. In
+            `obstacle` is the first geometry.
         fields: pairs of a sphere and a height field; their keys are larger.
         guarded: pairs of another geometry and a plane.
         guarded_fields: pairs of another geometry and a height field.
+        own: whether the robot can touch itself. Pairs without a point take the engine.
     """
 
     planes: tuple[Pair, ...]
+    pairs: tuple[Pair, ...]
     fields: tuple[Pair, ...]
     guarded: tuple[Pair, ...]
     guarded_fields: tuple[Pair, ...]
+    own: bool
+
+    @property
+    def loops(self) -> bool:
+        """Whether compiled functions list contacts lane by lane."""
+        return self.own or bool(self.fields)
 
     @property
     def points(self) -> tuple[Pair, ...]:
         """The pairs with a contact point in lanes."""
-        return self.planes + self.fields
+        return self.planes + self.pairs + self.fields
 
 
 def touching(m: Model) -> Touching:
@@ -83,22 +96,29 @@ def touching(m: Model) -> Touching:
     Raises:
         ModelError: the contacts of the Model need the engine's own code.
     """
-    for reason in (_of_joints(m), _of_world(m)):
+    for reason in (_of_joints(m), _of_own_pairs(m), _of_world(m)):
         if reason:
             raise not_traceable(reason, f"'{m.name}'")
     on_planes, fields = _pairs(m, PLANE, 0), _pairs(m, HFIELD, m.ngeomlink * m.nobstacle + m.npush)
     balls = [pair for pair in (*on_planes, *fields) if m.geom_type[pair.geom] == SPHERE]
     ends = _ends(m, on_planes, MOST_POINTS - len(balls))
-    points = sorted([*balls, *ends], key=lambda pair: pair.key)
+    room = max(MOST_POINTS - len(balls) - len(ends), 0) if m.npush <= FEW_PAIRS else 0
+    own = [
+        Pair(int(h), int(g), (m.ngeomlink * m.nobstacle + n) * FEATURES)
+        for n, (g, h) in enumerate(m.push_geom[:room])
+    ]
+    points = sorted([*balls, *ends, *own], key=lambda pair: pair.key)
     reason = _too_many(balls) or _of_points(m, points)
     if reason:
         raise not_traceable(reason, f"'{m.name}'")
     known = {(pair.geom, pair.obstacle) for pair in points}
     return Touching(
         tuple(pair for pair in points if m.geom_type[pair.obstacle] == PLANE),
+        tuple(own),
         tuple(pair for pair in points if m.geom_type[pair.obstacle] == HFIELD),
         tuple(pair for pair in on_planes if (pair.geom, pair.obstacle) not in known),
         tuple(pair for pair in fields if (pair.geom, pair.obstacle) not in known),
+        m.npush > 0,
     )
 
 
@@ -185,11 +205,23 @@ def _of_joints(m: Model) -> str:
     return ""
 
 
+def _of_own_pairs(m: Model) -> str:
+    """Return the reason why pairs of geometries that push each other need the engine, or ""."""
+    for pair in m.push_geom:
+        bodies, (first, second) = m.geom_bodyid[pair], (quote(m.geom_names[g]) for g in pair)
+        found = {
+            "of which one is an obstacle": bool((bodies == 0).any()),
+            "which are not spheres and capsules": not set(m.geom_type[pair]) <= {SPHERE, CAPSULE},
+            "which are on two trees": len({*m.body_rootid[bodies]}) > 1,
+        }
+        for what, has in found.items():
+            if has:
+                return f"the contact of {first} with {second}, {what}, runs only in the engine"
+    return ""
+
+
 def _of_world(m: Model) -> str:
     """Return the reason why the geometries around a Model need the engine, or ""."""
-    if m.npush:
-        first, second = (quote(m.geom_names[g]) for g in m.push_geom[0])
-        return f"the contact of {first} with {second}, both moving, runs only in the engine"
     for o in range(m.ngeomlink, m.ngeom):
         known = m.geom_type[o] in (PLANE, HFIELD)
         if not known and (m.geom_touches[:, o - m.ngeomlink] != 0).any():
