@@ -42,7 +42,7 @@ SWING = 0.4  # amplitude of every revolute joint [rad]
 SPEED = 0.5  # peak velocity as a fraction of the limits
 STIFFNESS, DAMPING = 400.0, 40.0
 AT_REST = 1e-3  # [rad/s]
-SETTLED = 0.5  # errors count after this time [s]
+SETTLED = 0.5  # errors are used after this time [s]
 
 
 def main(plot: File | None = None) -> None:

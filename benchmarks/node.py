@@ -41,7 +41,7 @@ def main(seconds: float = 10.0, turns: int = 3) -> None:
         alone.append(node(seconds, busy=False))
         crowded.append(node(seconds, busy=True))
     print(f"medians of {turns} turns of {seconds:g} s; worst of all\n")
-    print("| the node at 1 kHz | alone | beside a busy process |\n|---|---|---|")
+    print("| the node at 1 kHz | alone | next to a busy process |\n|---|---|---|")
     for (label, mine), (_, theirs) in zip(_summary(alone), _summary(crowded), strict=True):
         print(f"| {label} | {mine} | {theirs} |")
     p50, p99 = np.percentile(lockstep(seconds), (50, 99))
@@ -69,7 +69,7 @@ def beside_a_busy_thread(seconds: float) -> list[tuple[str, str, str]]:
         loop.stop()
         stop.set()
         busy.join()
-        asked = f"loop beside a busy thread, realtime {mode}"
+        asked = f"loop next to a busy thread, realtime {mode}"
         rows += [
             (asked, "real-time factor", f"{timing.real_time_factor:.4f}"),
             (

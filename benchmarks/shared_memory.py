@@ -39,7 +39,7 @@ def main() -> None:
         print("| all in us | tick | age of a state: p50 | p99 | worst | loop late by |")
         print("|---|---|---|---|---|---|")
         print(_line("lockstep", "off", program, "lock-step"), flush=True)
-        for beside in ("", " beside a busy core"):
+        for beside in ("", " next to a busy core"):
             busy = subprocess.Popen([sys.executable, "-c", "while True: pass"]) if beside else None
             for privileges, name in (("off", "real time"), ("try", "SCHED_FIFO")):
                 print(_line("realtime", privileges, program, name + beside), flush=True)

@@ -5,7 +5,7 @@
     python -m benchmarks.trials --ray   and what Ray adds to a shard, on a cluster of one node
 
 The overhead is the time from the request of shards until their rows arrive, less the time of the
-tasks themselves, so other load of the machine counts in neither.
+tasks themselves, so other load of the machine does not change it.
 """
 
 from __future__ import annotations

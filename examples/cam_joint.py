@@ -3,8 +3,8 @@
 
     python examples/cam_joint.py
 
-The type is one function, compiled and called inside the engine's tick. The joint takes a tenth of
-a microsecond more than a hinge, mostly for the cam's own sines.
+The type is one function, compiled and called inside the engine's tick. The joint costs a tenth of
+a microsecond more than a hinge, mostly for the sines of the cam.
 """
 
 import time

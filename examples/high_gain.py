@@ -95,7 +95,7 @@ def draw(path, time, torques, heights):
     servos, body = figure.subplots(1, 2)
     for name, torque in zip(PATTERN, torques, strict=True):
         servos.plot(time, torque, label=name)
-    servos.set(title="what the servos of the left side do", ylabel="torque [N m]")
+    servos.set(title="torques of the servos on the left side", ylabel="torque [N m]")
     servos.legend(loc="lower right")
     for name, place in heights.items():
         body.plot(time, place - place[0], label=name)

@@ -21,7 +21,7 @@ from sensor_msgs.msg import Joy
 
 #: Axes for x, y, z, roll, pitch, yaw: of a gamepad with joy_node, and of spacenav_node.
 GAMEPAD, SPACEMOUSE = (1, 0, 4, 6, 7, 3), (0, 1, 2, 3, 4, 5)
-#: Smaller deflections count as zero.
+#: Smaller deflections are read as zero.
 DEAD_ZONE = 0.05
 
 
@@ -29,11 +29,11 @@ class JoyTwist(Node):
     """Sends a twist for each message of a joystick.
 
     Args:
-        frame: whose axes the twist has.
-        axes: of the device, for x, y, z, roll, pitch, yaw.
+        frame: frame with the axes of the twist.
+        axes: axes of the device for x, y, z, roll, pitch, yaw.
         deadman: button that must be pressed.
         linear: speed of the tool at full deflection [m/s].
-        angular: the same of its rotation [rad/s].
+        angular: angular velocity of the tool at full deflection [rad/s].
     """
 
     def __init__(

@@ -5,9 +5,9 @@
 
 The base drives towards a box with 1 m/s; its wheels do not slip, so they are modelled as two
 prismatic joints and a revolute joint. Its lidar of 181 rays sweeps the half turn ahead ten times a
-second, with noise and lost rays. After each scan the base takes the speed from which it can still
-stop, with 1 m/s^2, half a metre before the nearest object in its lane; a wall next to the lane
-does not stop it:
+second, with noise and lost rays. After each scan the base drives at the speed from which it can
+still stop, with 1 m/s^2, half a metre before the nearest object in its lane; a wall next to the
+lane does not stop it:
 
     the lidar first saw the box at a distance of 5.9 m
     the base stands 0.50 m before the box

@@ -26,7 +26,7 @@ MOTOR = 2.0  # largest torque [N m]
 NSTEP, HORIZON = 20, 400  # 20 ms an action, 8 s an episode
 #: Weights of a policy.
 WEIGHTS = 5
-#: Robots with the same weights, which start differently; the worst of them counts.
+#: Robots with the same weights, which start differently; the reward is that of the worst one.
 STARTS = 8
 
 

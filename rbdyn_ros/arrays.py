@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types of arrays, for annotations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

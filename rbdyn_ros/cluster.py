@@ -4,8 +4,6 @@
 Ray runs code from everybody who reaches the cluster: it belongs on a trusted network.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import socket
@@ -17,11 +15,11 @@ from urllib.parse import urlsplit
 from rbdyn_ros import __version__
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
 
-#: Ray runs a shard again this often after its process or machine is lost.
+#: Number of times that Ray repeats a shard whose process or machine was lost.
 RETRIES = 5
 #: Shards in flight for each core: one runs, one waits.
 AHEAD = 2
-#: Shards for each core, so that all end together.
+#: Shards for each core, so that all cores end at about the same time.
 PER_CORE = 4
 #: Time for a machine to answer [s].
 PATIENCE = 5.0
@@ -119,7 +117,7 @@ def _answer(ray: Any, ready: Any) -> Any:
     # Ray lost its process or machine more than RETRIES times
     except ray.exceptions.RayError as error:
         text = f"{RETRIES + 1} times: {_short(error)}"
-        raise LostError(Finding("shard-lost", f"Ray lost it {text}", "error", "ray")) from error
+        raise LostError(Finding("shard-lost", f"Ray lost work {text}", "error", "ray")) from error
 
 
 @contextmanager
@@ -176,7 +174,7 @@ def check_answers(address: object) -> None:
         message = f"nothing accepts connections {called}: {reason}"
         raise _refused("no-cluster", f"{message}; start one with `ray start --head`") from error
     if not answers:
-        message = f"what accepts connections {called}, does not answer as Ray does"
+        message = f"the program that accepts connections {called}, does not answer as Ray does"
         raise _refused("no-cluster", f"{message}; is it the port of `ray start --head`?")
 
 

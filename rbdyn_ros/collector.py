@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pause the garbage collector while many objects are made that do not become garbage."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

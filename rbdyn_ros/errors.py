@@ -161,6 +161,11 @@ def listing(names: Collection[str], most: int = 8) -> str:
     return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun: `1 joint`, `2 joints`; `many` is an irregular plural."""
+    return f"{number} {one if number == 1 else many or f'{one}s'}"
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `` (did you mean 'x'?)`` for the nearest other name, or an empty string.
 

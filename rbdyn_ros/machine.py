@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The name and size of this machine, and the end of its processes."""
 
-from __future__ import annotations
-
 import os
 import platform
 import subprocess

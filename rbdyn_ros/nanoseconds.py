@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times in nanoseconds, as in messages of ROS 2, and a clock."""
 
-from __future__ import annotations
-
 import time as clocks
 from typing import Any
 

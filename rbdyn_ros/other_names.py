@@ -4,8 +4,6 @@
 Each table maps a name of theirs to our words for it: of `rb`, of a Model `m`, or of a Data `d`.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 Owner = Literal["rb", "Model", "Data"]

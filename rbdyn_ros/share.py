@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data files of this package: bundled robots, launch and config files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean

@@ -34,11 +34,11 @@ gc.disable()
 for _name in rbdyn_ros.__all__:
     getattr(rbdyn_ros, _name)
 
-#: Tests that watch clocks: of loops and nodes. One worker has them, one after the other; it begins
-#: with them, for they take longest, and with the loop, which is compiled for all.
+#: Tests that watch clocks: of loops and nodes. One worker runs them, one after the other. It
+#: begins with them because they take longest, and with the loop because it is compiled for all.
 ON_TIME = ("runtime", "ros/simulator")
-#: The same for arms, launch files and moving robots, for another worker: one alone would be the
-#: last to end.
+#: Tests of arms, launch files and moving robots, for another worker: a single worker for all of
+#: them would end last.
 ARMS = ("ros/arm", "launch", "control_box")
 MOVING = ("test_mobile_base_node", "test_gripper_node", "test_lockstep_node")
 #: Tests that compile little. The other workers begin with them, so they find the loop compiled.
@@ -49,8 +49,8 @@ BROWSER = ("test_live_page", "test_replay_page", "test_view_page", "test_view_no
 SHARED = ("test_docs_commands", "test_examples")
 #: Fixtures that start nodes or a browser: tests with one of them mostly wait.
 WAITING = {"simulate", "control", "policy_node", "peer", "browser"}
-#: Groups that begin early, for they take longest. Other files follow, each a group, and fill the
-#: remaining time of the workers.
+#: Groups that begin early because they take longest. Other files follow, each a group, and fill
+#: the remaining time of the workers.
 FIRST = ("on time", "plain", "arms", "browser", "shared", "test_traced_robots")
 
 
@@ -81,7 +81,7 @@ def _turn(path):
 def pytest_itemcollected(item):
     """With pytest-xdist a file stays together: its tests share the loaded robots.
 
-    It looks at groups before any hook of ours that sees all items.
+    It reads groups before any of our hooks that get all items.
     """
     item.add_marker(pytest.mark.xdist_group(_group(item.path)))
 
@@ -138,12 +138,26 @@ def _report_messages(terminalreporter):
 
 def pytest_addoption(parser):
     parser.addoption("--write-messages", action="store_true", help="write test/messages.txt")
-    parser.addoption("--lies", help="rows of lies for all scenes: names with commas, or all")
-    parser.addoption("--uses", help="all: ordinary uses of an arm in all modes")
-    parser.addoption("--poses", type=int, default=200, help="of each two shapes against coal")
-    parser.addoption("--stops", type=int, default=11, help="of nodes by signals")
-    parser.addoption("--quick", action="store_true", help="without nodes, browsers and pages")
-    parser.addoption("--nightly", action="store_true", help="tests with the marker nightly, too")
+    parser.addoption("--lies", help="lies to test in all scenes: names with commas, or all")
+    parser.addoption("--uses", help="'all' runs the ordinary uses of an arm in all modes")
+    parser.addoption(
+        "--poses",
+        type=int,
+        default=200,
+        help="number of poses of each pair of shapes to compare with coal",
+    )
+    parser.addoption(
+        "--stops",
+        type=int,
+        default=11,
+        help="number of stops of nodes by signals",
+    )
+    parser.addoption(
+        "--quick", action="store_true", help="run no tests with nodes, browsers or pages"
+    )
+    parser.addoption(
+        "--nightly", action="store_true", help="run the tests with the marker nightly as well"
+    )
 
 
 def pytest_sessionfinish(session, exitstatus):

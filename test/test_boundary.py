@@ -258,7 +258,7 @@ def test_negative_inertia_is_not_repaired():
             rb.load_urdf(urdf, strict=strict)
 
 
-def test_arrays_are_taken_in_a_description():
+def test_a_description_accepts_arrays():
     link = Link("b", Inertial(1.0, Pose(np.zeros(3), np.array([1.0, 0, 0, 0])), np.ones(6) * 0.1))
     joint = Joint("j", "continuous", "a", "b", Pose([1, 0, 0]), np.array([0.0, 0.0, 1.0]))
     m = rb.build(Description("r", (Link("a"), link), (joint,)))
@@ -278,7 +278,7 @@ def test_plane_of_a_planar_joint_is_normal_to_its_axis(axis):
 
 
 @pytest.mark.filterwarnings("ignore:.* no longer a finite number")
-def test_one_call_and_many_calls_count_equal_warnings(arm):
+def test_one_call_and_many_calls_give_equal_numbers_of_warnings(arm):
     at_once, singly = rb.make_data(arm), rb.make_data(arm)
     at_once.qpos[0] = singly.qpos[0] = np.nan
     rb.step(arm, at_once, 10)

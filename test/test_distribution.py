@@ -147,7 +147,7 @@ def test_every_source_file_names_its_license():
     assert not lacking, "begin them with # SPDX-License-Identifier: Apache-2.0"
 
 
-def test_pip_takes_the_pythons_of_make_setup():
+def test_pip_accepts_the_pythons_of_make_setup():
     text = (ROOT / "tools" / "setup_env.py").read_text()
     oldest, newest = re.search(r"OLDEST, NEWEST = \(3, (\d+)\), \(3, (\d+)\)", text).groups()
     assert arguments()["python_requires"] == f">=3.{oldest},<3.{int(newest) + 1}"

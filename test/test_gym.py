@@ -207,7 +207,7 @@ def test_invalid_arguments_of_an_environment_are_refused(m):
         envs.step(np.zeros((2, 7)))
 
 
-def test_close_lets_the_robots_go(m):
+def test_close_releases_the_robots(m):
     envs = Fall(m, 2)
     envs.reset()
     envs.close()
@@ -215,7 +215,7 @@ def test_close_lets_the_robots_go(m):
     envs.close()
 
 
-def test_without_gymnasium_the_error_says_what_to_install():
+def test_without_gymnasium_the_error_names_the_package_to_install():
     code = "import sys; sys.modules['gymnasium'] = None; import rbdyn_ros.gym"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False

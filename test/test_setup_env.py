@@ -121,7 +121,7 @@ def test_a_program_beside_the_clone_imports_the_package(setup_env, monkeypatch, 
     assert str(clone / "rbdyn_ros" / "__init__.py") in done.stdout
 
 
-def test_make_takes_the_environment_of_a_ros():
+def test_make_uses_the_environment_of_the_named_ros():
     command = ["make", "-n", "sim", "ROS=jazzy"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert ".venv-jazzy/bin/rbdyn sim" in done.stdout

@@ -11,10 +11,9 @@ with BASE or is not committed. A Python file needs
 - the other files of its own folder and of the folders below, in the package;
 - for a test, each conftest.py above it, and the nodes that the tests of its folder start.
 
-Docstrings do not count as strings. The code of pages and examples is not followed, as test/docs
-runs it.
-Modules that the __init__.py of a package imports do not count for files that import
-other modules of the package.
+Docstrings are not read as strings. The code of pages and examples is not followed because
+test/docs runs it. A file that imports a module of a package does not need the other modules that
+the __init__.py of the package imports.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ GROUPS = (
     ),
     Group(
         "Toolbox",
-        "Quantities of a robot beside its motion: [dynamics.md](../guides/dynamics.md).",
+        "Quantities of a robot besides its motion: [dynamics.md](../guides/dynamics.md).",
         ("dynamics.toolbox",),
     ),
     Group(

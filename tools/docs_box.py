@@ -100,12 +100,16 @@ xArm is not simulated.
 EXTERNAL = """\
 ## external_control.urscript
 
-The program of `ur_client_library` and `ur_robot_driver`. The box knows it by its sockets and names, and reads ports, numbers, message lengths and the gains of servoj from its text, so versions may differ in them. From a loopback address it calls only loopback addresses back; from another one it calls any address that the program names, so let only machines that you trust reach it.
+The program of `ur_client_library` and `ur_robot_driver`. The box recognises it by its sockets and
+names, and reads ports, numbers, message lengths and the gains of servoj from its text, so they can
+differ between versions. From a loopback address it calls only loopback addresses back; from
+another one it calls any address that the program names, so let only machines that you trust reach
+it.
 
 | part | |
 |---|---|
 | connections | to the trajectory, script command and reverse interface, in this order; refused ones are tried for 2 s, then the program ends |
-| trust | modes that the program has and the box does not act out end the program by name; numbers that no mode has let the arm rest |
+| trust | modes that the program has and the box does not support end the program by name; numbers that no mode has let the arm rest |
 | timeout of a message | ends the program, and the arm brakes at 4 rad/s^2; so does a closed reverse interface |
 | change of the mode | the arm brakes at 4 rad/s^2 first |
 | SERVOJ, POSE | simulated: servoj with the gain and lookahead of the program; in a step without a command the goal goes on with the desired speed; a command that needs more than 20 rad/s is ignored |
@@ -146,10 +150,16 @@ def _ur() -> list[str]:
     return [
         UR,
         "## RTDE outputs",
-        "Beside these all registers, of inputs too. Other names are answered by NOT_FOUND.",
+        (
+            "All registers can be read as well, those of inputs too. Other names are answered by "
+            "NOT_FOUND."
+        ),
         _table("| variable | type | | meaning |", outputs),
         "## RTDE inputs",
-        "Beside these the registers 0 to 47 of integers and doubles, and 128 bits. A number that is not finite is ignored, with its whole package.",
+        (
+            "The registers 0 to 47 of integers and doubles, and 128 bits, can be written as well. A "
+            "package with a number that is not finite is ignored."
+        ),
         _table("| variable | type | meaning |", inputs),
         "## Commands of ur_rtde",
         _table("| number | command | the client waits |", numbers),

@@ -66,13 +66,13 @@ SCRATCH_TEXT = """\
 ## Scratch of a Data
 
 Arrays that the engine's stages hand to each other. `rbdyn_ros/model/declared/data_fields.py`
-says what they hold, which may change in any version.
+describes their contents, which may change in any version.
 """
 
 #: Arrays after loop_force are scratch, except these and single numbers.
 LAST, NOT_SCRATCH = "loop_force", ("actuator_force", "drive_locked")
 
-#: Arrays that Model.replaced takes.
+#: Arrays that Model.replaced accepts.
 REPLACED = (*INERTIAS, *REPLACEABLE)
 
 #: MuJoCo uses these names for something else.

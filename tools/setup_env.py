@@ -431,4 +431,4 @@ if __name__ == "__main__":
     try:
         main()
     except KeyboardInterrupt:
-        sys.exit("\nmake setup: interrupted; run it again to go on.")
+        sys.exit("\nmake setup: interrupted; run it again to continue.")

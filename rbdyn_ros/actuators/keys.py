@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keys of an actuators file. Units are SI, temperatures in C."""
 
-from __future__ import annotations
-
 from rbdyn_ros.actuators.specs import COGGING, quantity_of
 from rbdyn_ros.description.yaml_files.dialect import Dialect
 from rbdyn_ros.description.yaml_files.kinds import Either, Kind, List, Number, NumberList

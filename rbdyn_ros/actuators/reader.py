@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the actuators of a robot from a YAML file, whose keys are in keys.py."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

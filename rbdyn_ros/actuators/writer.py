@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write actuators as an actuators file, which reader.py reads."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

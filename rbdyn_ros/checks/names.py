@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check names from outside: whether each is known and unique, and names of files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -32,7 +30,7 @@ def name_faults(
         names: names from outside, in whatever type they came.
         known: all names there are.
         what: kind of thing that is named, such as "joint".
-        why_not: reason to refuse a known name, such as "has no actuator"; empty if it can.
+        why_not: reason to refuse a known name, such as "has no actuator"; empty to accept it.
     """
     seen: set[object] = set()
     for name in names:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check numbers from outside: their kind, shape and range."""
 
-from __future__ import annotations
-
 import math
 import operator
 import sys

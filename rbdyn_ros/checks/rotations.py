@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rotations from outside: quaternions and matrices that are written with few decimals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write generated code to a folder, and overwrite only generated files."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import re

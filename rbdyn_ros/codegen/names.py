@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make C names of robots, joints and links: identifiers, file names and comments."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 import unicodedata

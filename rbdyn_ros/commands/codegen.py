@@ -177,7 +177,7 @@ def _check_use(options: argparse.Namespace, functions: Sequence[str]) -> None:
         ("no-passive", options.no_passive, passive),
     ):
         if is_given and set(users).isdisjoint(functions):
-            words = f"function{'s' if len(users) > 1 else ''} {_and(users)}"
+            words = f"{'function' if len(users) == 1 else 'functions'} {_and(users)}"
             text = f"--{option} has an effect on the {words} only; add one to --functions"
             raise ParameterError(Finding("useless-option", text))
 

@@ -28,7 +28,7 @@ SUFFIXES = (".urdf", ".sdf", ".xml", ".yaml")
 
 EPILOG = """\
 The suffix of OUTPUT chooses the format: .urdf, .sdf, .xml (MJCF of MuJoCo) or .yaml (a mechanism
-file). Meshes go to a folder beside it. What the format cannot say is listed on stderr.
+file). Meshes go to a folder beside it. Parts that the format cannot express are listed on stderr.
 
 Examples:
   rbdyn convert robot.urdf robot.xml

@@ -17,6 +17,7 @@ from rbdyn_ros.commands.line.common import (
     refusing,
     run_imports,
 )
+from rbdyn_ros.errors import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -51,7 +52,11 @@ def add_dataset(commands: Commands) -> None:
         "-o", "--output", type=folder_path, required=True, metavar="DIR", help="new folder"
     )
     command.add_argument(
-        "--fps", type=int, metavar="N", help="frames per second, as the cameras", required=True
+        "--fps",
+        type=int,
+        metavar="N",
+        help="frames per second, such as the rate of the cameras",
+        required=True,
     )
     command.add_argument("--task", metavar="TEXT", help="what the robot does", required=True)
     command.add_argument(
@@ -78,12 +83,14 @@ def _dataset(options: argparse.Namespace) -> int:
     with refusing("dataset", USAGE):
         fill_folder(folder, lambda beside: write_dataset(beside, episodes, **how))
     frames = sum(one.length for one in episodes)
-    print(f"wrote {folder}: {len(episodes)} episodes, {frames} frames at {options.fps} Hz")
+    print(
+        f"wrote {folder}: {counted(len(episodes), 'episode')}, {frames} frames at {options.fps} Hz"
+    )
     return DONE
 
 
 def _check_options(options: argparse.Namespace) -> None:
-    """Raise ParameterError for a rate or a task that no dataset has."""
+    """Raise ParameterError for a rate or a task that a dataset cannot have."""
     from rbdyn_ros.errors import not_allowed
 
     if not 1 <= options.fps <= MOST_FPS:

@@ -87,7 +87,7 @@ def add_excite(commands: Commands) -> None:
         "--after",
         type=RECORDING_FILE,
         metavar="RECORDING",
-        help="an earlier recording; the motion shows what it did not",
+        help="an earlier recording; the motion determines the parameters that it left uncertain",
     )
     command.add_argument(
         "--scene",

@@ -310,6 +310,6 @@ def _drawn(*residuals: Residuals, path: Path | None) -> int:
         return DONE
     try:
         draw_efforts(residuals[0], residuals[1], path, *residuals[2:])
-    except ParameterError as error:  # the values are worth a patch even so
+    except ParameterError as error:  # continue: the patch is written even without the figure
         return report_error("identify --figure", error, USAGE)
     return DONE

@@ -17,7 +17,7 @@ from rbdyn_ros.commands.line.common import (
     report_error,
     run_imports,
 )
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError, listing
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, counted, listing
 
 if TYPE_CHECKING:
     import argparse
@@ -156,7 +156,7 @@ def _pairs(found: Iterable[Iterable[str]]) -> tuple[LinkPair, ...]:
 
 def _missing_text(meshes: Sequence[str]) -> str:
     text = f"these meshes are not copied, and MoveIt may not find them: {listing(meshes)}"
-    return f"{text}; copied are files in .stl, .dae and .obj"
+    return f"{text}; only .stl, .dae and .obj files are copied"
 
 
 def _geometries() -> Contact:
@@ -184,10 +184,10 @@ def _summary(package: MoveItPackage) -> list[str]:
     groups, hand = semantics.groups, semantics.groups.gripper
     pairs = semantics.collisions
     lines = [
-        f"  arm      {groups.base} to {groups.tip}, {len(groups.joints)} joints",
+        f"  arm      {groups.base} to {groups.tip}, {counted(len(groups.joints), 'joint')}",
         f"  gripper  {hand.joint if hand else 'none'}",
         f"  states   {', '.join([*semantics.states(), *semantics.gripper_states()])}",
     ]
     if pairs is None:
         return [*lines, "  no link has a collision geometry, so MoveIt checks no collisions"]
-    return [*lines, f"  {len(semantics.checked())} pairs of links may collide"]
+    return [*lines, f"  {counted(len(semantics.checked()), 'pair')} of links may collide"]

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`rbdyn codegen --ros2-control` and `--fmi`: a package for one robot, not only its functions."""
 
-from __future__ import annotations
-
 import argparse
 
 from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, mounted_robot, refusing, standing

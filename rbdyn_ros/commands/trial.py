@@ -21,6 +21,7 @@ from rbdyn_ros.commands.line.common import (
     folder_path,
     report_error,
 )
+from rbdyn_ros.errors import counted
 
 if TYPE_CHECKING:
     from rbdyn_ros.commands.line.parser import Commands
@@ -124,7 +125,7 @@ def _whole(trial: Trial, options: argparse.Namespace) -> int:
     else:
         print(verdict_text(results), *files, sep="\n", flush=True)
     if results.interrupted:
-        print("rbdyn trial: interrupted; the same command goes on", file=sys.stderr)
+        print("rbdyn trial: interrupted; the same command continues it", file=sys.stderr)
         return INTERRUPTED
     recorded = record_failures(results, out)
     if recorded and not options.json:
@@ -202,7 +203,7 @@ def verdict_text(results: Results) -> str:
     firsts = {run.status: run for run in reversed(results.runs) if run.why}
     for status, first in firsts.items():
         count = verdict.statuses[status]
-        runs = f"{count} run{'s' * (count > 1)}: {status}"
+        runs = f"{counted(count, 'run')}: {status}"
         lines.append(f"  {runs}, first seed {first.seed}: {first.why}")
     return "\n".join(lines)
 

@@ -42,7 +42,7 @@ class Progress:
         actual: (2, n) measured position and velocity.
         number: number of the path that was started last; paths are counted.
         done: no path is in progress.
-        failed: reason that no path can be followed any more; empty if nothing is wrong.
+        failed: reason why no path can be followed any more; empty if nothing is wrong.
     """
 
     time: int
@@ -64,7 +64,7 @@ class Controller(ControlLoop):
     Attributes:
         active: whether the arm can be armed.
         modes: its modes.
-        takes: commands of the arm: efforts or positions.
+        takes: kind of the commands of the arm, efforts or positions.
     """
 
     modes: tuple[str, ...] = EFFORT_MODES
@@ -148,7 +148,7 @@ class Controller(ControlLoop):
 
         Raises:
             RbdynError: something is wrong with the mode, the states, the measured efforts, the
-                gains or the load; others command the arm; or a fault is latched.
+                gains or the load; other nodes command the arm; or a fault is latched.
         """
         with self._lock:
             if self.armed:
@@ -287,7 +287,7 @@ class Controller(ControlLoop):
 
         Args:
             path: starts at its time 0.
-            begun: time of the state at which the path starts [ns]; None: now.
+            begun: time of the state at which the path starts [ns]; None: the path starts now.
             way: transition of the target into the path; None: from where the target is now.
 
         Returns:
@@ -320,7 +320,7 @@ class Controller(ControlLoop):
         self._check_measured()
 
     def need(self, dofs: Sequence[int]) -> None:
-        """Refuse paths and poses until messages have named the joints of degrees of freedom."""
+        """Refuse paths and poses until messages have named the joints of these dofs."""
         self._needed = tuple(dofs)
 
     def unmeasured(self, dofs: Sequence[int]) -> dict[str, float]:
@@ -341,7 +341,7 @@ class Controller(ControlLoop):
 
     @property
     def ending(self) -> list[str]:
-        """The reaction of an armed arm to a fault, and its reason."""
+        """The reaction of an armed arm to a fault, and the reason for the reaction."""
         reason = self._blind.reason
         return [self._blind.phase, *([reason] if reason else [])]
 
@@ -468,7 +468,7 @@ class Controller(ControlLoop):
         self.on_state(self.names, *rows, 5 * step, 5 * step)
 
     def _rehearse_test(self) -> None:
-        """Call the functions of the start-up test once, whether there is room for it or not."""
+        """Call the functions of the start-up test once, even if no joint has room for a test."""
         with contextlib.suppress(RbdynError):
             self._test_ways()
         gate, seen = self.gate, self.gate.measured

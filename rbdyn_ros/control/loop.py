@@ -49,9 +49,10 @@ class ControlLoop:
         refused: number of refused states.
         period: mean time between two states [s]; NaN before the second.
         rivals: the fault if other nodes command the arm; else None.
-        failed_test: reason that the last start-up test ended without arming, or "".
+        failed_test: reason why the last start-up test ended without arming, or "".
         untested: joints that the last start-up test left out: their friction holds them.
-        ignored: why a message of another device was not used, or ""; whoever reports it clears it.
+        ignored: reason why a message of another device was not used, or ""; the reporter clears
+            it.
     """
 
     def __init__(self, arm: Arm, gate: SafetyGate, settings: ControlSettings) -> None:
@@ -73,7 +74,7 @@ class ControlLoop:
         self._returned = np.zeros(len(self.names))
         self.period = math.nan  # between states [s]
         self._wrong: Fault | None = None  # the fault of the newest state
-        self._strangers: Sequence[str] = ()  # joints of a message that names none of the arm's
+        self._strangers: Sequence[str] = ()  # joints of a message that names no joint of the arm
         self.rivals: Fault | None = None
         self.ignored = self.failed_test = ""
         self.untested: list[str] = []
@@ -94,7 +95,7 @@ class ControlLoop:
         The next call of on_state or on_watch overwrites the array.
 
         Args:
-            names: names of joints; these and the next three as for Measured.take.
+            names: names of joints; this argument and the next three are those of Measured.take.
             position: [rad or m].
             velocity: [rad/s or m/s].
             effort: [N m or N].
@@ -136,7 +137,7 @@ class ControlLoop:
         self._memory = self._at[-2:]
 
     def _tell(self) -> None:
-        """Write the flags of the arm for the kernels."""
+        """Write the flags of the arm that the kernels read."""
         shown = self.armed, self._test is not None, self.mode
         if shown == self._shown:
             return
@@ -150,7 +151,7 @@ class ControlLoop:
             self._take_notice()
 
     def _take_notice(self) -> None:
-        """Take notice of a fault that a kernel has found, and of an ended start-up test."""
+        """Store a fault that a kernel has found, and end a start-up test that it has stopped."""
         gate = self.gate
         if self._test is not None and not gate.s.testing:
             fault = gate.fault_of(gate.s.latched)
@@ -306,7 +307,7 @@ class ControlLoop:
             self._trip(fault)
 
     def set_rivals(self, fault: Fault | None) -> None:
-        """Set the fault that others command the arm too, or None; it prevents arming as well."""
+        """Set the fault that other nodes command the arm, or None. It also prevents arming."""
         with self._lock:
             self.rivals = fault
             if fault is not None:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
-#: Actions: none, or one of the answers. FOLLOW applies the law of the mode.
+#: Actions: wait, or one of the answers. FOLLOW applies the law of the mode.
 WAIT, STOP_BLINDLY, COAST, TEST, BRAKE, FOLLOW = range(6)
 
 
@@ -97,8 +97,8 @@ def see(
 ) -> int:
     """Judge a state and trip if it is wrong; return the action, see WAIT.
 
-    `time` is that of the state, `now` is on the steady clock [ns]. A state that is not `stored` in
-    s.state was refused.
+    `time` is the time of the state, `now` is on the steady clock [ns]. A state that is not
+    `stored` in s.state was refused.
     """
     s.dt = admit(s, time, now, stored)
     if s.dt == 0.0:
@@ -152,14 +152,14 @@ def look(
     s: ArmLoopState,
     now: int,
 ) -> None:
-    """Compare the motion with the efforts sent, and remember it."""
+    """Compare the motion with the efforts sent; store the motion and any fault."""
     qpos, qvel = s.state[0], s.state[1]
     if disbelieves(b, now, qpos, qvel):
         copy_fault(s.lie, s.wrong)
         return
     if is_slow(s):
         return
-    if s.times[LATE_SINCE] > 0:  # no evidence about the efforts sent since then
+    if s.times[LATE_SINCE] > 0:  # a late state shows nothing about the efforts sent since then
         pause(b)
         return
     recall_command(s)
@@ -290,8 +290,8 @@ def judge_target(
     """Trip if the target is too far away, or has waited for too long; return whether it tripped.
 
     `target` are positions (nv,), and `tolerance` is the largest distance from there [rad or m]; 0:
-    it may be anywhere. `idle` is the time since the last path ended, infinite if there was none,
-    and `timeout` the longest such time [s]; 0: there is no limit.
+    no limit. `idle` is the time since the last path ended, infinite if there was none, and
+    `timeout` the longest such time [s]; 0: no limit.
     """
     i = far_from_target(target, s.state[0], s.dofs, tolerance) if tolerance > 0.0 else -1
     if i >= 0:

@@ -40,7 +40,7 @@ class PositionController(Controller):
 
     Attributes:
         velocity: (n,) velocity of the positions returned last [rad/s or m/s].
-        wrench: source of the external wrench; None: there is no mode admittance.
+        wrench: source of the external wrench; None: the arm has no mode admittance.
     """
 
     modes = POSITION_MODES
@@ -282,7 +282,7 @@ class PositionController(Controller):
             self._silent = True
 
     def _braked(self, step: float) -> Array | None:
-        """Return the next positions of an arm that comes to rest; None: it rests."""
+        """Return the next positions of an arm that comes to rest, or None once it rests."""
         if self._silent:
             return None
         self._tracker.advance(step)

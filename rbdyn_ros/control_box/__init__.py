@@ -5,5 +5,5 @@
 - links, arm, paths, laws, sensing: the arm that a box moves and measures
 - box: the thread that connects a box with a loop
 - franka, ur: the boxes of two vendors, from their packets up to their servers
-- boxes: from names to running boxes
+- boxes: running boxes, made from their names
 """

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dynamics of an arm as its box computes them: the arm alone, with the bodies behind it."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -34,21 +32,22 @@ class BoxedJoints:
     Args:
         m: the robot or scene.
         joints: joints of the arm, in one chain.
-        called: words for the arm in messages, such as `an arm of Franka`.
+        called: name of such an arm in messages, for example `an arm of Franka`.
 
     Attributes:
-        m: the arm alone, with its load; O is its world. Made by `build`.
+        m: the arm alone with its load, made by `build`; O is its world frame.
         dofs, qposadr: (n,) indices of the joints in the simulated Model.
         lower, upper, effort: (n,) limits of the robot file.
         armature, damping, friction: (n,) armature, damping and friction of the simulated joints.
-        fingers, fingers_at: dofs and positions of a hand that the box drives.
-        urdf: the arm alone as text.
+        fingers, fingers_at: indices of the fingers of a hand that the box drives, in qvel and
+            qpos.
+        urdf: the arm alone as the text of a URDF.
         hand: load behind the flange that a client cannot change.
         load: the load that a client has set.
         gravity: (3,) in O [m/s^2].
 
     Raises:
-        RbdynError: this robot has no such arm, or its base moves.
+        RbdynError: the robot has no such arm, or the base of the arm moves.
     """
 
     hand: Load = NO_LOAD
@@ -81,7 +80,7 @@ class BoxedJoints:
         """Make the arm alone.
 
         Args:
-            urdf: made by `urdf_alone`.
+            urdf: text made by `urdf_alone`.
             gravity: (3,) in O [m/s^2].
             load: the load that the arm carries at the start.
         """
@@ -93,10 +92,10 @@ class BoxedJoints:
         self.carry(load)
 
     def carry(self, load: Load) -> None:
-        """Compute with a load at the flange from now on.
+        """Use a load at the flange from now on.
 
         Raises:
-            ParameterError: it is not a rigid body.
+            ParameterError: the load is not a rigid body.
         """
         m = self._alone
         for part in (self.hand, load):
@@ -104,11 +103,11 @@ class BoxedJoints:
         self.m, self.d, self.load = m, make_data(m), load
 
     def at(self, q: Array, dq: Array) -> None:
-        """Move to a state, for the methods below."""
+        """Set the state for the methods below."""
         self.d.qpos[:], self.d.qvel[:] = q, dq
 
     def gravity_torque(self) -> Array:
-        """Return the torques that carry the arm (n,)."""
+        """Return the torques that hold the arm against gravity (n,)."""
         return gravity_term(self.m, self.d)
 
     def coriolis(self) -> Array:
@@ -130,7 +129,7 @@ class BoxedJoints:
 
         Args:
             T: pose of the flange (4, 4).
-            F_T: the frame in the flange (4, 4).
+            F_T: pose of the frame in the flange (4, 4).
         """
         J = frame_jacobian(self.m, self.d, self._flange)
         lever = cross_matrix(T[:3, :3] @ F_T[:3, 3])
@@ -143,7 +142,7 @@ def with_rotors(m: Model, prefix: str, joints: re.Pattern[str]) -> Model:
     Args:
         m: the simulated robot.
         prefix: prefix of the names of the arm's joints.
-        joints: ends of the names of these joints.
+        joints: endings of the names of these joints.
     """
     armature = m.dof_armature.copy()
     for j, name in enumerate(m.jnt_names):

@@ -32,8 +32,8 @@ from rbdyn_ros.runtime.types import IMPEDANCE, NUMBERS, PER_DOF, Command, Faults
 AGAIN = 0.1
 #: The longest time between two checks whether the box has to end [s].
 LOOK = 0.1
-#: Ticks at the start and after a reset, in which requests wait and no force is estimated: the
-#: torques of the box take effect, and the measured efforts with them.
+#: Ticks at the start and after a reset in which requests wait and no force is estimated, until the
+#: torques of the box act and are measured.
 STARTING = 20
 #: In lock-step, requests wait until an arm without a motion rests, for at most this many cycles.
 MOST_UNREST = 1000
@@ -78,21 +78,21 @@ class ControlBox(ABC):
     """The thread that connects an arm of a loop with its servers.
 
     Args:
-        loop: it simulates the arm. In lock-step it must be `locked`, and wait forever: the box
-            paces it.
+        loop: loop that simulates the arm. In lock-step it must be `locked` and wait forever,
+            because the box paces it.
         arm: the robot.
-        log: called with sentences, in the thread of the box.
+        log: called with messages, in the thread of the box.
         patience: in lock-step, how long a cycle waits for the client's command [s].
         peers: all boxes of the loop, including this box; None: this box alone.
 
     Attributes:
         robot: the state machine of the arm.
         seen: in lock-step, the version of the newest state that the box has read.
-        idle: whether the box lets time stand at this state, if the others do.
+        idle: whether the box can stop time at this state, if all other boxes can.
         failure: the error that ended the thread.
         watch: called with every state that the box reads, in its thread.
-        runs_on: whether time goes on although nothing happens.
-        served: number of times that it accepted clients and read their requests.
+        runs_on: whether time continues although nothing happens.
+        served: number of times that the box accepted clients and read their requests.
     """
 
     robot: BoxedRobot
@@ -117,7 +117,7 @@ class ControlBox(ABC):
         self._lockstep = loop.settings.time_mode == MODES_OF_TIME[LOCKSTEP]
         self._dofs = arm.driven
         self._tick = self._unrest = 0
-        self._began = 0  # the tick of the first state, or of the last one that was set
+        self._began = 0  # the tick of the first state, or of the last state that was set
         self._epoch = -1
         self._q = loop.start_position[arm.qposadr]
         self._asked: list[Callable[[], None]] = []
@@ -132,7 +132,7 @@ class ControlBox(ABC):
 
     @property
     def wire(self) -> WireFaults:
-        """The faults of the wire; they may be set at any time."""
+        """The faults of the wire, which can be set at any time."""
         return WireFaults(self._states.faults, self._commands.faults)
 
     @wire.setter
@@ -146,7 +146,7 @@ class ControlBox(ABC):
 
     @abstractmethod
     def _report(self, state: LoopState, ticks: int) -> bool:
-        """Observe a state and send it; return whether a client got a new one."""
+        """Observe a state and send it; return whether a client got a new state."""
 
     @abstractmethod
     def _idles(self) -> bool:
@@ -162,7 +162,7 @@ class ControlBox(ABC):
 
         Args:
             timeout: [s].
-            tick: now; None: time stands, and the wire has no delays.
+            tick: present tick; None: time is stopped, and the wire has no delays.
         """
 
     @abstractmethod
@@ -173,10 +173,10 @@ class ControlBox(ABC):
         """Show the client that the box still runs, without a new state."""
 
     def _restart(self) -> None:  # noqa: B027 - a box may have nothing but its robot
-        """Begin anew after state or time were set."""
+        """Restart after the state or the time was set."""
 
     def start(self) -> None:
-        """Start the thread; before or after the loop."""
+        """Start the thread, before or after the loop is started."""
         self._thread.start()
 
     def close(self) -> None:
@@ -188,10 +188,10 @@ class ControlBox(ABC):
             end.close()
 
     def do(self, action: Callable[[], T]) -> Future[T]:
-        """Let the thread of the box do something between two cycles; return its future result.
+        """Let the thread of the box call an action between two cycles; return its future result.
 
         An action presses the user stop, for example. It can be cancelled before it begins. If it
-        fails, the log and the future have the error.
+        fails, the error is logged and is in the future.
         """
         future: Future[T] = Future()
 
@@ -227,7 +227,7 @@ class ControlBox(ABC):
     def _serve(self) -> None:
         with contextlib.suppress(RbdynError):  # the loop has reported the grants of the system
             mode = "off" if self._lockstep else self._loop.settings.realtime
-            # the loop has its processor for itself, and holds the memory for longer than the box
+            # the loop has a processor for itself, and locks the memory for longer than the box
             realtime.release(realtime.obtain(mode, bind=False))
         while not self._ended.is_set():
             found = self._loop.readout.newer(self.seen, AGAIN)
@@ -242,7 +242,7 @@ class ControlBox(ABC):
             self.seen, self.idle = version, False
 
     def _cycle(self, version: int, state: LoopState) -> None:
-        """Tell the client a state, take its command, and give the torques for the next tick."""
+        """Send a state to the client, read its command, and set the torques for the next tick."""
         began = time.monotonic()
         self.watch(state)
         self._act_as_asked()
@@ -254,7 +254,7 @@ class ControlBox(ABC):
             if not (self._stand() or self._is_outdated()):
                 self._exchange(self._patience if fresh and self.robot.awaits else 0.0, tick)
             if self._is_outdated():
-                return  # the state was set while time stood, or the box waited
+                return  # the state was set while time was stopped, or the box waited
         else:
             until_next = self._period - (time.monotonic() - began) - AHEAD
             self._exchange(until_next if self.robot.awaits else 0.0, tick)
@@ -266,7 +266,7 @@ class ControlBox(ABC):
             end.flush()
 
     def _follow_time(self, state: LoopState) -> int:
-        """Return the ticks since the last state; begin anew if state or time was set."""
+        """Return the ticks since the last state; restart if the state or the time was set."""
         q, ticks = state.qpos[self._arm.qposadr], state.tick - self._tick
         most = JUMP * self._period * self.fastest * max(ticks, 1)
         if state.epoch != self._epoch or (np.abs(q - self._q) > most).any():
@@ -292,7 +292,7 @@ class ControlBox(ABC):
             time.sleep(1e-4)
 
     def _may_stand(self) -> bool:
-        """Return whether inputs outside the protocol let time stand still."""
+        """Return whether inputs outside the protocol allow to stop time."""
         wanted = self.runs_on or self._ended.is_set() or bool(self._asked)
         return not (wanted or self._is_outdated())
 
@@ -302,8 +302,8 @@ class ControlBox(ABC):
     def _listens(self) -> bool:
         """Return whether requests are served now.
 
-        In lock-step they wait for rest, so that the tick of a motion does not depend on the
-        machine.
+        In lock-step requests wait until the arm rests, so that the tick of a motion does not
+        depend on the machine.
         """
         unrest = self._lockstep and self.robot.settles and self._unrest < MOST_UNREST
         return not (self._is_starting or unrest)

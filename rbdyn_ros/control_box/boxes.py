@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes of a simulation: from their names to running threads; also without ROS."""
+"""Boxes of a simulation, made from their names and run in threads, with or without ROS."""
 
 from __future__ import annotations
 
@@ -40,11 +40,12 @@ class BoxKind:
 
     Attributes:
         name: as in `box: franka`.
-        arm: finds its arm in a Model, given the description and a prefix.
-        box: makes the box for a loop and an arm.
-        joints: what the names of the arm's joints end with.
+        arm: function that finds the arm in a Model, given the description and a prefix.
+        box: function that makes the box for a loop and an arm.
+        joints: endings of the names of the arm's joints.
         ready: a usual pose of the arm [rad].
-        check_tick: raises RbdynError unless the box can work at these ticks of a loop [ns].
+        check_tick: function that raises RbdynError unless the box can work at this period of a
+            loop [ns].
     """
 
     name: str
@@ -78,7 +79,7 @@ class BoxName:
     """A box, its arm, and the address at which it listens.
 
     Attributes:
-        prefix: prefix of the names of the arm's joints; empty: the only arm.
+        prefix: prefix of the names of the arm's joints; empty: the Model has only one arm.
         kind: kind of the box.
         address: an IPv4 address.
     """
@@ -92,7 +93,7 @@ class BoxName:
         """Read [ROBOT/]KIND[@ADDRESS].
 
         Raises:
-            RbdynError: it has another form.
+            RbdynError: the text has another form.
         """
         found = _NAMED.fullmatch(text)
         if found is None or found["kind"] not in KINDS:
@@ -109,7 +110,7 @@ class BoxName:
         return f"{self.prefix}{self.kind.name}@{address}"
 
     def arm(self, m: Model, description: Description) -> BoxedJoints:
-        """Return its arm in a Model.
+        """Return the arm of the box in a Model.
 
         Raises:
             RbdynError: the Model has no such arm.
@@ -159,8 +160,8 @@ def boxed(
     give their first torques.
 
     Args:
-        settings: their `lockstep_dofs` are those that a tick waits for besides the boxes.
-        m: made with `equipped`.
+        settings: settings of the loop; a tick waits for their `lockstep_dofs` besides the boxes.
+        m: Model made with `equipped`.
         description: description of its robots.
         boxes: see BoxName.
 
@@ -199,10 +200,10 @@ class Boxes:
 
     Args:
         names: see BoxName.
-        loop: made with `equipped` and `boxed`.
+        loop: loop with a Model made with `equipped` and settings made with `boxed`.
         description: description of its robots.
         patience: in lock-step, how long a cycle waits for a client [s].
-        log, warn: called with sentences, in any thread.
+        log, warn: called with messages, in any thread.
         anywhere: whether addresses outside the loopback range are allowed.
 
     Attributes:
@@ -246,7 +247,7 @@ class Boxes:
             box.start()
 
     def take_faults(self, faults: Faults, double: float) -> Faults:
-        """Put faults of the channel on the wires; return the others, for the loop."""
+        """Apply the faults of the channel to the wires; return the other faults, for the loop."""
         for box in self.all:
             box.wire = WireFaults.of(faults, double, self._loop.period_ns)
         return without_channel(faults) if self.all else faults
@@ -264,16 +265,16 @@ class Boxes:
 
 
 class BoxedLoop:
-    """A simulation behind control boxes, without ROS; their sockets are open from the start.
+    """A simulation behind control boxes, without ROS; the sockets are open from the start.
 
     Args:
-        m: made with `equipped`.
+        m: Model made with `equipped`.
         description: description of its robots.
         boxes: see BoxName.
         settings: settings of the loop without boxes.
         start: (nq,) position at the start.
         patience: in lock-step, how long a cycle waits for the client's command [s]; may be inf.
-        log: takes sentences; in the thread of a box.
+        log: called with messages, in the thread of a box.
 
     Attributes:
         loop: the simulation.
@@ -333,13 +334,13 @@ class BoxedArm(BoxedLoop):
 
     Args:
         source: a robot or a scene, as for `rb.load`.
-        boxes: names of its boxes, such as ur, franka@127.0.0.2 or left/franka; None: those of the
-            scene file, or franka.
-        time_mode: lockstep: time waits for the client; realtime.
+        boxes: names of its boxes, such as ur, franka@127.0.0.2 or left/franka; None: the boxes of
+            the scene file, or franka.
+        time_mode: `lockstep`, in which time waits for the client, or `realtime`.
         start: positions at the start by joint [rad or m]; None: the arm's usual pose.
         patience: in lock-step, how long a cycle waits for the client's command [s]; may be inf.
         seed: seed of all random numbers.
-        log: takes sentences; in the thread of a box.
+        log: called with messages, in the thread of a box.
         contact: as for `rb.load`.
         realtime: in mode realtime, the privileges that the threads of simulation and boxes request
             from the system: `try` and `enforce` SCHED_FIFO and locked memory, so that they are on

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Torques that a box gives to the joints, and the law of its stiff joints; without gravity."""
+"""Torques of a box on the joints, and the law of its stiff joints, without gravity."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class At:
     """A measured state with its dynamics.
 
     Attributes:
-        q, dq: (n,) measured.
-        M: (n, n) with rotors.
-        coriolis: (n,).
-        J: (6, n) of the stiffness frame, linear velocity first, axes of O.
+        q, dq: (n,) measured positions and velocities.
+        M: (n, n) mass matrix with rotors.
+        coriolis: (n,) Coriolis and centrifugal torques.
+        J: (6, n) Jacobian of the stiffness frame, linear velocity first, axes of O.
         T: (4, 4) pose of the stiffness frame.
     """
 
@@ -38,10 +38,10 @@ class Torques:
     """Torques until the next cycle; springs and dampers follow the state in every tick.
 
     Attributes:
-        effort: (n,) added to springs and dampers [N m or N].
+        effort: (n,) effort added to springs and dampers [N m or N].
         stiffness, damping: (n,) stiffness and damping of springs to `position` and dampers to
             `velocity`.
-        position, velocity: (n,).
+        position, velocity: (n,) rest positions of the springs and velocities of the dampers.
     """
 
     effort: Array

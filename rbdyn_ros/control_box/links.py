@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Links of an arm as rigid bodies: loads, side branches of the chain, and the arm as URDF."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,8 +46,8 @@ def check_chain(joints: list[Joint], called: str) -> None:
     """Raise RbdynError unless each joint hangs from the one before it.
 
     Args:
-        joints: from the base on.
-        called: words for the arm in the message.
+        joints: joints in order from the base on.
+        called: name of such an arm in the message.
     """
     for upper, lower in itertools.pairwise(joints):
         if upper.child != lower.parent:
@@ -60,7 +58,7 @@ def check_chain(joints: list[Joint], called: str) -> None:
 
 
 def behind(description: Description, link: str) -> list[Joint]:
-    """Return all joints behind a link."""
+    """Return all joints that descend from a link."""
     found: list[Joint] = []
     links = {link}
     for _ in description.joints:
@@ -75,13 +73,13 @@ def behind(description: Description, link: str) -> list[Joint]:
 def inertials(
     m: Model, description: Description, joints: list[Joint], tails: list[list[Joint]]
 ) -> dict[str, Inertial | None]:
-    """Return the inertia of all links, each with the bodies fixed to it beside the chain.
+    """Return the inertia of all links, each with its bodies that are not in the chain.
 
     Args:
         m: the robot.
         description: its description.
         joints: joints of the arm.
-        tails: all joints behind each of them.
+        tails: all joints that descend from each of these joints.
     """
     found = {link.name: link.inertial for link in description.links}
     for joint, tail, after in zip(joints, tails, tails[1:], strict=False):
@@ -98,11 +96,11 @@ def inertials(
 def lumped(
     m: Model, link: str, links: dict[str, Inertial | None], place: Pose | None = None
 ) -> Load:
-    """Return links as one body, in a frame of a link, with closed fingers.
+    """Return links as one rigid body in a frame of a link, with closed fingers.
 
     Args:
         m: the robot.
-        link: its name.
+        link: name of the link.
         links: inertias of the links by name.
         place: pose of the frame in the link; None: the frame of the link itself.
     """
@@ -154,9 +152,10 @@ def urdf_alone(
         name: name of the robot.
         joints: joints of the chain.
         links: inertias by name.
-        flange: in the last link.
-        base: the parent of the first joint in link0; None: link0 itself.
-        extend: adds elements to a joint; called with the joint and its number, from 0.
+        flange: pose of the flange in the last link.
+        base: pose of the parent of the first joint in link0; None: link0 is this parent.
+        extend: function that adds elements to a joint, called with the joint and its number from
+            0.
     """
     root = ET.Element("robot", name=name)
     ET.SubElement(root, "link", name="link0")

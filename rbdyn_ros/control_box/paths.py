@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Desired numbers cycle by cycle, and rotations of a frame."""
-
-from __future__ import annotations
+"""Desired values in each cycle, and rotations of a frame."""
 
 import numpy as np
 
@@ -13,10 +11,10 @@ CYCLE = 1e-3
 
 
 class Stream:
-    """Numbers that a client commands once a cycle, with three derivatives; units of the numbers.
+    """Numbers that a client commands once a cycle, with three derivatives.
 
     Args:
-        x, v: (n,) at the start; v may be None: zero.
+        x, v: (n,) position and velocity at the start; v None: zero.
         period: period of a cycle [s].
 
     Attributes:
@@ -47,7 +45,7 @@ class Stream:
         return jerk
 
     def extrapolate(self) -> None:
-        """Go on with the same acceleration, as a box does without a command."""
+        """Continue with the same acceleration, as a box does without a command."""
         self.v = self.v + self.a * self._period
         self.x = self.x + self.v * self._period
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state machine of an arm, as its box and the services of a node use it."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -16,7 +14,7 @@ REST, SETTLED = 1e-3, 50
 class BoxedRobot(ABC):
     """The state machine of an arm; without sockets and clocks."""
 
-    _rested = 0  # ticks in a row without a motion
+    _rested = 0  # consecutive ticks without a motion
 
     @property
     @abstractmethod
@@ -45,7 +43,7 @@ class BoxedRobot(ABC):
 
     @abstractmethod
     def restart(self) -> None:
-        """Begin anew after the simulated arm was reset."""
+        """Restart after the simulated arm was reset."""
 
     @abstractmethod
     def reboot(self) -> None:

@@ -17,10 +17,10 @@ SINGULAR = 2e-2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredArm:
-    """The simulated arm after a tick; all (n,).
+    """The simulated arm after a tick; all attributes have the shape (n,).
 
     Attributes:
-        q, dq: as the encoders measure them.
+        q, dq: positions and velocities as the encoders measure them.
         effort: effort of the motors in the last tick, measured.
         qacc: acceleration of the last step.
         friction: dry friction of the last step.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sockets of servers: one client with TCP and datagrams, or several clients."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import ipaddress
@@ -17,8 +15,8 @@ from rbdyn_ros.errors import Finding, RbdynError, quote, refusal
 
 #: Largest datagram that is read [bytes].
 DATAGRAM = 65536
-#: Largest piece of a stream that is read in one cycle [bytes]: dozens of requests, no more; and
-#: of a stream of programs, or of one with large packets.
+#: Largest piece of a stream that is read in one cycle [bytes], which holds dozens of requests; the
+#: same for a stream of programs or of large packets.
 PIECE, LARGE_PIECE = 512, 65536
 #: Most clients of a hub at the same time.
 MOST_CLIENTS = 8
@@ -26,7 +24,7 @@ MOST_CLIENTS = 8
 DIAL, DIAL_AGAIN = 2.0, 0.2
 #: A client that leaves more than this unread is disconnected [bytes].
 MOST_UNSENT = 2**20
-#: Datagrams that are read in one cycle; a flood waits.
+#: Most datagrams that are read in one cycle; further datagrams wait.
 MOST = 32
 
 
@@ -37,7 +35,7 @@ class Session(ABC):
         hello: first bytes for the client.
 
     Attributes:
-        quits: whether the connection ends when the client has all answers.
+        quits: whether the connection ends once the client has received all answers.
     """
 
     quits = False
@@ -55,7 +53,7 @@ class Session(ABC):
 
     @abstractmethod
     def request(self, data: bytes) -> None:
-        """Take bytes; raise ValueError if they are not of the protocol."""
+        """Process bytes; raise ValueError if they are not of the protocol."""
 
     def push(self, data: bytes) -> None:
         """Send bytes to the client."""
@@ -68,7 +66,7 @@ class Session(ABC):
 
 
 class Server(Session):
-    """A state machine that serves one client after the other.
+    """A state machine that serves clients one after the other.
 
     Attributes:
         udp_port: port for datagrams, or 0.
@@ -98,10 +96,10 @@ class Gone(Exception):  # noqa: N818 - no error: clients come and go
 
 @contextlib.contextmanager
 def parting() -> Iterator[None]:
-    """Turn any failure of a session into the end of its connection: no client ends the box.
+    """End the connection if its session fails in any way, so that no client ends the box.
 
     Raises:
-        Gone: something failed inside.
+        Gone: the block raised an error.
     """
     try:
         yield
@@ -137,7 +135,7 @@ class ClientLink(Generic[S]):
         """Return the bytes that the client has sent, possibly empty.
 
         Raises:
-            Gone: it left.
+            Gone: the client has left.
         """
         try:
             data = self.socket.recv(most)
@@ -153,7 +151,7 @@ class ClientLink(Generic[S]):
         """Pass bytes to the session.
 
         Raises:
-            Gone: they are not of the protocol, or the session fails at them.
+            Gone: the bytes are not of the protocol, or the session fails.
         """
         with parting():
             self.session.request(data)
@@ -162,7 +160,7 @@ class ClientLink(Generic[S]):
         """Send the answers that the client can take now.
 
         Raises:
-            Gone: it left, has said that it quits, or leaves too many bytes unread.
+            Gone: the client has left or quit, or has too many unread bytes.
         """
         self._unsent += self.session.answers()
         try:
@@ -190,7 +188,7 @@ class End(ABC):
     @property
     @abstractmethod
     def sockets(self) -> list[socket.socket]:
-        """The sockets to wait at."""
+        """The sockets to wait for."""
 
     @property
     @abstractmethod
@@ -215,7 +213,7 @@ class Peers(End, Generic[S]):
 
     Args:
         name: name of the server in messages.
-        log: called with a sentence.
+        log: called with a message.
         piece: bytes of a client that are read in one cycle.
 
     Attributes:
@@ -264,7 +262,7 @@ class Peers(End, Generic[S]):
             self._flush(peer)
 
     def told(self, peer: ClientLink[S], say: Callable[[S], bytes]) -> bytes:
-        """Return the bytes that a session sends; empty if it fails, which ends its connection."""
+        """Return the bytes that a session sends; if it fails, end its connection."""
         try:
             with parting():
                 return say(peer.session)
@@ -304,10 +302,10 @@ class Hub(Peers[S]):
     """Listens for several clients.
 
     Args:
-        make: a session for a new client.
+        make: function that returns a session for a new client.
         name, log, piece: see Peers.
         address, port: the address and port at which it listens.
-        most: clients at a time.
+        most: largest number of clients at a time.
 
     Raises:
         RbdynError: the system refuses the port.
@@ -350,7 +348,7 @@ class Hub(Peers[S]):
 
 
 class Endpoint(Hub[Server]):
-    """Listens for one client of a server, with datagrams beside its connection.
+    """Listens for one client of a server, which also exchanges datagrams.
 
     Args:
         server: the state machine.
@@ -382,7 +380,7 @@ class Endpoint(Hub[Server]):
         self.flush()
 
     def _client(self) -> tuple[str, int] | None:
-        """Return the address that takes datagrams, if the client named its port."""
+        """Return the address for datagrams, if the client named its port."""
         if not self.peers or not self.server.udp_port:
             return None
         return self.peers[0].where[0], self.server.udp_port
@@ -394,7 +392,7 @@ class Endpoint(Hub[Server]):
                 self._udp.sendto(packet, client)
 
     def datagrams(self) -> list[bytes]:
-        """Return the datagrams that came from the client."""
+        """Return the datagrams that arrived from the client."""
         found = []
         for _ in range(MOST):
             try:
@@ -410,13 +408,13 @@ class Dialled(Peers[S]):
     """Connects to a server of a client, and tries again for a while if it is refused.
 
     Args:
-        session: behind the connection.
+        session: the session behind the connection.
         name, log, piece: see Peers.
         address, port: address and port of the client's server.
 
     Attributes:
-        session: as given.
-        failure: the reason why it has given up, or nothing.
+        session: the argument.
+        failure: the reason why it has given up, or "".
     """
 
     def __init__(
@@ -445,7 +443,7 @@ class Dialled(Peers[S]):
         status = self._socket.connect_ex(self._where)
         there = status in (0, errno.EISCONN)
         if there and self._socket.getsockname() == self._where:
-            there, status = False, errno.ECONNREFUSED  # Linux connects a free port with itself
+            there, status = False, errno.ECONNREFUSED  # Linux can connect a free port with itself
         if there:
             self.clients = 1
             self.peers.append(ClientLink(self._socket, self._where, self.session))
@@ -460,7 +458,7 @@ class Dialled(Peers[S]):
 
     @property
     def sockets(self) -> list[socket.socket]:
-        """The sockets to wait at, without sessions that take no bytes for now."""
+        """The sockets to wait for, except those of sessions that accept no bytes now."""
         return [peer.socket for peer in self.peers if not peer.session.is_full]
 
     def hang_up(self, reason: str) -> None:
@@ -479,7 +477,8 @@ def check_address(address: str, anywhere: bool) -> str:
     """Return a warning about an address, or "".
 
     Raises:
-        RbdynError: it is not an address, or not a loopback address without `anywhere`.
+        RbdynError: the text is not an address, or not a loopback address although `anywhere` is
+            false.
     """
     try:
         found = ipaddress.IPv4Address(address)
@@ -497,7 +496,7 @@ def check_address(address: str, anywhere: bool) -> str:
 
 
 def opened(name: str, kind: socket.SocketKind, address: str, port: int) -> socket.socket:
-    """Return a socket that is bound and does not wait.
+    """Return a bound socket that does not block.
 
     Raises:
         PortTakenError: another program listens there.

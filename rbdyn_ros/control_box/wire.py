@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets between a client and a box, with faults: lost, late, doubled, overtaken, or all lost.
+"""Packets between a client and a box, which can be lost, late, doubled or overtaken.
 
 Over TCP packets are not lost or overtaken: a lost packet comes again later, and all packets behind
 it wait.
@@ -15,11 +15,11 @@ from typing import Generic, TypeVar
 
 from rbdyn_ros.runtime.kernels.noise import WIRE, uniform
 
-#: Boxes of a loop with random numbers of their own.
+#: Most boxes of a loop with random numbers of their own.
 MOST_BOXES = 1024
 #: Most packets that wait in a broken TCP connection; further packets are dropped.
 MOST_QUEUED = 4096
-#: A connection draws a random number for each of these.
+#: Purposes for which a connection draws random numbers.
 _DROP, _JITTER, _DOUBLE, _AGAIN = range(4)
 
 
@@ -29,8 +29,8 @@ class LineFaults:
 
     Attributes:
         delay, jitter: a packet comes after the delay and a random part of the jitter [ticks].
-        drop, double: probabilities that it is lost, or comes twice.
-        dead: nothing comes.
+        drop, double: probabilities that a packet is lost, or comes twice.
+        dead: whether all packets are lost.
     """
 
     delay: int = 0
@@ -53,10 +53,10 @@ class WireLine(Generic[P]):
         seed: seed of the random numbers.
         direction: 0 for states, 1 for commands.
         number: number of the box; each box has its own random numbers.
-        again: over TCP, ticks until a lost packet comes again; 0: datagrams.
+        again: over TCP, ticks until a lost packet comes again; 0 for datagrams.
 
     Attributes:
-        faults: they may change at any time.
+        faults: faults, which can change at any time.
     """
 
     def __init__(self, seed: int, direction: int, number: int = 0, again: int = 0) -> None:
@@ -66,7 +66,7 @@ class WireLine(Generic[P]):
         self._tick = self._nth = 0  # tick and number of the last packet
         self._way: list[tuple[int, int, P]] = []  # arrival tick, number and packet
         self._count = 0
-        self._drawn(0, _DROP)  # compile it before a client waits
+        self._drawn(0, _DROP)  # compile the kernel before a client waits
 
     def send(self, tick: int, packet: P) -> None:
         """Send a packet at a tick."""
@@ -84,9 +84,9 @@ class WireLine(Generic[P]):
             self._enter(tick, _AGAIN, packet)
 
     def arrived(self, tick: int) -> list[P]:
-        """Return the packets that come at a tick; the newest first, so it overtakes the others.
+        """Return the packets that arrive at a tick, the newest first: it overtakes the others.
 
-        Over TCP they come in their order.
+        Over TCP they arrive in order.
         """
         if self._again and self.faults.dead:
             return []  # the packet comes when the link is back
@@ -105,7 +105,7 @@ class WireLine(Generic[P]):
         self._last = 0
 
     def _queue(self, tick: int, packet: P) -> None:
-        """Send a packet over TCP: after all before it."""
+        """Send a packet over TCP, behind all earlier packets."""
         f = self.faults
         if len(self._way) >= MOST_QUEUED:
             return  # the sender's buffer is full

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read one robot from URDF text, or from a file in one of FORMATS."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress

@@ -36,7 +36,7 @@ class Source:
 
     Attributes:
         text: URDF, as expanded by xacro; empty for a file in another format.
-        file: it came from, or None.
+        file: the file that it came from, or None.
         received: another node publishes it.
         parts: of the scene file that it came from; then `text` is the URDF of its only robot, or
             empty.
@@ -108,7 +108,7 @@ def opened(
         xacro_args: values for the `$(arg ...)` of a xacro file.
         contact: True or a Contact: use the `<collision>` elements of links for contact. A scene
             always uses them, and accepts no Contact.
-        srdf: for contact, an SRDF; or whether an SRDF next to the URDF counts.
+        srdf: for contact, an SRDF; or whether to use an SRDF next to the URDF.
 
     Returns:
         The checked Description and its origin.

@@ -24,8 +24,8 @@ from rbdyn_ros.model.tree.constraints import ROLL_ROWS
 MAX_STEPS = 100
 LONGEST_STEP = 0.5
 
-#: Constraints hold if the error is less than this [m or rad], and needs less displacement than
-#: this [rad, or parts of the size].
+#: Constraints hold if the error is less than this [m or rad], and if the displacement that removes
+#: it is less than this [rad, or parts of the size].
 CLOSED, NEARLY = 1e-6, 1e-4
 
 #: Rounding error of positions, as a part of the size.
@@ -49,9 +49,9 @@ def assemble(
     """Return a configuration (nq,) near a rough one in which all position constraints hold.
 
     This is Newton's method on efc_pos; each step is the shortest that solves the linearised
-    equations. If it does not converge, it starts again from configurations around the rough one,
-    the same ones at every call. Results within the joint limits are preferred. If a mechanism has
-    several closed configurations, start near the one that you want.
+    equations. If it does not converge, it starts again from configurations around the rough one.
+    These are the same at every call. Results within the joint limits are preferred. If a mechanism
+    has several closed configurations, start near the wanted configuration.
 
     Args:
         m: the Model.
@@ -174,7 +174,7 @@ def _close(m: Model, d: Data, free: NDArray[np.bool_], tolerance: float, size: f
 
 
 def holonomic_rows(m: Model) -> NDArray[np.bool_]:
-    """Return a mask of the equations with a position error: all but the slip of rolling bodies."""
+    """Return a mask of the equations with a position error, which the slip of rolling lacks."""
     holonomic = np.ones(m.nefc, bool)
     for kind, _, rows in constraint_rows(m):
         if kind == "rolling":

@@ -72,8 +72,8 @@ def carry(m: Model, d: Data, other: Model) -> Data:
     """Return a Data of another Model with the state of d, matched by names of bodies and joints.
 
     Parts that both Models have keep their positions, velocities, forces, controls and memory of
-    friction bit for bit, and the time stays. New parts start at the qpos0 of the other Model, at
-    rest. The modes of `set_drive` are not carried over.
+    friction bit for bit, and the time does not change. New parts start at the qpos0 of the other
+    Model, at rest. The modes of `set_drive` are not carried over.
 
     Args:
         m: the Model of d.
@@ -126,7 +126,7 @@ def _with_weld(m: Model, there: Placement, here: Placement) -> Arrays:
 
 
 def _without_contact(m: Model, low: int, high: int) -> Arrays:
-    """Return the fields in which the geometries of two bodies no longer touch each other."""
+    """Return the fields with which the geometries of two bodies no longer touch each other."""
     body = m.geom_bodyid
     pairs = product(np.flatnonzero(body == low).tolist(), np.flatnonzero(body == high).tolist())
     between = {(min(pair), max(pair)) for pair in pairs}

@@ -2,10 +2,8 @@
 """Carry the state of a Data over to a Model with other objects, by the names of the parts.
 
 Remaining parts keep positions, velocities and the memory of friction bit for bit, and the time
-stays. New parts start at the qpos0 of the new Model, at rest.
+does not change. New parts start at the qpos0 of the new Model, at rest.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
@@ -19,7 +17,7 @@ from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 from rbdyn_ros.model.declared.fields import Field
 from rbdyn_ros.model.matching import Match, common_numbers
 
-#: Sizes whose entries belong to pairs and contacts, or are computed anew in every step.
+#: Sizes whose entries belong to pairs and contacts, or are computed again in every step.
 UNMATCHED = (
     "ncontact",
     "nskyline",
@@ -107,7 +105,7 @@ def _carry_friction(old: Data, new: Data, match: Match) -> None:
 
 
 class _Pairs:
-    """New numbers of pairs: first pairs with obstacles, then of push_geom, then with terrain."""
+    """New numbers of pairs: pairs with obstacles, then of push_geom, then with terrain."""
 
     def __init__(self, match: Match) -> None:
         self._old, self._new = match.old, match.new

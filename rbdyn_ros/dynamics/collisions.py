@@ -78,9 +78,9 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
     """Return the signed distance of two geometries at qpos, and their nearest points.
 
     Any two geometries or obstacles have a distance, even on the same link. A mesh is replaced by
-    its convex hull unless it is a triangle mesh. The distance from an open triangle mesh is that
-    from its surface, on both sides; inside a closed triangle mesh it is negative. The error is at
-    most 1e-10 m, with a cylinder 2e-10 m, except in rare poses that
+    its convex hull unless it is a triangle mesh. The distance from an open triangle mesh is the
+    distance from its surface, on both sides; inside a closed triangle mesh the distance is
+    negative. The error is at most 1e-10 m, with a cylinder 2e-10 m, except in rare poses that
     docs/explanation/contact_forces.md lists under "Distances".
 
     Args:
@@ -91,8 +91,8 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
 
     Raises:
         ModelError: d was not made for m, the Model has no such geometry, or no geometry at all.
-        ParameterError: the two are one geometry, two planes or triangle meshes, or one is a
-            height field, or d.qpos is not finite.
+        ParameterError: both names are of one geometry, both geometries are planes or triangle
+            meshes, one is a height field, or d.qpos is not finite.
 
     Source: Gilbert, Johnson, Keerthi, 1988; van den Bergen, 2001.
     """
@@ -131,10 +131,10 @@ def _no_distance(m: Model, g: int, h: int) -> ParameterError:
 def collisions(m: Model, d: Data, margin: float = 0.0) -> list[Distance]:
     """Return all pairs of geometries that overlap, or are up to `margin` apart, at qpos.
 
-    Obstacles are included, except height fields. Left out are pairs of one body, pairs of parent
-    and child, pairs excluded by an SRDF or `Contact(exclude=...)`, and pairs of one robot that
-    overlap at qpos0, see `start_overlaps`. The pairs are sorted by the numbers of the geometries,
-    and a result never depends on earlier calls.
+    Obstacles are included, except height fields. The result leaves out pairs of one body, pairs of
+    parent and child, pairs excluded by an SRDF or `Contact(exclude=...)`, and pairs of one robot
+    that overlap at qpos0, see `start_overlaps`. The pairs are sorted by the numbers of the
+    geometries, and a result never depends on earlier calls.
 
     Args:
         m: the Model, loaded with `contact`.

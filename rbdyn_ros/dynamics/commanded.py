@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The joints that can be commanded."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,9 +12,9 @@ from rbdyn_ros.model.model import Model
 def reason_passive(m: Model, j: int) -> str:
     """Return the reason why joint j cannot be commanded, or "" if it can.
 
-    The text continues a sentence that begins with the joint's name. A joint with an effort limit
-    of 0 is passive, such as a caster or the pole of a cart. A mimic joint acts on its leader, so
-    the effort limit of the leader counts.
+    The text continues a sentence that begins with the name of the joint. A joint with an effort
+    limit of 0 is passive, such as a caster or the pole of a cart. A mimic joint acts on its
+    leader, so the effort limit of the leader counts.
     """
     leader = m.jnt_mimic[j]
     if m.jnt_class[j] == JointClass.DRIVEN:

@@ -31,7 +31,7 @@ def set_drive(
     d.drive_target. If a target jumps, the results jump, too.
 
     A drive that its closed loops cannot follow stops where they closed last, and d.nlocked counts
-    it. It then holds its joint, whatever the target, until the next call of set_drive or
+    it. It then holds its joint and ignores the target until the next call of set_drive or
     reset_data.
 
     After the first call this Data is computed as a coupled system, which is a little slower.
@@ -42,12 +42,13 @@ def set_drive(
         d: its Data.
         joint: number or name of a joint that is neither driven nor a mimic joint.
         mode: "force", "acceleration", "velocity" or "position".
-        target: one number for each degree of freedom, or one for all [rad or m, per s, per s^2].
-            If left out: the present position ("position") or velocity ("velocity"), else 0.
+        target: one number for each degree of freedom, or one number for all [rad or m, per s, per
+            s^2]. If left out: the present position ("position") or velocity ("velocity"), else 0.
 
     Raises:
         ModelError: d was not made for m, or there is no such joint.
-        ParameterError: an unknown mode, a wrong target, or a joint without this mode.
+        ParameterError: the mode is unknown, the target is wrong, or the joint does not have this
+            mode.
     """
     check_pair(m, d)
     j = _number(m, joint)

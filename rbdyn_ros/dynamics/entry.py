@@ -36,7 +36,7 @@ TYPES = {
 #: Largest number of steps of one call, well within a 64-bit counter.
 MAX_STEPS = 2**62 - 1
 
-#: Many timesteps are divided into calls of this duration [s].
+#: Duration of one of the calls into which many timesteps are divided [s].
 PERIOD = 0.02
 
 #: Used in place of the Model of an object that is not a Data.
@@ -44,7 +44,7 @@ NOBODY = object()
 
 
 class Substitute:
-    """Base of an object that takes the place of a Model; its functions take a Data only."""
+    """Base of objects that replace a Model in calls; their functions take only a Data."""
 
     model: Model
 
@@ -154,7 +154,7 @@ def check_pair(m: object, d: object, function: str = "") -> None:
 def not_a_pair(m: object, d: object, function: str = "") -> ModelError:
     """Return the error for a Data of another Model.
 
-    If m is a Substitute, the message tells the right call.
+    If m is a Substitute, the message has the right call.
     """
     if not isinstance(m, Substitute):
         text = f"{d!r} was not made for {m!r}; use d = rb.make_data(m) with the same m."
@@ -170,7 +170,7 @@ def whole_steps(nstep: object) -> int:
     """Return a number of timesteps.
 
     Raises:
-        ParameterError: it is not a whole number, 0 or more and less than 2^62.
+        ParameterError: nstep is not a whole number from 0 to less than 2^62.
     """
     if type(nstep) is int and 0 <= nstep <= MAX_STEPS:
         return nstep

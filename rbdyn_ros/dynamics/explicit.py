@@ -109,8 +109,8 @@ class ExplicitConstraint:
     def forward(self, d: Data, y: ArrayLike, yd: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
         """Return ydd (ny,) and the constraint force tau_c (nv,), with G^T tau_c = 0.
 
-        They solve H qacc + C = tau + tau_c (RBDA eq 3.14), with C as in `dynamics`. The fields
-        that `dynamics` writes are written, and qacc.
+        They solve H qacc + C = tau + tau_c (RBDA eq 3.14), with C as in `dynamics`. The call
+        writes qacc and the fields that `dynamics` writes.
 
         Args:
             d: a Data of m.
@@ -148,7 +148,7 @@ class ExplicitConstraint:
             for _ in range(steps):
                 x = self._runge_kutta(d, x, tau)
             self._write_state(d, *np.split(x, 2))
-        except BaseException:  # restore after Ctrl-C too, which may leave d at a trial state
+        except BaseException:  # restore d also after Ctrl-C, which may leave it at a trial state
             d.buffer[:] = before
             raise
         y, yd = np.split(x, 2)

@@ -89,9 +89,9 @@ def jcalc(m: Model, joint: int | str, q: ArrayLike, qd: ArrayLike | None = None)
 def complement(S: Array) -> Array:
     """Return T (6, 6 - n) with T^T S = 0 and independent columns: the complement of range(S).
 
-    The columns are unit vectors minus their projections onto range(S); the longest independent
-    ones are chosen. If S consists of unit vectors, T is the matrix in RBDA table 4.1. Source: RBDA
-    eq 3.36.
+    The columns are unit vectors minus their projections onto range(S), and the longest independent
+    columns are chosen. If S consists of unit vectors, T is the matrix in RBDA table 4.1. Source:
+    RBDA eq 3.36.
     """
     Q = np.linalg.qr(S)[0] if S.shape[1] else S
     rest = np.eye(6) - Q @ Q.T

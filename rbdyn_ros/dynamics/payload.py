@@ -20,7 +20,7 @@ from rbdyn_ros.model.tree.bodies import principal
 from rbdyn_ros.model.tree.lumping import Body, Placement, lumped_inertia
 from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
 
-#: Returns the name of a payload in messages, from its row.
+#: Function that returns the name of a payload in messages, from its row.
 Called = Callable[[int], str]
 
 
@@ -35,7 +35,7 @@ def with_payload(
 
     Args:
         m: the Model; it does not change.
-        frame: name or number of the link the payload is fixed to.
+        frame: name or number of the link to which the payload is fixed.
         mass: mass of the payload [kg]; with 0 the Model is equal to m.
         com: (3,) centre of mass of the payload in the frame [m].
         inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about its centre of mass, in the axes of the frame
@@ -90,7 +90,7 @@ def check_rigid_bodies(masses: Array, inertias: Array, called: Called) -> None:
     Args:
         masses: (n,) masses [kg].
         inertias: (n, 6) xx yy zz xy xz yz [kg m^2].
-        called: function that returns the name of a row's payload.
+        called: function that returns the name of the payload of a row.
     """
     for row in np.flatnonzero(masses < 0.0).tolist():
         text = f"the mass of {called(row)} is {masses[row]:g} kg; it must not be negative"

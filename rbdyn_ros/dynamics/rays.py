@@ -65,11 +65,12 @@ def cast_rays(
         frame: name or number of the frame in which origins and directions are given; None: the
             world.
         cutoff: largest distance of a hit [m].
-        exclude: names or numbers of bodies that rays pass through, such as the sensor's own.
+        exclude: names or numbers of bodies that rays pass through, such as the body of the sensor.
         shapes: shapes that rays hit instead of the geometries, see rb.visual_shapes.
 
     Raises:
-        ModelError: d was not made for m, the Model has no geometries, or no such frame or body.
+        ModelError: d was not made for m, or the Model has no geometries, no such frame or no such
+            body.
         ParameterError: an argument has the wrong shape or is not finite, a direction is 0, or the
             cutoff is not positive.
 
@@ -108,7 +109,7 @@ def meet(
         starts: start points of the rays, (n, 3) contiguous.
         along: unit vectors, (n, 3) contiguous.
         reach: largest distance.
-        shown: (shapes), 1 for each shape that rays can hit; they pass through the others.
+        shown: (shapes), 1 for each shape that rays can hit; rays pass through the other shapes.
         threads: largest number of threads.
     """
     n = len(met.names)
@@ -135,7 +136,7 @@ def _rays(origins: ArrayLike, directions: ArrayLike) -> tuple[Array, Array]:
     )
     if len(starts) != len(along) and 1 not in (len(starts), len(along)):
         text = f"there are {len(starts)} origins and {len(along)} directions"
-        text += "; allowed is the same number, or one of them for all"
+        text += "; allowed is the same number, or one origin or one direction for all"
         raise ParameterError(Finding("bad-argument", text, "error", "directions"))
     n = max(len(starts), len(along)) if len(starts) and len(along) else 0
     largest = np.abs(along).max(axis=1, initial=0.0)

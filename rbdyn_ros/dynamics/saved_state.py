@@ -47,14 +47,14 @@ def save_state(m: Model, d: Data) -> SavedState:
 
 
 def load_state(m: Model, d: Data, saved: SavedState) -> None:
-    """Put d into a saved state: from there it moves as the saved Data did, to the last bit.
+    """Put d into a saved state, from which it moves as the saved Data did, to the last bit.
 
     m must be the robot of the saved state; its masses, gravity and options may differ. A state can
     come from another Data, or by pickle from another process.
 
     Raises:
         ModelError: d was not made for m, or the state is of another robot.
-        ParameterError: saved is not what save_state returns.
+        ParameterError: saved is not a result of save_state.
     """
     check_pair(m, d, "load_state")
     _check_state(saved)

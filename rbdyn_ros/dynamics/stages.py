@@ -79,7 +79,7 @@ def _unpickled(m: Model, buffer: Array) -> Data:
     return restored(m, buffer)
 
 
-# unpickling finds this function by name, and so imports the engine, which the Data needs
+# unpickling finds this function by its name, and so imports the engine, which the Data needs
 copyreg.pickle(Data, lambda d: (_unpickled, (d.model, d.buffer)))
 
 
@@ -154,7 +154,8 @@ _NEAR = (
 )
 _UNSOLVED = (
     "the contact forces of more than a tenth of the timesteps have not converged, so friction was "
-    "inexact in them; d.nunsolved counts them. Look for friction above 1, or take shorter ones"
+    "inexact in them; d.nunsolved counts them. Look for friction above 1, or take shorter "
+    "timesteps"
 )
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warnings of `step`: springs and motions that are too fast for the timestep."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -25,7 +23,7 @@ from rbdyn_ros.model.declared.contact_arrays import IS_SPRING, MASS_BY_H, K
 from rbdyn_ros.model.declared.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
 
-#: Tolerance for rounding of a spring at the limit of a timestep, as a part of the limit.
+#: Relative tolerance for rounding errors of a spring at the limit of a timestep.
 ROUNDING = 1e-9
 
 
@@ -99,7 +97,7 @@ def text_if_fast(m: Model, qvel: Array) -> str | None:
 
 
 def no_turn_is_fast(m: Model) -> float:
-    """Return the speed up to which `text_if_fast` surely returns None [rad/s or m/s]."""
+    """Return the speed up to which `text_if_fast` returns None for any body [rad/s or m/s]."""
     return 0.5 * TURN_LIMIT / m.opt.timestep if _turning(m).size else math.inf
 
 
@@ -128,8 +126,8 @@ def _crushed(m: Model, d: Data) -> str:
     force = np.linalg.norm(d.contact_force[c])
     return (
         f"{_pair(m, d, c)} are pressed {-1e3 * d.contact_dist[c]:.3g} mm into each other by "
-        f"{force:.3g} N, and still go deeper: rigid bodies do not give way. Look for a joint that "
-        "is driven without a largest force, or give one of them a stiffness"
+        f"{force:.3g} N, and still go deeper: rigid bodies do not give way. Look for a joint "
+        f"that is driven without a largest force, or give one body a stiffness"
     )
 
 
@@ -211,7 +209,7 @@ def _growing(m: Model, d: Data) -> str | None:
     return (
         f"the energy of the motion grew from {kinetic_energy(m, before):.3g} J to "
         f"{kinetic_energy(m, now):.3g} J in a timestep of {h:g} s, most of it at body '{body}', "
-        "and no force, spring or fall gave it. Take shorter timesteps, or another "
+        "and no force, spring or fall explains it. Take shorter timesteps, or another "
         "m.opt.integrator: implicit_damping for stiff damping, implicit_midpoint or rk4 for "
         "bodies that tumble (docs: Integrators)"
     )
@@ -229,7 +227,8 @@ def _lost(m: Model, d: Data) -> str:
     dof = int(np.flatnonzero(~np.isfinite(d.qvel))[0])
     forces = np.isfinite(d.qfrc_applied).all() and np.isfinite(d.xfrc_applied).all()
     remedy = (
-        "Look at d.nbad and at what diverges in earlier steps, and take shorter timesteps or "
+        "Look at d.nbad and at the fields that diverge in earlier steps, and take shorter "
+        "timesteps or "
         "another m.opt.integrator (docs: Integrators)"
         if forces
         else "qfrc_applied or xfrc_applied is not finite"

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check functions of the user: errors, finite numbers, derivatives against differences."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
@@ -63,7 +61,7 @@ class UserFunction:
             raise self.wrong(x, f"has {entry}, but the derivative of {of} is {slope:.6g} there")
 
     def entry(self, name: str, at: tuple[int, ...], number: float) -> str:
-        """Return the text for an entry of a derivative in messages."""
+        """Return the description of an entry of a derivative for messages."""
         return f"{name}[{', '.join(map(str, at))}] = {number:.6g}"
 
 
@@ -75,7 +73,7 @@ def wrong_entry(
     Entries for which `value` is not finite are not compared.
 
     Returns:
-        None if they agree, else the index of the worst entry and its correct value.
+        None if they agree; otherwise the index of the worst entry and its correct value.
     """
     slope, allowed = _slope_at_zero(value)
     excess = np.where(np.isfinite(slope), np.abs(given - slope) - allowed, -1.0)
@@ -96,7 +94,7 @@ def _slope_at_zero(value: Callable[[float], Array]) -> tuple[Array, Array]:
 def states(ranges: Array) -> Iterator[tuple[Array, Array]]:
     """Yield STATES random positions in ranges (n, 2), each with rates between -1 and 1.
 
-    Each of STATES equal parts of a coordinate's range contains it once.
+    Each of STATES equal parts of the range of a coordinate contains one position.
     """
     rng = np.random.default_rng(1)
     low, high = ranges.T

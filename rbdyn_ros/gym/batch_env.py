@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many robots that learn side by side, over rb.Batch."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

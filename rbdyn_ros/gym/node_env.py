@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A gymnasium environment over the simulator node in lock-step, next to nodes of the user."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

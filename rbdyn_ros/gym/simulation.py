@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The processes of an environment: the simulator, nodes of the user, and the client here."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

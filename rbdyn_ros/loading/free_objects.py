@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Start the free objects of a scene outside obstacles, robots and each other."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Complete the geometries of a Model: the effective mass of each, and findings."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,7 +9,7 @@ from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.entry import public
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.engine.tree.kinematics import com_pos, com_vel, kinematics
-from rbdyn_ros.errors import Finding, listing
+from rbdyn_ros.errors import Finding, counted, listing
 from rbdyn_ros.loading.mobility import LOCKED, mobility
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.geometry.geom_pairs import MOST_PAIRED
@@ -33,9 +31,9 @@ def with_masses(m: Model) -> Model:
 
     With the Jacobian J of a corner, J M_c^-1 J^T is its mobility [1/kg]. The mass is 1 over the
     mean mobility of all corners of a geometry in three perpendicular directions. A geometry that
-    cannot move at qpos0 has the mass of its body; so have all geometries of a too large Model.
-    The mass of a body alone is smaller than with attached bodies, so its contacts become softer,
-    not unstable.
+    cannot move at qpos0 has the mass of its body; so do all geometries of a Model that is too
+    large. The mass of a body alone is smaller than with attached bodies, so its contacts become
+    softer, not unstable.
     """
     if m.ncontact == 0:
         return m
@@ -139,7 +137,7 @@ def geometry_findings(m: Model, description: Description) -> list[Finding]:
         text = f"{_count(m.ngeommoving)} can touch the obstacle '{description.obstacles[0].name}'"
     pushing = int(np.count_nonzero(m.push_geom[:, 1] < m.ngeomlink))
     if pushing > 0:
-        text += f"; {pushing} pairs of geometries push each other"
+        text += f"; {counted(pushing, 'pair')} of geometries can push each other"
     if pushing == 0 and m.ngeommoving < total:
         text += f"; {total - m.ngeommoving} on links that are fixed to the world are left out"
     note = Finding("geometries", text, "note")
@@ -183,4 +181,4 @@ def _unequal_masses(m: Model) -> list[Finding]:
 
 
 def _count(number: int) -> str:
-    return f"{number} geometries" if number > 1 else "1 geometry"
+    return counted(number, "geometry", "geometries")

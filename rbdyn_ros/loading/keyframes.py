@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keyframes of a Model, from the named states of its robots."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

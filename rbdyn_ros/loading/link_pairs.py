@@ -5,8 +5,6 @@ The simulation counts links that fixed joints connect as one body, and leaves ou
 bodies that a joint connects. MoveIt leaves out only the pairs of two links that a joint connects.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Bools, Ints
@@ -20,7 +18,7 @@ from rbdyn_ros.model.model import Model, with_arrays
 def joined_links(m: Model, description: Description) -> Bools:
     """Return a matrix (nframe, nframe): whether one joint connects two links with geometries.
 
-    Links without geometries between the two do not count, unless a second joint moves there.
+    Links without geometries between the two are skipped, unless a second joint moves there.
     """
     number = {name: n for n, name in enumerate(m.frame_names)}
     solid = {m.frame_names[n] for n in m.geom_frameid[: m.ngeomlink].tolist()}

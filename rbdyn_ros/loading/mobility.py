@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Mobility of the dofs of a Model: M^-1, free and with constraints."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array

@@ -40,7 +40,7 @@ class Output:
         try:
             self.close()
         except ParameterError:
-            if error is None:  # after an error in the block, that error counts
+            if error is None:  # an error in the block takes precedence
                 raise
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pairs of one robot that overlap in a pose in which it may stand do not push each other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -18,7 +16,7 @@ from rbdyn_ros.dynamics.collisions import (
     start_overlaps,
 )
 from rbdyn_ros.dynamics.stages import make_data
-from rbdyn_ros.errors import Finding, listing, quote
+from rbdyn_ros.errors import Finding, counted, listing, quote
 from rbdyn_ros.loading.keyframes import given_by
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.declared.model_fields import PRIMARY
@@ -49,7 +47,8 @@ def without_overlaps(m: Model, states: Iterable[GroupState] = ()) -> tuple[Model
         wanted -= {_pair(m, one) for one in new}
         if new:
             text = (
-                f"{len(new)} pairs of geometries overlap at {where} and do not push each other: "
+                f"{counted(len(new), 'pair')} of geometries that overlap at {where} cannot push "
+                "each other: "
                 f"{listing(overlap_names(new))}{advice}"
             )
             notes.append(Finding("start-overlaps", text, "note"))

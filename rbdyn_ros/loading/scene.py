@@ -50,7 +50,7 @@ def scene(
     Args:
         robot: a file, a URDF text, a SystemBuilder, a Description, or one of these with its place,
             see Placed; or several by name: then the names of their parts begin with that name and
-            a slash. Their `<collision>` elements count.
+            a slash. Their `<collision>` elements are used for contact.
         objects: free objects.
         obstacles: shapes fixed in the world.
         floor: whether there is a floor at height 0, unless an obstacle is called floor.

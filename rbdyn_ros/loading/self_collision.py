@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sample the joint space of a robot: how often each pair of its links overlaps."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Bools, Ints
@@ -28,9 +26,9 @@ def sample_collisions(
 ) -> CollisionSamples:
     """Count how often the links of a robot overlap in random poses within the joint limits.
 
-    All links count that no joint connects, also those that the simulation leaves out. The poses
-    come from `random_qpos`, which leaves closed loops open. Obstacles, and pairs that an SRDF or a
-    Contact excludes, do not count.
+    All pairs of links that no joint connects are tested, also pairs that the simulation leaves
+    out. The poses come from `random_qpos`, which leaves closed loops open. Obstacles, and pairs
+    that an SRDF or a Contact excludes, are not tested.
 
     Args:
         m: the Model, loaded with contact.

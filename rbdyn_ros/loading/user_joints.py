@@ -5,8 +5,6 @@ The Python function is called, not its machine code, so that an index error rais
 finite differences over h and h/2; the more these disagree, the larger the allowed error.
 """
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same robot in MuJoCo and Pinocchio, if installed, to compare their times with ours."""
 
-from __future__ import annotations
-
 import importlib
 import xml.etree.ElementTree as ET
 from collections.abc import Callable

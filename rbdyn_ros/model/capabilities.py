@@ -42,7 +42,7 @@ def needed_stages(m: Any) -> frozenset[str]:
 
 
 def without_derivatives(m: Any) -> tuple[str, str]:
-    """Return the first part of motion and of passive forces without derivatives, each or ''."""
+    """Return the first part of the motion and of the passive forces without derivatives, or ''."""
     turning = [kind for kind, row in JOINT_KINDS.items() if not row.flat]
     curved = np.isin(m.jnt_type, turning)
     motion = {

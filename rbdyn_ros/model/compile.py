@@ -25,7 +25,7 @@ from rbdyn_ros.model.tree.lumping import Tree, lump
 
 
 def compile_model(description: Description, floating_base: str = "") -> Model:
-    """Turn a checked description into a Model.
+    """Build a Model from a checked description.
 
     dof_inertia0 and geom_mass0 stay 0 until they are computed with engine/quantities/constants.py.
     Keyframes are added at the end of loading by with_keys.
@@ -85,7 +85,7 @@ def _names(description: Description, tree: Tree) -> dict[str, list[str]]:
 
 def _body_names(tree: Tree) -> list[str]:
     names = [body.name for body in tree.bodies]
-    if WORLD in names[1:]:  # a floating base link may have the world's name
+    if WORLD in names[1:]:  # a floating base link may have the name of the world
         i = names.index(WORLD, 1)
         names[i] = free_name(f"{WORLD}_link", names)
     return names

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trees of bodies connected by equations: only these trees move each other without touching."""
+"""Trees of bodies that equations connect; only these trees move each other without contact."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from rbdyn_ros.other_names import foreign, install_hints, our_words
 #: Slots before a Data's row, for kernels: the addresses of the stages DATA_STAGES and of the
 #: Model's table. The slot between them is free for the owner of the row.
 STAGES_AT, TABLE_AT = -2 - len(DATA_STAGES), -1
-HEAD_SLOTS = 8  # room before the row: one cache line
+HEAD_SLOTS = 8  # the room before the row is one cache line
 STEP = list(DATA_STAGES).index("step_stage")
 
 
@@ -84,12 +84,12 @@ class Data:
         return int(self.address)
 
     def _write_head(self, place: int, *addresses: int) -> None:
-        """Write addresses to the slots from `place` on, before the row."""
+        """Write addresses to the slots before the row, from `place` on."""
         content = np.array(addresses, np.int64).tobytes()
         ctypes.memmove(self.address + 8 * place, content, len(content))
 
     def reset(self, qpos: NDArray[np.float64] | None = None) -> None:
-        """Restore the initial state, or another state at rest; specialised timesteps stay.
+        """Restore the initial state, or another state at rest; specialised timesteps are kept.
 
         Args:
             qpos: (nq,) positions; None: qpos0.
@@ -181,7 +181,7 @@ class Data:
 
     def _repr_html_(self) -> str:
         """Return a picture and a table of coordinates for a notebook."""
-        # imported here: a higher layer
+        # imported here, because view is a higher layer
         return str(import_module("rbdyn_ros.view.notebook").html_of_data(self))
 
 
@@ -221,7 +221,7 @@ def restored(model: Model, buffer: NDArray[np.float64]) -> Data:
 
 
 def _number(field: Field) -> property:
-    # not by __getattr__, which would slow every attribute access
+    # __getattr__ is not used, because it would slow every attribute access
     name = f"_{field.name}"
     return property(lambda d: d.__dict__[name].item(), doc=field.doc)
 

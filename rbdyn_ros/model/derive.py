@@ -107,8 +107,8 @@ def _in_flight(known: NamedArrays) -> dict[str, Ints]:
     """Return the single bodies and the roots of the trees that engine/tree/flight.py moves.
 
     Bodies in loops, lines and gears are left out, because these constraints need a step like
-    Euler's. Left out, too, are bodies with rotors on a free joint, and moments of inertia that no
-    body can have.
+    Euler's. Bodies with rotors on a free joint, or with moments of inertia that no body can have,
+    are also left out.
     """
     bodies, root = np.arange(len(known["body_parentid"])), known["body_rootid"]
     free = (known["jnt_type"] == JointType.FREE) & (known["jnt_reversed"] == 0)

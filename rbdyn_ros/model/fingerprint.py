@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hash of a Model, `m` below."""
+"""The hash of a Model."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 
 from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, NAME_DIMS
 
-#: Fields that sha256 leaves out, because geom_touches and push_geom contain the effect of robots
-#: and filters.
+#: Fields that sha256 leaves out, because geom_touches and push_geom contain the effect of these
+#: numbers of robots and filters.
 _NOT_HASHED = (
     "key_qpos",
     *("jnt_class", "jnt_acceleration", "jnt_deceleration", "jnt_jerk"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts that two Models have in common: parts of one name, and for joints of one type."""
+"""The parts that two Models have in common, by their names, and for joints by their types, too."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Match:
         }
 
     def coordinates(self, old: Array, new: Array) -> Array:
-        """Return positions (nq,) of the new Model: from `old` for common joints, else `new`."""
+        """Return positions (nq,) of the new Model, with those of `old` for common joints."""
         qpos = np.array(new)
         before, now = self.places["nq"]
         qpos[now] = old[before]
@@ -53,7 +53,7 @@ def common_numbers(old: Sequence[str], new: Sequence[str]) -> dict[int, int]:
 
 
 def _common_joints(old: Model, new: Model) -> tuple[Ints, Ints]:
-    """Return the old and the new numbers of joints of one name and type."""
+    """Return the old and the new numbers of joints of the same name and type."""
     types = [list(zip(m.jnt_type.tolist(), m.jnt_usertype, strict=True)) for m in (old, new)]
     found = [
         (a, b)

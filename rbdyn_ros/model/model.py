@@ -54,10 +54,10 @@ from rbdyn_ros.model.tree.graph import Graph
 from rbdyn_ros.model.tree.loops import loop_joints_alone
 from rbdyn_ros.other_names import foreign, install_hints, our_words
 
-#: Timesteps of one call that are allowed for any Model; for a large Model they take about 0.1 s.
+#: Timesteps that one call can take in any Model; in a large Model they take about 0.1 s.
 FEW_STEPS = 8
 
-#: Work of one call, in bodies times timesteps; a body takes about 0.3 us.
+#: Most work of one call, in bodies times timesteps; a body takes about 0.3 us.
 WORK_AT_ONCE = 5000
 
 #: The attributes with the numbers of parts, and the lists of their names.
@@ -78,8 +78,7 @@ class Model:
         name: name of the robot.
         body_names, jnt_names, frame_names: in the order of the arrays; all are in NAMES.
         opt: options that may be changed at any time, see Options.
-        loops: a Model of the joints that close loops, each on a fixed world; None without such
-            joints.
+        loops: a Model of the joints that close loops, each on a fixed world, or None.
         data_offsets: first slot of each field in a Data's row.
         data_slots: length of that row.
         kept: results that functions of the Model compute once and reuse, by name.
@@ -97,9 +96,9 @@ class Model:
 
         Args:
             name: name of the robot.
-            arrays: the fields PRIMARY; fields DERIVED are ignored and computed anew.
+            arrays: the fields PRIMARY; fields DERIVED are ignored and computed again.
             names: the lists NAMES.
-            opt: options, which are copied; the default ones if left out.
+            opt: options, which are copied; the default options if left out.
             findings: warnings and notes of the checks.
 
         Raises:
@@ -162,7 +161,7 @@ class Model:
         offsets = [*self.opt.addresses, *self.data_offsets.values()]
         table = np.array([*sizes, *self.stages.values(), loops, *arrays, *offsets], np.int64)
         table = immutable(table)
-        # setdefault: two threads at once must return the same array
+        # setdefault ensures that two threads at once return the same array
         kept: NDArray[np.int64] = self.__dict__.setdefault("table", table)
         return kept
 
@@ -173,7 +172,7 @@ class Model:
 
     @functools.cached_property
     def work(self) -> int:
-        """Largest work of a timestep: 1 for a body of a plain tree, 0.01 for a multiplication."""
+        """Largest work of a timestep: a body of a plain tree counts 1, a multiplication 0.01."""
         factorisation = int((self.M_rownnz**2).sum()) // 100 if self.nM else 0
         constraints = self.nefc * (self.nv + self.nefc)
         contacts = self.nobstacle * (self.ngeommoving + self.nvert // 16) + 4 * self.nplace
@@ -296,11 +295,11 @@ class Model:
     def replaced(self, findings: Sequence[Finding] | None = None, **arrays: Any) -> Model:
         """Return a Model with some arrays (or its findings) replaced, and a copy of the options.
 
-        Only the fields INERTIAS and REPLACEABLE can be replaced; for others build a Model from a
-        changed Description. body_fullinertia, or body_inertia with body_iquat, are updated from
-        each other, and body_subtreemass from the masses. A new mass alone does not change the
-        inertias. dof_inertia0 and geom_mass0 are computed anew unless they are given. The Model
-        keeps its user's functions, even if their names were registered again.
+        Only the fields INERTIAS and REPLACEABLE can be replaced; to change other fields, build a
+        Model from a changed Description. body_fullinertia, or body_inertia with body_iquat, are
+        updated from each other, and body_subtreemass from the masses. A new mass alone does not
+        change the inertias. dof_inertia0 and geom_mass0 are computed again unless they are given.
+        The Model keeps its user's functions, even if their names were registered again.
 
         Raises:
             ModelError: a field is not replaceable, or an array has a wrong shape or wrong numbers.
@@ -340,7 +339,7 @@ class Model:
 
 
 def _check_arguments(name: object, opt: object, findings: object) -> None:
-    """Raise ModelError for arguments of a Model that are not of their type."""
+    """Raise ModelError if an argument of a Model has a wrong type."""
     if type(name) is not str:
         raise ModelError(Finding("bad-names", f"name is {shown(name)}, not a string"))
     if not isinstance(opt, Options | None):
@@ -365,7 +364,7 @@ def unchecked_model(
         name: name of the robot.
         arrays: the fields PRIMARY; missing DERIVED fields are computed.
         names: the lists NAMES.
-        opt: options; the default ones if left out.
+        opt: options; the default options if left out.
         findings: warnings and notes of the checks.
         copied: a Model with the same joints; its user's functions and its Model of the loop joints
             are used instead of the registered functions and a new Model.
@@ -390,7 +389,7 @@ def with_arrays(
         m: the Model.
         arrays: the fields PRIMARY; missing DERIVED fields are computed.
         findings: warnings and notes; None: the findings of m.
-        weighs: the names of CONSTANTS to compute anew from the inertias.
+        weighs: the names of CONSTANTS to compute again from the inertias.
     """
     kept = m.findings if findings is None else findings
     new = unchecked_model(m.name, arrays, m.names, copy.copy(m.opt), kept, m)
@@ -411,7 +410,7 @@ def _fill(
     findings: Sequence[Finding],
     copied: Model | None = None,
 ) -> None:
-    """Write all attributes of a Model; arguments as for unchecked_model."""
+    """Write all attributes of a Model; the arguments are those of unchecked_model."""
     keep = vars(m)
     loops = copied.loops if copied else _loops_model(arrays, names)
     if not arrays.keys() >= set(DERIVED):

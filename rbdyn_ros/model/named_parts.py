@@ -75,7 +75,7 @@ class NamedPart:
         return NamedPart, (self._owner, self._of, self._kind, self.id, self.name)
 
     def __getattr__(self, name: str) -> NDArray[Any]:
-        if name.startswith("_"):  # the object is still being made
+        if name.startswith("_"):  # the object is not complete yet
             raise AttributeError(name)
         field = self._fields.get(name)
         if field is not None:

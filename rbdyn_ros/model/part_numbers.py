@@ -23,7 +23,7 @@ def part_numbers(names: Sequence[str]) -> PartNumbers:
 def number_of(kind: str, numbers: PartNumbers, names: Sequence[str], part: object) -> int:
     """Return the number of a part.
 
-    Unlike a look-up in the dict, True and 1.0 are refused, which equal a number.
+    Unlike a look-up in the dict, this refuses True and 1.0, which equal a number.
 
     Args:
         kind: kind of the parts, for messages.

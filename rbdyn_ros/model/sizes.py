@@ -15,7 +15,8 @@ from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.declared.model_fields import SIZES
 from rbdyn_ros.model.geometry.geom_pairs import MOST_AXES, MOST_FOUND, links_of
 
-OF_BOX = 8  # most contacts of a geometry and an obstacle besides those at the geometry's corners
+# most contacts of a geometry and an obstacle besides the contacts at the corners of the geometry
+OF_BOX = 8
 OF_FIELD = 32  # room for contacts of a geometry with terrain
 OF_PAIR = 8  # most contacts of two geometries that push each other
 MOST_LISTED = 1000  # room for contacts in a Model with few geometries
@@ -142,7 +143,7 @@ def moving_pairs(arrays: Mapping[str, NDArray[Any]]) -> int:
 def skyline_entries(arrays: Mapping[str, NDArray[Any]]) -> int:
     """Return the entries of the lower triangle that contact between moving bodies needs, or 0.
 
-    The result is 0, too, if this matrix or M would be too large; too_large_matrix then refuses the
+    The result is also 0 if this matrix or M would be too large; too_large_matrix then refuses the
     Model.
     """
     nv = len(arrays["dof_bodyid"])

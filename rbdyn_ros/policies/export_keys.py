@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keys read from exports; other keys are ignored."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,7 +50,7 @@ ACTION = SomeKeys(
     "JointPositionAction",
     _rows(
         Key("scale", NUMBERS, "factors"),
-        Key("offset", NUMBERS, "at the action 0"),
+        Key("offset", NUMBERS, "position targets at an action of 0"),
         more=(
             Key("clip", OrNothing(NUMBERS, ()), "limits"),
             Key("joint_ids", OrNothing(NUMBERS, ()), "joints"),

@@ -5,8 +5,6 @@ Isaac Lab: the deploy.yaml that unitree_rl_lab writes next to the ONNX file. mjl
 the ONNX file. legged_gym: the configuration with which unitree_rl_gym runs a policy in MuJoCo.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +14,7 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.yaml_files.kinds import ValuePlace
 from rbdyn_ros.description.yaml_files.tables import Given
 from rbdyn_ros.description.yaml_files.text import YamlTable, parse
-from rbdyn_ros.errors import DescriptionError, Finding, listing, quote
+from rbdyn_ros.errors import DescriptionError, Finding, counted, listing, quote
 from rbdyn_ros.policies.export_keys import ISAAC_LAB, LEGGED_GYM, SomeKeys
 from rbdyn_ros.policies.network import metadata_of
 from rbdyn_ros.policies.spec import TERMS
@@ -82,8 +80,9 @@ def _named(joints: Sequence[str], count: int, path: Path) -> list[str]:
     """Return the names of joints that were given for an export without names."""
     if len(joints) != count:
         message = (
-            f"the export has numbers for {count} joints but no names, and {len(joints)} are "
-            f"given; give the {count} names in the order of the robot's own interface"
+            f"the export has numbers for {counted(count, 'joint')} but no names, and the "
+            f"number of given names is {len(joints)}; give the names in the order of the robot's "
+            "own interface"
         )
         _refuse(path, "joint-names", message, found=str(len(joints)), allowed=str(count))
     return list(joints)
@@ -92,7 +91,7 @@ def _named(joints: Sequence[str], count: int, path: Path) -> list[str]:
 def _check_lengths(path: Path, count: int, **lists: Sequence[float]) -> None:
     for key, numbers in lists.items():
         if len(numbers) != count:
-            message = f"{key} has {len(numbers)} numbers for {count} joints"
+            message = f"{key} has {counted(len(numbers), 'number')} for {counted(count, 'joint')}"
             _refuse(path, "bad-value", message, found=str(len(numbers)), allowed=str(count))
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keys of a policy file. Units are SI."""
 
-from __future__ import annotations
-
 from rbdyn_ros.description.yaml_files.dialect import Dialect
 from rbdyn_ros.description.yaml_files.kinds import (
     Either,
@@ -31,7 +29,7 @@ def _range(name: str, unit: str, doc: str) -> Key:
 
 TERM = table(
     "observation term",
-    Key("term", OneOf(tuple(TERMS)), "what is observed", needed=True),
+    Key("term", OneOf(tuple(TERMS)), "the observed quantity", needed=True),
     Key("scale", _each(Number()), "factor of its numbers, after `clip`; default 1"),
     Key("clip", NumberList(2), "the smallest and the largest of its numbers; default: none"),
     Key(
@@ -69,7 +67,7 @@ DIALECT = Dialect(
         Key("default_position", _each(Number()), "of the joints; default 0"),
         Key("stiffness", _each(GAIN), "of the joints", needed=True),
         Key("damping", _each(GAIN), "of the joints", needed=True),
-        Key("action", ACTION, "what the numbers of the network do", needed=True),
+        Key("action", ACTION, "from the numbers of the network to position targets", needed=True),
         Key(
             "observation",
             List(TERM, "term", 1),

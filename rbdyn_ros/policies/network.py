@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The network of a policy: an ONNX file, run by onnxruntime."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.reading.files import read_bytes
-from rbdyn_ros.errors import DescriptionError, Finding, RbdynError, quote
+from rbdyn_ros.errors import DescriptionError, Finding, RbdynError, counted, quote
 
 
 def metadata_of(path: Path) -> Mapping[str, str]:
@@ -48,7 +46,7 @@ class Network:
         first, *memory = self._session.get_inputs()
         action, *remembered = self._session.get_outputs()
         self._check(path, first, inputs, f"the observation has {inputs}: {listed}", "takes")
-        self._check(path, action, outputs, f"{outputs} joints are listed", "returns")
+        self._check(path, action, outputs, f"the list has {counted(outputs, 'joint')}", "returns")
         ends = {each.name: each for each in remembered}
         self._memory = {each.name: each.name.removesuffix("_in") + "_out" for each in memory}
         if unknown := [name for name, end in self._memory.items() if end not in ends]:
@@ -62,7 +60,10 @@ class Network:
         except RbdynError:
             pass  # the network refuses only these numbers
         except Exception as error:  # onnxruntime has classes of its own
-            text = f"the network does not run on {inputs} numbers: {str(error).splitlines()[0]}"
+            text = (
+                f"the network does not run on {counted(inputs, 'number')}: "
+                f"{str(error).splitlines()[0]}"
+            )
             raise _refused(path, "network-run", text) from error
         self.reset()
 
@@ -70,7 +71,9 @@ class Network:
     def _check(path: Path, end: Any, size: int, reason: str, verb: str) -> None:
         found = end.shape[-1] if end.shape else 0
         if isinstance(found, int) and found != size:
-            text = f"the network {verb} {found} numbers in {quote(end.name)}, but {reason}"
+            text = (
+                f"the network {verb} {counted(found, 'number')} in {quote(end.name)}, but {reason}"
+            )
             raise _refused(path, "network-size", text)
 
     def reset(self) -> None:
@@ -88,7 +91,9 @@ class Network:
         action, *state = self._session.run(self._outputs, given)
         found = np.asarray(action, float).ravel()
         if len(found) != self._size:
-            raise ValueError(f"it returns {len(found)} numbers for {self._size} joints")
+            raise ValueError(
+                f"it returns {counted(len(found), 'number')} for {counted(self._size, 'joint')}"
+            )
         if not all(np.isfinite(each).all() for each in (found, *state)):
             text = "the network returns numbers that are not finite"
             raise RbdynError(Finding("not-finite", text))

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pace of a policy: it acts at its own rate, on states of joints and base of one instant."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,7 +37,7 @@ class Pacer:
     Args:
         policy: the policy.
         timeout: the two states may be apart by this time; then nothing is answered [s].
-        command_timeout: a velocity command counts for this time of the states [s]; then the
+        command_timeout: a velocity command is valid for this time of the states [s]; then the
             policy is commanded to stand.
     """
 
@@ -125,7 +123,7 @@ class Pacer:
         self._actions = max(self._actions, int(behind)) + 1
 
     def _wanted(self, stamp: int) -> Array:
-        """Return the velocity command that counts now."""
+        """Return the velocity command that is valid now."""
         if self._commanded is None or stamp - self._commanded > self._command_timeout:
             return np.zeros(3)
         return self._command

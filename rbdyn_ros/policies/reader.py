@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a policy file, or an export of Isaac Lab, mjlab or legged_gym as one."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +13,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.yaml_files.tables import Given, section
-from rbdyn_ros.errors import DescriptionError, quote
+from rbdyn_ros.errors import DescriptionError, counted, quote
 from rbdyn_ros.policies.exports import as_policy_file
 from rbdyn_ros.policies.keys import DIALECT
 from rbdyn_ros.policies.spec import TERMS, ObservationTerm, PolicySpec
@@ -54,7 +52,7 @@ def read_policy_text(
     Args:
         text: the document.
         source: name of the document, for messages.
-        folder: that the path of the network is relative to.
+        folder: the folder that the path of the network is relative to.
     """
     audit = Audit()
     given = DIALECT.read(DIALECT.parse(text, source, audit), audit)
@@ -100,7 +98,10 @@ def _array(given: Given, key: str, n: int, default: float = 0.0) -> Array:
     value = given.get(key, default)
     sizes = (value,) if isinstance(value, float) else value
     if len(sizes) not in (1, n):
-        message = f"{key} has {len(sizes)} numbers for {n} joints; allowed are 1 and {n}"
+        message = (
+            f"{key} has {counted(len(sizes), 'number')} for {counted(n, 'joint')}; allowed "
+            f"are 1 and {n}"
+        )
         given.error("bad-value", key, message, found=str(len(sizes)), allowed=f"1 or {n}")
         return np.zeros(n)
     found: Array = np.broadcast_to(np.array(sizes, float), n).copy()
@@ -112,7 +113,7 @@ def _term(given: Given, n: int) -> ObservationTerm:
     scales = (scale,) if isinstance(scale, float) else scale
     size = TERMS[name] or n
     if len(scales) not in (1, size):
-        message = f"scale of {name} has {len(scales)} numbers; allowed are 1 and {size}"
+        message = f"scale of {name} has {counted(len(scales), 'number')}; allowed are 1 and {size}"
         given.error("bad-value", "scale", message, found=str(len(scales)), allowed=f"1 or {size}")
     clip = given.get("clip", NO_LIMIT)
     if clip[0] > clip[1]:

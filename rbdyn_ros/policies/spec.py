@@ -51,7 +51,7 @@ class PolicySpec:
     Attributes:
         network: path of the ONNX file.
         joints: names, in the order of the network.
-        default_position: from which joint_pos_rel counts, (n) [rad or m].
+        default_position: positions that joint_pos_rel is relative to, (n) [rad or m].
         stiffness, damping: stiffness and damping of the joints, (n) [N m/rad, N m s/rad; N/m, N
             s/m].
         action_scale, action_offset: (n) [rad or m].

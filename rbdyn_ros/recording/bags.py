@@ -5,8 +5,6 @@ Files are untrusted: allocations are bounded by the size of the file, and every 
 RbdynError.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pose of the root link from /tf, for recordings without states and odom."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection
 from typing import Any

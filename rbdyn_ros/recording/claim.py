@@ -5,8 +5,6 @@ A file lock protects it from other processes while it is open; the system releas
 the process ends.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os

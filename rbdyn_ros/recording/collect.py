@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collect the data of each robot (namespace) from the messages of a recording."""
 
-from __future__ import annotations
-
 import functools
 import math
 import re

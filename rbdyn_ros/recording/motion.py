@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The motion of a robot, sample by sample, from the collected data."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -66,8 +64,7 @@ def from_joints(m: Model, found: RobotData, _source: str) -> dict[str, Any]:
     """
     assert found.joints is not None
     stamps, names, rows = found.joints.merged(by_stamp=True)
-    stamps, kept = np.unique(stamps, return_index=True)
-    rows = rows[kept]
+    stamps, rows = _one_row_per_stamp(stamps, rows)
     notes: list[str] = []
     columns, addresses, dofs = _matched(m, names, notes)
     n = len(stamps)
@@ -91,6 +88,21 @@ def from_joints(m: Model, found: RobotData, _source: str) -> dict[str, Any]:
         "commanded": _commands(m, found, first, lag),
         "notes": notes,
     }
+
+
+def _one_row_per_stamp(stamps: Ints, rows: Array) -> tuple[Ints, Array]:
+    """Return increasing stamps, and for each the values of all messages with this stamp.
+
+    Drivers of an arm and its gripper may publish at the same simulated time. If two messages have
+    a value of a joint, the first one counts.
+    """
+    found, first = np.unique(stamps, return_index=True)
+    ends = np.append(first[1:], len(stamps))
+    both = rows[first]
+    for k in range(1, int((ends - first).max(initial=0))):
+        more = first + k < ends
+        both[more] = np.where(np.isnan(both[more]), rows[first[more] + k], both[more])
+    return found, both
 
 
 def seconds(stamps: Ints, first: np.int64) -> Array:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """QoS profiles in the metadata of an MCAP file, which rosbag2 offers at playback."""
 
-from __future__ import annotations
-
 #: Policies as numbers of rmw, the only form that rosbag2 of Humble and Iron reads; since Jazzy it
 #: reads words such as `reliable` too. The durations are infinite.
 _TEXT = """\

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot of a recording: from the recording itself or from a given file."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path

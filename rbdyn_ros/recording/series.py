@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collect the messages of a topic in arrays, with bounded memory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -212,7 +210,9 @@ class StateTopic:
             table.append(row)
         stick: Array = getattr(message, "stick", MISSING)
         if len(stick) % STICK_NUMBERS:
-            raise ValueError(f"stick has {len(stick)} numbers, {STICK_NUMBERS} belong together")
+            raise ValueError(
+                f"stick has {len(stick)} numbers, allowed are multiples of {STICK_NUMBERS}"
+            )
         self._budget.take(len(stick))
         self.sticks.append(np.array(stick).reshape(-1, STICK_NUMBERS))
         self.epoch = message.epoch

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics of a recording, and messages made without ROS."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

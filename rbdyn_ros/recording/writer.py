@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.errors import ParameterError, counted
 from rbdyn_ros.loading.output import Output, output_path, unwritable
 from rbdyn_ros.recording.claim import LostFileError, abandon, check_kept, locked, occupied, opened
 from rbdyn_ros.recording.qos import offered
@@ -155,7 +155,7 @@ class RunFile(Output):
     @property
     def summary(self) -> str:
         """The outcome: the path of the file or the reason of a failure; and dropped messages."""
-        left_out = f"; {self.dropped} messages were dropped" if self.dropped else ""
+        left_out = f"; {counted(self.dropped, 'message')} dropped" if self.dropped else ""
         return f"{self.failure or f'recorded {self.path}'}{left_out}"
 
     @property

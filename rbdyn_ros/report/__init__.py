@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 
 from rbdyn_ros.description.parts.types import Description
-from rbdyn_ros.errors import Finding, RbdynError
+from rbdyn_ros.errors import Finding, RbdynError, counted
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.constraints import ConstraintRow, constraint_row, constraints_text
 from rbdyn_ros.report.geometries import (
@@ -88,9 +88,10 @@ class Report:
         return json.dumps({"ok": True, **content}, indent=2, allow_nan=False)
 
     def __str__(self) -> str:
+        sizes = f"{counted(self.links, 'link')}, {counted(len(self.joints), 'joint')}"
         lines = [
             f"robot '{self.name}' ({self.source})",
-            f"  {self.links} links, {len(self.joints)} joints, nq {self.nq}, nv {self.nv}",
+            f"  {sizes}, nq {self.nq}, nv {self.nv}",
             f"  mass {self.mass:.6g} kg, of which {self.world_mass:.6g} kg fixed to the world",
             f"  massless links: {_listed(self.massless)}",
             f"  non-physical inertias: {_listed(self.non_physical)}",

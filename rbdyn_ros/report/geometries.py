@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of collision geometries and obstacles."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +18,7 @@ from rbdyn_ros.description.parts.geometries import (
     TriangleMesh,
     WorldShape,
 )
+from rbdyn_ros.errors import counted
 from rbdyn_ros.model.geometry.geoms import GeomType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.words import Row, aligned, cut, direction, numbers
@@ -45,7 +44,7 @@ class GeometryRow:
 
 @dataclass(frozen=True, slots=True)
 class ObstacleRow:
-    """One obstacle; with a friction of None, the geometry in contact decides."""
+    """One obstacle; friction None: a contact has the friction of the geometry."""
 
     name: str
     shape: str
@@ -111,12 +110,12 @@ def _size(shape: Shape | WorldShape) -> str:
     if isinstance(shape, HeightField):
         return f"{shape.size[0]:.4g} x {shape.size[1]:.4g} m"
     if isinstance(shape, TriangleMesh):
-        return f"{len(shape.faces)} triangles"
+        return counted(len(shape.faces), "triangle")
     return _corners(len(shape.points)) if isinstance(shape, Points) else ""
 
 
 def _corners(number: int) -> str:
-    return f"{number} corner{'s' if number != 1 else ''}"
+    return counted(number, "corner")
 
 
 def _viscosity(m: Model, g: int) -> float | None:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The joint table of `rbdyn check`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Findings as SARIF 2.1.0, which code hosts show next to the lines of a file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report on self-collision, and the SRDF with the pairs of links that need no check."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -53,24 +51,24 @@ def self_collision_text(found: CollisionSamples) -> list[str]:
         ("sometimes overlap", found.sometimes),
     ]
     for what, pairs in groups:
-        lines.append(f"  {len(pairs)} pairs of links {what}{':' if pairs else ''}")
+        lines.append(f"  pairs of links that {what}: {len(pairs)}{':' if pairs else ''}")
         ranked = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
         rows = [("", first, second, f"{100 * part:.3g} %") for (first, second), part in ranked]
         lines += aligned(rows[:MOST_ROWS]) if rows else []
         if len(rows) > MOST_ROWS:
             lines.append(f"    and {len(rows) - MOST_ROWS} more")
-    lines.append(f"  {len(found.never)} pairs never overlap")
-    lines.append(f"  {len(found.adjacent)} pairs are connected by a joint")
+    lines.append(f"  pairs that never overlap: {len(found.never)}")
+    lines.append(f"  pairs that a joint connects: {len(found.adjacent)}")
     hidden = [pair for pair in found.left_out if pair in found.sometimes]
     if hidden:
         lines += [
-            f"  {len(hidden)} pairs that sometimes overlap are left out of the simulation,",
+            f"  of the pairs that sometimes overlap, the simulation leaves out {len(hidden)},",
             "    where fixed joints make links one body; MoveIt and arm_controller test them:",
             f"    {_named(hidden)}",
         ]
     if found.unlimited:
         lines += [
-            f"  {len(found.unlimited)} pairs overlap in no sample, but may do so elsewhere: a",
+            f"  {len(found.unlimited)} more overlap in no sample, but may overlap elsewhere. A",
             "    joint without limits lies between them, so that no SRDF should disable them:",
             f"    {_named(found.unlimited)}",
         ]

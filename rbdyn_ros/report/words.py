@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Format names, numbers and directions for tables, and their rows in columns."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 

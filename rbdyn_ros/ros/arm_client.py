@@ -16,7 +16,7 @@ from rbdyn_ros.checks.names import one_of
 from rbdyn_ros.checks.numbers import finite, flag
 from rbdyn_ros.control.arm.settings import MODES
 from rbdyn_ros.control.motion.paths import Path
-from rbdyn_ros.errors import RbdynError, shown
+from rbdyn_ros.errors import RbdynError, counted, shown
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.ros.common.graph.caller import CODE, Caller, client_error
 from rbdyn_ros.ros.common.graph.interfaces import own_services
@@ -290,7 +290,8 @@ def path_message(path: Path, names: Sequence[str]) -> JointTrajectory:
         )
     if len(names) != path.positions.shape[1]:
         raise client_error(
-            f"the path has {path.positions.shape[1]} joints, but there are {len(names)} names"
+            f"the path has {counted(path.positions.shape[1], 'joint')}, "
+            f"but the number of names is {len(names)}"
         )
     message = JointTrajectory(joint_names=names)
     for k, time in enumerate(path.times.tolist()):

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hidden node behind `rbdyn topic`, `service` and `param`.
 
-They are for Pythons with ROS 2 from PyPI, which has no command `ros2`.
+They serve a Python with ROS 2 from PyPI, which has no command `ros2`.
 """
-
-from __future__ import annotations
 
 import importlib
 import time
@@ -27,8 +25,8 @@ from rbdyn_ros.ros.messages.build import provide
 
 #: Time to find a topic, a service or a subscriber, and to get an answer [s].
 WAIT = 10.0
-#: A graph is complete if it has not grown for the first time, since Fast DDS announces a
-#: participant every 3 s. The search ends after the second one [s].
+#: A graph counts as complete if it has not grown for the first of these times, because Fast DDS
+#: announces a participant every 3 s. The search ends after the second time [s].
 STABLE, LONGEST_SEARCH = 3.5, 10.0
 #: Topics that every node has, including our own.
 OWN = {"/parameter_events", "/rosout"}

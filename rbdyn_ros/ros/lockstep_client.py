@@ -80,8 +80,8 @@ class LockstepClient:
 
         Args:
             seed: seed of all noise.
-            position: by joint, of joints that start elsewhere.
-            velocity: by joint, of joints that do not start at rest.
+            position: initial positions by joint; the others start as the simulator is set.
+            velocity: initial velocities by joint; the others start at rest.
 
         Raises:
             RbdynError: the simulator refuses it, or `check` raises.

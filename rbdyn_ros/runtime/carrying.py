@@ -5,8 +5,6 @@ Remaining parts keep their bits: positions, velocities, time, commands, delays, 
 memory of friction. New parts start at the qpos0 of the new Model, at rest.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.dynamics.carrying import carry_fields
@@ -16,9 +14,9 @@ from rbdyn_ros.runtime import shared
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.types import PER_DOF, Faults
 
-#: Sizes of Shared that hold several fields, or slots of a mailbox.
+#: Lengths in Shared of several packed fields, or of the slots of a mailbox.
 PACKED = ("ncommandword", "ncommandfloat", "nfault", "nrow", "nstickrow", "ndepth", "nsaved")
-#: Fields of Shared that belong to the new row: mailboxes, addresses, and what `prepare` writes.
+#: Fields of Shared that belong to the new row: mailboxes, addresses, and fields of `prepare`.
 OWN = (
     *("command_version", "push_version", "push_words", "push_floats", "state_version"),
     *(

@@ -179,7 +179,7 @@ def wake_at(address: int) -> None:
 def wait_at(address: int, value: int, timeout_ns: int, timespec: Words) -> None:
     """Sleep until a word is woken, or the timeout; return at once if it is not `value`.
 
-    The lower half of the word counts, which is the first one on the processors that run Numba.
+    Only the lower half of the word is compared; it comes first on all processors of Numba.
     """
     timespec[0] = timeout_ns // NANOSECONDS
     timespec[1] = timeout_ns % NANOSECONDS

@@ -166,7 +166,7 @@ class Loop:
             start: (nq,) position after a reset.
             between: called with the Data of the last tick, after the last state of the old Model
                 and before the first of the new one; it must read all states. It may return other
-                Models of the same layout in place of `base` and `m`, which follow from this tick.
+                Models of the same layout, made from this tick, to use instead of `base` and `m`.
             resets: whether the caller resets or loads the state next: it may have diverged, and
                 stays frozen until then.
             of_new: faults of the joints of `base`, for those that are new; None: no fault.
@@ -229,7 +229,7 @@ class Loop:
         """Go on from a saved state of this loop: equal orders give an equal future, bit for bit.
 
         Time jumps to the tick of the state, in a new epoch. A pause stays. The faults become those
-        with which the state was saved; the Model must be that one.
+        with which the state was saved; the Model must be the one with which it was saved.
 
         Raises:
             RbdynError: the loop does not answer.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A lock that Python and compiled code share."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.runtime.compiled import lock_mutex, make_mutex, unlock_mutex

@@ -204,8 +204,8 @@ class Plant:
         Args:
             qpos: (nq,), finite.
             qvel: (nv,), finite.
-            qpos_given: (nq,) which entries of qpos count.
-            qvel_given: (nv,) which entries of qvel count.
+            qpos_given: (nq,) which entries of qpos are set.
+            qvel_given: (nv,) which entries of qvel are set.
         """
         m = self.m
         joints, dofs = coordinate_joints(m)[qpos_given], m.dof_bodyid[qvel_given]

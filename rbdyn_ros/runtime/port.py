@@ -152,7 +152,7 @@ class Port:
             self._table[at + 1] = m.jnt_dofadr[j] if accepts else -1
 
     def write_values(self, tick: int, values: Array) -> None:
-        """Write the sensor values of a tick and wake who waits for them."""
+        """Write the sensor values of a tick and wake the process that waits for them."""
         post(*self._values, np.array([tick]), values)
         wake_at(self._values[0].ctypes.data)
 
@@ -166,7 +166,7 @@ class Port:
 
     @property
     def accepted(self) -> int:
-        """Number of records that the loop has taken."""
+        """Number of records that the loop has accepted."""
         return int(self._table[layout.T_ACCEPTED])
 
     @property

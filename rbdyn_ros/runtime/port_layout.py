@@ -11,8 +11,6 @@ has the words of COMMAND, then for all joints the modes, positions, velocities, 
 stiffnesses and dampings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 #: Bytes "RBDYNSHM", and the version of this layout; every change of this file makes a new one.

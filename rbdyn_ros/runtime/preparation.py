@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convert settings, Models, delays and trajectories to the form the loop reads."""
 
-from __future__ import annotations
-
 from hashlib import blake2b
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readout of a loop: its states, statistics and timing."""
 
-from __future__ import annotations
-
 import time
 from typing import NamedTuple
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The settings of a loop, fixed before it starts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -91,8 +91,8 @@ FIELDS = (
     Field("edit", (NEDIT,), "see KIND, SCOPE, RESEED, SEED in edits.py", "int"),
     Field("edit_qpos", ("nq",), "new positions"),
     Field("edit_qvel", ("nv",), "new velocities"),
-    Field("edit_qpos_given", ("nq",), "1 where edit_qpos counts", "int"),
-    Field("edit_qvel_given", ("nv",), "1 where edit_qvel counts", "int"),
+    Field("edit_qpos_given", ("nq",), "1 where edit_qpos is set", "int"),
+    Field("edit_qvel_given", ("nv",), "1 where edit_qvel is set", "int"),
     Field("edit_moved", ("nbody",), "1 for the bodies of all trees that the edit moves", "int"),
     Field("edit_arrival", ("nv",), "commands to release [ns]; 0: none", "int"),
     Field("edit_models", (3,), "as models", "int"),
@@ -205,7 +205,7 @@ FIELDS = (
     # the state handed over
     Field("state", (NSTATE_WORDS,), "", "int"),
     Field("tick", (), "ticks since time began", "int", inside="state"),
-    Field("epoch", (), "times time began anew", "int", inside="state"),
+    Field("epoch", (), "number of times that time began anew", "int", inside="state"),
     Field("paused", (), "", "int", inside="state"),
     Field(
         "fault",
@@ -252,7 +252,7 @@ FIELDS = (
     # times of the loop, all in ns
     Field("deadline", (), "next wake-up, steady clock", "int"),
     Field("woken", (), "last wake-up, steady clock", "int"),
-    Field("elapsed", (), "between the last two", "int"),
+    Field("elapsed", (), "time between the last two wake-ups", "int"),
     Field("watch", (), "stopwatch: rests while paused, never ahead of simulated time", "int"),
     Field("halted", (), "1: no tick now", "int"),
     Field("locked", (), "1: lock-step waits for commands", "int"),
@@ -284,7 +284,7 @@ FIELDS = (
     Field("stream_armed", (), "1: plain records need no Python", "int"),
     Field("stream_known", (NSTATE_WORDS,), "the newest record that Python published", "int"),
     Field("stream_every", (NEVERY,), "periods of what Python publishes [ticks]; 0: none", "int"),
-    Field("stream_fastest", (), "a larger speed is for Python [rad/s or m/s]"),
+    Field("stream_fastest", (), "Python handles larger speeds [rad/s or m/s]"),
     Field("stream_time_base", (), "stamp of tick 0 [ns]", "int"),
     Field("stream_topics", (), "address of a table with a row a topic", "int"),
     Field("stream_ntopic", (), "its rows", "int"),

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The record that the loop hands over for each state."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Specialised timesteps that stay valid for any payload, gravity and stuck joints."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.errors import Finding, ModelError

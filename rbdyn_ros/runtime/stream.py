@@ -57,7 +57,7 @@ class StreamPlan:
     Args:
         topics: published by compiled code, in this order.
         others: periods of everything that Python publishes [ticks].
-        fastest: a state with a larger speed is for Python [rad/s or m/s].
+        fastest: a state with a larger speed is left to Python [rad/s or m/s].
 
     Attributes:
         periods: (NEVERY,) the periods; 0: none.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The time of a loop: pause, single steps, pace."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.runtime import shared

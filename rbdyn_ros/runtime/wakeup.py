@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A wake-up between two threads that needs no Python: an eventfd."""
 
-from __future__ import annotations
-
 import os
 import threading
 

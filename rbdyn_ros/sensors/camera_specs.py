@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cameras, as declared in a sensor file or in Python."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

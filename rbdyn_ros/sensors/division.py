@@ -7,8 +7,6 @@ no degree of freedom, so qpos and qvel keep their layout, and the engine compute
 it as for every joint.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace

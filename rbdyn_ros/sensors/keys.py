@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keys of a sensors file. Units are SI."""
 
-from __future__ import annotations
-
 import math
 
 from rbdyn_ros.description.yaml_files.dialect import Dialect

@@ -8,8 +8,6 @@ Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators, 2014
 SplitMix64); Box, Muller, 1958; Levy's construction of Brownian motion, on whole ticks.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the angles of the rays of a lidar from a CSV file."""
 
-from __future__ import annotations
-
 import math
 from typing import NoReturn
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sensors that measure distances by rays, as declared in a sensor file or in Python."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields

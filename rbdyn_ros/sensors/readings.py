@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Readings of the sensors without rays: true values of a scene, with noise; GPS is in WGS 84."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

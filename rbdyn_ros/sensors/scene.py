@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rbdyn_ros.actuators.attach import with_actuators_of
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics import stages as api
@@ -39,6 +40,8 @@ class StateLike(Protocol):
     def qacc(self) -> Array: ...
     @property
     def effort(self) -> Array: ...
+    @property
+    def act(self) -> Array: ...
     @property
     def xfrc(self) -> Array: ...
     @property
@@ -72,7 +75,7 @@ class SensorScene:
         for link, mass, com, inertia in payloads:
             if parts.frame_bodyid[parts.frame_id(link)] > 0:
                 parts = with_payload(parts, link, mass, com, inertia)
-        copy_options(parts, plant or m)
+        parts = _as_driven(parts, plant or m)
         self._m, self._d, self._divided = parts, api.make_data(parts), divided
         self._nq, self._nv = m.nq, m.nv
         self._ipos = (plant or m).body_ipos
@@ -94,6 +97,8 @@ class SensorScene:
         d.qpos[:] = state.qpos[: self._nq]
         d.qvel[:] = state.qvel[: self._nv]
         d.qfrc_applied[:] = state.effort[: self._nv]
+        if self._m.na > 0:
+            d.act[:] = state.act
         api.kinematics(self._m, d)
         self._apply(state)
         self._solve(state.qacc[: self._nv])
@@ -186,6 +191,19 @@ class SensorScene:
         _, x, R = self._frame(link)
         torque = moment + _cross(point - x, force)
         return np.concatenate([R.T @ force, R.T @ torque])
+
+
+def _as_driven(parts: Model, plant: Model) -> Model:
+    """Return the parts with the options of the plant, and with its actuators if they count.
+
+    The forces of constraints depend on the forces of the actuators; a tree has its wrenches from
+    its motion alone.
+    """
+    copy_options(parts, plant)
+    if parts.nefc == 0 or plant.nu == 0:
+        return parts
+    driven = with_actuators_of(parts, plant)
+    return driven.replaced(dof_armature=plant.dof_armature)  # it includes the rotors
 
 
 def _cross(a: Array, b: Array) -> Array:

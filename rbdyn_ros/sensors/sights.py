@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The latest readings of lidars and cameras, for people to look at."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import TypeVar
 

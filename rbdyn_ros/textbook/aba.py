@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forward dynamics: the articulated-body algorithm."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tree in absolute coordinates: all vectors in base coordinates, about its origin."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@
 Source: RBDA section 5.3, "algorithm features"; absolute coordinates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

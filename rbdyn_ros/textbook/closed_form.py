@@ -6,8 +6,6 @@ axis s_j, a column of its joint's S. The sums run over the degrees of freedom be
 body i (1 .. i for the chains of the book). The cost is O(n^4); recursive algorithms need O(n).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

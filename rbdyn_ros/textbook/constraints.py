@@ -5,8 +5,6 @@ Implicit: K qdd = k, with the constraint force tau_c = K^T lambda (3.11, 3.15). 
 and qdd = G ydd + g, with G^T tau_c = 0 (3.11, 3.16).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

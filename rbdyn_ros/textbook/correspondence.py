@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The spatial vectors for the 3-D vectors of Luh, Walker and Paul: RBDA table 5.2."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

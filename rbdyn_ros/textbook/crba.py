@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint-space inertia matrix: the composite-rigid-body algorithm."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array

@@ -4,8 +4,6 @@
 Source: Introduction to Humanoid Robotics, section 6.1, figures 6.4 and 6.5; world coordinates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

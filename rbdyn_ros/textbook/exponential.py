@@ -5,8 +5,6 @@ The formulas use functions that are smooth at zero rotation, without a division 
 Source: Introduction to Humanoid Robotics, eq 6.12 to 6.14, figure 6.7.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array

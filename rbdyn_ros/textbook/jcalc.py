@@ -4,8 +4,6 @@
 Source: RBDA section 4.4 and table 4.2.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

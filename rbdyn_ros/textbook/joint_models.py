@@ -6,8 +6,6 @@ directions in which F_s can move. Axes are as in the book: joints with one axis 
 slide along z. Vectors are in F_s coordinates, [angular; linear]; only r is in F_p.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

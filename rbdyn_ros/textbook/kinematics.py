@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Position, velocity and acceleration of every body: RBDA examples 4.3 and 4.4, table 5.1."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array

@@ -8,8 +8,6 @@ origin: RBDA's v in base coordinates is [w; vo]. Vectors of six numbers are [lin
 order of that book.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

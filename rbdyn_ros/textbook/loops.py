@@ -5,8 +5,6 @@ A loop joint has no coordinates in q: its position is computed from the poses of
 All vectors are in the coordinates of F_s, the joint's frame on its successor.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass

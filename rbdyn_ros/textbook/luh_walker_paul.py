@@ -5,8 +5,6 @@ Source: RBDA table 5.2, after Luh, Walker and Paul (1980); extended to trees, pr
 external forces.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

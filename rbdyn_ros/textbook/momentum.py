@@ -5,8 +5,6 @@ Source: Introduction to Humanoid Robotics, section 6.3: figure 6.11 with the for
 figure 6.14, and the loop of figure 6.14. World coordinates, moments about the world's origin.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 

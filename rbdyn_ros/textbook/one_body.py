@@ -5,8 +5,6 @@ The equation of motion is f + f_c = I a + p, with v in S and f_c in S_perp (eq 3
 unknown is the acceleration a that f causes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array

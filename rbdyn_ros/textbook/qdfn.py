@@ -5,8 +5,6 @@ Most joints have alpha = qdot. The others have quaternions, or positions in one 
 velocities in another.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array

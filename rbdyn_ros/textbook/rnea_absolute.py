@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse dynamics: the recursive Newton-Euler algorithm in base coordinates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

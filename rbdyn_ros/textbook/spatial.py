@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Spatial vectors as 6-arrays [angular; linear] and 6x6 matrices, as in RBDA chapter 2."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -6,8 +6,6 @@ vectors of dual spaces, so the orthogonal complement of motions is a subspace of
 forces without power along any of the motions.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.linalg
 

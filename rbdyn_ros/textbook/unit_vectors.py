@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forward dynamics by the unit-vector method, from any inverse dynamics."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

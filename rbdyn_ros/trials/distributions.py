@@ -5,8 +5,6 @@ A distribution is its quantile function: it turns numbers in [0, 1) into samples
 samples of a run depend on its seed only.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The motion that a controller must track, as a table by timestep."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTML of a Model, a Data, a film and a view for a notebook."""
 
-from __future__ import annotations
-
 import base64
 import html
 import io

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Facts that a format cannot hold, collected while a robot is written, one finding each."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable
 from dataclasses import fields
@@ -50,7 +48,7 @@ class LeftOut:
 
     def add(self, element: str, what: str, why: str = "") -> None:
         """Record something that is left out, by default because the format cannot express it."""
-        text = f"{element}: {what} is left out: {why or f'{self.form} cannot say it'}"
+        text = f"{element}: {what} is left out: {why or f'{self.form} cannot express it'}"
         self.findings.append(Finding("left-out", text, "warning", element))
 
     def note(self, element: str, text: str) -> None:
@@ -77,7 +75,7 @@ class LeftOut:
                 self.add(owner, f"its {name.replace('_', ' ')}")
 
     def texture(self, shape: LinkShape) -> None:
-        """Record the texture of a visible shape, which no format gets."""
+        """Record the texture of a visible shape, which is written in no format."""
         if shape.texture is not None:
             self.add(f"link {quote(shape.link)}", f"the texture {quote(shape.texture.name)}")
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a robot as a mechanism file."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping
@@ -51,7 +49,7 @@ def write(robot: WrittenRobot, left: LeftOut) -> bytes:
     if robot.floats:
         left.add(owner, "its floating base", "give --floating-base where the file is used")
     if robot.visuals:
-        left.add(owner, "what its links look like")
+        left.add(owner, "the appearance of its links")
     if not described.self_collision:
         left.add(owner, "that its links do not push each other")
     left.parts(described, "states", "servos")

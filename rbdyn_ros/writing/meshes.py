@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mesh files next to an output: copies of visible meshes, and hulls of contact shapes."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a robot as MJCF, the format of MuJoCo."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from xml.etree import ElementTree as ET
@@ -74,7 +72,7 @@ def _bodies(world: ET.Element, robot: WrittenRobot, left: LeftOut) -> dict[str, 
     for branch in robot.branches:
         name = branch.link.name
         if name in hollow:
-            left.note(f"link {quote(name)}", f"it is no body: {_MASSLESS}")
+            left.note(f"link {quote(name)}", f"it is not a body: {_MASSLESS}")
             continue
         if branch.joint is None and name == WORLD and not robot.floats:
             bodies[name] = world
@@ -98,7 +96,7 @@ def _bodies(world: ET.Element, robot: WrittenRobot, left: LeftOut) -> dict[str, 
     return bodies
 
 
-_MASSLESS = "MuJoCo takes no body without mass that moves"
+_MASSLESS = "MuJoCo accepts no moving body without mass"
 
 
 def _hollow(robot: WrittenRobot) -> dict[str, Branch]:
@@ -217,7 +215,7 @@ def _servos(root: ET.Element, tendons: ET.Element, robot: WrittenRobot, left: Le
     starts = any(joint.start for joint in robot.joints)
     for servo in robot.description.servos:
         if servo.damping_ratio and starts:
-            text = "MuJoCo takes its damping ratio at zero positions, not at the start"
+            text = "MuJoCo applies its damping ratio at zero positions, not at the start"
             left.note(f"servo {quote(servo.name)}", text)
         part = ET.SubElement(actuators, "general", name=servo.name)
         if len(servo.terms) == 1:

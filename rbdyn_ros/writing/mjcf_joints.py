@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The joints of MJCF: hinges and slides, of which joints of several coordinates are composed."""
 
-from __future__ import annotations
-
 import math
 from xml.etree import ElementTree as ET
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The geoms of MJCF: visible shapes, contact shapes, and the obstacles of the world."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree as ET
@@ -35,7 +33,7 @@ VISUAL, CONTACT = "2", "3"
 #: Files that MuJoCo reads.
 MESHES = (".obj", ".stl")
 #: The reason that a hull is left out.
-TOO_FEW = "MuJoCo takes no hull without a volume"
+TOO_FEW = "MuJoCo accepts no hull without a volume"
 #: Thickness of the solid below the lowest height of a field [m].
 BELOW = 1.0
 
@@ -85,7 +83,7 @@ def _mesh_asset(assets: ET.Element, file: str, mesh: MeshFile) -> str:
         if known.get("file") == file and known.get("scale") == scale:
             return known.attrib["name"]
     name = f"visual_{len(assets)}"
-    # a visible mesh may have holes: its volume must not be asked for
+    # a visible mesh may have holes, so MuJoCo must not compute its volume
     ET.SubElement(assets, "mesh", name=name, file=file, scale=scale, inertia="shell")
     return name
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A description in the order in which tree formats write it: from the base outwards."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from rbdyn_ros.description.appearance.shapes import LinkShape

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a robot as SDF: a model, or a world if it has obstacles."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from xml.etree import ElementTree as ET
@@ -241,7 +239,7 @@ def _obstacle(
     owner = f"obstacle {quote(obstacle.name)}"
     shape = obstacle.shape
     if isinstance(shape, HeightField):
-        left.add(owner, "it", "SDF takes heights from a picture")
+        left.add(owner, "it", "SDF reads heights from a picture")
         return
     if any(obstacle.velocity):
         left.add(owner, "the velocity of its surface")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a robot as URDF."""
 
-from __future__ import annotations
-
 import math
 from xml.etree import ElementTree as ET
 
@@ -216,7 +214,7 @@ def _loop(root: ET.Element, loop: Joint, left: LeftOut) -> None:
         left.add(owner, "it", f"a loop in URDF has no joint of type {loop.type}")
         return
     left.joint(loop, ())
-    left.note(owner, "it closes a loop: only readers that know <loop> see it")
+    left.note(owner, "it closes a loop: only programs that read <loop> close it")
     part = ET.SubElement(root, "loop", name=loop.name, type=loop.type)
     ends = (
         (loop.parent, loop.origin, "predecessor"),

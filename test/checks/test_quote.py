@@ -3,7 +3,7 @@
 
 import pytest
 
-from rbdyn_ros.errors import did_you_mean, quote
+from rbdyn_ros.errors import counted, did_you_mean, quote
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,8 @@ def test_a_name_is_cut_and_what_cannot_be_printed_is_escaped(name, shown):
 )
 def test_the_same_word_is_not_a_suggestion(name, known, hint):
     assert did_you_mean(name, known) == hint
+
+
+def test_a_number_of_one_has_its_noun_in_the_singular():
+    assert [counted(k, "joint") for k in (0, 1, 2)] == ["0 joints", "1 joint", "2 joints"]
+    assert [counted(k, "entry", "entries") for k in (1, 2)] == ["1 entry", "2 entries"]

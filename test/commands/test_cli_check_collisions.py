@@ -19,10 +19,10 @@ velocity="1"/></joint>"""
 LINKS = {"base": (0.0, 0.1), "arm": (0.5, 0.1), "hand": (1.0, 0.1), "hook": (0.0, 0.1),
          "bulk": (0.0, 2.0), "far": (0.0, 0.01)}  # fmt: skip
 JOINTS = [
-    ("base", "arm", "0 0 0", -1, 1),  # joint that turns a ball at 0.5 m about the base
-    ("arm", "hand", "0 0 0", -3, 3),  # and one at 1 m: neither reaches the base
+    ("base", "arm", "0 0 0", -1, 1),  # a joint that rotates a ball at 0.5 m about the base
+    ("arm", "hand", "0 0 0", -3, 3),  # a joint with a ball at 1 m: neither ball reaches the base
     ("arm", "hook", "0 0 1", -1, 1),  # the place of the hand at 0
-    ("base", "bulk", "0 0 0", 0, 0.1),  # all are inside it
+    ("base", "bulk", "0 0 0", 0, 0.1),  # all balls are inside this box
     ("base", "far", "0 9 0", 0, 0.1),
 ]
 URDF = "\n".join(
@@ -48,7 +48,7 @@ def checked(robot, *flags):
     return json.loads(done.stdout)["self_collision"]
 
 
-def test_pairs_that_always_never_and_sometimes_overlap(robot):
+def test_pairs_that_always_never_and_sometimes_overlap_are_listed(robot):
     found = checked(robot, "--collisions")
     assert found["samples"] == 3000
     assert [row[:2] for row in found["default"]] == [
@@ -65,7 +65,7 @@ def test_pairs_that_always_never_and_sometimes_overlap(robot):
     assert found["never"] == never
 
 
-def test_links_that_are_apart_at_the_start_are_not_always_pairs(robot):
+def test_links_that_are_apart_at_the_start_are_not_listed_as_always_overlapping(robot):
     """At zero the hook is half a turn away, so it overlaps the hand only in other poses."""
     robot.write_text(URDF.replace('"to hook" type="revolute"><origin xyz="0 0 1"',
                                   '"to hook" type="revolute"><origin xyz="1 0 0"'))  # fmt: skip
@@ -78,8 +78,8 @@ def test_links_that_are_apart_at_the_start_are_not_always_pairs(robot):
 
 def test_the_report_is_also_text_and_sampling_needs_the_option(robot):
     text = run("check", robot, "--collisions", "--samples", "50").stdout
-    assert "4 pairs of links overlap at qpos0" in text
-    assert "6 pairs never overlap" in text
+    assert "pairs of links that overlap at qpos0: 4" in text
+    assert "pairs that never overlap: 6" in text
     plain = run("check", robot)
     assert "overlap" not in plain.stdout
     assert json.loads(run("check", robot, "--json").stdout)["self_collision"] is None
@@ -105,7 +105,9 @@ def test_only_links_that_a_joint_connects_are_adjacent(robot, tmp_path):
         ("prismatic", "never", "unlimited"),
     ],
 )
-def test_pairs_across_unlimited_joints_are_not_called_never(kind, group, other, robot):
+def test_pairs_across_unlimited_joints_are_not_listed_as_never_overlapping(
+    kind, group, other, robot
+):
     """The samples of a mobile arm are within 1 m; the prismatic joint has limits."""
     robot.write_text(URDF.replace('"to arm" type="revolute"', f'"to arm" type="{kind}"'))
     srdf = robot.with_suffix(".srdf")
@@ -193,7 +195,7 @@ def test_names_are_escaped(robot, tmp_path):
     assert [f.found for f in m.findings if f.code == "srdf"] == ["15"]
 
 
-def test_pairs_with_obstacles_do_not_count():
+def test_pairs_with_obstacles_are_not_sampled():
     system = (
         rb.SystemBuilder("s", base="world")
         .body("ball", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))

@@ -118,7 +118,7 @@ def test_misspelt_numbers_and_wheels_are_written_as_urdf(name, tmp_path):
     assert "there is nothing that --fix can repair" in again.stdout
 
 
-def test_a_wheel_without_its_option_names_it(tmp_path):
+def test_an_unrepaired_wheel_names_the_option_for_its_repair(tmp_path):
     file = tmp_path / "r.urdf"
     file.write_text(robot(joint(MISSPELT["a wheel"][0])))
     done = run("check", str(file), "--fix")

@@ -51,7 +51,7 @@ def test_each_part_is_proved_by_a_kernel_of_the_package():
         assert any(f"\ndef {name}(" in text for text in texts), prefix
 
 
-def test_old_caches_count_as_other_versions(tmp_path, monkeypatch):
+def test_old_caches_are_listed_as_other_versions(tmp_path, monkeypatch):
     ours, now = tmp_path / "ours", tmp_path / "ours" / "runtime-now"
     for folder, name in (
         (ours, "constants.survey-1.py311.nbi"),

@@ -125,7 +125,7 @@ def compiled(monkeypatch):
     return look
 
 
-def test_only_the_outermost_kernel_counts(compiled):
+def test_only_the_outermost_kernel_changes_the_handler(compiled):
     assert compiled(signal.default_int_handler) == (["at once"], ["by exception"])
 
 

@@ -45,7 +45,7 @@ def viser(monkeypatch):
 
 
 def parameters(words):
-    """Return the ROS parameters in a list of arguments; the last value of a name counts."""
+    """Return the ROS parameters in a list of arguments; the last value of a name is used."""
     pairs = [word.split(":=", 1) for flag, word in pairwise(words) if flag == "-p"]
     return dict(pairs)
 

@@ -28,7 +28,7 @@ def test_all_commands_are_listed():
     assert len(commands.choices) == sum(map(len, GROUPS.values()))
 
 
-def test_no_parser_takes_abbreviations():
+def test_no_parser_accepts_abbreviations():
     parser, commands = make_parser()
     assert not any(each.allow_abbrev for each in (parser, *commands.choices.values()))
 

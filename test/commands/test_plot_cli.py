@@ -28,6 +28,9 @@ PENDULUM = """<robot name="pendulum"><link name="base"/>
 <axis xyz="0 1 0"/></joint></robot>"""
 
 
+LIMIT = '<limit lower="-9" upper="9" effort="5" velocity="9"/>'
+
+
 @pytest.fixture(scope="module")
 def run_file(tmp_path_factory):
     m = rb.load_urdf(PENDULUM)
@@ -181,7 +184,11 @@ def test_a_recording_is_compared_with_another_robot(run_file, tmp_path, capsys):
 @pytest.fixture
 def tables(tmp_path):
     """Return the pushed pendulum as a CSV file, and as a table in degrees and mN m."""
-    m = rb.load_urdf(PENDULUM.replace("<axis", '<limit effort="5" velocity="9"/><axis'))
+    return write_tables(tmp_path, PENDULUM, 180.0 / np.pi)
+
+
+def write_tables(tmp_path, urdf, unit):
+    m = rb.load_urdf(urdf.replace("<axis", f"{LIMIT}<axis"))
     d, rows = rb.make_data(m), []
     for k in range(1200):
         d.qfrc_applied[:] = np.sin(0.003 * k)
@@ -190,7 +197,7 @@ def tables(tmp_path):
     named, plain, columns = (tmp_path / name for name in ("run.csv", "log.txt", "columns.yaml"))
     head = "time,swing.position,swing.velocity,swing.effort"
     np.savetxt(named, rows, delimiter=",", header=head, comments="", fmt="%.12g")
-    factors = [1.0, 180.0 / np.pi, 180.0 / np.pi, 1000.0]
+    factors = [1.0, unit, unit, 1000.0]
     np.savetxt(plain, np.array(rows) * factors, fmt="%.12g")
     columns.write_text(
         "rbdyn_columns: 1\njoints: [swing]\ntime: 0\npositions: 1\nvelocities: 2\nefforts: 3\n"
@@ -217,6 +224,19 @@ def test_a_table_is_compared_with_another_robot(tables, tmp_path, capsys):
     span = ("--from", 0.2, "--to", 0.4, "-o", tmp_path / "run.svg")
     assert rbdyn("plot", named, "--robot", robot, "--joints", "sw*", *span) == DONE
     assert b"<svg" in (tmp_path / "run.svg").read_bytes()
+
+
+def test_positions_of_prismatic_joints_are_in_metres(tmp_path, capsys):
+    """angle_unit: deg is for joints that turn; a column of metres was divided by 57.3."""
+    robot = tmp_path / "robot.urdf"
+    urdf = PENDULUM.replace("continuous", "prismatic")
+    robot.write_text(urdf.replace("<axis", f"{LIMIT}<axis"))
+    named, plain, columns = write_tables(tmp_path, urdf, 1.0)
+    found = []
+    for words in ((named,), (plain, "--columns", columns)):
+        assert rbdyn("replay", *words, "--robot", robot, "--against", robot) == DONE
+        found.append(capsys.readouterr().out)
+    assert found[0] == found[1]
 
 
 def test_a_table_of_a_robot_with_springs_is_drawn(tables, tmp_path):

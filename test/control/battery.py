@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The battery of lies in the closed loop: each kind, mode and speed, against a trusted fault.
+"""The battery of lies (false states) in the closed loop, compared with a trusted fault.
 
     python test/control/battery.py [--robots FILE,...] [--kinds NAME,...] [--rates HZ,...]
 
-runs all of it and prints the worst cases; `--docs` writes the table of worst cases of the guide.
+runs each kind, mode and speed and prints the worst cases; `--docs` writes them into the guide.
 """
 
 import argparse
@@ -36,9 +36,10 @@ MODES = ("gravity", "hold", "computed_torque", "impedance")
 SPEEDS = (0.0, 0.2, 1.0)
 #: Judged times after the onset, and time before the onset [s].
 JUDGED, BEFORE = 1.3, 0.02
-#: Coupled joints can speed up while they coast, so they begin a little below their limits.
+#: Coasting joints can accelerate each other, so they begin a little below their limits.
 SPARE, SPARE_OF = 0.9, dict.fromkeys((SEVEN, "panda.urdf", "kinova.urdf"), 0.75)
-#: Centre of mass [m] and inertia of payloads, and the arm_tolerance that finds a load [N m].
+#: Centre of mass [m] and inertia of payloads, and the arm_tolerance at which a load is found [N
+#: m].
 COMPACT = (0.0, 0.0, 0.05), (0.0,) * 6
 TOLERANCE = {"payload": 3.0, "gravity": 5.0}
 #: Time until a restarted controller answers again [s].
@@ -51,7 +52,7 @@ LISTED_EXCESS, LISTED_SPEED = 0.05, 1.005
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A lie, and the arm and mode in which it is told."""
+    """A lie, and the arm and the mode to which it is sent."""
 
     lie: str
     mode: str
@@ -78,7 +79,7 @@ class Verdict:
 
 
 def rubbed(m):
-    """Return a robot with friction: its own, or a typical one if its file gives none."""
+    """Return a robot with friction: its own, or typical friction if its file has no friction."""
     plant = m
     if not m.dof_frictionloss.any():
         effort = Limits.of(m).effort
@@ -104,7 +105,7 @@ def motion(loop, share):
 
 
 def moving(case, kind=ClosedLoop, **keywords):
-    """Return an armed loop that moves at the onset; kind: a class as ClosedLoop."""
+    """Return an armed loop that moves at the onset; `kind` is ClosedLoop or a similar class."""
     m = model(case.file)
     more = {}
     if case.friction:
@@ -157,7 +158,7 @@ def tell_payload(loop, time):
             loop.controller.set_payload(last_link(loop.plant), 1.0, *COMPACT)
         except RbdynError:
             return
-        raise RuntimeError("a payload that is not there was taken")
+        raise RuntimeError("a payload that does not exist was accepted")
 
 
 def hang_payload(loop, time):
@@ -226,10 +227,10 @@ def restart_controller(loop, time):
         loop.controller.set_mode(old.mode)
         loop.publish, loop.watched = True, loop.now
     elif time >= JUDGED and loop.controller.armed:
-        raise RuntimeError("a controller that began anew is armed")
+        raise RuntimeError("a restarted controller is armed")
 
 
-#: Rows that change more than the state: functions of the loop and the time since the onset [s].
+#: Lies that change more than the state: functions of the loop and the time since the onset [s].
 HARNESS = {
     "payload": tell_payload,
     "unknown_payload": hang_payload,
@@ -251,7 +252,7 @@ def last_link(m):
 
 
 def possible(case):
-    """Return whether a row is possible in a mode at a speed."""
+    """Return whether a lie is possible in a mode at a speed."""
     if case.lie == "gravity":  # arming needs an arm at rest
         return case.speed == 0.0
     # in mode gravity only the load determines the motion of the arm
@@ -292,7 +293,7 @@ def deliver(loop, change, time):
 
 @functools.cache
 def references(case):
-    """Return the positions of a fault at the onset, and of a run without any."""
+    """Return the positions after a fault at the onset, and of a run without a fault."""
     truth = next(lie for lie in LIES if lie.name == "constant_offset")
     braked = moving(case)
     braked.controller._trip(Fault("target", "a trusted fault"))
@@ -304,7 +305,7 @@ def references(case):
 
 
 def judged(case, kind=ClosedLoop):
-    """Return the Verdict of a case; kind: a class as ClosedLoop."""
+    """Return the Verdict of a case; `kind` is ClosedLoop or a similar class."""
     lie = lie_of(case.lie)
     stopped, going = references(dataclasses.replace(case, lie=""))
     loop = moving(case, kind)
@@ -320,7 +321,7 @@ def judged(case, kind=ClosedLoop):
 
 
 def beyond(q, reference):
-    """Return the largest distance (of positions) outside the range of others."""
+    """Return the largest distance of positions outside the range of the other runs."""
     low, high = reference.min(axis=0), reference.max(axis=0)
     return float(np.maximum(np.maximum(low - q, q - high), 0.0).max())
 

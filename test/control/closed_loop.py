@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An arm of our engine and a Controller in one loop, without ROS and without waiting.
+"""A simulated arm and a Controller in one loop, without ROS and without waiting.
 
 The arm applies the efforts of the controller; before the first and after silence it holds itself.
 The clocks are simulated, so that a run repeats to the last bit.
@@ -67,11 +67,11 @@ class ClosedLoop:
     Args:
         m: the Model of the controller.
         plant: the Model of the simulated arm; None for m itself.
-        mode: at the start, disarmed.
+        mode: mode at the start; the arm is disarmed.
         mounting, gravity: of both Models.
-        gate: keywords of GateSettings.
-        arm: keywords of Arm.
-        settings: keywords of ControlSettings; dry_run and start_up_test are False by default.
+        gate: keyword arguments of GateSettings.
+        arm: keyword arguments of Arm.
+        settings: keyword arguments of ControlSettings; dry_run and start_up_test default to False.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class ClosedLoop:
         self.now, self.h = START, 0.001
         self.applied = np.zeros(m.nv)
         self.push = np.zeros(m.nv)
-        self.step = rb.step  # the step of the arm; a row of the battery limits its drives
+        self.step = rb.step  # the step of the arm; one lie of the battery limits its drives
         self.answer, self.publish, self.watched = None, True, START
         self.hold()
         self.controller.set_mode(mode)

@@ -2,7 +2,7 @@
 """The driver of an arm in the loop of closed_loop: its compensation, its reports, and silence.
 
 The robot itself adds its terms at its true state, with the load that is configured in it, as the
-documents in config/arms say of the drivers. Its reported effort is one of EFFORTS.
+documents of the drivers in config/arms describe. Its reported effort is one of EFFORTS.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ class DrivenArm(ClosedLoop):
         effort: the kind of reported effort, one of EFFORTS.
         friction: viscous and dry friction of every joint of the plant [N m s/rad, N m].
         watchdog: time without commands after which the robot holds itself [s].
-        more: of ClosedLoop.
+        more: keyword arguments of ClosedLoop.
     """
 
     def __init__(self, m, carries=(), effort=EFFORTS[0], friction=(0.0, 0.0), watchdog=0.02,
@@ -50,10 +50,10 @@ class DrivenArm(ClosedLoop):
         """Return the arm behind the driver of a preset, with the controller set by `given`.
 
         Args:
-            name: of the preset that is true.
+            name: name of the preset of the real driver.
             m: the arm.
-            given: name of the preset that the controller uses; None: the true one.
-            more: of the class.
+            given: name of the preset that the controller uses; None: the same.
+            more: keyword arguments of DrivenArm.
         """
         true, told = preset_of(name), preset_of(given or name)
         carries = [

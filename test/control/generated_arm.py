@@ -4,7 +4,7 @@
     python test/control/generated_arm.py [--robots FILE,...] [--kinds NAME,...] [--rates HZ,...]
 
 runs the battery of lies on it and prints the worst cases. Its states are numbers without stamps:
-what a driver last wrote stays there, and the controller manager gives the time of an update.
+the last numbers of the driver stay, and the controller manager gives the time of an update.
 """
 
 import sys
@@ -23,10 +23,10 @@ from rbdyn_ros.control.motion.tracking import PathTracker
 from rbdyn_ros.errors import refusal
 
 MODES = {"gravity": "gravity", "hold": "computed_torque"}
-#: Rows that change the stamps: here the time that the controller manager passes to an update.
+#: Lies that change the stamps: here the time that the controller manager passes to an update.
 CLOCKS = ("clock_jump", "clock_back", "half_pace", "double_pace", "same_stamp", "zero_stamps")
 CLOCKS += ("other_clock", "ntp_step", "ntp_slew")
-#: Rows that do not exist here: interfaces are claimed by name, the payload is compiled, and the
+#: Lies that do not exist here: interfaces are claimed by name, the payload is compiled, and the
 #: controller manager starts nothing by itself.
 NOT_HERE = ("missing", "extra", "payload", "controller_restart")
 #: Without new states the last states stay in the interfaces, like frozen states.
@@ -39,7 +39,7 @@ CODES = dict.fromkeys(
     ),
     STALE,
 )
-#: Refusals by the start-up test: a found error, or a fault that stopped the test.
+#: Reasons why the start-up test refuses an arm: an error of the arm, or a fault during the test.
 REFUSED = (12, 13)
 COMPILED = {}
 CODES |= {"half_pace": ("latency", "velocity", "clock")}
@@ -72,7 +72,7 @@ class GeneratedController:
         self._stamp = stamp - arrival
 
     def update(self, now, clock):
-        """Answer the state in the interfaces; `clock` says whether the stamps are the time."""
+        """Answer the state in the interfaces; `clock`: whether the stamps are the time."""
         if not self.armed:
             return None
         time = now + (self._stamp if clock else 0)
@@ -131,7 +131,7 @@ class GeneratedController:
 
 
 class GeneratedArm(ClosedLoop):
-    """An arm behind the generated controller; arguments as ClosedLoop."""
+    """An arm behind the generated controller, with the arguments of ClosedLoop."""
 
     def __init__(self, m, **keywords):
         own = keywords.pop("period", 0.001)

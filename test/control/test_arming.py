@@ -30,13 +30,13 @@ def loaded(mass=4.0):
     return Arm(model()).with_payload("tool0", mass, (0.0, 0.0, 0.1)).m
 
 
-def test_the_right_model_is_armed_and_stays_armed():
+def test_an_arm_with_the_right_model_stays_armed():
     loop = ClosedLoop(model())
     assert arm_after(loop) is None
     loop.controller.try_arm(loop.now)
 
 
-def test_clear_fault_disarms_after_a_fault_only():
+def test_clear_fault_disarms_only_after_a_fault():
     loop = ClosedLoop(model(), mode="hold").arm()
     loop.controller.clear_fault()
     loop.tick()
@@ -128,13 +128,13 @@ def test_an_arm_without_measured_efforts_needs_arm_without_effort():
 def test_measured_efforts_are_checked_even_if_others_are_missing():
     loop = ClosedLoop(model(), arm_without_effort=True)
     effort = np.full(6, NAN)
-    effort[1] = 0.0  # g is -50 there
+    effort[1] = 0.0  # gravity needs -50 N m at this joint
     loop.run(0.3, effort=effort)
     with refused(RbdynError, "effort-mismatch", "shoulder_lift_joint"):
         loop.controller.try_arm(loop.now)
 
 
-def test_without_states_or_mode_nothing_is_armed():
+def test_an_arm_without_states_or_mode_is_not_armed():
     loop = ClosedLoop(model())
     with refused(RbdynError, "state", "age"):
         loop.controller.try_arm(START)
@@ -181,7 +181,7 @@ def test_an_arm_that_cannot_be_held_within_its_limits_is_refused():
 
 
 @pytest.mark.parametrize("includes", [True, False])
-def test_gravity_compensation_of_the_robot_counts_as_it_is_measured(includes):
+def test_the_check_allows_for_gravity_in_the_measured_efforts(includes):
     keywords = {"arm": {"robot_compensates_gravity": True}, "effort_includes_gravity": includes}
     loop = ClosedLoop(model(), **keywords)
     loop.hold()
@@ -197,7 +197,7 @@ def test_gravity_compensation_of_the_robot_counts_as_it_is_measured(includes):
 
 
 @pytest.mark.parametrize("off", [0.02, 0.05, 0.09])
-def test_the_first_effort_is_the_one_of_the_model(off):
+def test_the_first_effort_is_computed_from_the_model(off):
     """Measured efforts may be wrong within arm_tolerance; they do not become a command."""
     loop = ClosedLoop(model(), mode="hold")
     loop.run(0.3)

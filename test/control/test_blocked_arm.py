@@ -2,8 +2,8 @@
 """A joint that is really blocked, by a brake or by an obstacle on one side, with true states.
 
 The model cannot tell this from frozen states, so the reaction must be safe in both cases. The
-bound is that of the battery, against runs of a trusted fault with and without the block and of no
-fault. The shock of the stop itself may be faster.
+bound is the same as in the battery. The references are a trusted fault with and without the block,
+and a run without a fault. Only the shock of the stop itself may be faster.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ TRUE = Lie("true", "values", "true states", (NONE,), None, (LOOP,))
 
 @dataclasses.dataclass(frozen=True)
 class Blocked(Case):
-    """A case whose joint is blocked from the onset on, with true states if it has no lie."""
+    """A case whose joint is blocked from the onset on; the states are true unless it has a lie."""
 
     joint: int = 0
     by: str = BRAKE
@@ -59,7 +59,7 @@ class Block:
 
 
 def ran(case, trusted=False, blocks=True):
-    """Return the loop after a run, its positions and its largest speed as a part of a limit."""
+    """Return the loop after a run, its positions, and its largest share of a speed limit."""
     loop = moving(dataclasses.replace(case, lie="", joint=0, by=""))
     if trusted:
         loop.controller._trip(Fault("target", "a trusted fault"))
@@ -84,7 +84,7 @@ def references(case):
 def judged(case):
     """Return the fault, the distance beyond the references, and the speed relative to its bound.
 
-    The reaction must have ended by itself: a short one is safe whatever it does.
+    The reaction must have ended by itself, because any short reaction would be safe.
     """
     places, fastest = references(case)
     loop, q, speed = ran(case)

@@ -76,7 +76,7 @@ def terms(m, qpos, qvel, frame, gravity=True):
 
 
 def joint_damping(J, M, stiffness, ratio):
-    """Return 2 ratio M^1/2 (M^-1/2 J^T K J M^-1/2)^1/2 M^1/2: J^T D J, never singular."""
+    """Return J^T D J = 2 ratio M^1/2 (M^-1/2 J^T K J M^-1/2)^1/2 M^1/2, also if J is singular."""
     root = scipy.linalg.sqrtm(M).real
     back = np.linalg.inv(root)
     values, vectors = np.linalg.eigh(back @ J.T @ np.diag(stiffness) @ J @ back)
@@ -89,7 +89,7 @@ def joint_damping(J, M, stiffness, ratio):
 
 @each_arm
 @pytest.mark.parametrize("seed", range(3))
-def test_efforts_are_the_law_in_terms_of_pinocchio(file, seed):
+def test_efforts_match_the_law_computed_with_pinocchio(file, seed):
     twins = pytest.importorskip("support.pinocchio_quantities")
     m, frame = model(file), ARMS[file]
     qpos, qvel, rng = state(m, seed)
@@ -104,7 +104,7 @@ def test_efforts_are_the_law_in_terms_of_pinocchio(file, seed):
     d.qpos[:], d.qvel[:] = qpos, qvel
     theirs = twins.Quantities(arm.m, d, twins.pin.buildModelFromUrdf(str(source(file))))
     J, M = theirs.jacobian(frame, "local_world_aligned"), theirs.mass_matrix()
-    # the pencil of K and the operational inertia: both are diagonal in the same coordinates
+    # the generalised eigenvectors of K and the operational inertia make both diagonal
     Lambda = np.linalg.inv(J @ np.linalg.solve(M, J.T))
     squares, vectors = scipy.linalg.eigh(np.diag(K), Lambda)
     Q = np.linalg.inv(vectors).T
@@ -113,7 +113,7 @@ def test_efforts_are_the_law_in_terms_of_pinocchio(file, seed):
     expected = J.T @ (K * np.concatenate([turn, shift]) - D @ J @ qvel)
     expected += P.T @ (12.0 * (posture - qpos) - 1.5 * P @ qvel) + theirs.nle()
     effort = law(qpos, qvel, moved(law.pose(qpos), turn, shift), posture)
-    # three inverses of matrices whose condition is up to 1e4
+    # the oracle inverts three matrices with condition numbers up to 1e4
     np.testing.assert_allclose(effort, expected, rtol=0.0, atol=1e-9 * np.abs(expected).max())
 
 
@@ -140,9 +140,7 @@ def test_the_null_space_does_not_accelerate_the_frame(file):
 def test_damping_and_null_damping_dissipate_energy(file):
     m = model(file)
     arm = Arm(m)
-    gains = np.linspace(
-        0.1, 3.0, m.nv
-    )  # very different gains, for which P^T d alone would add energy
+    gains = np.linspace(0.1, 3.0, m.nv)  # with very different gains P^T d alone would add energy
     law = CartesianImpedance(arm, ARMS[file], K, 0.3, 0.0, gains)
     for seed in range(20):
         qpos, qvel, _ = state(m, seed)
@@ -178,7 +176,7 @@ def test_the_rotation_error_agrees_with_scipy(angle):
         turn = angle * np.array(axis)
         effort = law(qpos, np.zeros(6), moved(law.pose(qpos), turn, np.zeros(3)), qpos)
         wrench = np.linalg.solve(J.T, effort - bias)
-        # near half a turn the axis is accurate to the square root of the rounding
+        # near half a turn the error of the axis is the square root of the rounding error
         np.testing.assert_allclose(wrench[:3] / K[:3], turn, atol=1e-7 if angle > 3.1 else 1e-12)
         np.testing.assert_allclose(wrench[3:], 0.0, atol=1e-9)
 
@@ -199,7 +197,7 @@ def test_half_a_turn_is_corrected_in_either_direction(axis, short):
 
 
 def closed_loop(law, qpos):
-    """Return the state matrix at rest in the wanted pose, by central differences."""
+    """Return the state matrix at rest in the desired pose, by central differences."""
     m, n, h = law.arm.m, law.arm.m.nv, 1e-5
     pose, d = law.pose(qpos), rb.make_data(law.arm.m)
     A = np.zeros((2 * n, 2 * n))
@@ -232,7 +230,8 @@ def test_every_mode_decays_with_the_damping_ratio(file, modes_number, ratio):
     law = CartesianImpedance(Arm(m), ARMS.get(file, "l4"), K, ratio)
     found, rest = ratios(closed_loop(law, BENT[: m.nv]))
     assert (len(found), rest) == (modes_number, 0)
-    np.testing.assert_allclose(found, ratio, rtol=1e-5)  # differences of h^2, and rounding / h
+    # the errors of central differences are h^2, and rounding / h
+    np.testing.assert_allclose(found, ratio, rtol=1e-5)
 
 
 def test_null_space_motion_follows_the_posture_gains():
@@ -243,7 +242,7 @@ def test_null_space_motion_follows_the_posture_gains():
     slow = found[np.abs(found - 0.7) > 1e-4]
     assert (
         len(slow) == 1
-    )  # six modes of the frame; one of the elbow, with the gains of the posture
+    )  # six modes belong to the frame, and one to the elbow with the gains of the posture
     J, M, _ = terms(law.arm.m, BENT[:7], np.zeros(7), "tool_flange")
     z = scipy.linalg.null_space(J)[:, 0]
     inertia = z @ M @ z
@@ -277,7 +276,7 @@ def test_a_wrench_moves_the_frame_by_the_compliance(file):
     law = CartesianImpedance(Arm(m), ARMS[file], K, 1.0, 20.0, 4.0)
     qpos = BENT[: m.nv].copy()
     pose, wrench = law.pose(qpos), np.array([0.02, -0.03, 0.01, 1.5, 0.7, -1.1])
-    # the posture does not move the frame
+    # the law of the posture does not move the frame
     qpos = simulate(law, qpos, pose, qpos + 0.05, wrench, 6.0)
     moved_to = law.pose(qpos)
     turn = Rotation.from_matrix(moved_to[:3] @ pose[:3].T).as_rotvec()
@@ -299,7 +298,7 @@ def test_the_frame_reaches_a_distant_pose():
 
 
 @pytest.mark.parametrize(("file", "share"), [("ur5_robot.urdf", 1.0), (SEVEN, 0.2)])
-def test_a_rehearsal_is_the_motion_of_the_arm(file, share):
+def test_a_rehearsal_predicts_the_motion_of_the_arm(file, share):
     """The whole controller runs at 1 kHz, on a step that bends the path of the frame."""
     loop = armed(
         file, "impedance", settle=1.0, frame=ARMS[file], gate={"state_timeout": 0.05},
@@ -314,7 +313,8 @@ def test_a_rehearsal_is_the_motion_of_the_arm(file, share):
     for t, qpos in zip(trace.time - trace.time[0], trace.qpos, strict=True):
         expected = path.sample(min(t, path.times[-1]), np.empty((3, loop.plant.nv)))[0]
         off.append(np.abs(law.pose(qpos)[3] - law.pose(expected)[3]).max())
-    assert max(off) < 0.1 * 0.085 * share  # steps of a third of the fastest time constant
+    # the rehearsal has steps of a third of the fastest time constant
+    assert max(off) < 0.1 * 0.085 * share
     assert off[-1] < 1e-3
     assert "fault" not in loop.controller.status()
 
@@ -354,7 +354,7 @@ def efforts_along(law, start, way, steps):
     ("file", "joint", "singular"),
     [
         ("ur5_robot.urdf", 2, [0.3, -0.6, 0.0, -1.7, 0.5, 1.4]),  # with a stretched elbow
-        ("ur5_robot.urdf", 4, [0.3, -0.6, 1.1, -1.7, 0.0, 1.4]),  # two axes of the wrist are one
+        ("ur5_robot.urdf", 4, [0.3, -0.6, 1.1, -1.7, 0.0, 1.4]),  # two axes of the wrist coincide
         ("ur5_robot.urdf", 2, [0.0] * 6),
         (SEVEN, 3, [0.3, 0.6, 0.4, 0.0, 0.5, 1.0, 0.2]),
         (SEVEN, 3, [0.0] * 7),
@@ -373,7 +373,7 @@ def test_efforts_are_finite_and_continuous_through_singular_postures(file, joint
         assert np.isfinite(efforts).all()
         assert np.abs(efforts).max() < 1e3
         jumps.append(np.abs(np.diff(efforts, axis=0)).max())
-    # with steps 16 times finer a jump stays, a kink shrinks 16 times, a square root 4 times
+    # with 16 times finer steps a jump stays, a kink shrinks 16 times and a square root 4 times
     assert jumps[1] < jumps[0] / 3.5
 
 

@@ -64,7 +64,7 @@ def test_a_line_is_straight_and_within_its_limits(way, duration):
     assert abs(speed[1]) < 1e-3
 
 
-def test_a_turn_is_even_about_one_axis():
+def test_a_rotation_is_even_about_one_axis():
     arm = Bent()
     axis = np.array([0.6, 0.8, 0.0])
     goal = Rotation.from_rotvec(0.7 * axis).as_matrix() @ arm.turn
@@ -92,7 +92,7 @@ def test_poses_are_passed_within_the_blend_and_lines_are_kept_elsewhere():
     along = np.clip(np.einsum("tki,ki->tk", places[:, None] - nodes[:-1], ways), 0, None)
     share = np.minimum(along / (ways**2).sum(axis=1), 1.0)
     off = np.linalg.norm(places[:, None] - nodes[:-1] - share[..., None] * ways, axis=2).min(1)
-    # off the lines only near a pose, but every pose is passed
+    # the frame leaves the lines only near a pose, but passes every pose within the blend
     assert near.min(axis=1)[off > 1e-6].max() < blend
     assert off.max() > 1e-3
     assert near.min(axis=0).max() < blend
@@ -122,7 +122,12 @@ def test_only_the_joints_that_are_named_move():
 @pytest.mark.parametrize(
     ("way", "limits", "code", "words"),
     [
-        ([0.4, 0.2, 0.0], LIMITS, REFUSED, "of the way to pose 0 the frame comes no nearer than"),
+        (
+            [0.4, 0.2, 0.0],
+            LIMITS,
+            REFUSED,
+            "of the motion to pose 0 the frame comes no nearer than",
+        ),
         ([0.0, 0.0, 0.0], LIMITS, BAD, "already at all poses of the path"),
         ([-0.2, 0.0, 0.0], CartesianLimits(5.0, 5.0, 100.0, 100.0), REFUSED, "velocity limit"),
         # past a posture in which two axes of the wrist are parallel

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An armed arm without new states coasts by the model, until states come or a fault."""
+"""An armed arm without new states coasts by the model, until states arrive or a fault occurs."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ PANDA = "panda.urdf"
 
 
 def without_states(loop, duration):
-    """Run without states; return the largest error of the speed that the arm should have."""
+    """Run without states; return the largest error of the predicted speed."""
     k, worst = loop.dofs, 0.0
     loop.publish = False
     loop.run(0.03)
@@ -32,14 +32,14 @@ def without_states(loop, duration):
 
 @pytest.mark.parametrize("mode", ["hold", "computed_torque", "impedance"])
 def test_a_light_arm_slows_down_gently_while_states_are_missing(mode):
-    """With the last effort of the law joints had errors of 2 rad/s after 60 ms."""
+    """If the last effort of the law acted on, joints had errors of 2 rad/s after 60 ms."""
     loop = moving(Case("loss", mode, 1.0, PANDA))
     assert np.abs(loop.d.qvel).max() > 1.0
     assert without_states(loop, 0.07) < 0.1
     assert loop.controller.fault is None
 
 
-def test_the_law_goes_on_when_states_come_in_time():
+def test_the_law_continues_when_states_arrive_in_time():
     loop = moving(Case("loss", "computed_torque", 0.2, PANDA))
     without_states(loop, 0.06)
     assert loop.controller._blind.s.coasts

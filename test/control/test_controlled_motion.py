@@ -35,7 +35,7 @@ def rms_error(mode, **settings):
 
 
 def test_computed_torque_tracks_twenty_times_closer_than_pd():
-    """PD control has the same gains times the diagonal of M at the start."""
+    """The gains of PD control are the same, times the diagonal of M at the start."""
     m = model()
     d = rb.make_data(m)
     d.qpos[:] = Q
@@ -53,7 +53,10 @@ def test_computed_torque_tracks_twenty_times_closer_than_pd():
 
 @pytest.mark.parametrize("duration", [1.0, 3.0, 10.0])
 def test_an_arm_whose_joints_stick_follows_slow_paths(duration):
-    """Dry friction holds all joints; efforts on one push the other joints, which stick as well."""
+    """Dry friction holds all joints.
+
+    Efforts on one joint also push the other joints, which stick.
+    """
     file = "seven_dof_arm.urdf"
     m, plant = model(file), model(file, damped=True)
     loop = ClosedLoop(m, plant, "computed_torque", arm={"friction": friction_of_robot(m, 0.9)})
@@ -75,13 +78,14 @@ def test_a_path_may_replace_another_in_motion():
     loop.controller.follow_path(quintic([Q, there], [0.0, 1.0]))
     loop.run(0.4)
     number = loop.controller.progress().number
-    # the first point is later: the path begins at the target, with its velocity
+    # the first point is later, so the path begins at the target, with the velocity of the target
     loop.controller.follow_path(Path([0.8, 1.6], [Q, Q - 0.1], np.zeros((2, 6))))
     trace = loop.run(2.0)
     assert loop.controller.progress().number == number + 1
     assert loop.controller.progress().done
     steps = np.diff(trace.target, n=2, axis=0) / loop.h**2
-    assert np.abs(steps).max() < 15.0  # rad/s^2; a jump of velocity by 0.1 rad/s would be 100
+    # [rad/s^2]; a jump of the velocity by 0.1 rad/s would give 100
+    assert np.abs(steps).max() < 15.0
     assert np.abs(trace.qpos - trace.target).max() < 0.01
     np.testing.assert_allclose(loop.d.qpos, Q - 0.1, atol=1e-3)
 
@@ -198,7 +202,7 @@ def test_a_payload_too_heavy_to_hold_is_refused(mass):
     np.testing.assert_allclose(loop.d.qpos, Q, atol=1e-3)
 
 
-def test_an_armed_arm_takes_only_a_payload_that_its_efforts_confirm_and_at_rest():
+def test_an_armed_arm_accepts_only_confirmed_payloads_and_only_at_rest():
     """A payload of 5 kg that does not exist would lift the arm."""
     loop = armed()
     with refused(RbdynError, "effort-mismatch"):
@@ -214,7 +218,9 @@ def test_an_armed_arm_takes_only_a_payload_that_its_efforts_confirm_and_at_rest(
 
 
 def test_after_a_tracking_fault_an_unknown_payload_is_held():
-    """The brake also holds what the feedback held; the model alone would drop the arm."""
+    """The brake also carries the load that the feedback carried; the model alone would drop the
+    arm.
+    """
     loop = loaded("hold")
     before = loop.d.qpos.copy()
     loop.controller._trip(Fault("tracking", "as if it were too far from its target"))
@@ -281,7 +287,7 @@ def test_a_pose_cannot_move_away_from_a_blocked_arm():
             place += [0.01, 0.0, 0.0]
             loop.controller.set_pose(pose(place, turn))
             accepted += 1
-    assert accepted in (9, 10)  # 0.1 m, less a small sag of the arm
+    assert accepted in (9, 10)  # the pose moved by 0.1 m, less a small sag of the arm
 
 
 def test_a_heavy_arm_does_not_ring_behind_the_rate_of_its_efforts():
@@ -295,5 +301,5 @@ def test_a_heavy_arm_does_not_ring_behind_the_rate_of_its_efforts():
         loop.controller.follow_path(quintic(np.stack([start, start + step]), np.array([0.0, 1.5])))
         trace = loop.run(time)
     assert loop.controller.fault is None
-    assert np.abs(trace.qvel).max() < 1.0  # 2.5 with one rate for all joints
+    assert np.abs(trace.qvel).max() < 1.0  # it was 2.5 with one rate for all joints
     assert np.abs(trace.qpos[-1] - trace.target[-1]).max() < 1e-3

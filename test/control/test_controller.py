@@ -38,7 +38,7 @@ def test_in_mode_gravity_the_arm_floats_yields_and_comes_to_rest(file):
     assert np.abs(loop.d.qvel).max() < 1e-3
     rest = loop.d.qpos.copy()
     loop.run(1.0)
-    assert np.abs(loop.d.qpos - rest).max() < 2e-4  # the distance covered at 1e-3 rad/s
+    assert np.abs(loop.d.qpos - rest).max() < 2e-4  # an arm at 1e-3 rad/s moves this far
     assert loop.controller.fault is None
 
 
@@ -94,12 +94,12 @@ def test_a_fault_during_a_bumpless_start_ends_the_start():
     loop.kick(2.0, 0)
     loop.run(0.01)
     loop.controller.set_mode("hold")
-    loop.kick(2.5, 0)  # a push, which does not move the target
+    loop.kick(2.5, 0)  # a push does not move the target
     trace = loop.run(2.0)
     assert loop.controller.fault.code == "tracking"
     assert loop.controller.status().endswith("holding")
     assert (trace.effort[:120, 0] <= 1.0).all()  # the efforts only brake
-    # 0.2 rad until the fault, and at most 2 rad/s / 10 1/s to brake
+    # the arm moves 0.2 rad until the fault, and at most (2 rad/s) / (10 1/s) while it is braked
     assert trace.qpos[:, 0].max() - trace.qpos[0, 0] < 0.4
 
 
@@ -112,7 +112,7 @@ def test_an_arm_held_while_moving_decelerates_without_returning(speed):
     trace = loop.run(2.0)
     assert loop.controller.fault is None
     way = trace.qpos[:, 0] - trace.qpos[0, 0]
-    # half the distance in 0.4 s, and the contribution of the blended start
+    # half the distance of 0.4 s at this speed, and the effect of the blended start
     assert way[-1] == pytest.approx(0.2 * speed, rel=0.02)
     assert way.max() - way[-1] < 0.02
     assert np.abs(trace.qvel[-1]).max() < 1e-3
@@ -247,7 +247,7 @@ def test_gains_and_settings_are_checked():
 
 
 @each_mode
-def test_a_tick_repeats_its_bits(mode):
+def test_a_tick_is_deterministic_to_the_last_bit(mode):
     def run():
         loop = armed(mode=mode)
         loop.push[2] = 5.0
@@ -275,7 +275,7 @@ def test_a_tick_allocates_no_memory(mode):
     ticks(3000)
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    assert grown < 6000  # two bytes a tick: integers and caches, no array
+    assert grown < 6000  # at most two bytes a tick, for integers and caches: no array is allocated
 
 
 # threads
@@ -305,7 +305,7 @@ def test_requests_from_many_threads_are_answered_while_states_arrive():
 
     def look():
         qpos, qvel, _stamp = c.measured()
-        # all joints have the same offset; a mixed state has two
+        # all joints of a state have the same offset, so a mixed state would have two offsets
         assert np.ptp(qpos - Q) < 1e-12
         assert np.ptp(qvel) == 0.0
         shown = c.progress()
@@ -321,7 +321,7 @@ def test_requests_from_many_threads_are_answered_while_states_arrive():
         asking(lambda: c.set_payload("forearm_link", 0.5, (0, 0, 0), (0,) * 6)),
         asking(
             *(lambda mode=mode: c.set_mode(mode) for mode in ACTING),
-            # a short way: this arm ignores commands, and a longer one would count as frozen
+            # a short path: this arm ignores commands, so on a longer path it would count as frozen
             lambda: c.follow_path(quintic([Q, Q + 1e-5], [0.0, 1.0])),
             c.stop_following,
             lambda: c.tighten(1.0, 1.0, 0.0),
@@ -366,7 +366,7 @@ def test_arming_from_another_thread_starts_at_the_holding_effort():
 
 
 def test_efforts_computed_while_disarmed_are_not_sent():
-    """`sending` tells whether returned efforts are sent; a returned array does not change."""
+    """`sending` is whether returned efforts are sent; a returned array does not change."""
     loop = ClosedLoop(model(), mode="hold")
     loop.run(0.3)
     c = loop.controller

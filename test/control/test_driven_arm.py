@@ -78,7 +78,7 @@ def test_our_payload_is_not_sent_to_the_robot():
     np.testing.assert_allclose(command + bare, effort, rtol=0, atol=1e-12)
 
 
-def test_efforts_under_a_command_match_its_parts():
+def test_efforts_under_a_command_match_the_sum_of_their_parts():
     m, found = model(), np.empty(6)
     arm = Arm(m, friction=Friction.of(6, 2.0, 0.5), robot_compensates_gravity=True, **MOVED)
     effort = np.array([10.0, -20.0, 5.0, 1.0, -2.0, 0.5])

@@ -37,7 +37,7 @@ def see(end, qpos, qvel, dt=0.001, push=ZERO):
 
 
 class Blindly:
-    """Calls an Ending without states every 10 ms."""
+    """Calls the loop without states every 10 ms."""
 
     def __init__(self, end, velocity=ZERO):
         self.end, self.now, self.velocity = end, START, velocity
@@ -77,7 +77,7 @@ def test_after_a_second_of_braking_the_arm_is_held_anyway():
 
 
 def growing(k):
-    """The speed stays below every limit; after 0.1 s a push may accelerate the arm 1.5 times."""
+    """The speed stays below every limit; after 0.1 s a push multiplies it by up to 1.5."""
     return Q, np.full(6, 1.4 if k <= 100 else 1.8)
 
 
@@ -150,21 +150,22 @@ def test_an_arm_without_states_is_held_before_the_controller_falls_silent(blind_
 
 
 def test_a_pause_of_minutes_ends_a_blind_arm():
-    """The pause is that of a stopped process: its motion is not predicted, and silence follows."""
+    """After such a pause of the process the motion is not predicted, and silence follows."""
     arm, end = ending()
     blindly = Blindly(end, np.full(6, 0.5))
     assert blindly() is not None
     assert end.phase == "blind"
     blindly.now += 300_000 * MS
     g = arm.twin().gravity_effort(end.s.blind_qpos + 0.05, np.empty(6))
-    np.testing.assert_allclose(blindly(), g, atol=1e-6)  # braked from 0.5 rad/s with 10 1/s
+    # the arm is braked from 0.5 rad/s with the rate 10 1/s
+    np.testing.assert_allclose(blindly(), g, atol=1e-6)
     assert end.phase == "silent"
     assert blindly() is None
 
 
 @pytest.mark.parametrize("mode", ["gravity", "hold", "computed_torque"])
 def test_a_controller_that_was_not_called_for_minutes_sends_nothing(mode):
-    """The driver controls the arm then, and somebody can have moved it."""
+    """The driver controls the arm then, and somebody may have moved it."""
     loop = armed(mode=mode)
     loop.d.qvel[:] = 0.3
     loop.run(0.05)
@@ -340,9 +341,9 @@ def test_wrong_velocities_do_not_drive_the_arm(mode, lie):
     if loop.controller.fault is not None:
         assert loop.controller.fault.code in ("velocity", "tracking")
         assert loop.controller.status().endswith(("silent", "holding"))
-    # without damping it may keep swinging with its energy
+    # without damping the arm may keep swinging with its energy
     assert np.abs(loop.d.qvel).max() < (0.02 if lie else 0.3)
-    assert fastest < 5.0  # without the gate's check more than 100 rad/s
+    assert fastest < 5.0  # without the check of the gate the speed exceeded 100 rad/s
 
 
 def pushed(loop, force, duration):
@@ -394,7 +395,8 @@ def test_a_brake_that_accelerates_the_arm_is_given_up(speed, period):
     loop = ClosedLoop(model()).arm()
     loop.h = period
     loop.run(0.6)
-    loop.kick([speed, 0.0, 0.0, 0.0, 0.0, 0.0])  # about the vertical: gravity does no work
+    # the joint turns about the vertical, so gravity does no work
+    loop.kick([speed, 0.0, 0.0, 0.0, 0.0, 0.0])
     loop.run(0.01)
     loop.controller._trip(Fault("target", "a fault"))
     place = loop.d.qpos.copy()
@@ -416,9 +418,9 @@ def test_an_arm_that_hits_a_limit_at_speed_is_stopped():
     trace = loop.run(2.0)
     ended(loop, trace, "position", "holding")
     beyond = trace.qpos[:, 2] - np.pi
-    # braked at 10 1/s, the arm travels speed / 10
+    # an arm that is braked with the rate 10 1/s moves by speed / 10
     assert 0.05 < beyond.max() < 0.2
     g = np.array([loop.bare.gravity_effort(q, np.empty(6))[2] for q in trace.qpos])
-    # plus 1 ms for each N m of the effort before the fault
+    # and for 1 ms more for each N m of the effort before the fault
     inside = (beyond > 0.0) & (np.arange(len(beyond)) > np.argmax(beyond > 0.0) + 20)
     assert (trace.effort[inside, 2] <= np.maximum(g[inside], 0.0) + 1e-6).all()

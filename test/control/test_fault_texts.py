@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The message of every fault: its value, the joint, the bound, and the remedy.
+"""The message of every fault has the value, the joint, the bound and the remedy.
 
 The faults of other nodes, `rivals`, are in test/ros/arm/test_claim.py.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Friction against its closed form: odd and dissipative; invalid values are refused."""
+"""Friction matches its closed form, is odd and dissipative, and refuses invalid values."""
 
 import math
 import tracemalloc
@@ -33,19 +33,20 @@ def closed_form(k, v):
     return viscous * v + dry * math.tanh(v / smoothing)
 
 
-def test_friction_is_its_closed_form():
+def test_friction_matches_its_closed_form():
     for v in np.random.default_rng(3).normal(size=(200, 3)) * [1.0, 0.05, 0.01]:
         expected = [closed_form(k, x) for k, x in enumerate(v.tolist())]
         np.testing.assert_allclose(friction().effort(v, np.empty(3)), expected, rtol=1e-13)
 
 
-def test_far_from_standstill_it_is_viscous_and_coulomb_friction():
+def test_friction_at_high_speed_is_viscous_plus_coulomb():
     effort = friction().effort(np.array([-4.0, 4.0, 4.0]), np.empty(3))
     np.testing.assert_allclose(effort, [-0.5 * 4.0 - 1.0, 2.0, 12.0], rtol=1e-14)
 
 
 def test_near_standstill_stribeck_friction_adds():
-    v = np.array([0.04, 0.0, 0.0])  # four times the smoothing speed: nearly all dry friction acts
+    # at four times the smoothing speed nearly all dry friction acts
+    v = np.array([0.04, 0.0, 0.0])
     expected = 0.02 + (1.0 + 0.4 * math.exp(-0.16)) * math.tanh(4.0)
     assert friction().effort(v, np.empty(3))[0] == pytest.approx(expected, rel=1e-13)
 

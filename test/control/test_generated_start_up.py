@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start-up test of a generated controller finds the same errors as that of arm_controller."""
+"""The start-up test of a generated controller finds the same errors as the node arm_controller."""
 
 import numpy as np
 import pytest
@@ -15,10 +15,10 @@ pytestmark = needs_gxx
 
 
 class TriedCode(Tried, GeneratedArm):
-    """An arm behind a generated controller; arguments as Tried."""
+    """An arm behind a generated controller, with the arguments of Tried."""
 
 
-#: Numbers of refusals: the start-up test found an error, or a fault stopped the test.
+#: Codes of the refusals: the start-up test found an error, or a fault stopped the test.
 REFUSED, STOPPED = 12, 13
 ROWS = ("sign_0", "sign_5", "ratio_0_0.3", "ratio_5_2.0", "wrists", "delay_20", "filter_50")
 ROWS += ("velocity_sign", "effort_milli", "drift")
@@ -38,7 +38,7 @@ def test_generated_code_refuses_an_error_before_it_is_armed(name):
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_generated_code_moves_a_right_arm_as_python_does(file):
+def test_generated_code_moves_a_correct_arm_as_python_does(file):
     one, other = TriedCode(file), Tried(file)
     assert (one.tried(), other.tried()) == ("", "")
     assert one.far == pytest.approx(other.far, rel=1e-6)
@@ -99,7 +99,7 @@ def test_generated_code_needs_room_to_move_each_joint():
     assert "needs 0.017 of room" in loop.controller._own.sentence  # the text of Python
 
 
-def test_the_sentences_of_the_start_up_test_match_python():
+def test_messages_of_the_generated_start_up_test_match_python():
     text = package_of(model(UR5)).files()["src/tables.hpp"]
     for sentence in TEXTS.values():
         assert sentence.replace("'", "").replace("%", "\\045") in text.replace("'", "")

@@ -33,7 +33,7 @@ def wanted(nv, seed=5):
 
 
 @each_arm
-def test_each_law_is_its_formula_in_terms_of_pinocchio(file):
+def test_each_law_matches_its_formula_computed_with_pinocchio(file):
     m = model(file)
     arm, theirs, (q, v, _a) = Arm(m), Pin(file, m), state(file)
     n, target = m.nv, wanted(m.nv)
@@ -118,9 +118,9 @@ def test_kinetic_energy_decays_at_the_given_rate(file):
 
 @each_arm
 def test_damped_motion_stays_on_the_path_of_free_motion(file):
-    """M v' + C v = -rate M v is the free motion with a time that ends at 1 / rate.
+    """M v' + C v = -rate M v is the free motion in a slowed time s that ends at 1 / rate.
 
-    With q(t) = p(s(t)), s = (1 - exp(-rate t)) / rate: the equation becomes M p'' + C p' = 0.
+    With q(t) = p(s(t)) and s = (1 - exp(-rate t)) / rate the equation is M p'' + C p' = 0.
     """
     m, (q, v, _a) = model(file), state(file)
     rate, t, n = 4.0, 0.8, 800
@@ -132,7 +132,7 @@ def test_damped_motion_stays_on_the_path_of_free_motion(file):
 
 
 @each_arm
-def test_the_error_of_computed_torque_obeys_its_own_equation(file):
+def test_the_error_of_computed_torque_follows_its_linear_equation(file):
     """e'' + Kd e' + Kp e = 0 joint by joint, however the inertia couples them."""
     m, (q, v, _a) = model(file), state(file)
     Kp, Kd = 80.0, 7.0  # underdamped
@@ -160,7 +160,7 @@ def test_one_rate_brakes_all_joints(bad):
         GravityCompensation(Arm(model()), bad)
 
 
-def test_a_law_allocates_nothing_and_repeats_its_bits():
+def test_a_law_allocates_nothing_and_is_deterministic():
     m, (q, v, _a) = model("panda.urdf"), state("panda.urdf")
     friction = Friction.of(m.nv, 0.1, 0.1)
     arm, target = Arm(m, friction=friction, robot_compensates_gravity=True), wanted(m.nv)
@@ -173,7 +173,7 @@ def test_a_law_allocates_nothing_and_repeats_its_bits():
             law(q, v, target)
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    assert grown < 4000  # tracemalloc itself and a free list; less than a byte per call
+    assert grown < 4000  # tracemalloc and a free list allocate less than a byte per call
     for law, bits in zip(laws, first, strict=True):
         np.testing.assert_array_equal(law(q, v, target), bits)
         assert law(q, v, target) is law.effort

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The battery of lies, one case of each kind; rows and faults are those of the guides of arms."""
+"""One case of each kind of the battery of lies; the guides of arms list lies and faults."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -41,8 +41,8 @@ WORST = ["velocity_sign", "velocity_zero", "frozen", "lag_75_ms", "loss"]
 CASES = [Case(name, MODES[k % 4], 0.2) for k, name in enumerate(KINDS)]
 CASES += [Case(name, "hold", 1.0) for name in WORST]
 CASES += [Case("frozen_noisy", mode, 1.0) for mode in ("gravity", "computed_torque", "impedance")]
-#: From rest and with noise only measured efforts that do not follow the commands reveal it in
-#: time.
+#: If the arm starts at rest and velocities are noisy, only measured efforts reveal these lies in
+#: time: they do not follow the commands.
 CASES += [Case("frozen_noisy", "computed_torque", 0.0, file) for file in FILES if file != KINOVA]
 #: Loads and a restarted controller, in the modes that they affect most.
 CASES += [
@@ -56,7 +56,7 @@ CASES += [
 ]
 #: The held arm oscillates, and its driver applies the last efforts until its timeout.
 CASES += [Case("velocity_degrees", "computed_torque", 0.0)]
-#: An arm without friction and with light wrists shows errors of the prediction most.
+#: Errors of the prediction are largest for an arm with light wrists and no friction.
 CASES += [
     Case("velocity_offset", "gravity", 0.2, SEVEN),
     Case("position_drift", "impedance", 0.2, SEVEN),
@@ -91,10 +91,10 @@ MISSING = (
 CASES += [Case(lie, mode, 1.0, file, period=h) for lie, mode, file, h in MISSING]
 
 
-#: Cases outside the bound, as the guide of wrong states says, and their largest shares: distance
-#: [rad], part of a velocity limit.
+#: Cases outside the bound, as in the guide of wrong states, with their largest distance [rad] and
+#: largest share of a velocity limit.
 OUTSIDE = {"frozen_positions-gravity-0.2-kinov-250": (0.3, 1.6)}
-#: The same for a driver that filters repeated numbers, by mode: distance [rad].
+#: Largest distance in each mode if the driver filters repeated numbers [rad].
 FILTERED = {"hold": 0.55, "computed_torque": 0.45, "impedance": 0.5}
 
 
@@ -119,13 +119,13 @@ def lie_rows():
     return rows
 
 
-def test_the_page_has_the_faults_of_the_code():
+def test_the_guide_lists_the_faults_of_the_code():
     page = (GUIDES / "arm_faults.md").read_text(encoding="utf-8")
     table = page.split("| code | cause | reaction |\n|---|---|---|\n")[1].split("\n\n")[0]
     assert table.splitlines() == fault_rows()
 
 
-def test_the_page_lists_the_lies_of_the_battery():
+def test_the_guide_lists_the_lies_of_the_battery():
     page = (GUIDES / "arm_faults.md").read_text(encoding="utf-8")
     table = page.split("| kind | states | faults |\n|---|---|---|\n")[1].split("\n\n")[0]
     assert table.splitlines() == lie_rows()
@@ -144,7 +144,7 @@ def name_of(case):
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_an_arm_with_false_states_stays_within_safe_distances(case):
-    """At most 0.3 rad beyond a trusted fault at the onset, and 120 % of a velocity limit."""
+    """A joint moves at most 0.3 rad beyond a trusted fault at the onset, at 120 % of its limit."""
     verdict = judged(case)
     if known := OUTSIDE.get(name_of(case)):
         assert verdict.excess < known[0]
@@ -185,7 +185,9 @@ def test_a_driver_that_filters_frozen_numbers_does_not_hide_them(mode):
 
 
 def pressed(loop, coarse=False):
-    """Let a path lead into a wall, 0.3 rad behind its face; `coarse` encoders repeat there."""
+    """Follow a path to a point 0.3 rad inside a wall; `coarse` encoders repeat their numbers
+    there.
+    """
     loop.run(0.1)
     k, stop = loop.dofs[0], loop.d.qpos[loop.dofs[0]] + 0.01
     q = loop.d.qpos[loop.dofs].copy()
@@ -315,7 +317,7 @@ def test_a_cleared_fault_clears_the_disagreement_of_numbers():
 
 @liar
 def paced(memory, state, time, pause, burst):
-    """Send states with pauses [s]: one each, or all of them in a burst."""
+    """Send states with pauses [s]: one state after each pause, or all states in a burst."""
     waiting = memory.setdefault("waiting", [])
     waiting.append(state)
     if time - memory.get("last", 0.0) < pause - 1e-9:
@@ -328,7 +330,7 @@ def paced(memory, state, time, pause, burst):
 @pytest.mark.parametrize("burst", [False, True])
 @pytest.mark.parametrize("case", [("impedance", 0.2, 0.06), ("computed_torque", 0.0, 0.079)])
 def test_true_states_that_come_too_slowly_end_in_silence(case, burst):
-    """Efforts that act for too long shake the arm: it moved by up to 3.5 rad, with 415 %."""
+    """Efforts that act for too long shake the arm: it moved by 3.5 rad, at 415 % of a limit."""
     mode, speed, pause = case
     case = Case("frozen", mode, speed)
     stopped, going = references(replace(case, lie=""))
@@ -368,7 +370,7 @@ def rough(memory, state, _time, deviation):
     ids=["5", "10", "fine", "coarse"],
 )
 def test_noise_and_goals_that_replace_goals_are_not_a_fault(honest, mode):
-    """Encoders of 1 mrad, and goals of 0.1 rad each before the one before was reached."""
+    """Encoders have steps of 1 mrad; goals 0.1 rad apart come before the last goal is reached."""
     loop = ClosedLoop(model(), tracking_tolerance=0.5).arm()
     loop.controller.set_mode(mode)
     change = honest()

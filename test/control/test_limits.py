@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limits of a real arm: the controlled joints; limits never become wider."""
+"""Limits of a real arm select the controlled joints and never become wider."""
 
 import re
 from dataclasses import replace
@@ -171,6 +171,6 @@ def test_an_inset_must_leave_a_range():
     Limits.of(robot()).tightened(1.0, 1.0, 0.24)
 
 
-def test_one_name_is_not_a_list_of_its_letters():
+def test_a_string_in_place_of_a_list_of_names_is_refused():
     with refused(ParameterError, "bad-argument", "names"):
         Limits.of(robot(), "turn")

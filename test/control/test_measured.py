@@ -131,7 +131,7 @@ def test_a_wrong_message_is_refused_and_changes_nothing(names, lengths, named):
     np.testing.assert_array_equal(seen.qpos[:7], rows(7)[0])
 
 
-def test_a_longer_message_of_the_previous_length_is_refused_every_time():
+def test_a_message_with_more_names_than_numbers_is_refused_every_time():
     """The names are known from the first refusal, but the message still has too few numbers."""
     seen = measured()
     assert seen.take(ARM, *rows(7, 1.0)) is None
@@ -184,7 +184,7 @@ def test_messages_of_other_devices_do_not_concern_the_arm():
 
 
 class Counted(list):
-    """A list of names that counts copied names: searching for each name would copy many."""
+    """A list of names that counts how many names are copied."""
 
     copied = 0
 
@@ -212,6 +212,6 @@ def test_before_the_first_message_joints_are_within_their_limits():
     )  # the limit of panda_joint4, whose range excludes 0
 
 
-def test_one_required_name_is_not_a_list_of_its_letters():
+def test_a_string_in_place_of_the_required_names_is_refused():
     with refused(ParameterError, "bad-argument", "required"):
         measured("panda_joint1")

@@ -28,7 +28,7 @@ def scipys(p):
 
 
 @pytest.mark.parametrize("order", [1, 3, 5])
-def test_a_path_is_the_polynomial_of_scipy(order):
+def test_a_path_matches_the_polynomials_of_scipy(order):
     p, theirs = path(order), scipys(path(order))
     times = np.random.default_rng(0).uniform(0.5, 4.0, 500)
     ours = sampled(p, times)
@@ -87,7 +87,7 @@ def test_the_order_follows_from_the_given_derivatives():
 
 @pytest.mark.parametrize("order", [1, 3, 5])
 @pytest.mark.parametrize("seed", range(8))
-def test_peaks_are_the_largest_of_a_fine_sampling(order, seed):
+def test_peaks_match_the_largest_values_of_fine_samples(order, seed):
     p = path(order, seed=seed)
     rows = sampled(p, np.linspace(0.5, 4.0, 7001)[:-1])
     # the ends of segments, as the limit from the left: half a step of the sampling away
@@ -95,7 +95,7 @@ def test_peaks_are_the_largest_of_a_fine_sampling(order, seed):
     largest = np.abs(np.concatenate([rows, near])).max(axis=0)
     velocity, acceleration = p.peaks()
     places = np.concatenate([rows[:, 0], p.positions])
-    # the samples are up to a quarter of a millisecond beside a turn
+    # a sample can be a quarter of a millisecond away from a reversal
     beyond = 0.5 * acceleration * 0.00025**2 if order > 1 else 0.0
     for found, theirs in zip(p.extent(), (places.min(axis=0), places.max(axis=0)), strict=True):
         assert (np.abs(found - theirs) <= beyond + 1e-15).all()
@@ -103,13 +103,13 @@ def test_peaks_are_the_largest_of_a_fine_sampling(order, seed):
     assert (p.extent()[1] >= places - 1e-15).all()
     assert (velocity >= largest[1] * (1.0 - 1e-12)).all()
     assert (acceleration >= largest[2] * (1.0 - 1e-12)).all()
-    # up to 0.25 ms beside an extremum, a part of 1e-3 of the shortest segment, and squared
+    # a sample can be 0.25 ms away from an extremum, which is 1e-3 of a segment, squared
     np.testing.assert_allclose(velocity, largest[1], rtol=5e-5)
     np.testing.assert_allclose(acceleration, largest[2], rtol=5e-5, atol=1e-9)
 
 
-def test_the_extent_includes_both_turns_of_a_path():
-    """The cubic t (1 - t) (1 - 2 t) turns at sqrt(3) / 18 and at the negative of it."""
+def test_the_extent_includes_both_reversals_of_a_path():
+    """The cubic t (1 - t) (1 - 2 t) reverses at sqrt(3) / 18 and at -sqrt(3) / 18."""
     p = Path([0, 1], [[0.0], [0.0]], [[1.0], [1.0]])
     lowest, highest = p.extent()
     assert (lowest[0], highest[0]) == pytest.approx((-np.sqrt(3) / 18, np.sqrt(3) / 18), rel=1e-14)
@@ -226,6 +226,6 @@ def test_invalid_durations_are_refused(duration):
         path(5).scaled(duration)
 
 
-def test_a_point_is_not_stretched():
+def test_a_path_of_one_point_cannot_be_stretched():
     with refused(ParameterError, "bad-argument", "duration"):
         Path([0.0], [[1.0]]).scaled(2.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Minimum-jerk paths: their conditions, and other paths through the same points."""
+"""Minimum-jerk paths meet their conditions and have less jerk than other paths."""
 
 import sys
 
@@ -44,7 +44,7 @@ def test_derivatives_up_to_the_fourth_are_continuous():
             np.polyfit(times, sampled(p, t + times)[:, 2], 3)
             for times in ((end - t) * np.linspace(0.1, 0.9, 4) for end in (before, after))
         )
-        # rounding of a fit to values of up to 50
+        # rounding error of a fit to values of up to 50
         np.testing.assert_allclose(left[1:], right[1:], atol=1e-8)
         assert (np.abs(left[0] - right[0]) > 1.0).all()
 

@@ -48,7 +48,7 @@ class Streamed:
         self.loop.arm().run(0.6)
 
     def send(self, way):
-        """Send the pose at a way ahead of the first one."""
+        """Send the pose at a distance ahead of the first pose."""
         message = PoseStamped()
         at, q = message.pose.position, message.pose.orientation
         at.x, at.y, at.z = (self.start[3] + way * self.forward).tolist()
@@ -56,7 +56,7 @@ class Streamed:
         self.loop.controller.follow_pose(message)
 
     def nearest(self, trace):
-        """Return the smallest distance of the arm to the ball on a run."""
+        """Return the smallest distance of the arm to the ball during a run."""
         d, least = rb.make_data(self.near), np.inf
         for qpos in trace.qpos[::10]:
             d.qpos[:] = qpos
@@ -66,8 +66,10 @@ class Streamed:
 
 
 @pytest.mark.parametrize(("dt", "by"), [(0.02, 0.003), (0.2, 0.01)])
-def test_a_stream_into_the_scene_ends_before_it(dt, by):
-    """Poses ever farther ahead; the arm is on its way, or nearly there, at the next one."""
+def test_a_stream_of_poses_into_an_obstacle_stops_before_it(dt, by):
+    """Each pose is farther ahead and comes while the arm moves to the last pose, or is nearly
+    there.
+    """
     case, codes, least = Streamed(0.08), [], np.inf
     for k in range(round(0.14 / by)):
         try:
@@ -84,7 +86,7 @@ def test_a_stream_into_the_scene_ends_before_it(dt, by):
     assert np.abs(case.law.pose(case.loop.d.qpos)[3] - case.start[3]).max() < 2e-3
 
 
-def test_a_single_pose_is_refused_and_the_former_one_holds():
+def test_a_refused_pose_leaves_the_previous_pose_in_force():
     case = Streamed(0.08)
     place = case.loop.d.qpos.copy()
     with refused(RbdynError, "scene-collision") as caught:
@@ -103,7 +105,7 @@ def test_a_single_pose_is_refused_and_the_former_one_holds():
     ],
 )
 def test_a_slow_motion_to_a_pose_is_checked_to_its_end(ratio, linear, code):
-    """After 4 s the first two are still 15 mm from the ball; the last one oscillates for ever."""
+    """After 4 s the first two arms are 15 mm from the ball; the last one oscillates forever."""
     gains = (5.0, 5.0, 5.0, linear, linear, linear)
     case = Streamed(0.08, damping_ratio=ratio, cartesian_stiffness=gains)
     with refused(RbdynError, code):

@@ -64,7 +64,7 @@ class Arm:
         self.controller.follow_poses(message)
 
     def seen(self, trace):
-        """Return the positions of the tool on a run, relative to the start."""
+        """Return the positions of the tool during a run, relative to the start."""
         d, found = rb.make_data(self.loop.plant), []
         for qpos in trace.qpos[::5]:
             d.qpos[:] = qpos

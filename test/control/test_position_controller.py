@@ -46,7 +46,7 @@ def test_an_armed_arm_stays_and_then_follows_a_path_exactly():
 
 
 @pytest.mark.parametrize("source", ["sensor", "efforts"])
-def test_admittance_rests_at_force_by_stiffness_and_comes_back(source):
+def test_admittance_rests_at_force_over_stiffness_and_returns(source):
     arm = PositionedArm("admittance", **LAW, admittance_wrench=source).armed()
     place, turn = arm.pose()
     arm.run(0.2)
@@ -54,7 +54,7 @@ def test_admittance_rests_at_force_by_stiffness_and_comes_back(source):
     arm.wrench = np.array([0.0, 0.0, 1.0, -12.0, 4.0, 8.0])
     arm.run(4.0)
     found, turned = arm.pose()
-    # an estimate is damped by (1 cm)^2, which matters where the arm is near singular
+    # the damping of the estimate, (1 cm)^2, matters near a singular posture
     tolerance = 1e-5 if source == "sensor" else 2e-3
     np.testing.assert_allclose(found - place, arm.wrench[3:] / 400.0, atol=tolerance)
     angle = np.arccos(0.5 * (np.trace(turned @ turn.T) - 1.0))
@@ -264,7 +264,7 @@ def test_a_pause_of_minutes_ends_the_start_up_test_though_a_state_is_the_first_c
     assert not arm.controller.sending
 
 
-def test_a_wrench_of_another_time_is_missing():
+def test_a_wrench_of_another_time_counts_as_missing():
     sensor = SensedWrench(PositionedArm().arm, FRAME, 0.0, (0.0, 0.0, 0.0), 0.1, SENSOR)
     sensor.take(SENSOR, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0), 10**9)
     assert sensor.missing(1_100_000_000) == ""

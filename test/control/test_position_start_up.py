@@ -18,10 +18,10 @@ class Servoed(PositionedArm):
     """An arm whose servos lag, and which may use or report other numbers than its model.
 
     Args:
-        takes: function of the positions sent, which returns those that the servos reach.
-        reports: function of the loop, which returns what differs in a state.
+        takes: function of the positions sent, which returns the positions that the servos reach.
+        reports: function of the loop, which returns the changed entries of a state.
         lag: time constant of the servos [s].
-        delay: of the positions sent [s].
+        delay: delay of the positions sent [s].
     """
 
     def __init__(self, takes=None, reports=None, lag=0.0, delay=0.0, **settings):
@@ -59,7 +59,7 @@ class Servoed(PositionedArm):
 
 
 def relative(joint, ratio):
-    """Return a lie: a joint reports another ratio."""
+    """Return a lie: the positions and velocities of a joint are scaled."""
 
     def report(loop):
         q, v = loop.d.qpos.copy(), loop.d.qvel.copy()
@@ -95,7 +95,7 @@ def late_velocities(delay):
 
 
 def creeping(speed):
-    """Return servos of which the fourth drifts away."""
+    """Return servos whose fourth joint drifts away."""
     calls = []
 
     def take(q):
@@ -106,7 +106,7 @@ def creeping(speed):
 
 
 def braked(start):
-    """Return servos of which the third stays at its place."""
+    """Return servos whose third joint does not move."""
     return lambda q: np.where(np.arange(6) == 2, start, q)
 
 
@@ -130,7 +130,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_an_error_of_a_position_arm_is_refused_before_it_is_armed(name):
+def test_an_error_of_a_position_arm_prevents_arming(name):
     given, word = ERRORS[name]
     arm = Servoed(**given)
     found = arm.tried()
@@ -142,8 +142,8 @@ def test_an_error_of_a_position_arm_is_refused_before_it_is_armed(name):
 
 
 @pytest.mark.parametrize("error", ["degrees", "zero", "order", "sign"])
-def test_misread_positions_are_found_by_the_first_ones(error):
-    """The arm moves on the first position, so the only reaction is to send no other one."""
+def test_misread_positions_are_found_at_the_first_command(error):
+    """The arm moves at the first position, so the only reaction is to send no second position."""
     takes = {
         "degrees": np.radians,
         "zero": lambda q: q + 0.05,
@@ -153,7 +153,7 @@ def test_misread_positions_are_found_by_the_first_ones(error):
     arm = Servoed(takes=takes, lag=0.1)
     found = arm.tried()
     assert "when it is sent the position that it reports" in found
-    assert np.abs(arm.d.qpos - arm.start).max() < 0.15  # 2.2 rad if servos go on
+    assert np.abs(arm.d.qpos - arm.start).max() < 0.15  # the servos would go on to 2.2 rad
 
 
 @pytest.mark.parametrize("speed", [0.002, 0.01, -0.01])
@@ -165,7 +165,7 @@ def test_a_joint_that_creeps_away_is_stopped_near_its_rest(speed):
     assert np.abs(arm.d.qpos - arm.start)[3] < 0.0081
 
 
-def test_a_brake_is_found():
+def test_a_closed_brake_is_found():
     arm = Servoed()
     arm.takes = braked(arm.start)
     assert "brakes" in arm.tried()
@@ -175,7 +175,7 @@ def test_a_brake_is_found():
     ("lag", "delay", "period"),
     [(0.0, 0.0, 0.004), (0.05, 0.0, 0.002), (0.1, 0.0, 0.004), (0.03, 0.05, 0.008), (0, 0, 0.01)],
 )
-def test_a_right_position_arm_is_armed_and_hardly_moves(lag, delay, period):
+def test_a_correct_position_arm_is_armed_and_hardly_moves(lag, delay, period):
     arm = Servoed(lag=lag, delay=delay, period=period)
     assert arm.tried() == ""
     assert arm.far < (0.0065 if lag < 0.1 else 0.0125)

@@ -31,14 +31,14 @@ def waiting_after(rehearse, modules):
 
 
 @pytest.mark.parametrize("mode", EFFORT_MODES[1:])
-def test_kernels_are_compiled_before_a_lie(mode):
+def test_kernels_are_compiled_before_a_false_state_arrives(mode):
     controller = ClosedLoop(model(), mode=mode).controller
     assert waiting_after(lambda: controller.rehearse(mode), MODULES) == []
 
 
 @pytest.mark.parametrize("limits", ["usual", "narrow"])
 def test_kernels_are_compiled_before_the_start_up_test(limits):
-    """This holds also if the joints of the rehearsal have no room for it."""
+    """This holds even if the joints of the rehearsal have no room to move."""
     m = model()
     m = m if limits == "usual" else m.replaced(jnt_range=[[-1e-3, 1e-3]] * 6)
     controller = ClosedLoop(m).controller

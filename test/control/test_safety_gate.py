@@ -79,8 +79,8 @@ def test_a_good_state_is_admitted_with_its_step():
     assert send.gate.fault is None
 
 
-def test_the_first_check_reports_if_several_fail():
-    """The checks are in the order finite, names, clock, position, velocity."""
+def test_the_first_check_that_fails_is_reported():
+    """The order of the checks is finite, names, clock, position, velocity."""
     send = admitting()
     wrong = {
         "names": ("x", *ur5_limits().names[1:]),
@@ -151,7 +151,8 @@ def test_a_joint_cannot_move_farther_than_its_velocity_allows(k):
 def test_an_impossible_displacement_is_refused():
     """States of swapped joints are refused until the elapsed time allows the displacement."""
     send = admitting()
-    swapped = REST[[1, 0, 2, 3, 4, 5]]  # 1.2 rad apart, and 3.15 rad/s at most
+    # the joints are 1.2 rad apart and move at 3.15 rad/s at most
+    swapped = REST[[1, 0, 2, 3, 4, 5]]
     for _ in range(377):
         dt, fault = send(qpos=swapped)
         assert (dt, fault.code, fault.blind) == (0.0, "velocity", True)
@@ -168,7 +169,7 @@ def test_an_impossible_displacement_is_refused():
 
 
 @pytest.mark.parametrize("dt", [1.0, 10.0])
-def test_an_overspeed_that_the_velocities_explain_is_not_a_mix_up(dt):
+def test_an_overspeed_that_the_velocities_explain_is_not_taken_for_swapped_joints(dt):
     """At 100 Hz a joint at 4.2 rad/s moves farther than its limit of 3.15 rad/s allows."""
     send = admitting()
     qpos, speed, faults = REST.copy(), 0.0, []
@@ -178,7 +179,7 @@ def test_an_overspeed_that_the_velocities_explain_is_not_a_mix_up(dt):
         faults.append(send(qpos=qpos, qvel=at(3, speed, ZERO), dt=dt)[1])
     assert {f.code for f in faults if f} == {"velocity"}
     assert not any(f.blind for f in faults if f)
-    qpos[3] += 7.0 * dt * 1e-3 + 0.02  # here they do not explain the motion
+    qpos[3] += 7.0 * dt * 1e-3 + 0.02  # here the velocities do not explain the motion
     assert send(qpos=qpos, qvel=at(3, speed, ZERO), dt=dt)[1].blind
 
 
@@ -219,7 +220,7 @@ def test_velocities_that_change_too_fast_are_a_fault_but_noise_is_not(most, expe
 def test_a_gain_of_speed_beyond_twice_the_robots_acceleration_is_a_fault(
     speeding, braking, noise, expected
 ):
-    """The factors are of the limit, 4 rad/s^2. Braking may be harder."""
+    """The factors multiply the limit of 4 rad/s^2. Braking may be harder."""
     send = Admitting(limits=Limits.of(ur5().replaced(jnt_acceleration=np.full(ur5().njnt, 4.0))))
     rng = np.random.default_rng(5)
     v, qpos = np.zeros(N), REST.copy()
@@ -244,13 +245,13 @@ def test_time_without_messages_allows_a_longer_move():
     bad = at(0, np.nan)
     for _ in range(50):
         assert code(send(qpos=bad)) == "finite"
-    assert code(send(qpos=at(0, REST[0] + 0.14))) is None  # 51 ms at 3.15 rad/s
+    assert code(send(qpos=at(0, REST[0] + 0.14))) is None  # this is 51 ms at 3.15 rad/s
     assert code(send(qpos=at(0, REST[0]))) == "velocity"
 
 
 @pytest.mark.parametrize("lie", [-1.0, 0.0, 57.3])
 def test_velocities_that_contradict_positions_are_faults(lie):
-    """Velocities of wrong sign, unmeasured, or in degrees would break the damping."""
+    """Velocities with a wrong sign, in degrees or always 0 would break the damping."""
     send = admitting()
     speed = 0.05 if lie > 1.0 else 1.0
     qpos = REST.copy()
@@ -270,7 +271,9 @@ def test_velocities_that_contradict_positions_are_faults(lie):
 
 
 def test_velocities_may_be_noisy_and_filtered():
-    """A cycle at 1 Hz with up to 2 rad/s, measured 10 ms late and with noise of 0.05 rad/s."""
+    """A joint swings at 1 Hz with up to 2 rad/s; velocities are 10 ms late, with 0.05 rad/s of
+    noise.
+    """
     send = admitting()
     rng = np.random.default_rng(4)
     w = 2.0 * np.pi
@@ -336,7 +339,7 @@ def test_states_without_stamps_use_their_arrival():
 @pytest.mark.parametrize(
     ("dt", "waited", "expected"),
     [
-        (-HAIR * 1000, 1.0, "clock"),  # back by a nanosecond
+        (-HAIR * 1000, 1.0, "clock"),  # the stamp goes back by a nanosecond
         (-1e9, 1.0, "clock"),
         (1e9, 1.0, "clock"),
         (80.9, 1.0, None),
@@ -493,7 +496,8 @@ def test_a_stop_is_respected_during_a_bumpless_start():
     gate.release(ZERO, ZERO, 1e-3)
     for _ in range(30):
         effort = gate.release(ZERO, ZERO, 1e-3).copy()
-    np.testing.assert_array_equal(effort, ZERO)  # 20 N m into the stop decay at 1 N m per ms
+    # an effort of 20 N m into the stop decays by 1 N m per ms
+    np.testing.assert_array_equal(effort, ZERO)
 
 
 def test_a_start_is_bumpless_and_its_difference_decays_in_half_a_second():
@@ -521,7 +525,7 @@ def test_a_start_beyond_the_limits_is_clamped():
 
 
 def test_a_bumpless_start_adds_nothing_when_the_law_changes():
-    """Efforts stay between the start and the law: the end of braking does not drive the arm."""
+    """Efforts stay between the start and the law, so the end of braking does not drive the arm."""
     gate = releasing()
     gate.begin(ZERO)
     gate.release(np.full(N, -20.0), ZERO, 1e-3)
@@ -582,7 +586,8 @@ def test_tightened_limits_apply_from_the_next_state_on():
     )
     assert code(send(qvel=np.full(N, 0.4))) == "velocity"
     gate.use(gate.limits.tightened(0.5, 0.1, 3.0))
-    assert code(send()) == "position"  # the elbow is at 1.1; 3 rad inside its limits is 0.14
+    # the elbow is at 1.1 rad; an inset of 3 rad leaves a limit of 0.14 rad
+    assert code(send()) == "position"
     with pytest.raises(ParameterError):
         gate.limits.tightened(1.0, 1.0, 0.0)
     np.testing.assert_array_equal(gate.limits.effort, 0.5 * ur5_limits().effort)

@@ -73,7 +73,7 @@ def test_a_path_into_the_arm_is_refused_and_names_the_links(m, order):
 
 
 def test_a_collision_between_waypoints_that_are_free_is_found(m):
-    """The last link sweeps through the first in a millisecond; both ends are free."""
+    """The last link sweeps through the first link in a millisecond; both waypoints are free."""
     ends = [(0.0, 2.6, 1.0), (0.0, 2.6, 1.85)]
     d = rb.make_data(m)
     for end in ends:
@@ -132,7 +132,7 @@ def test_an_arm_that_is_too_near_may_leave_but_not_come_nearer(m):
 
 
 def test_many_small_steps_are_checked_like_one_long_step(m):
-    """Targets follow in a stream, each from the one before."""
+    """Each target of a stream starts from the target before it."""
     checker, at = check(m), np.zeros(3)
     refusals = 0
     for step in np.linspace(0.0, 1.0, 200)[1:]:
@@ -160,7 +160,7 @@ def test_joints_that_the_path_does_not_move_stay_where_they_are(m):
 
 
 def test_no_sheet_is_thin_enough_to_pass_at_the_smallest_margin():
-    """Link and sheet have a tenth of the length of a step of the check."""
+    """The link and the sheet are a tenth of a step of the check thick."""
     system = (
         rb.SystemBuilder("arm", base="world")
         .body("a", rb.shapes.box((0.1, 0.1, 1.0), mass=1.0))
@@ -182,7 +182,7 @@ def test_no_sheet_is_thin_enough_to_pass_at_the_smallest_margin():
     "limits", ['lower="-2" upper="2"', 'lower="-0.1" upper="0.1"'], ids=["wide", "narrow"]
 )
 def test_a_mimic_slide_reaches_as_far_as_its_leader_pushes_it(limits):
-    """At 1 m of the leader the ball is at 3 m: a turn sweeps it through a post on its way."""
+    """If the leader is at 1 m, the ball is at 3 m, and a rotation sweeps it through a post."""
     ball = '<collision><geometry><sphere radius="0.02"/></geometry></collision>'
     inertia = """<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0"
     iyz="0"/></inertial>"""

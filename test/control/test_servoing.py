@@ -120,8 +120,8 @@ def test_an_approach_to_a_singular_posture_slows_down_between_the_thresholds(ben
     assert (found.velocity[1] < 0.0) == (back.velocity[1] > 0.0) or share == 0.0
 
 
-def test_out_of_a_singular_posture_rates_are_bounded():
-    """At a condition number of 100 the gain of the weak direction is that of 30, by 0.3."""
+def test_joint_rates_out_of_a_singular_posture_are_bounded():
+    """At a condition number of 100 the gain of the weak direction is 0.3 times that at 30."""
     q = np.array([0.0, 0.0458])
     J = planar_jacobian(q)[3:5]
     U, S, _ = np.linalg.svd(J)
@@ -135,7 +135,7 @@ def test_out_of_a_singular_posture_rates_are_bounded():
 
 
 def test_a_joint_at_its_limit_is_approached_no_faster_than_it_can_brake():
-    """All joints stop together: s^2 T / 2 + 1.5 steps of s are the room."""
+    """All joints stop together within the room s^2 T / 2 + 1.5 steps of s."""
     limits = JointLimits(np.array([-1.0, -3.0]), np.ones(2), np.full(2, 9.0), np.full(2, 2.0))
     settings = ServoSettings("tool", joint_limit_margin=0.1, drift_dimensions=OTHERS)
     q = np.array([-0.85, 0.8])
@@ -166,7 +166,7 @@ DIRECTIONS = np.vstack([np.eye(6), -np.eye(6)])
 
 
 @pytest.mark.parametrize("k", range(12))
-def test_a_twist_for_long_exceeds_no_limit(k):
+def test_a_long_twist_exceeds_no_limit(k):
     servo, qpos = servo_of(max_linear=2.0, max_angular=3.0)
     limits, m = servo.limits, servo.m
     limits = JointLimits(qpos - 0.4, qpos + 0.4, np.full(6, 1.5), np.full(6, 3.0))
@@ -208,7 +208,7 @@ def test_a_path_lasts_as_long_as_the_twist_and_rests():
     stop = np.abs(path.velocities[-2]).max() / servo.limits.acceleration[0]
     assert path.times[-1] == pytest.approx(0.1 + stop, abs=1e-9)
     assert not path.velocities[-1].any()
-    # between points velocities are lines: each piece has one acceleration
+    # between two points the velocity is linear, so each piece has one acceleration
     mean = np.diff(path.positions, axis=0) / np.diff(path.times)[:, None]
     assert mean == pytest.approx(0.5 * (path.velocities[1:] + path.velocities[:-1]), abs=1e-12)
     assert (path.peaks()[1] <= servo.limits.acceleration * (1.0 + 1e-6)).all()
@@ -221,20 +221,22 @@ def test_a_path_lasts_as_long_as_the_twist_and_rests():
 @pytest.mark.parametrize(
     ("now", "wanted", "share"),
     [
-        ((1.0, 1.0), (2.0, 1.8), 0.6),  # 0.4 to 0.6 by the first joint, 0.44 to 0.67 by the second
+        # the first joint allows shares of 0.4 to 0.6, the second 0.44 to 0.67
+        ((1.0, 1.0), (2.0, 1.8), 0.6),
         ((0.0, 0.0), (1.0, -4.0), 0.05),
         ((1.0, 1.0), (1.1, 1.1), 1.0),
-        ((1.0, -1.0), (1.0, 1.0), 0.0),  # -0.8 by the second joint and 1.2 by the first: 0 of both
+        # the second joint allows -0.8 and the first 1.2, so no share suits both
+        ((1.0, -1.0), (1.0, 1.0), 0.0),
         ((1.0, 1.0), (0.0, 0.0), 1.0),
     ],
 )
-def test_the_direction_stays_where_joints_speed_up_slowly(now, wanted, share):
+def test_the_direction_stays_while_joints_accelerate_slowly(now, wanted, share):
     found = reachable_share(np.array(now), np.array(wanted), np.full(2, 0.2))
     assert found == pytest.approx(share, abs=1e-15)
 
 
-def test_the_rounding_of_a_rate_at_a_limit_stops_nothing():
-    """A prismatic axis at its limit is perpendicular to the twist: its rate is rounding, not 0."""
+def test_a_rounding_error_of_a_joint_at_its_limit_does_not_stop_the_tool():
+    """A slide at its limit is perpendicular to the twist: its rate is a rounding error."""
     limits = JointLimits(np.full(2, -1.0), np.array([1.0, 0.0]), np.ones(2), np.ones(2))
     settings = ServoSettings("tool", joint_limit_margin=0.0, drift_dimensions=OTHERS)
     for angle in np.linspace(0.1, 1.4, 40):
@@ -246,7 +248,7 @@ def test_the_rounding_of_a_rate_at_a_limit_stops_nothing():
         assert found.velocity == pytest.approx([0.1, 0.0], abs=1e-15)
 
 
-def test_a_goal_is_approached_by_a_rate():
+def test_a_goal_is_approached_at_a_given_rate():
     R = Rotation.from_rotvec([0.3, -0.2, 0.5])
     turn = np.array([0.1, 0.4, -0.2])
     goal = (Rotation.from_rotvec(turn) * R).as_matrix()
@@ -302,7 +304,7 @@ def planar_arm(joints, limit=3.0):
 @pytest.mark.parametrize("drift", [(), ("roll", "pitch", "yaw")])
 @pytest.mark.parametrize("joints", [3, 4, 6, 7])
 def test_a_planar_arm_moves_in_its_plane(joints, drift):
-    """The arm lacks three directions in every posture: those are not a singularity."""
+    """The arm lacks three directions in every posture; they do not count as a singularity."""
     m = planar_arm(joints)
     wide = {"lower_singularity_threshold": 100.0, "hard_stop_singularity_threshold": 200.0}
     settings = ServoSettings(f"l{joints}", drift_dimensions=drift, **wide)
@@ -326,7 +328,7 @@ def _at(m, qpos):
     return d
 
 
-def test_a_joint_with_a_short_range_keeps_a_quarter_of_it():
+def test_a_joint_with_a_short_range_has_a_margin_of_a_quarter_of_its_range():
     m = planar_arm(3, limit=0.05)
     servo = TwistServo(m, m.jnt_names, ServoSettings("l3"))
     for rates in (np.ones(3), -np.ones(3)):

@@ -35,7 +35,7 @@ def laws_of(arm):
 
 
 def agree(law, other, nv, file):
-    """Assert that both give the same efforts; rounding grows with the summed terms."""
+    """Assert that both arms give the same efforts; rounding grows with the summed terms."""
     for seed in range(5):
         (q, v, _), target = state(file, seed), wanted(nv, seed)
         expected = law(q, v, target).copy()

@@ -12,7 +12,7 @@ from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.errors import RbdynError
 
 UR5, PANDA = FILES[0], FILES[1]
-#: Farthest motion of an arm in the test, whatever its states are [rad or m].
+#: Farthest motion of an arm in the test, even with wrong states [rad or m].
 MOVED = 0.06
 #: Highest speed of a joint in the test, as a share of its velocity limit.
 SPEED = 0.7
@@ -22,8 +22,8 @@ class Tried(ClosedLoop):
     """An arm whose states may be wrong from the start of the test on, or later.
 
     Args:
-        lie: function of the loop and the time [s], which returns what differs in a state.
-        m: the controller's idea of the arm; None: the one of the file.
+        lie: function of the loop and the time [s], which returns the changed entries of a state.
+        m: the model that the controller has of the arm; None: the model of the file.
     """
 
     def __init__(self, file=UR5, lie=None, period=0.001, m=None, **more):
@@ -58,7 +58,7 @@ class Tried(ClosedLoop):
 
 
 def relative(joint, ratio):
-    """Return a lie: a joint's positions and velocities have another ratio."""
+    """Return a lie: the positions and velocities of a joint are scaled."""
 
     def change(loop, _time):
         q, v = loop.d.qpos.copy(), loop.d.qvel.copy()
@@ -105,7 +105,7 @@ def slow(time_constant):
 
 
 def scaled(row, joint, factor):
-    """Return a lie: one value of a joint has another unit."""
+    """Return a lie: one quantity of a joint has another unit."""
 
     def change(loop, _time):
         numbers = {"velocity": loop.d.qvel, "effort": loop.applied}[row].copy()
@@ -144,7 +144,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
-def test_an_error_is_refused_before_the_arm_is_armed(name):
+def test_an_error_of_the_arm_prevents_arming(name):
     lie, word = ERRORS[name]
     loop = Tried(lie=lie() if name.startswith(("delay", "filter")) else lie)
     found = loop.tried()
@@ -157,7 +157,7 @@ def test_an_error_is_refused_before_the_arm_is_armed(name):
 
 
 def told(lie):
-    """Return a row of the battery as a lie that acts from the start of the test on."""
+    """Return a lie of the battery that acts from the start of the test on."""
     change = lie.start()
 
     def tell(loop, time):
@@ -172,7 +172,7 @@ FELT = [lie for lie in LIES if lie.felt and lie.liar]
 
 
 @pytest.mark.parametrize("lie", FELT, ids=lambda lie: lie.name)
-def test_rows_of_the_battery_are_refused(lie):
+def test_lies_of_the_battery_are_refused(lie):
     loop = Tried(lie=told(lie))
     assert "start-up test" in loop.tried()
     assert loop.far < MOVED
@@ -181,7 +181,7 @@ def test_rows_of_the_battery_are_refused(lie):
 
 @pytest.mark.parametrize("period", [0.001, 0.004, 0.01])
 @pytest.mark.parametrize("file", FILES)
-def test_a_right_arm_passes_and_hardly_moves(file, period):
+def test_a_correct_arm_passes_and_hardly_moves(file, period):
     loop = Tried(file, period=period)
     assert loop.tried() == ""
     assert loop.far < 0.03
@@ -237,7 +237,7 @@ def test_friction_under_the_slow_pulses_of_a_first_arming_is_not_an_error(scale)
 
 
 @pytest.mark.parametrize("pair", [(4, 5), (0, 3), (1, 2)])
-def test_friction_that_is_described_far_too_large_hides_no_wrong_order(pair):
+def test_exaggerated_friction_in_the_description_hides_no_wrong_order(pair):
     plant = model(UR5)
     rough = plant.replaced(dof_frictionloss=0.3 * plant.jnt_effort)
     assert "start-up test" in Tried(lie=exchanged(*pair), m=rough, plant=plant).tried()
@@ -364,7 +364,7 @@ def test_a_simulated_arm_may_wait_for_its_states():
     assert loop.controller.testing
 
 
-def test_states_far_apart_concern_no_joint():
+def test_a_refusal_of_states_far_apart_names_no_joint():
     loop = Tried()
     loop.controller.try_arm(loop.now)
     loop.run(0.2)

@@ -25,13 +25,13 @@ class Clock:
 
 
 class Judging:
-    """A Clock, and stamps that a function makes of the time [ms] of measurement."""
+    """A Clock, with stamps that a function computes from the time [ms] of measurement."""
 
     def __init__(self, stamp=lambda t: t, late=lambda _t: 0.0, latency=0.02):
         self.clock, self.stamp, self.late, self.latency = Clock(0.08), stamp, late, latency
 
     def codes(self, duration, period=1.0):
-        """Return the codes of all states of a time [ms], in the order of their arrival."""
+        """Return the codes of all states during a time [ms], in the order of their arrival."""
         times = [k * period for k in range(int(duration / period))]
         arrived = 0.0
         found = []
@@ -56,12 +56,12 @@ def test_a_short_lag_is_not_a_fault(lag):
 def test_a_lag_that_lasts_is_a_fault(lag):
     found = Judging(late=lambda t: lag if t > 100 else 0.0).codes(400)
     first = found.index("latency")
-    assert first + lag - 100 <= max(lag + 22.0, 82.0)  # arrivals after the onset
+    assert first + lag - 100 <= max(lag + 22.0, 82.0)  # number of arrivals after the onset
     assert set(found[first:]) == {"latency"}
 
 
 def test_stalls_are_neither_lag_nor_lead():
-    """Stalls of 75 ms three times a second, whose messages come all at once afterwards."""
+    """The network stalls for 75 ms three times a second, then all messages come at once."""
     late = lambda t: max(0.0, 75.0 - t % 333.0)  # noqa: E731
     assert set(Judging(late=late).codes(5000)) == {""}
 
@@ -89,13 +89,13 @@ def test_a_lag_beyond_the_timeout_is_a_fault_whatever_the_limit_is():
     assert found.index("latency") == 101
 
 
-def test_a_tighter_limit_counts_at_once():
+def test_a_tighter_limit_applies_at_once():
     judging = Judging(late=lambda _t: 0.0, latency=0.005)
     judging.late = lambda t: 8.0 if t > 100 else 0.0
     assert "latency" in judging.codes(400)
 
 
-def test_states_behind_a_paused_clock_are_late_until_it_is_forgotten():
+def test_states_after_a_pause_of_the_clock_are_late_until_the_pause_is_forgotten():
     clock, behind = Clock(0.1), 0
     codes = []
     for k in range(1, 3000):

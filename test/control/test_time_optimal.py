@@ -28,7 +28,7 @@ def points(p, n):
         (-3.0, 1.0, 2.0, 3.5),
     ],
 )
-def test_without_jerk_it_is_a_trapezoid_of_velocity(way, v, a, duration):
+def test_without_a_jerk_limit_the_velocity_is_a_trapezoid(way, v, a, duration):
     p = time_optimal([[0.0], [way]], v, a)
     assert p.duration == pytest.approx(duration, rel=1e-12)
     velocity, acceleration = p.peaks()
@@ -39,13 +39,13 @@ def test_without_jerk_it_is_a_trapezoid_of_velocity(way, v, a, duration):
 @pytest.mark.parametrize(
     ("way", "v", "a", "j", "duration"),
     [
-        # only the jerk limit is reached: four pieces of duration t, distance 2 j t^3
+        # only the jerk limit is reached: four pieces of duration t cover the distance 2 j t^3
         (0.25, 9.0, 9.0, 1.0, 4.0 * np.cbrt(0.25 / 2.0)),
-        # all limits are reached: v / a + a / j to accelerate, plus distance / v
+        # all limits are reached: it takes v / a + a / j to accelerate, plus distance / v
         (10.0, 1.0, 2.0, 8.0, 10.0 / 1.0 + 1.0 / 2.0 + 2.0 / 8.0),
     ],
 )
-def test_with_jerk_it_is_an_s_curve(way, v, a, j, duration):
+def test_with_a_jerk_limit_the_velocity_is_an_s_curve(way, v, a, j, duration):
     p = time_optimal([[2.0], [2.0 + way]], v, a, j)
     assert p.duration == pytest.approx(duration, rel=1e-12)
     rows = sampled(p, np.linspace(0.0, p.duration * (1 - 1e-12), 4001))
@@ -96,7 +96,7 @@ def cases():
         yield start, goal, rng.uniform(0.5, 3.0, n), rng.uniform(1.0, 20.0, n), jerk
 
 
-def test_a_path_is_the_trajectory_of_ruckig_within_the_limits():
+def test_a_path_matches_the_trajectory_of_ruckig_within_the_limits():
     for start, goal, v, a, jerk in cases():
         p = time_optimal([start, goal], v, a, jerk)
         given = ruckig.InputParameter(len(start))
@@ -110,14 +110,15 @@ def test_a_path_is_the_trajectory_of_ruckig_within_the_limits():
         assert abs(p.duration - theirs.duration) <= SHORTEST
         times = np.linspace(0.0, theirs.duration * (1 - 1e-9), 300)
         rows, expected = sampled(p, times), np.array([theirs.at_time(t) for t in times])
-        # pieces shorter than SHORTEST are left out: it is off by a jump of the acceleration over
-        # that time in velocity, and over its square in position
+        # the path skips pieces shorter than SHORTEST: its velocity is off by a jump of the
+        # acceleration times that time, and its position by the jump times the square of that time
+
         jump = 2.0 * a.max()
         np.testing.assert_allclose(rows[:, 0], expected[:, 0], atol=jump * SHORTEST**2 + 1e-14)
         np.testing.assert_allclose(rows[:, 1], expected[:, 1], atol=jump * SHORTEST)
         velocity, acceleration = p.peaks()
         assert (velocity <= v * (1.0 + 1e-4)).all()
-        # the same for acceleration; jumps appear in differences over SHORTEST
+        # acceleration has the same limits; its jumps appear in differences over SHORTEST
         steepest = 0.0 if jerk is None else jerk.max()
         assert (acceleration <= a + steepest * SHORTEST + 1e-2 * (jerk is None)).all()
 
@@ -187,7 +188,7 @@ def test_limits_of_the_robot_are_the_defaults():
     column = [[0.0], [0.8]]
     p = time_optimal(column, m=two('jerk="9"'), joints=["i"])
     assert_same(p, time_optimal(column, 1.5, 3.0, 9.0))
-    # one joint with a limit of jerk, one without
+    # one joint has a limit of jerk, the other has no limit
     mixed = time_optimal(way, m=two('jerk="9"'))
     assert mixed.duration > time_optimal(way, m=two()).duration
     steps = np.diff(mixed.peaks()[1])

@@ -80,7 +80,7 @@ def test_a_first_point_at_time_0_does_not_jump_into_the_scene(more):
 
 
 class Meanwhile:
-    """Runs a function while the next trajectory is checked; `ways` are the checked paths."""
+    """Runs a function while the next trajectory is checked; `ways` has the checked paths."""
 
     def __init__(self, arm, act, times=1):
         self._check, self._act, self._left, self.ways = arm.check.check, act, times, []
@@ -104,7 +104,7 @@ def moving():
 
 
 def away_from(way, targets):
-    """Return the largest distance of targets from a way [rad]."""
+    """Return the largest distance of targets from a path [rad]."""
     rows, times = np.empty((3, 6)), np.linspace(*way.times, 20_000)
     line = np.array([way.sample(time, rows)[0].copy() for time in times])
     return max(np.abs(line - target).max(axis=1).min() for target in targets)
@@ -155,7 +155,7 @@ def test_an_arm_that_is_stopped_during_the_check_stays(modes):
 
 
 def test_polynomials_that_leave_the_limits_between_points_are_refused():
-    """A cubic that ends at rest at its start, from a velocity v, turns 4/27 v T beyond it."""
+    """A cubic that starts with the velocity v and ends at rest at its start reaches 4/27 v T."""
     arm, still, fast = Guarded(0.5), np.zeros(6), 2.0 * np.eye(6)[5]
     upper, near = arm.controller.gate.limits.upper[5], arm.target
     near[5] = upper - 0.29

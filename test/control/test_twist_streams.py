@@ -93,7 +93,7 @@ def test_the_tool_moves_along_a_line_and_rests_at_the_end_of_the_stream(mode):
     assert not codes
     after = case.loop.run(1.0).qpos
     ways = case.way(np.concatenate([rows, after])) - begin
-    # the law of the mode follows its target; the target itself is straight to microns
+    # the arm lags behind its target; the target itself moves straight to microns
     assert np.abs(ways[:, 1]).max() < 5e-4
     assert np.abs(ways[:, 0] + ways[:, 2]).max() < 5e-4
     speed = np.linalg.norm(np.diff(ways, axis=0), axis=1) / case.loop.h
@@ -168,7 +168,7 @@ def test_twists_that_are_refused_change_nothing():
         case.controller.follow_twist(twist(0.1, 0.0, 0.0))
 
 
-def test_zeros_stop_at_once_with_the_acceleration_of_the_joints():
+def test_a_zero_twist_stops_the_tool_at_the_acceleration_of_the_joints():
     case = Served(timeout=0.5)
     case.loop.arm().run(0.6)
     case.stream(twist(-0.2, 0.0, 0.0), 0.5)
@@ -211,7 +211,7 @@ def test_an_arm_that_is_stopped_during_the_check_of_a_twist_stays(modes):
     assert case.controller.follow_twist(twist(-0.1, 0.0, 0.0)) is not None
 
 
-def test_zeros_leave_the_trajectory_of_another_alone():
+def test_a_zero_twist_does_not_stop_the_trajectory_of_another_client():
     case = Served()
     case.loop.arm().run(0.6)
     case.stream(twist(-0.1, 0.0, 0.0), 0.2)

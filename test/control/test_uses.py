@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ordinary uses of four arms end without a fault: the list of uses.py.
 
-Each use runs in each of its modes with one of the arms; --uses all runs all.
+Each use runs in each of its modes with one of the arms; --uses all runs all arms.
 """
 
 from uses import USES, cases, fault_of
 
 #: Friction of 4 % of the effort limits holds light joints `tracking_tolerance` behind the path.
-#: Computed torque has no integral: with it, the arm would press on a wall.
+#: Computed torque has no integral term, because with one the arm would press on a wall.
 BEHIND = "path_with_three_times_the_friction", "computed_torque"
 EVERY = list(cases())
 

@@ -22,12 +22,12 @@ def run(body, duration, force=FORCE):
     return np.array(found)
 
 
-def test_without_a_spring_the_speed_rises_to_force_by_damping():
+def test_without_a_spring_the_speed_rises_to_force_over_damping():
     m, d = 2.0, 10.0
     rows = run(one(m, d, 0.0), 2.0)
     t = DT * np.arange(1, len(rows) + 1)
     speed = FORCE[3] / d * -np.expm1(-d / m * t)
-    # the midpoint rule errs by (d dt / m)^2 / 12 of the exponent
+    # the midpoint rule has an error of (d dt / m)^2 / 12 of the exponent
     np.testing.assert_allclose(rows[:, 9], speed, atol=1e-5 * FORCE[3] / d)
     way = FORCE[3] / d * (t + m / d * np.expm1(-d / m * t))
     np.testing.assert_allclose(rows[:, 3], way, atol=1e-5)
@@ -36,7 +36,7 @@ def test_without_a_spring_the_speed_rises_to_force_by_damping():
 
 
 @pytest.mark.parametrize("ratio", [0.2, 1.0, 3.0])
-def test_on_a_spring_a_virtual_mass_rests_at_force_by_stiffness(ratio):
+def test_on_a_spring_a_virtual_mass_rests_at_force_over_stiffness(ratio):
     m, k = 2.0, 200.0
     d, w = 2.0 * ratio * np.sqrt(k * m), np.sqrt(k / m)
     rows = run(one(m, d, k), 16.0)

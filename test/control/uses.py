@@ -28,9 +28,9 @@ from rbdyn_ros.errors import RbdynError
 FOLLOWING = ("computed_torque", "impedance")
 HOLDING = ("hold", *FOLLOWING)
 MODES = ("gravity", *HOLDING)
-#: Rate at which a hand gives joints the velocity that it wants [1/s].
+#: Rate at which a hand brings joints to its velocity [1/s].
 GRIP = 20.0
-#: Interval at which it does so [s].
+#: Interval at which the hand acts [s].
 TOUCH = 0.002
 #: Share of the effort limits that gravity and a push may need.
 BORNE = 0.9
@@ -41,7 +41,7 @@ TOOL = {
     "kinova.urdf": "j2s6s200_end_effector",
     SEVEN: "tool_flange",
 }
-#: Postures with aligned joints, and stretched ones.
+#: Postures with aligned joints, and stretched postures.
 SINGULAR = {
     "ur5_robot.urdf": (0.3, -1.2, 0.0, -0.4, 0.0, 0.4),
     "panda.urdf": (0.0, 0.4, 0.0, -0.3, 0.0, 0.6, 0.0, 0.01),
@@ -56,9 +56,9 @@ class Use:
 
     Attributes:
         act: runs an armed loop.
-        modes: in which it is possible.
-        given: keywords of the loop.
-        file_given: returns more of them for a robot file.
+        modes: modes in which the use is possible.
+        given: keyword arguments of the loop.
+        file_given: function that returns more keyword arguments for a robot file.
     """
 
     act: Callable
@@ -86,7 +86,7 @@ def loop_of(file, mode, use):
     given = {"gate": {"blend_time": 0.05}} | use.given | use.file_given(file)
     if mode == "impedance":
         M = rb.mass_matrix(m, at(m, given.get("qpos", BENT[file])))
-        felt = 1.0 / np.diag(np.linalg.inv(M))  # while the other joints are free
+        felt = 1.0 / np.diag(np.linalg.inv(M))  # the inertia while the other joints are free
         given |= {"impedance_stiffness": 400.0 * felt, "impedance_damping": 40.0 * felt}
     loop = ClosedLoop(m, mode=mode, **given).arm()
     loop.run(0.2)
@@ -101,7 +101,7 @@ def at(m, qpos):
 
 
 def fault_of(file, name, mode):
-    """Return the fault of a use, "" if there is none, and the largest speed [of the limit]."""
+    """Return the fault of a use, or "", and the largest speed as a share of the limit."""
     ordinary = USES[name]
     loop = loop_of(file, mode, ordinary)
     limits, fastest = loop.gate.limits, 0.0
@@ -118,7 +118,7 @@ def fault_of(file, name, mode):
 
 
 def way(loop, size):
-    """Return a way of all joints, each towards the middle of its range [rad or m]."""
+    """Return a displacement of all joints, each towards the middle of its range [rad or m]."""
     wanted = np.sign(motion(loop, 1.0)[loop.dofs])
     limits = loop.gate.limits
     room = np.where(np.isfinite(limits.upper - limits.lower), limits.upper - limits.lower, 6.0)
@@ -126,7 +126,7 @@ def way(loop, size):
 
 
 def go(loop, steps, time):
-    """Follow a path over steps from the present target."""
+    """Follow a path of several displacements from the present target."""
     start = loop.controller.progress().desired[0].copy()
     points = np.stack([start, *(start + step for step in steps)])
     loop.controller.follow_path(quintic(points, np.linspace(0.0, time, len(points))))
@@ -142,7 +142,9 @@ def file_of(loop):
 
 
 def acceleration_by(loop, force):
-    """Return push and acceleration of the joints by a force at the tool [N], in world axes."""
+    """Return the efforts and the acceleration of the joints by a force at the tool [N], in world
+    axes.
+    """
     J = rb.frame_jacobian(loop.plant, loop.d, TOOL[file_of(loop)])[3:]
     push = J.T @ np.asarray(force, float)
     own = at(loop.plant, loop.d.qpos)
@@ -150,16 +152,16 @@ def acceleration_by(loop, force):
 
 
 def pull(loop, direction, acceleration):
-    """Push the tool so that the fastest joint would accelerate so [rad/s^2].
+    """Push the tool so that the fastest joint would have this acceleration [rad/s^2].
 
-    The law of mode hold is off by 0.1 rad at 40 rad/s^2. No drive gets more than it can hold: at
-    a heavy arm with a large reduction, such as an iiwa, this needs less than 40 rad/s^2.
+    In mode hold the arm is 0.1 rad away at 40 rad/s^2. No drive gets more than it can hold; a
+    heavy arm with a large reduction, such as an iiwa, is pushed less.
     """
     push, found = acceleration_by(loop, direction)
     push *= acceleration / np.abs(found).max()
     own = at(loop.plant, loop.d.qpos)
     held, most = np.abs(rb.gravity_term(loop.plant, own))[loop.dofs], loop.gate.limits.effort
-    room = np.maximum(BORNE * most - held, 0.05 * most)  # a joint that is at its limit gets little
+    room = np.maximum(BORNE * most - held, 0.05 * most)  # a joint at its limit is moved little
     loop.push[:] = push / max(1.0, float(np.max(np.abs(push[loop.dofs]) / room)))
 
 
@@ -170,7 +172,7 @@ def bearable(loop):
 
 
 def carry(loop, mass):
-    """Let the arm carry a load at its tool, from now on; 0: none."""
+    """Let the arm carry a load at its tool from now on; 0: no load."""
     link, bare = TOOL[file_of(loop)], model(file_of(loop))
     plant = Arm(bare).with_payload(link, mass, (0, 0, 0)).m if mass else bare
     plant = plant.replaced()
@@ -300,7 +302,7 @@ def goal_far_beside_the_state(loop):
 def path_to_the_limits(loop):
     limits, start = loop.gate.limits, loop.d.qpos[loop.dofs].copy()
     goal = np.where(np.isfinite(limits.upper), limits.upper - 0.005, start)
-    # only the wrist: other joints collide or load it
+    # only the wrist moves, because other joints would collide or load the wrist
     alone = np.arange(len(goal)) == len(goal) - 1
     step = np.where(alone, goal - start, 0.0)
     time = max(time_of(loop, step, 0.5), 0.5)
@@ -310,7 +312,7 @@ def path_to_the_limits(loop):
 
 @use("computed_torque")
 def path_through_a_singular_pose(loop):
-    """Gains of joint impedance that suit the first posture shake the Kinova in this one."""
+    """Gains of joint impedance that suit the first posture would shake the Kinova here."""
     step = np.asarray(SINGULAR[file_of(loop)])[loop.dofs] - loop.d.qpos[loop.dofs]
     time = time_of(loop, step, 0.15)
     go(loop, [step, 0.7 * step], 1.3 * time)
@@ -473,7 +475,9 @@ def long_rest(loop):
 
 
 def friction(known, times=1.0):
-    """Return plant and controller: friction of the file, of which a share is known."""
+    """Return the arguments of plant and controller: the controller has a share of the plant's
+    friction.
+    """
 
     def given(file):
         m = model(file)
@@ -542,7 +546,7 @@ def changed(loop, duration, change):
 
 
 def moving_with(loop, change):
-    """Yield a path, or rest where no paths are followed, with changed states."""
+    """Yield a motion along a path, or rest if the mode follows no paths, with changed states."""
     if loop.controller.mode in FOLLOWING:
         go(loop, [way(loop, 0.3)], 1.2)
     yield from changed(loop, 1.5, change)

@@ -69,7 +69,7 @@ def model(robot):
 
 
 def impedance(robot, seconds=SECONDS):
-    """Joint impedance with the gains of the vendor's example."""
+    """Move by joint impedance with the gains of the vendor's example."""
     own = robot.load_model()
     control = robot.start_torque_control()
 
@@ -123,7 +123,8 @@ def reflex(robot):
     """Move while somebody pushes; recover and move again."""
     rest = lambda _t, _s, first: fr.JointPositions(list(first.q_d))  # noqa: E731
     mode = fr.ControllerMode.JointImpedance
-    text = failure(robot.start_joint_position_control(mode), rest, 2.0)  # it ends the control
+    # the push ends the control loop
+    text = failure(robot.start_joint_position_control(mode), rest, 2.0)
     mode = robot.read_once().robot_mode.name
     robot.automatic_error_recovery()
     again = impedance(robot, 0.2)
@@ -137,7 +138,7 @@ def jump(robot):
 
 
 def leave(robot):
-    """End the process in a motion."""
+    """End the process during a motion."""
     control = robot.start_torque_control()
     for _ in range(20):
         control.readOnce()

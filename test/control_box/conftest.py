@@ -5,11 +5,11 @@ from support.robots import find
 
 @pytest.fixture
 def said():
-    """What boxes have logged."""
+    """Messages that boxes have logged."""
     return []
 
 
 @pytest.fixture(scope="module")
 def text():
-    """The UR5 as URDF."""
+    """The URDF of the UR5."""
     return find("ur5_robot.urdf").read_text()

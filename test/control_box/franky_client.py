@@ -12,7 +12,7 @@ import franky as fk
 import numpy as np
 
 ADDRESS = sys.argv[1]
-#: An impedance motion has no end of its own; it is stopped after this time [s].
+#: Time after which an impedance motion is stopped, because it has no end of its own [s].
 SETTLED = 2.0
 
 

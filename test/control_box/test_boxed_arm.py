@@ -87,7 +87,7 @@ def test_two_arms_move_one_after_the_other(tmp_path, said):
         assert settled(arm).tick > before + 300
 
 
-def test_two_arms_move_at_once(tmp_path, said):
+def test_two_arms_move_at_the_same_time(tmp_path, said):
     path = scene(tmp_path, find("panda.urdf"))
     with (
         rb.BoxedArm(path, [LEFT, RIGHT], patience=PATIENT, log=said.append),
@@ -136,11 +136,11 @@ def test_a_stop_or_a_reset_ends_the_wait_for_a_command(said, reset):
         else:
             client.ask(Request.STOP_MOVE)
         until(lambda: robot.rests)
-        client.answer()  # the answer to the Move, or to StopMove after it
+        client.answer()  # the answer to the Move, or to the StopMove after it
         client.turn()
 
 
-def test_a_reset_without_time_moves_the_hold_of_the_arm(said):
+def test_a_reset_while_time_is_stopped_moves_the_held_position(said):
     with boxed_panda(said) as arm, RawClient(address()) as client:
         wide = np.full(52, 1e5)
         client.ask(Request.SET_COLLISION_BEHAVIOR, wide.tobytes())
@@ -148,17 +148,18 @@ def test_a_reset_without_time_moves_the_hold_of_the_arm(said):
         moved = settled(arm).qpos[6]
         assert moved > READY[6] + 0.1
         arm.loop.plant.reset()
-        until(lambda: abs(client.state()["q"][6] - READY[6]) < 1e-3)  # though time stands
+        # the arm is reset although time is stopped
+        until(lambda: abs(client.state()["q"][6] - READY[6]) < 1e-3)
         client.turn(100, speed=1e-9)
         assert settled(arm).qpos[6] == pytest.approx(READY[6], abs=1e-3)
 
 
-def test_a_slow_first_command_changes_nothing(said):
+def test_a_slow_first_command_does_not_change_the_motion(said):
     with boxed_panda(said), RawClient(address()) as client:
         assert client.turn(slow=0.6) == [1] * 99
 
 
-def test_the_pause_between_two_motions_changes_nothing(said):
+def test_a_pause_between_two_motions_does_not_change_them(said):
     ends = []
     for pause in (0.0, 0.3):
         with boxed_panda(said) as arm, RawClient(address()) as client:
@@ -183,7 +184,7 @@ def test_foreign_and_broken_datagrams_do_not_count_as_commands(said):
                 client.udp.sendto(b"\xff" * 8, client.box)
                 client.udp.sendto(future.tobytes(), client.box)
                 foreign.sendto(future.tobytes(), client.box)
-        time.sleep(0.2)  # without a defect it prints nothing
+        time.sleep(0.2)  # a process without errors prints nothing
         assert arm.loop.readout.latest().tick == tick
         client.command(state, torque_command_finished=True)
         assert client.answer() == b"\x00"
@@ -237,7 +238,7 @@ def test_an_arm_without_boxes_is_refused():
         rb.BoxedArm(find("panda.urdf"), [])
 
 
-def test_boxes_and_packets_have_their_own_faults():
+def test_each_box_and_packet_has_faults_of_its_own():
     def lost(line):
         line.faults = LineFaults(drop=0.5)
         for tick in range(64):
@@ -261,6 +262,6 @@ def test_each_arm_of_a_scene_file_has_its_box(tmp_path, said):
                 assert client.state()["q"][3] == pytest.approx(q4, abs=1e-3)
 
 
-def test_an_arm_has_one_box():
+def test_two_boxes_for_one_arm_are_refused():
     with refused(rb.RbdynError, "request"):
         rb.BoxedArm(find("panda.urdf"), [f"franka@{address(k)}" for k in (0, 1)])

@@ -40,7 +40,7 @@ def panda(said):
         yield arm
 
 
-def test_the_clients_own_model_agrees(panda):
+def test_the_model_of_the_client_agrees_with_the_state(panda):
     found = run("model")
     m = rb.load(find("panda.urdf"))
     d = rb.make_data(m)
@@ -51,7 +51,7 @@ def test_the_clients_own_model_agrees(panda):
 
 
 @times
-def test_torques_move_it_the_same_way_twice(said, seconds):
+def test_torques_give_the_same_motion_twice(said, seconds):
     states = []
     for _ in range(2):
         box = [f"franka@{address()}"]
@@ -78,7 +78,7 @@ def test_all_motion_interfaces_end_at_their_goals(panda, seconds):
         assert rate == 1.0, name
 
 
-def test_a_push_is_a_reflex_and_the_client_recovers(panda, said):
+def test_a_push_causes_a_reflex_and_the_client_recovers(panda, said):
     body = panda.loop.m.body_names.index("panda_link7")
     push = Wrench(body, np.zeros(3), np.array([0.0, 60.0, 0.0]), np.zeros(3), False, 0.1)
     standing(panda)
@@ -90,7 +90,7 @@ def test_a_push_is_a_reflex_and_the_client_recovers(panda, said):
     assert any("reflex: " in text for text in said)
 
 
-def test_a_jump_of_the_torque_is_an_error_by_name(panda):
+def test_a_jump_of_the_torque_raises_the_named_error(panda):
     assert "controller_torque_discontinuity" in run("jump")["error"]
 
 
@@ -102,7 +102,7 @@ def test_the_arm_brakes_when_a_client_dies_and_serves_the_next(panda, said):
     assert run("model")["gravity"] < 1e-4
 
 
-def test_lost_packets_end_a_motion_by_name(panda):
+def test_lost_packets_end_a_motion_with_the_named_error(panda):
     box = panda.boxes.all[0]
     box.wire = WireFaults(commands=LineFaults(drop=0.2, double=0.3, jitter=2))
     assert run("impedance")["rate"] < 0.95

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server of a Franka arm without sockets: bytes in, bytes and torques out."""
+"""The server of a Franka arm without sockets: bytes come in, bytes and torques go out."""
 
 import select
 import socket
@@ -111,7 +111,7 @@ def test_packets_have_the_sizes_of_the_protocol():
     assert len(packets.ERRORS) == 41
 
 
-def test_ticks_that_the_box_missed_count(rig):
+def test_ticks_that_the_box_missed_are_counted(rig):
     first, second = rig.cycle(), rig.cycle(ticks=3)
     assert second["message_id"] == first["message_id"] + 3
     rig.move()
@@ -130,7 +130,7 @@ def test_a_command_to_a_state_of_the_future_is_ignored(rig):
     assert not rig.server.waits_to_begin
 
 
-def test_the_rate_of_torques_is_over_the_ticks_that_passed(rig):
+def test_the_rate_of_torques_is_computed_over_the_passed_ticks(rig):
     for ticks in (1, 4):
         before = rig.server.sensing.tau.copy()
         rig.cycle(ticks=ticks)
@@ -147,7 +147,7 @@ def test_the_arm_holds_its_pose(rig):
 
 
 @pytest.mark.parametrize("version", [5, 9, 11])
-def test_another_version_is_refused_by_its_status(version):
+def test_another_version_of_the_protocol_is_refused_with_a_status(version):
     rig = Rig(connect=False)
     body = rig.ask(Request.CONNECT, np.array((version, 4242), packets.CONNECT).tobytes())
     assert body == b"\x01\x0a\x00"
@@ -155,7 +155,7 @@ def test_another_version_is_refused_by_its_status(version):
     assert rig.server.udp_port == 0
 
 
-def test_a_client_connects_first_and_once():
+def test_a_client_must_connect_first_and_only_once():
     rig = Rig(connect=False)
     with pytest.raises(ValueError, match="Connect first"):
         rig.ask(Request.STOP_MOVE)
@@ -185,7 +185,7 @@ def test_half_a_request_waits_for_the_rest(rig):
     assert rig.answer() == b"\x00"
 
 
-def test_torques_come_with_gravity_one_cycle_later(rig):
+def test_torques_act_with_gravity_one_cycle_later(rig):
     assert rig.move() == MoveStatus.STARTED
     assert rig.cycle()["robot_mode"] == Mode.MOVE
     tau = np.array([0.1, -0.2, 0.3, 0.0, 0.1, 0.0, 0.05])
@@ -230,7 +230,7 @@ def test_torques_come_with_gravity_one_cycle_later(rig):
          "cartesian_motion_generator_start_elbow_invalid"),
     ],
 )  # fmt: skip
-def test_a_wrong_command_is_an_error_by_name(rig, move, first, second, error):
+def test_a_wrong_command_raises_the_named_error(rig, move, first, second, error):
     assert rig.move(**move) == MoveStatus.STARTED
     rig.cycle(**first)
     if second:
@@ -249,7 +249,7 @@ def test_a_wrong_command_is_an_error_by_name(rig, move, first, second, error):
     assert rig.move() == MoveStatus.STARTED
 
 
-def test_the_last_torque_holds_for_some_lost_commands_and_not_longer(rig):
+def test_the_last_torque_acts_for_a_few_lost_commands_only(rig):
     rig.move()
     rig.cycle(tau_J_d=np.full(7, 0.2))
     for _ in range(19):
@@ -260,7 +260,7 @@ def test_the_last_torque_holds_for_some_lost_commands_and_not_longer(rig):
     assert rig.errors() == ["communication_constraints_violation"]
 
 
-def test_a_motion_goes_on_with_its_acceleration_without_commands(rig):
+def test_a_motion_without_commands_continues_with_its_acceleration(rig):
     rig.move(0, 1)
     rig.cycle(dq_c=np.zeros(7))
     rig.cycle(dq_c=np.full(7, 1e-3))
@@ -319,7 +319,7 @@ def test_a_cartesian_motion_does_not_begin_at_a_singular_pose(rig):
         (Request.SET_LOAD, np.array([0.5, *np.zeros(12)]), np.array([-1.0, *np.zeros(12)])),
     ],
 )
-def test_settings_are_taken_or_refused(rig, request_, good, bad):
+def test_settings_are_applied_or_refused(rig, request_, good, bad):
     assert rig.ask(request_, good.tobytes()) == b"\x00"
     assert rig.ask(request_, bad.tobytes()) == b"\x02"
 
@@ -331,7 +331,7 @@ def test_a_declared_load_is_not_an_external_torque(rig):
     for _ in range(400):
         state = rig.cycle()
     assert abs(state["K_F_ext_hat_K"][2]) == pytest.approx(9.81, rel=0.02)
-    # the hand is turned in the flange about z, so the load's place is the same
+    # the hand is rotated about z of the flange, so the position of the load is the same
     load = np.array([1.0, 0.0, 0.0, 0.1, *np.zeros(9)])
     rig.ask(Request.SET_LOAD, load.tobytes())
     for _ in range(400):
@@ -348,7 +348,7 @@ def test_the_user_stop_ends_a_motion(rig):
     assert rig.move() == MoveStatus.NOT_POSSIBLE
     rig.server.press_user_stop(False)
     assert rig.move() == MoveStatus.STARTED
-    rig.server.press_user_stop(False)  # it is already released
+    rig.server.press_user_stop(False)  # the user stop is already released
     assert rig.cycle()["robot_mode"] == Mode.MOVE
 
 
@@ -443,7 +443,7 @@ def test_the_end_of_external_torques_does_not_pull_to_the_desired_joints(rig):
         assert np.abs(rig.d.qvel[:7]).max() < 0.1
 
 
-def test_the_end_of_a_cartesian_impedance_holds_a_pushed_arm_where_it_is(rig):
+def test_an_arm_pushed_in_cartesian_impedance_is_held_where_it_is_at_the_end(rig):
     rig.ask(Request.SET_COLLISION_BEHAVIOR, np.full(52, 1e5).tobytes())
     rig.ask(Request.SET_CARTESIAN_IMPEDANCE, np.array([100.0] * 3 + [50.0] * 3).tobytes())
     rig.move(1, 1)
@@ -452,7 +452,7 @@ def test_the_end_of_a_cartesian_impedance_holds_a_pushed_arm_where_it_is(rig):
         state = rig.cycle(dq_c=np.zeros(7))
     assert np.abs(state["q_d"] - state["q"]).max() > 0.1
     rig.cycle(dq_c=np.zeros(7), motion_generation_finished=1)
-    assert jump(rig) < 30.0  # the push itself is 20 N at less than a metre
+    assert jump(rig) < 30.0  # the push itself is 20 N with a lever of less than a metre
 
 
 def test_a_move_waits_until_the_arm_has_braked(rig):
@@ -483,7 +483,7 @@ def test_a_move_that_waits_ends_with_stop_move(rig):
         assert rig.cycle()["robot_mode"] == Mode.IDLE
 
 
-def test_a_push_without_a_motion_does_not_end_the_next_one(rig):
+def test_a_push_without_a_motion_does_not_end_the_next_motion(rig):
     for _ in range(200):
         rig.d.xfrc_applied[hand_of(rig), :3] = [0.0, 60.0, 0.0]
         state = rig.cycle()
@@ -577,7 +577,7 @@ def test_a_torque_may_change_by_the_cycles_that_were_lost(rig):
     assert rig.errors() == ["controller_torque_discontinuity"]
 
 
-def test_the_first_elbow_may_be_the_measured_one(rig):
+def test_the_first_commanded_elbow_may_be_the_measured_elbow(rig):
     rig.move(0, 3)
     for _ in range(3):
         rig.cycle(valid_elbow=1, elbow_c=[1e-3, -1.0])
@@ -585,7 +585,7 @@ def test_the_first_elbow_may_be_the_measured_one(rig):
     assert rig.cycle()["q_d"][2] == pytest.approx(1e-3, abs=1e-4)
 
 
-def test_the_elbow_may_not_leave_its_deviation(rig):
+def test_the_elbow_must_stay_within_its_deviation(rig):
     rig.move(0, 1, deviation=np.array([10.0, 3.0, 1e-4] * 2))
     rig.cycle(dq_c=np.zeros(7))
     rig.d.qpos[rig.arm.qposadr[2]] += 1e-3
@@ -652,7 +652,7 @@ def test_huge_numbers_are_refused(rig, generator, command):
     assert rig.answer() == bytes([MoveStatus.INPUT_ERROR])
 
 
-def test_a_body_fixed_to_a_link_counts_with_it(tmp_path):
+def test_a_body_fixed_to_a_link_belongs_to_the_link(tmp_path):
     camera = """<link name="camera"><inertial><origin xyz="0.1 0 0"/><mass value="2"/>
       <inertia ixx="0.01" iyy="0.02" izz="0.03" ixy="0" ixz="0" iyz="0"/></inertial></link>
       <joint name="bracket" type="fixed"><origin xyz="0 0.1 0.2" rpy="0.3 0.2 0.1"/>
@@ -734,7 +734,7 @@ def test_a_wrong_name_of_a_box_is_refused(text):
         BoxName.parsed(text)
 
 
-def test_an_address_beside_the_loopback_range_needs_permission():
+def test_an_address_outside_the_loopback_range_needs_permission():
     with refused(rb.RbdynError, "request"):
         check_address("192.168.1.2", anywhere=False)
     with refused(rb.RbdynError, "request"):
@@ -743,7 +743,7 @@ def test_an_address_beside_the_loopback_range_needs_permission():
     assert check_address("127.9.9.9", anywhere=False) == ""
 
 
-def test_a_second_client_is_refused_while_the_first_one_stays():
+def test_a_second_client_is_refused_while_the_first_is_connected():
     said = []
     end = Endpoint(Rig(connect=False).server, "robot", "127.0.0.1", 0, said.append)
     _, listener = end.sockets

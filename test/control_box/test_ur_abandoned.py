@@ -20,7 +20,7 @@ NAMES = ["input_int_register_0", *(f"input_double_register_{k}" for k in range(1
 
 
 def connected():
-    """Return a client of RTDE with a recipe of inputs and one of outputs."""
+    """Return a client of RTDE with a recipe of inputs and a recipe of outputs."""
     client = socket.create_connection((address(), RTDE_PORT), PATIENT)
     client.sendall(packet("V", b"\0\2"))
     return client
@@ -44,7 +44,7 @@ def waiting():
             body = struct.pack(">Bi11d", 1, 11, *goal, 0.0, 0.0, 0.002, 0.1, 300.0)
             client.sendall(packet("U", body))
             until(lambda: isinstance(box.robot.motion, ServoJoints) and box.robot.awaits)
-            time.sleep(0.3)  # longer than any poll of a socket, so it waits
+            time.sleep(0.3)  # the box waits for longer than any poll of a socket takes
             yield arm, box, client
         box.do(box.robot.stop_program).result(PATIENT)
 
@@ -60,15 +60,15 @@ def test_a_program_waits_while_its_client_is_connected(waiting):
     assert ticks(arm) <= before + 1
 
 
-def test_the_client_dies_and_another_one_stays(waiting):
+def test_a_box_stops_waiting_if_its_client_dies_and_another_stays(waiting):
     arm, box, client = waiting
     before = ticks(arm)
     client.close()
     until(lambda: ticks(arm) > before + 100)
-    assert box.robot.program is not None  # the last command goes on, as without lock-step
+    assert box.robot.program is not None  # the last command continues, as without lock-step
 
 
-def test_the_user_stop_is_pressed(waiting):
+def test_a_box_stops_waiting_when_the_user_stop_is_pressed(waiting):
     arm, box, _ = waiting
     before = ticks(arm)
     box.do(lambda: box.robot.press_user_stop(True)).result(PATIENT)
@@ -76,7 +76,7 @@ def test_the_user_stop_is_pressed(waiting):
     until(lambda: ticks(arm) > before + 50)
 
 
-def test_the_arm_is_reset(waiting):
+def test_a_box_stops_waiting_when_the_arm_is_reset(waiting):
     arm, box, _ = waiting
     arm.loop.plant.reset(time=True)
     until(lambda: box.robot.program is None)

@@ -47,24 +47,26 @@ def test_moves_end_at_their_goals(said, robot):
         assert error < 1e-4, name  # the springs of the joints still give way a little
 
 
-def test_streams_of_commands_move_it_the_same_way_twice(said):
+def test_streams_of_commands_give_the_same_motion_twice(said):
     found = []
     for _ in range(2):
         with boxed(said):
             found.append(run("streams"))
     first = found[0]
-    assert found[1]["goal"] == first["goal"]  # to the last bit
+    assert found[1]["goal"] == first["goal"]  # the motions are equal to the last bit
     assert found[1]["speedj"] == pytest.approx(first["speedj"], abs=1e-4)
-    # 0.5 s at 0.2 rad/s, less the acceleration at 1 rad/s^2, and a short way to stop
+    # the joint moves for 0.5 s at 0.2 rad/s, minus the ramp at 1 rad/s^2, and a little until it
+    # stops
+
     assert first["speedj"][5] == pytest.approx(0.2 * 0.5 - 0.2**2 / 2 + 0.002, abs=5e-3)
     assert np.abs(first["speedj"][:5]).max() < 1e-4
     assert first["speedl"][2] == pytest.approx(0.1 * 0.5 - 0.1**2 / (2 * 0.5) + 5e-4, abs=3e-3)
     assert np.abs(first["speedl"][:2]).max() < 1e-3
-    assert 0.0 < first["servoj"][5] < 0.05  # it lags behind the last command, which is zero
+    assert 0.0 < first["servoj"][5] < 0.05  # the joint lags behind the last command, which is zero
     assert first["torque"] < 1e-6
 
 
-def test_the_controllers_model_agrees(said):
+def test_the_model_of_the_controller_agrees(said):
     with boxed(said) as arm:
         found = run("model")
         own = arm.boxes.all[0]._arm
@@ -92,7 +94,7 @@ def test_force_mode_pushes_with_its_force(said, tmp_path):
     path.write_text(TABLE.format(robot=find("ur5_robot.urdf")))
     with boxed(said, path, contact=True):
         found = run("force")
-    assert found["force"][2] == pytest.approx(20.0, abs=1.0)  # of the table on the tool
+    assert found["force"][2] == pytest.approx(20.0, abs=1.0)  # the force of the table on the tool
     assert found["drift"] < 5e-2
     assert found["program"]
 
@@ -113,7 +115,7 @@ def test_the_dashboard_switches_the_arm(said):
     assert found["volts"] == 5.0
 
 
-def test_a_joint_at_its_limit_is_a_protective_stop(said):
+def test_a_joint_at_its_limit_causes_a_protective_stop(said):
     with boxed(said) as arm:
         found = run("stopped")
         state = settled(arm)
@@ -134,7 +136,7 @@ def test_the_watchdog_stops_the_arm_when_a_client_dies(said):
             assert time.monotonic() < give_up
             time.sleep(1e-2)
         assert np.abs(settled(arm).qvel).max() < 1e-3
-        assert run("model")["inverse"] < 1e-6  # the next client
+        assert run("model")["inverse"] < 1e-6  # the next client is served
 
 
 def test_late_packets_change_no_move(said):

@@ -36,7 +36,7 @@ HOME = np.array(READY)
 
 
 class External(Bench):
-    """A bench whose program is that of ur_client_library."""
+    """A bench that runs the program of ur_client_library."""
 
     def __init__(self, text, source=None):
         super().__init__(text)
@@ -74,7 +74,7 @@ def bench(text):
 # the program
 
 
-def test_the_text_names_ports_numbers_and_lengths():
+def test_ports_numbers_and_lengths_are_read_from_the_text():
     found = ExternalScript.read(program("127.0.0.9", (3, 4, 1)))
     assert (found.host, found.ports["reverse_socket"]) == ("127.0.0.9", 1)
     assert (found.message, found.point, found.command) == (8, 21, 28)
@@ -84,7 +84,7 @@ def test_the_text_names_ports_numbers_and_lengths():
     assert ExternalScript.read("movej([0, 0, 0, 0, 0, 0])") is None
 
 
-def test_older_versions_have_other_names_and_places():
+def test_older_versions_with_other_names_and_positions_are_read():
     source = program().replace("MOTION_TYPE_MOVEJ ", "TRAJECTORY_POINT_JOINT ")
     source = source.replace("raw_point[13]", "raw_point[7]").replace(
         "raw_point[14]", "raw_point[13]"
@@ -95,12 +95,12 @@ def test_older_versions_have_other_names_and_places():
 
 
 def test_a_hostile_text_is_read_in_one_pass():
-    """Patterns that backtrack over every letter would not end here."""
+    """Patterns that backtrack over every letter would not terminate."""
     many = program(more="A_B = " + "*".join(["9"] * 250_000)) + "\n" * 500_000
     assert ExternalScript.read(many) == ExternalScript.read(program())
 
 
-def test_a_line_before_version_1_6_has_the_speed_of_a_line():
+def test_a_line_before_version_1_6_has_speed_and_acceleration_of_the_tool():
     source = program().replace("= raw_point", "= 0")
     found = TrajectoryPoint.of((0,) * 20 + (1,), ExternalScript.read(source))
     assert (found.kind, found.velocity, found.acceleration) == ("MOVEL", 0.25, 1.2)
@@ -124,7 +124,7 @@ def test_an_unrecognised_program_is_refused(text, wrong, reason):
     start_program(bench.robot, wrong)
     assert bench.robot.program is None
     assert (
-        "the program that begins with 'def externalControl():' is not acted out" in bench.said[-1]
+        "the program that begins with 'def externalControl():' is not supported" in bench.said[-1]
     )
     assert reason in bench.said[-1]
 
@@ -151,7 +151,7 @@ def test_servoj_follows_the_commands(bench):
     assert bench.program.mode == "IDLE"
 
 
-def test_without_commands_servoj_goes_on_at_its_speed_until_the_timeout(bench):
+def test_servoj_without_commands_continues_at_its_speed_until_the_timeout(bench):
     for k in range(200):
         bench.say(message("SERVOJ", [*HOME[:5], HOME[5] + k * STEP * 0.5], timeout=0.1), 2)
     assert bench.robot.joints.v[5] == pytest.approx(0.5, rel=1e-2)
@@ -167,16 +167,16 @@ def test_without_commands_servoj_goes_on_at_its_speed_until_the_timeout(bench):
 
 def test_a_goal_that_is_too_far_is_ignored(bench):
     bench.say(message("SERVOJ", HOME), 4)
-    bench.say(message("SERVOJ", HOME + np.eye(6)[0] * 0.05), 2)  # 25 rad/s
+    bench.say(message("SERVOJ", HOME + np.eye(6)[0] * 0.05), 2)  # this goal would need 25 rad/s
     assert "is ignored: joint 0 would have to go from" in bench.said[-1]
     count = len(bench.said)
     for _ in range(500):
         bench.say(message("SERVOJ", HOME + 3.0), 2)
-    assert len(bench.said) == count  # only one message in five seconds
-    assert np.abs(bench.robot.joints.x - HOME).max() < 1e-6  # the line of a message
+    assert len(bench.said) == count  # there is only one message in five seconds
+    assert np.abs(bench.robot.joints.x - HOME).max() < 1e-6  # the message is one line
 
 
-def test_of_several_commands_the_newest_one_counts(bench):
+def test_only_the_newest_of_several_commands_counts(bench):
     goals = [HOME + 0.001 * k for k in range(10)]
     bench.say(b"".join(message("SERVOJ", goal) for goal in goals))
     assert bench.robot.motion.target == pytest.approx(goals[-1], abs=1e-6)
@@ -251,7 +251,7 @@ def test_a_speed_that_was_not_a_number_stops_the_arm(bench, number):
 # modes
 
 
-def test_an_unknown_mode_rests_and_is_reported(bench):
+def test_an_unknown_mode_lets_the_arm_rest_and_is_reported(bench):
     bench.say(message("SPEEDJ", [0.2] * 6), 50)
     bench.say(message(99, [0.2] * 6, timeout=1.0), 200)
     assert "has no mode 99" in bench.said[-1]
@@ -260,14 +260,14 @@ def test_an_unknown_mode_rests_and_is_reported(bench):
     assert bench.robot.joints.v == pytest.approx([0.2] * 6)
 
 
-def test_a_mode_of_a_newer_program_ends_it_by_name(text):
+def test_a_mode_that_the_box_does_not_support_ends_the_program_by_name(text):
     bench = External(text, program(more="MODE_DANCE = 42"))
     bench.say(message(42), 2)
-    assert "the box does not act out MODE_DANCE" in bench.said[-1]
+    assert "the box does not support MODE_DANCE" in bench.said[-1]
     assert bench.robot.program is None
 
 
-def test_stopped_ends_the_program(bench):
+def test_mode_stopped_ends_the_program(bench):
     bench.say(message("SPEEDJ", [0.2] * 6), 50)
     bench.say(message("STOPPED"), 200)
     assert bench.robot.program is None
@@ -292,17 +292,17 @@ def test_a_client_without_new_commands_keeps_a_program_without_timeout(bench):
 # trajectories
 
 
-def test_movej_takes_its_time(bench):
+def test_movej_takes_the_commanded_time(bench):
     goal = np.add(HOME, [0.5, 0.2, 0.0, 0.0, 0.0, -0.3])
     result, path = bench.follow(point("MOVEJ", goal, time=2.0), seconds=3.0)
     assert result == SUCCESS
     assert path[-1] == pytest.approx(goal)
     assert len(path) == pytest.approx(2.0 / DT, abs=5)
-    # a third of the time for each ramp
+    # each ramp takes a third of the time
     assert np.abs(np.diff(path[:, 0])).max() / DT == pytest.approx(0.5 * 1.5 / 2.0, rel=1e-3)
 
 
-def test_movej_has_speed_and_acceleration(bench):
+def test_movej_has_the_commanded_speed_and_acceleration(bench):
     goal = np.add(HOME, [0.5, 0.0, 0.0, 0.0, 0.0, 0.0])
     result, path = bench.follow(point("MOVEJ", goal, third=(0.4, 1.6)))
     assert result == SUCCESS
@@ -342,7 +342,7 @@ def test_movec_is_an_arc(bench, fixed):
 
 
 @pytest.mark.parametrize(("old", "places"), [(False, (12, 13)), (True, (13, 12))])
-def test_an_arc_has_its_speed_at_the_place_of_its_version(old, places):
+def test_the_speed_of_an_arc_is_read_where_its_version_has_it(old, places):
     source = program()
     if old:
         for new, before in (("raw_point[13]", "raw_point[7]"), ("raw_point[14]", "raw_point[13]")):
@@ -366,7 +366,7 @@ def test_cubic_splines_pass_through_their_points(bench):
     rng = np.random.default_rng(1)
     q = HOME + np.cumsum(rng.uniform(-0.1, 0.1, (4, 6)), axis=0)
     qd = np.array([*rng.uniform(-0.2, 0.2, (3, 6)), np.zeros(6)])
-    times = np.array([0.7, 0.5, 0.4004, 0.8])  # not all are whole ticks
+    times = np.array([0.7, 0.5, 0.4004, 0.8])  # not all times are whole ticks
     result, path = bench.follow(
         *(point("SPLINE", *row, time=t, form=CUBIC) for *row, t in zip(q, qd, times, strict=True))
     )
@@ -405,9 +405,10 @@ def test_a_fast_last_point_slows_down_on_the_path(bench):
     result, path = bench.follow(point("SPLINE", end, speed, time=1.0, form=CUBIC))
     assert result == SUCCESS
     v = np.diff(path[:, 5]) / DT
-    assert v.min() > -1e-9  # it does not pass the end and come back
+    assert v.min() > -1e-9  # the arm does not pass the end and come back
     assert path[-1] == pytest.approx(end, abs=1e-4)
-    assert np.abs(np.diff(v)).max() / DT < 16.0  # the end of the spline would be a jump of 2500
+    # the end of the spline would otherwise be an acceleration of 2500
+    assert np.abs(np.diff(v)).max() / DT < 16.0
     assert len(path) > 1100
 
 
@@ -431,7 +432,7 @@ def test_a_first_point_without_time_is_where_the_arm_is(bench):
 def test_a_wrong_point_ends_the_trajectory(bench, wrong, result, reason):
     assert bench.follow(wrong)[0] == result
     assert reason in bench.said[-1]
-    assert bench.robot.runtime == RuntimeState.PLAYING  # the program goes on
+    assert bench.robot.runtime == RuntimeState.PLAYING  # the program continues
     assert bench.follow(point("MOVEJ", HOME + 0.01, third=(1.0, 1.0)))[0] == SUCCESS
 
 
@@ -440,10 +441,10 @@ def test_a_point_that_does_not_come_fails_the_trajectory(bench):
     bench.points.request(point("SPLINE", HOME + 0.1, [0.2] * 6, time=0.5, form=CUBIC))
     result, path = bench.keep(2.0)
     assert result == FAILURE
-    assert len(path) * DT < 0.6  # the arm moves, so it does not wait
-    assert np.abs(np.diff(path, 2, axis=0)).max() / DT**2 < 5.0  # and brakes smoothly
+    assert len(path) * DT < 0.6  # the arm moves, so the program does not wait
+    assert np.abs(np.diff(path, 2, axis=0)).max() / DT**2 < 5.0  # and the arm brakes smoothly
     bench.reverse.request(action("TRAJECTORY_MODE_RECEIVE", 1))
-    assert bench.keep(2.0)[0] == FAILURE  # at rest it waits 0.5 s
+    assert bench.keep(2.0)[0] == FAILURE  # if the arm rests, the program waits 0.5 s
 
 
 def test_points_that_a_cancelled_trajectory_leaves_are_dropped(bench):
@@ -453,13 +454,14 @@ def test_points_that_a_cancelled_trajectory_leaves_are_dropped(bench):
     result, path = bench.follow(point("MOVEJ", HOME + 0.01, third=(1.0, 1.0)))
     assert result == SUCCESS
     assert path[-1] == pytest.approx(HOME + 0.01)
-    assert path.max(axis=0) == pytest.approx(HOME + 0.01)  # the arm did not head for a stale point
+    # the arm did not move towards a stale point
+    assert path.max(axis=0) == pytest.approx(HOME + 0.01)
 
 
 def test_after_a_late_point_a_spline_begins_where_the_arm_is(bench):
     bench.reverse.request(action("TRAJECTORY_MODE_STREAM_START", timeout=0.0))
     bench.points.request(point("SPLINE", HOME + 0.05, [0.2] * 6, time=0.5, form=CUBIC))
-    bench.cycle(503)  # the arm goes on at its speed
+    bench.cycle(503)  # the arm continues at its speed
     assert bench.robot.joints.x[0] > HOME[0] + 0.05 + 2 * DT * 0.19
     bench.points.request(point("SPLINE", HOME + 0.15, [0.2] * 6, time=0.5, form=CUBIC))
     speeds = []
@@ -490,7 +492,7 @@ def test_another_mode_cancels_a_trajectory(bench):
     assert bench.program.mode == "IDLE"
 
 
-def test_an_endless_trajectory_ends_when_its_client_says_so(bench):
+def test_an_endless_trajectory_ends_on_a_message_of_the_client(bench):
     goals = [HOME + 0.01 * k for k in range(1, 11)]
     bench.reverse.request(action("TRAJECTORY_MODE_STREAM_START"))
     for k, goal in enumerate(goals):
@@ -501,12 +503,12 @@ def test_an_endless_trajectory_ends_when_its_client_says_so(bench):
     result, path = bench.keep(2.0)
     assert result == SUCCESS
     assert path[-1] == pytest.approx(goals[-1], abs=1e-6)
-    bench.reverse.request(action("TRAJECTORY_MODE_STREAM_END", 77))  # a stray one
+    bench.reverse.request(action("TRAJECTORY_MODE_STREAM_END", 77))  # a stray point
     bench.cycle(10)
     assert bench.follow(point("MOVEJ", HOME, third=(1.0, 1.0)))[0] == SUCCESS
 
 
-def test_the_slider_slows_a_spline_down(bench):
+def test_the_speed_slider_slows_a_spline_down(bench):
     bench.robot.signals.slider = bench.robot.scale = 0.5
     result, path = bench.follow(point("SPLINE", HOME + 0.2, time=1.0, form=CUBIC))
     assert result == SUCCESS
@@ -584,7 +586,7 @@ def pushed(bench, force):
     bench.robot.observe(measured(x, v, effort=effort))
 
 
-def test_a_contact_stops_the_tool_and_goes_back(bench):
+def test_a_contact_stops_the_tool_which_moves_back(bench):
     obey(bench, "START_TOOL_CONTACT")
     down = message("SPEEDL", [0.0, 0.0, -0.05, 0.0, 0.0, 0.0], timeout=5.0)
     bench.say(down, 300)
@@ -613,7 +615,7 @@ def test_a_search_without_contact_is_cancelled(bench):
 # floods, and blocking requests
 
 
-def test_a_flood_waits_outside(bench):
+def test_messages_of_a_flood_wait_in_the_connection(bench):
     assert not bench.reverse.is_full
     bench.reverse.request(message("SPEEDJ", [0.1] * 6) * MOST_ROWS)
     assert bench.reverse.is_full
@@ -623,7 +625,7 @@ def test_a_flood_waits_outside(bench):
     assert bench.points.is_full
 
 
-def test_a_reboot_clears_that_a_program_plays(bench):
+def test_a_reboot_cancels_a_requested_program(bench):
     bench.robot.plays = True
     bench.robot.reboot()
     assert not bench.robot.plays
@@ -642,7 +644,7 @@ def test_the_box_waits_for_a_command_that_answers_a_state(bench):
     bench.say(message("SPEEDJ", [0.1] * 6))
     bench.robot.told = True
     assert bench.robot.awaits
-    bench.robot.told = False  # no state was sent: no command will come
+    bench.robot.told = False  # no state was sent, so no command will come
     assert not bench.robot.awaits
     bench.robot.told = True
     bench.reverse.request(message("SPEEDJ", [0.1] * 6))
@@ -661,13 +663,13 @@ def test_the_box_does_not_wait_for_a_client_whose_program_ends(bench):
     assert not bench.robot.awaits
 
 
-def test_time_may_stand_while_it_waits_for_a_message(bench):
+def test_time_may_be_stopped_while_the_program_waits_for_a_message(bench):
     bench.say(message("IDLE", timeout=0.3), 120)
     assert bench.robot.rests
-    bench.robot.clock += 0.1  # as in paused time
+    bench.robot.clock += 0.1  # as while time is paused
     assert not bench.program.has_work(bench.robot)
     bench.robot.clock += 0.1
-    assert bench.program.has_work(bench.robot)  # the timeout
+    assert bench.program.has_work(bench.robot)  # the timeout has passed
     bench.cycle()
     assert bench.robot.program is None
 

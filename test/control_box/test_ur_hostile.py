@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""With any input of a client, a box of Universal Robots continues with finite torques."""
+"""A box of Universal Robots continues with finite torques after any input of a client."""
 
 import functools
 import select
@@ -35,7 +35,8 @@ def bench(text):
 @pytest.mark.parametrize("letter", ["O", "I"])
 def test_an_answer_larger_than_a_packet_ends_the_connection(bench, letter):
     client = bench.client()
-    body = struct.pack(">d", 500.0) + b"a," * 7000  # NOT_FOUND has more letters than its name
+    # the answer NOT_FOUND has more letters than the name of the variable
+    body = struct.pack(">d", 500.0) + b"a," * 7000
     with pytest.raises(ValueError, match="does not fit in a packet of 65535"):
         client.request(packet("V", b"\0\2") + packet(letter, body))
 
@@ -51,7 +52,7 @@ def test_a_recipe_larger_than_a_packet_is_refused(bench, count, right):
         return
     client.request(asked + packet("S"))
     client.answers()
-    assert len(client.report()) == 4 + 48 * count  # at most 65535
+    assert len(client.report()) == 4 + 48 * count  # at most 65535 bytes
 
 
 FAILURES = {"request": ZeroDivisionError("a request"), "report": struct.error("a report")}
@@ -73,7 +74,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("fails", ["request", "report"])
-def test_any_failure_of_a_session_ends_its_connection_only(fails):
+def test_any_failure_of_a_session_ends_only_its_connection(fails):
     said = []
     hub = Hub(Failing, "RTDE", "127.0.0.1", 0, said.append)
     client = socket.create_connection(hub.sockets[0].getsockname())
@@ -104,7 +105,7 @@ def test_any_failure_of_a_session_ends_its_connection_only(fails):
         ("movel(p[0.4,0.1,0.4,0,3,0], a=1e-323)", "allowed are 1e-06 to 1000"),
     ],
 )
-def test_a_number_out_of_range_ends_the_program_only(bench, line, reason):
+def test_a_number_out_of_range_ends_only_the_program(bench, line, reason):
     start_program(bench.robot, line)
     bench.until_rest()
     assert bench.robot.program is None
@@ -125,14 +126,14 @@ def test_an_invalid_pose_is_refused(bench, call, pose):
 
 
 def commanded(bench, number, *numbers, integer=0):
-    """Let a control script perform a command with numbers."""
+    """Let a control script execute a command with numbers."""
     start_program(bench.robot, CONTROL.format(offset=0, path=""))
     bench.cycle()
     commands(bench, number, *numbers, integer=integer)
 
 
 def commands(bench, number, *numbers, integer=0):
-    """Let the running control script perform a command."""
+    """Let the running control script execute a command."""
     signals = bench.robot.signals
     signals.in_double[: len(numbers)], signals.in_int[:2] = numbers, (number, integer)
     signals.written[0] += 1
@@ -149,7 +150,7 @@ def test_a_gravity_above_the_bound_is_refused(bench, gravity):
 
 
 @pytest.mark.parametrize("number", [29, 52, 6, 2, 3])  # tool, freedrive, force mode, moves
-def test_a_turn_without_an_end_is_refused(bench, number):
+def test_an_extremely_large_rotation_is_refused(bench, number):
     commanded(bench, number, 0.0, 0.0, 0.0, 1e200, 0.0, 0.0, 0.5, 0.5)
     assert "is not a pose" in bench.said[-1]
     bench.until_rest()
@@ -157,7 +158,7 @@ def test_a_turn_without_an_end_is_refused(bench, number):
     assert bench.robot.safety == SafetyMode.NORMAL
 
 
-def test_a_torque_that_is_not_finite_is_a_protective_stop(bench):
+def test_a_torque_that_is_not_finite_causes_a_protective_stop(bench):
     robot, motion = bench.robot, ClientTorque()
     motion.take(np.full(6, np.nan), 2e-3)
     robot.begin(motion)
@@ -192,11 +193,11 @@ def test_any_failure_of_a_program_ends_it(bench, program, monkeypatch):
     assert "ends: ZeroDivisionError('of the program')" in bench.said[-1]
 
 
-def test_the_shortest_path_takes_no_time():
+def test_a_path_of_the_smallest_length_takes_no_time():
     assert Profile(5e-324, 1.0, 999.0).duration == 0.0
 
 
-def test_a_program_of_blank_lines_has_an_end():
+def test_a_program_of_blank_lines_is_limited_in_size():
     cutter = ProgramCutter()
     assert cutter.take(b"def endless():\n") == []
     assert cutter.take(b"\n" * (LARGEST_PROGRAM - 15)) == []
@@ -233,7 +234,7 @@ def test_calls_of_a_path_take_turns(bench):
         out = bench.robot.signals.out_int
         seen.append((int(out[3:].max()), int(out[0])))
     assert seen[:2] == [(22, 1), (42, 1)]
-    assert seen[2] == (47, 2)  # done
+    assert seen[2] == (47, 2)  # the operation is done
 
 
 @pytest.mark.parametrize("form", ["row", "path"])
@@ -249,7 +250,7 @@ def test_a_program_with_too_many_calls_is_refused(bench, form):
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
-def test_no_joint_passes_its_limit_when_a_faster_one_brakes(bench, side):
+def test_no_joint_passes_its_limit_when_a_faster_joint_brakes(bench, side):
     robot = bench.robot
     q, v = np.array(READY), side * np.array([3.0, 0.0, 0.0, 1.0, 0.0, 0.0])
     limit = (robot.arm.upper if side > 0.0 else robot.arm.lower)[3]
@@ -261,12 +262,12 @@ def test_no_joint_passes_its_limit_when_a_faster_one_brakes(bench, side):
         robot.act()
         most = max(most, side * (robot.joints.x[3] - limit))
     assert "joint 3 is beyond its limit" in bench.said[0]
-    # it stops within the way of a cycle
+    # the joint stops within the distance of a cycle
     assert -2.0 * DT < most <= 1e-9
 
 
 @pytest.mark.parametrize("ends", ["power off", "protective stop"])
-def test_the_end_of_power_ends_guiding(bench, ends):
+def test_switching_the_power_off_ends_guiding(bench, ends):
     robot = bench.robot
     assert robot.guide(True)
     if ends == "power off":
@@ -295,7 +296,7 @@ def test_no_program_starts_while_somebody_guides_the_arm(bench):
     assert bench.robot.program is not None
 
 
-def test_a_pause_holds_the_arm_in_direct_torque(bench):
+def test_the_arm_is_held_in_a_pause_of_direct_torque(bench):
     commanded(bench, 66, 40.0)
     gravity = bench.robot.sensing.gravity
     assert bench.robot.tau - gravity == pytest.approx([40.0, 0, 0, 0, 0, 0], abs=1e-9)
@@ -307,14 +308,14 @@ def test_a_pause_holds_the_arm_in_direct_torque(bench):
     bench.robot.observe(measured(moved))
     torques = bench.robot.act()
     s = bench.robot.sensing.at
-    spring = -(STIFF**2) * s.M[0, 0] * 2e-3  # back to the start of the pause
+    spring = -(STIFF**2) * s.M[0, 0] * 2e-3  # the arm is back where the pause began
     found = torques.at(s.q, s.dq) - bench.robot.sensing.gravity
     assert found == pytest.approx([spring, 0, 0, 0, 0, 0], rel=1e-9, abs=1e-9)
     bench.robot.observe(measured(np.add(READY, [0.11, 0, 0, 0, 0, 0])))
     assert "joint 0 is 0.11 rad from where it should be" in bench.said[-1]
 
 
-def test_a_pause_lets_force_mode_rest(bench):
+def test_the_arm_rests_in_a_pause_of_force_mode(bench):
     robot = bench.robot
     wanted = np.array([0.0, 0.0, -50.0, 0.0, 0.0, 0.0])
     start_program(robot, CONTROL.format(offset=0, path=""))
@@ -322,7 +323,7 @@ def test_a_pause_lets_force_mode_rest(bench):
     bench.cycle(200)
     assert np.abs(robot.joints.v).max() > 1e-2
     robot.paused = True
-    bench.cycle(600)  # 20 time constants
+    bench.cycle(600)  # 20 time constants have passed
     x = robot.joints.x.copy()
     bench.cycle(100)
     assert robot.joints.x == pytest.approx(x, abs=1e-8)
@@ -332,7 +333,7 @@ def test_a_pause_lets_force_mode_rest(bench):
     assert np.abs(robot.joints.v).max() > 1e-2
 
 
-def test_the_pause_of_a_program_that_ended_holds_nothing(bench):
+def test_the_pause_of_a_program_that_ended_does_not_hold_the_arm(bench):
     commanded(bench, 66, 40.0)
     bench.robot.paused = True
     bench.cycle(2)
@@ -341,7 +342,7 @@ def test_the_pause_of_a_program_that_ended_holds_nothing(bench):
     assert bench.robot.guide(True)
     bench.robot.act()
     s = bench.robot.sensing
-    assert bench.robot.tau == pytest.approx(s.gravity, abs=1e-9)  # no spring
+    assert bench.robot.tau == pytest.approx(s.gravity, abs=1e-9)  # no spring acts
     bench.robot.observe(measured(np.add(READY, [0.2, 0, 0, 0, 0, 0])))
     assert bench.robot.safety == SafetyMode.NORMAL
     bench.robot.act()
@@ -378,14 +379,14 @@ def test_a_refused_recipe_keeps_no_input(bench):
     assert ask(two, "I", b"input_int_register_1") == b"\2INT32"
 
 
-def test_a_flood_of_sentences_is_cut(bench):
+def test_a_flood_of_messages_is_cut(bench):
     for _ in range(1000):
         start_program(bench.robot, "x")
     assert len(bench.said) == SENTENCES + 1
     assert "the log leaves out the others" in bench.said[-1]
     assert len(bench.robot.messages) == MOST_MESSAGES
     bench.robot.protective_stop("a test")
-    assert "protective stop: a test" in bench.said[-1]  # any earlier commands
+    assert "protective stop: a test" in bench.said[-1]  # there may be earlier commands
     bench.robot.clock += 1.0
     start_program(bench.robot, "x")
     assert len(bench.said) == SENTENCES + 3
@@ -396,7 +397,7 @@ def test_a_flood_of_lines_of_the_dashboard_is_cut(bench, word):
     session = DashboardSession(bench.robot)
     session.request(f"{word} x\n".encode() * 1000)
     assert len(bench.said) == SENTENCES + 1
-    assert session.answers().count(b"\n") == 1001  # each line has its answer
+    assert session.answers().count(b"\n") == 1001  # each line has an answer
 
 
 def test_a_long_line_is_cut_in_the_log(bench):
@@ -405,7 +406,7 @@ def test_a_long_line_is_cut_in_the_log(bench):
 
 
 @pytest.mark.parametrize("way", ["popup", "addToLog", "message", "textmsg"])
-def test_words_of_a_client_stay_on_their_line(bench, way):
+def test_control_characters_of_a_client_stay_on_their_line_of_the_log(bench, way):
     words = "a\x1b[2J\rERROR all is lost"
     if way == "message":
         bench.client().request(packet("M", b"\0" + words.encode()))
@@ -419,7 +420,7 @@ def test_words_of_a_client_stay_on_their_line(bench, way):
 
 
 @pytest.mark.parametrize("number", [9, 11, 66, 41, 18])  # speedj, servoj, torque, jog, teach
-def test_a_stream_takes_the_place_of_an_asynchronous_path(bench, number):
+def test_a_stream_replaces_an_asynchronous_path(bench, number):
     goals = [[x, *READY[1:]] for x in (0.5, 1.0)]
     path = "".join(f"        movej({goal}, a=1, v=1)\n" for goal in goals)
     start_program(bench.robot, CONTROL.format(offset=0, path=path))
@@ -445,7 +446,7 @@ def test_quit_closes_the_dashboard_after_its_answer(bench):
         select.select(hub.sockets, [], [], 10.0)
         hub.receive()
         hub.pass_on(hub.peers[0], b"quit\nrobotmode\n")
-        with client.makefile("rb") as answers:  # to the end of the connection
+        with client.makefile("rb") as answers:  # read to the end of the connection
             assert answers.read().splitlines()[1:] == [b"Disconnected"]
         assert not hub.connected
         assert said[-1] == "dashboard: the client quits"

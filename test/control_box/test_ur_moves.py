@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The laws of motions of a box of Universal Robots, against closed forms."""
+"""The laws of motions of a box of Universal Robots agree with closed forms."""
 
 import math
 
@@ -47,7 +47,7 @@ def run(move, course, most=20000):
         v.append(course.joints.v.copy())
         if done:
             return np.array(x), np.array(v)
-    raise AssertionError("it does not end")
+    raise AssertionError("the motion does not end")
 
 
 @pytest.mark.parametrize(("length", "v", "a"), [(1.0, 0.5, 1.0), (0.1, 2.0, 1.0), (0.0, 1.0, 1.0)])
@@ -86,7 +86,7 @@ def test_half_the_speed_takes_twice_the_time(course):
     assert v.max() == pytest.approx(0.25, rel=1e-6)
 
 
-def test_movel_is_a_line_at_its_speed(course, arm):
+def test_movel_moves_on_a_line_at_its_speed(course, arm):
     start = course.tool()
     goal = start @ pose_from(np.array([0.05, -0.1, 0.05, 0.1, 0.2, -0.1]))
     away = np.linalg.norm(goal[:3, 3] - start[:3, 3])
@@ -101,7 +101,7 @@ def test_movel_is_a_line_at_its_speed(course, arm):
     assert len(x) == pytest.approx((length / 0.1 + 0.1 / 0.4) / DT, abs=2)
 
 
-def test_stopj_falls_in_a_line(course):
+def test_stopj_decelerates_linearly(course):
     course.joints.v = np.array([0.5, -0.25, 0.0, 0.0, 0.0, 0.1])
     x, v = run(StopMove(2.0, of_tool=False), course)
     assert len(x) == pytest.approx(0.5 / 2.0 / DT, abs=2)
@@ -154,5 +154,5 @@ def test_servoj_is_a_damped_spring(course, gain, lookahead):
     w = math.sqrt(gain)
     p, q = np.roots([1.0, gain * lookahead, w * w]).astype(complex)
     exact = 1.0 + ((q * np.exp(p * t) - p * np.exp(q * t)) / (p - q)).real
-    assert np.array(x) == pytest.approx(exact, abs=0.06)  # the cycle of 1 ms
+    assert np.array(x) == pytest.approx(exact, abs=0.06)  # tolerance: the cycle of 1 ms
     assert (np.array(x).max() > 1.05) == (gain * lookahead < 1.2 * w)

@@ -53,7 +53,7 @@ def test_joints_tool_and_limits_come_from_the_arm(bench):
     assert numbers[0:12:2] == tuple(r.arm.lower)
     assert numbers[1:12:2] == tuple(r.arm.upper)
     assert numbers[12:24:2] == tuple(r.arm.velocity)
-    assert numbers[-2:] == (1, 1)  # an UR5 of the e-Series
+    assert numbers[-2:] == (1, 1)  # a UR5 of the e-Series
 
 
 def flags(robot):
@@ -62,7 +62,7 @@ def flags(robot):
     return *numbers[3:6], numbers[8]
 
 
-def test_words_at_the_primary_interface_switch_the_arm(bench):
+def test_commands_at_the_primary_interface_switch_the_arm(bench):
     r = bench.robot
     assert flags(r) == (True, False, False, RobotMode.RUNNING)
     start_program(r, "power off\n")
@@ -80,7 +80,7 @@ def test_words_at_the_primary_interface_switch_the_arm(bench):
     assert flags(r)[2]
     r.messages = []
     start_program(r, "set unlock protective stop\n")
-    assert r.safety == SafetyMode.PROTECTIVE_STOP  # too early
+    assert r.safety == SafetyMode.PROTECTIVE_STOP  # the stop is unlocked too early
     (said,) = r.messages
     assert said.startswith("'set unlock protective stop' is refused: Cannot unlock")
     r.clock += 6.0
@@ -88,7 +88,7 @@ def test_words_at_the_primary_interface_switch_the_arm(bench):
     assert flags(r) == (True, False, False, RobotMode.RUNNING)
 
 
-def test_a_client_gets_the_version_first_and_then_states_though_time_stands():
+def test_a_client_gets_the_version_and_then_states_while_time_is_stopped():
     def package(stream):
         head = stream.read(5)
         size, kind = struct.unpack(">iB", head)
@@ -107,10 +107,11 @@ def test_a_client_gets_the_version_first_and_then_states_though_time_stands():
             kind, body = package(stream)
             assert kind == primary.STATE
             stamps.append(struct.unpack(">Q", dict(packages(body))[primary.MODE][:8])[0] * 1e-6)
-    assert np.diff(stamps) == pytest.approx(primary.STATES_EVERY, abs=3e-3)  # a step of 2 ms more
+    # a step of 2 ms is added
+    assert np.diff(stamps) == pytest.approx(primary.STATES_EVERY, abs=3e-3)
 
 
-def test_a_state_that_cannot_be_written_disconnects_its_client_only(monkeypatch):
+def test_a_state_that_cannot_be_written_disconnects_only_its_client(monkeypatch):
     def fail(_):
         raise struct.error("a number is too large")
 

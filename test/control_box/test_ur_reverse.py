@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A box of Universal Robots calls a client's servers back: over sockets, in lock-step."""
+"""A box of Universal Robots calls the servers of a client back over sockets, in lock-step."""
 
 import contextlib
 import socket
@@ -113,7 +113,7 @@ def test_a_stream_of_commands_gives_the_same_motion_twice(said):
             assert driver.reverse.recv(1) == b""  # the client sees that its program has ended
             rtde.close()
     first, second = (path[np.argmax(path[:, 5] > 1e-3) :] for path in found)
-    same = min(len(first), len(second), 590)  # most of 600 ticks
+    same = min(len(first), len(second), 590)  # most of the 600 ticks
     assert same > 500
     assert first[:same, 5].max() > 0.15
     np.testing.assert_array_equal(first[:same], second[:same])
@@ -153,7 +153,7 @@ def test_a_client_that_dies_ends_its_program_and_the_next_one_works(said):
     assert box.failure is None
 
 
-def test_a_client_that_died_is_not_waited_for(said):
+def test_a_box_does_not_wait_for_a_client_that_died(said):
     with driven(said, patience=1e6) as (box, driver):
         driver.reverse.sendall(message("IDLE", timeout=0.0))
         rtde = Rtde()
@@ -166,7 +166,7 @@ def test_a_client_that_died_is_not_waited_for(said):
         rtde.close()
 
 
-def test_a_client_that_dies_while_time_stands_ends_its_program(said):
+def test_a_client_that_dies_while_time_is_stopped_ends_its_program(said):
     with driven(said) as (box, driver):
         driver.reverse.sendall(message("IDLE", timeout=0.0))
         until(lambda: box.robot.program.mode == "IDLE" and box.robot.rests)
@@ -174,7 +174,7 @@ def test_a_client_that_dies_while_time_stands_ends_its_program(said):
         until(lambda: box.robot.program is None)
 
 
-def test_a_second_program_takes_the_place_of_the_first(said):
+def test_a_second_program_replaces_the_first(said):
     with driven(said) as (box, first), Driver(address()) as second:
         one = box.robot.program
         upload(second.program)
@@ -196,7 +196,7 @@ def test_a_reboot_drops_the_client(said):
             second.accept()
 
 
-def test_a_client_that_is_not_there_is_named(said, monkeypatch):
+def test_a_missing_server_of_a_client_is_reported(said, monkeypatch):
     monkeypatch.setattr("rbdyn_ros.control_box.sockets.DIAL", 0.3)
     with boxed(said) as box, socket.create_server((address(), 0)) as server:
         port = server.getsockname()[1]
@@ -258,7 +258,7 @@ def test_a_dead_link_ends_the_program_by_its_timeout(said):
         assert any("no message has come by the reverse interface for 0.1 s" in one for one in said)
 
 
-def test_a_client_serves_its_program_when_somebody_plays(said, monkeypatch):
+def test_a_client_serves_its_program_when_the_user_presses_play(said, monkeypatch):
     sender = socket.create_server((address(), 0))
     with boxed(said) as box, Driver(address()) as driver, sender:
         sender.settimeout(PATIENT)
@@ -344,6 +344,6 @@ def test_the_socket_of_a_full_session_is_not_polled():
         link.close()
 
 
-def test_privileges_have_a_name():
+def test_an_unknown_mode_of_realtime_privileges_is_refused():
     with refused(ParameterError, "bad-argument"):
         rb.BoxedArm(find("ur5_robot.urdf"), ["ur"], realtime="perhaps")

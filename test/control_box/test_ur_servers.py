@@ -80,7 +80,7 @@ class Bench:
             self.cycle()
             if self.robot.rests:
                 return
-        raise AssertionError("it does not come to rest")
+        raise AssertionError("the arm does not come to rest")
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_frequencies_outside_the_vendors_range_are_refused(bench, often):
     assert ask(client, "O", outputs("timestamp", often=often))[0] == 0
 
 
-def test_packets_come_with_their_frequency(bench):
+def test_packets_arrive_at_their_frequency(bench):
     client = bench.client()
     ask(client, "V", b"\0\2")
     ask(client, "O", outputs("timestamp", often=125.0))
@@ -160,7 +160,7 @@ def test_every_variable_has_its_type(bench):
         assert np.isfinite(np.asarray(numbers, float)).all(), variable.name
 
 
-def test_an_input_has_one_client(bench):
+def test_an_input_can_be_written_by_one_client_only(bench):
     one, two = bench.client(), bench.client()
     for client in (one, two):
         ask(client, "V", b"\0\2")
@@ -201,21 +201,21 @@ def test_data_of_another_protocol_ends_the_connection(bench, data):
         client.request(data + b"\0" * 70000)
 
 
-def test_a_package_that_comes_in_pieces_is_taken(bench):
+def test_a_package_that_arrives_in_pieces_is_processed(bench):
     client = bench.client()
     for byte in packet("V", b"\0\2"):
         client.request(bytes([byte]))
     assert client.answers() == packet("V", b"\1")
 
 
-def test_in_turn_each_command_lasts_its_time(bench):
+def test_each_command_of_a_stream_lasts_its_time_in_lock_step(bench):
     start_program(bench.robot, CONTROL.format(offset=0, path=""))
     bench.cycle()
     client = bench.client(in_turn=True)
     ask(client, "V", b"\0\2")
     names = ["input_int_register_0", *(f"input_double_register_{k}" for k in range(8))]
     ask(client, "I", ",".join(names).encode())
-    for speed in (0.1, 0.2):  # for 4 ms each
+    for speed in (0.1, 0.2):  # each command lasts 4 ms
         body = struct.pack(">Bi8d", 1, 9, *[speed] * 6, 40.0, 4e-3)
         client.request(packet("U", body))
     seen = []
@@ -226,7 +226,7 @@ def test_in_turn_each_command_lasts_its_time(bench):
     assert seen == [0.1] * 4 + [0.2] * 2
 
 
-def test_inputs_have_letters_for_their_numbers():
+def test_inputs_have_the_struct_formats_of_their_numbers():
     assert all(variable.type in TYPES for variable in INPUTS.values())
 
 
@@ -243,7 +243,7 @@ def test_programs_are_cut_from_a_stream():
         cutter.take(b"x" * 2**21)
 
 
-def test_calls_are_read():
+def test_calls_of_a_program_are_read():
     call = read_call("  movej(p[0, -1.5e-1,2,3, 4,5], a=1.2, v = 2) # there")
     assert call.is_pose
     assert call.six("q").tolist() == [0, -0.15, 2, 3, 4, 5]
@@ -254,7 +254,7 @@ def test_calls_are_read():
             read_call(line)
 
 
-def test_a_row_of_calls_is_acted_out(bench):
+def test_a_row_of_calls_is_executed(bench):
     goal = [0.2, *READY[1:]]
     row = f"""\
 def go():
@@ -276,11 +276,11 @@ end"""
     ("program", "reason"),
     [
         ("def mine():\n  x = 1\nend", "is not a call"),
-        ("def mine():\n  rq_open()\nend", "does not act out rq_open"),
+        ("def mine():\n  rq_open()\nend", "does not support rq_open"),
         ("while True:\n  sync()\nend", "is not a call"),
         (
             CONTROL.format(offset=0, path="  movec(p[1])\n"),
-            "could not convert|does not act out movec",
+            "could not convert|does not support movec",
         ),
     ],
 )
@@ -310,7 +310,7 @@ def test_a_wrong_call_ends_the_program(bench, line, reason):
     assert bench.robot.joints.x == pytest.approx(READY)
 
 
-def test_registers_have_an_offset(bench):
+def test_registers_of_a_control_script_have_an_offset(bench):
     start_program(bench.robot, CONTROL.format(offset=24, path=""))
     bench.cycle(2)
     assert bench.robot.signals.out_int[24] == 1
@@ -327,7 +327,7 @@ def lines(bench, *asked):
     return session.answers().decode().splitlines()
 
 
-def test_the_dashboard_answers_as_the_vendors(bench):
+def test_the_dashboard_answers_like_the_dashboard_of_the_vendor(bench):
     session = DashboardSession(bench.robot)
     assert session.answers() == b"Connected: Universal Robots Dashboard Server\n"
     assert lines(bench, "robotmode", "safetymode", "running", "play", "stop", "pause") == [
@@ -347,7 +347,7 @@ def test_the_dashboard_answers_as_the_vendors(bench):
     ]
 
 
-def test_a_paused_program_stands_and_goes_on(bench):
+def test_a_paused_program_stops_and_continues(bench):
     start_program(bench.robot, f"movej({[1.0, *READY[1:]]}, a=1, v=0.5)")
     bench.cycle(1000)
     assert lines(bench, "pause") == ["Pausing program"]
@@ -360,7 +360,7 @@ def test_a_paused_program_stands_and_goes_on(bench):
     assert bench.robot.joints.x[0] == pytest.approx(1.0)
 
 
-def test_without_power_no_program_starts(bench):
+def test_no_program_starts_without_power(bench):
     assert lines(bench, "power off") == ["Powering off"]
     start_program(bench.robot, "movej([0, 0, 0, 0, 0, 0])")
     assert bench.robot.program is None
@@ -383,7 +383,7 @@ def test_the_user_stop_switches_the_power_off(bench):
     assert bench.robot.mode == RobotMode.RUNNING
 
 
-def test_a_force_on_the_tool_is_a_protective_stop(bench):
+def test_a_large_force_on_the_tool_causes_a_protective_stop(bench):
     wrench = np.array([0.0, 0.0, 200.0, 0.0, 0.0, 0.0])
     for _ in range(200):  # the observer's time constant is 10 ms
         bench.robot.act()
@@ -435,7 +435,7 @@ def test_rotors_are_added_where_the_file_has_none(text):
 @pytest.mark.parametrize(
     "pose", [[0.1, 0.2, 0.3, 0.0, np.pi, 0.0], [0, 0, 0, 1.0, -2.0, 0.5], [0, 0, 0, 2.2, 2.2, 0.0]]
 )
-def test_poses_are_written_with_rotation_vectors(pose):
+def test_poses_are_written_as_rotation_vectors(pose):
     T = pose_from(np.array(pose))
     assert pose_from(pose_of(T)) == pytest.approx(T, abs=1e-12)
     assert np.linalg.norm(pose_of(T)[3:]) <= np.pi + 1e-9

@@ -19,7 +19,7 @@ ADDRESS = sys.argv[1]
 
 
 def until(condition, patience=60.0):
-    """Wait for a condition of the state, not for ever."""
+    """Wait for a condition of the state, with a time limit."""
     give_up = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < give_up
@@ -104,7 +104,7 @@ def model():
     c, state = connected()
     c.setTcp([0.0, 0.0, 0.1, 0.0, 0.0, 0.3])
     q, told = settled(state), np.array(c.getForwardKinematics())
-    until(lambda: gap(np.array(state.getActualTCPPose()), told) < 1e-3)  # states come later
+    until(lambda: gap(np.array(state.getActualTCPPose()), told) < 1e-3)  # states arrive later
     pose = state.getActualTCPPose()
     M, J = (np.reshape(x, (6, 6), "F").tolist() for x in (c.getMassMatrix(), c.getJacobian()))
     inverse = c.getInverseKinematics(pose, (q + 0.1).tolist())
@@ -118,7 +118,7 @@ def model():
 
 
 def force():
-    """Push down until the force is reached; then freedrive."""
+    """Push down until the force is reached; then start freedrive."""
     c, state = connected()
     c.zeroFtSensor()
     began = state.getTimestamp()
@@ -176,7 +176,7 @@ def dashboard():
 
 
 def stopped():
-    """Command a joint beyond its limit; unlock and go on."""
+    """Command a joint beyond its limit, unlock the arm and continue."""
     d = dashboard_client.DashboardClient(ADDRESS)
     d.connect()
     c, state = connected()
@@ -184,9 +184,10 @@ def stopped():
         began = c.initPeriod()
         c.speedJ([0, 0, 2.5, 0, 0, 0], 10.0, 0.002)
         c.waitPeriod(began)
-    until(lambda: not c.isProgramRunning())  # a connection of its own, whose states come later
+    # this is a connection of its own, whose states arrive later
+    until(lambda: not c.isProgramRunning())
     found = {"mode": d.safetymode(), "q": state.getActualQ()[2]}
-    c.speedStop()  # it clears the register of the command
+    c.speedStop()  # the connection clears the register of the command
     try:
         d.unlockProtectiveStop()
     except Exception as error:  # noqa: BLE001 - of the client
@@ -203,7 +204,7 @@ def stopped():
 
 
 def die():
-    """End the process in a motion, with a watchdog."""
+    """End the process during a motion with a watchdog."""
     c, _ = connected()
     c.setWatchdog(10.0)
     for _ in range(100):

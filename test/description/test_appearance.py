@@ -97,7 +97,7 @@ def colors(*materials, named=NAMED):
         ('<material name=""><color rgba="0 0 1 .5"/></material>', BLUE),
         ('<material><color rgba="0 0 1 0.5"/></material>', BLUE),
         ('<material name="blue"><color rgba="0 0 1 0.5"/></material>', BLUE),
-        # the first of one name counts, as in urdfdom
+        # the first material of a name is used, as in urdfdom
         ('<material name="red"><color rgba="0 0 1 0.5"/></material>', RED),
         ('<material name="x"><texture filename="/etc/passwd"/></material>', None),
         ('<material name="x"><texture filename="a.png"/><color rgba="1 0 0 1"/></material>', RED),

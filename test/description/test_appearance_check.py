@@ -115,7 +115,7 @@ def test_collisions_can_be_left_to_contact():
         (BOX.replace('"1 1 1"', '"1\t1 1"'), "unportable"),
     ],
 )
-def test_looks_that_only_some_programs_cannot_show_are_a_warning(inner, code, folder):
+def test_elements_that_some_programs_cannot_show_are_a_warning(inner, code, folder):
     (finding,) = check_appearance(robot(inner), "r.urdf", folder=folder)
     assert (finding.severity, finding.code) == ("warning", code)
 

@@ -69,7 +69,7 @@ def test_a_pose_of_a_light_is_relative_to_a_frame():
     assert one.pos == pytest.approx((1.0, 3.0, 8.0))
 
 
-def test_lights_that_are_off_or_unknown_are_left_out_and_the_first_ones_count():
+def test_lights_that_are_off_or_unknown_are_left_out_and_only_the_first_are_drawn():
     assert lights(world(light("point", "<light_on>false</light_on>"))) == ()
     found = read_appearance(world(light("laser")))
     assert found.lights == ()

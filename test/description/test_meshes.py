@@ -166,7 +166,7 @@ def test_inner_points_are_left_out():
 
 
 def test_a_reduced_ball_is_still_a_ball():
-    """Not all 100 corners can be spread better over it: 2 % of the radius, and some."""
+    """Even the best spread of 100 corners has an error of 2 % of the radius."""
     every = ball(3000)
     few = reduced(hull_corners(every))
     assert len(few) == hulls.MOST_CORNERS
@@ -425,7 +425,7 @@ def test_a_huge_file_is_not_read(package):
 
 
 def test_materials_and_pictures_are_not_opened(package):
-    """To read the material library would be an error."""
+    """Reading the material library would be an error."""
     (package / "a.mtl").mkdir()
     (package / "m.obj").write_bytes(obj(top="mtllib a.mtl\nmtllib /etc/passwd\nusemtl x"))
     same(points(package, "m.obj"), CUBE)

@@ -154,7 +154,7 @@ def test_actuators_equal_mujocos(write, seed):
         ('euler="0 0 90"', 'xyaxes="0 1 0 1 0 0"', 'quat="1 0 1 0"'),
     ],
 )
-def test_the_nearest_orientation_counts(write, outer, inner, own):
+def test_the_innermost_orientation_is_used(write, outer, inner, own):
     from support.mjcf import Twins
 
     classes = f"""<default><site {outer}/><default class="c"><site {inner}/></default></default>"""
@@ -716,7 +716,7 @@ def test_an_attribute_that_one_element_does_not_use_is_noted(write):
         ('density="1000" wind="0 1 0"', ["not-used", "not-used"]),
     ],
 )
-def test_options_that_move_a_robot_otherwise_are_warnings(write, options, codes):
+def test_options_that_would_change_the_motion_are_warnings(write, options, codes):
     found = mjcf.read(write(body("<geom size='1'/>", f"<option {options}/>"))).findings
     assert [x.code for x in found if x.severity == "warning"] == codes, found
 

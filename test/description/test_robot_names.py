@@ -56,12 +56,12 @@ def test_a_name_finds_a_robot_of_robot_descriptions(descriptions):
     ("name", "code"),
     [("far", "robot-download"), ("bare", "unknown-robot"), ("toy_mj", "unknown-robot")],
 )
-def test_robots_that_cannot_be_had_are_refused(descriptions, name, code):
+def test_robots_that_are_not_available_are_refused(descriptions, name, code):
     with refused(rb.ParameterError, code):
         robot_by_name(name)
 
 
-def test_a_file_goes_before_a_robot_of_its_name(tmp_path, monkeypatch):
+def test_a_file_takes_precedence_over_a_robot_of_the_same_name(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pendulum").write_text("")
     assert ROBOT_FILE("pendulum").name == "pendulum"

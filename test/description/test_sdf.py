@@ -290,7 +290,7 @@ def test_models_inside_of_a_merged_one_have_names(tmp_path):
 
 
 @pytest.mark.parametrize("flag", ["true", "false"])
-def test_self_collide_of_a_nested_model_counts_at_any_depth(tmp_path, flag):
+def test_self_collide_of_a_nested_model_is_used_at_any_depth(tmp_path, flag):
     inner = f"<self_collide>{flag}</self_collide>{link('tool')}"
     path = tmp_path / "robot.sdf"
     path.write_text(document(f'<model name="u"><model name="v">{inner}</model></model>'))

@@ -74,7 +74,7 @@ def test_bodies_that_a_static_model_holds_up_stay(tmp_path):
     np.testing.assert_allclose(d.qpos[:3], (3, 0, 2), atol=1e-4)
 
 
-def test_the_links_of_a_model_touch_each_other_only_if_it_says_so(tmp_path):
+def test_the_links_of_a_model_touch_each_other_only_with_self_collide(tmp_path):
     body = link("a", BALL, "0 0 1 0 0 0") + link("b", BALL, "0 0 1.5 0 0 0")
     m = loaded(model("pair", body), tmp_path)
     assert m.jnt_names == ("pair/a", "pair/b")
@@ -175,7 +175,7 @@ def test_height_fields_are_terrain(tmp_path):
     assert d.qpos[2] == pytest.approx(3.0, abs=1e-3)
 
 
-def test_a_model_takes_the_gravity_of_its_world(tmp_path):
+def test_a_model_has_the_gravity_of_its_world(tmp_path):
     m = loaded("<gravity>0 0 -1.6</gravity>" + model("a", link("l")), tmp_path)
     assert m.opt.gravity.tolist() == [0.0, 0.0, -1.6]
     assert rb.load(YARD).opt.gravity.tolist() == [0.0, 0.0, -9.8]
@@ -183,7 +183,7 @@ def test_a_model_takes_the_gravity_of_its_world(tmp_path):
     assert bare.opt.gravity.tolist() == [0.0, 0.0, -9.81]
 
 
-def test_a_world_takes_the_options_of_a_scene():
+def test_a_world_accepts_the_options_of_a_scene():
     with refused(ParameterError, "scene-contact"):
         rb.load(YARD, contact=rb.Contact())
     with refused(ParameterError, "scene-base"):
@@ -192,7 +192,7 @@ def test_a_world_takes_the_options_of_a_scene():
         rb.scene(YARD)
 
 
-def test_a_scene_file_takes_sdf_models(tmp_path):
+def test_a_scene_file_accepts_sdf_models(tmp_path):
     arm = FOLDER / "good/sdf.model.sdf"
     (tmp_path / "arm.sdf").write_bytes(arm.read_bytes())
     (tmp_path / "scene.yaml").write_text(

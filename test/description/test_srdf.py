@@ -101,7 +101,7 @@ def test_wrong_kinds_are_refused(bad):
         load(bad)
 
 
-def test_without_contact_no_pair_counts():
+def test_without_contact_no_pair_is_excluded():
     assert rb.load_urdf(URDF, srdf=srdf()).findings == rb.load_urdf(URDF).findings
 
 

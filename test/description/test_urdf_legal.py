@@ -95,7 +95,7 @@ def test_odd_documents_are_read(document):
     assert robot.findings == ()
 
 
-def test_lines_before_the_declaration_count():
+def test_lines_before_the_declaration_are_counted():
     assert read_text("\n\n \n" + SMALL).links[0].line == 4
 
 

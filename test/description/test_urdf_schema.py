@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every attribute of URDF's schema (urdf.xsd of 1.0 to 1.2) changes the robot or has a finding.
 
-Each row changes one attribute of a complete robot. What differs is the Description with contact,
-which is all that a Model is made of, or the Appearance.
+Each row changes one attribute of a complete robot. The change must show in the Description with
+contact, from which a Model is made, or in the Appearance.
 """
 
 from dataclasses import replace

@@ -403,7 +403,7 @@ def test_limits_of_moveit_beside_a_robot_bound_planned_motions(tmp_path, place):
 
 
 @pytest.mark.parametrize("case", ["open folder", "another package", "no package"])
-def test_limits_of_others_do_not_count(tmp_path, case):
+def test_limits_of_other_packages_and_open_folders_are_ignored(tmp_path, case):
     for at in ("urdf", "config"):
         (tmp_path / at).mkdir()
     if case != "no package":
@@ -495,7 +495,7 @@ SECOND = (
         ("revolute", {"j": "k</param><param name='multiplier'>abc"}),
     ],
 )
-def test_a_mimic_joint_that_cannot_be_is_left_out(kind, control_of):
+def test_an_impossible_mimic_joint_is_left_out(kind, control_of):
     parts = (
         f'<joint name="{name}"><param name="mimic">{text}</param></joint>'
         for name, text in control_of.items()
@@ -507,7 +507,7 @@ def test_a_mimic_joint_that_cannot_be_is_left_out(kind, control_of):
     assert [x.code for x in found.findings if x.severity == "warning"] == ["not-used"]
 
 
-def test_a_rest_that_a_joint_cannot_have_is_left_out():
+def test_a_rest_position_that_a_joint_cannot_have_is_left_out():
     text = robot(robot='<gazebo reference="j"><springReference>1</springReference></gazebo>')
     found = read_text(text.replace('"revolute"', '"planar"'))
     assert joint_of(found).rest == ()

@@ -111,7 +111,7 @@ def test_a_long_quaternion_is_normalised_with_a_note():
 @pytest.mark.parametrize("beside", ["", ' rpy="0 0 0.5"'])
 @pytest.mark.parametrize("version", ['version="1.0"', ""])
 def test_version_1_0_has_no_quaternion(version, beside):
-    """As in urdfdom, a quaternion is ignored with a warning, and the angles count."""
+    """As in urdfdom, a quaternion is ignored with a warning, and the angles are used."""
     text = robot(f'quat_xyzw="0 0 1 0"{beside}').replace('version="1.0"', version)
     description = read_text(text)
     assert codes(description) == [("warning", "newer-attribute", n) for n in (3, 9)]

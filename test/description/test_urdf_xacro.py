@@ -110,7 +110,7 @@ def test_other_arguments_are_refused_by_name(tmp_path, given, element):
 
 
 @pytest.mark.parametrize("name", ["heavi", "m", ""])
-def test_an_argument_that_the_file_does_not_have(tmp_path, name):
+def test_an_argument_that_the_file_does_not_have_is_refused(tmp_path, name):
     """xacro itself ignores such an argument."""
     with refused(DescriptionError, "xacro-args", found=name, allowed="heavy"):
         read(write(tmp_path), xacro_args={name: "6"})
@@ -275,7 +275,7 @@ def test_text_is_never_expanded(tmp_path):
 
 
 def test_a_urdf_may_declare_xacro_without_its_use(tmp_path):
-    """The output of xacro is shown the same way; comments do not count."""
+    """The output of xacro is shown the same way; comments are ignored."""
     path = tmp_path / "expanded.urdf"
     path.write_text(
         f"<robot name='r' {XMLNS}><!-- ${{x}} <xacro:arg/> --><link name='a'/></robot>"

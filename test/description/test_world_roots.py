@@ -111,7 +111,7 @@ HIGH = "<pose>0 0 5 0 0 0</pose>"
 @pytest.mark.parametrize("more", ["", STATIC, HIGH, STATIC + HIGH])
 @pytest.mark.parametrize("body", ["box", "arm"])
 def test_a_model_of_sdf_stands_where_gazebo_puts_it(body, more, tmp_path):
-    """Only the pose of the link in the model counts, 1 m and a rotation, not that of the model."""
+    """The pose of the link in the model is used, 1 m and a rotation, but not the model's pose."""
     free = solid("c", BOX), "0 0 1 0 0 0"
     text = sdf(link("l", *free) + (link("tip") + joint("l", "tip")) * (body == "arm"), more)
     (tmp_path / "x.sdf").write_text(text)

@@ -21,9 +21,9 @@ from support.documents import ROOT, blocks, commands, of_language, page_names, t
 from support.sessions import Session, alike, free_domain
 
 WORKSPACE = "needs a ROS 2 installation that is sourced, with the tools of its command line"
-INSTALLS = "installs packages, or is what runs these tests"
+INSTALLS = "installs packages, or runs these tests"
 REAL = "is about a robot of the reader's own; tests do the same with others"
-SECURED = "needs a DDS with security, which the wheels of PyPI have not"
+SECURED = "needs a DDS with security, which the wheels on PyPI lack"
 RECORDED = "needs recordings with pictures; test_lerobot.py does the same"
 SHELL = "writes the completion file of the reader's shell"
 
@@ -57,7 +57,7 @@ NOT_RUN = {
     ("docs/guides/servoing.md", "rbdyn sim panda"): WORKSPACE,
     ("docs/guides/servoing.md", "ros2 launch rbdyn_ros"): WORKSPACE,
     ("docs/guides/grippers.md", "ros2 run rbdyn_ros arm_controller"): WORKSPACE,
-    ("docs/tutorials/first_five_minutes.md", "git clone"): "is what got the reader here",
+    ("docs/tutorials/first_five_minutes.md", "git clone"): "the reader has already run it",
     ("docs/guides/policies.md", "python examples/trot.py"): "takes an hour; test_trot.py learns",
     ("docs/guides/policies.md", "rbdyn sim go2.urdf"): WALKS,
     ("docs/guides/policies.md", "ros2 topic pub"): WORKSPACE,
@@ -232,7 +232,7 @@ def test_blocks_that_do_not_run_have_a_reason():
             assert key, f"{block.where}: '{block.first}' is neither bash nor in NOT_RUN"
             assert key not in listed, f"{block.where} and {listed[key]} are one entry of NOT_RUN"
             listed[key] = block.where
-    assert listed.keys() == NOT_RUN.keys(), "NOT_RUN has what no page has"
+    assert listed.keys() == NOT_RUN.keys(), "NOT_RUN has entries that no page has"
 
 
 REFERENCE = "".join(

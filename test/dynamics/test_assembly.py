@@ -48,7 +48,7 @@ def test_a_delta_robot_closes_from_near_its_pose(seed):
         start[at] = right[at]
     qpos = rb.assemble(m, start, fixed=motors)
     assert gap(m, qpos) <= 1e-12
-    # with locked motors the pose of the closed form is the only one nearby
+    # with locked motors the pose of the closed form is the only closed pose nearby
     np.testing.assert_allclose(qpos, right, atol=1e-10)
 
 
@@ -66,7 +66,7 @@ def test_loading_assembles_a_loop_that_is_open_at_zero():
 
 
 @pytest.mark.parametrize("angle", [0.3, 1.0, 2.5, -2.0])
-def test_fixed_joints_stay(angle):
+def test_fixed_joints_keep_their_positions_in_assembly(angle):
     m = rb.build(mechanisms.grashof())
     start = m.qpos0.copy()
     start[0] = angle
@@ -86,7 +86,7 @@ def test_fixing_a_mimic_joint_fixes_its_leader():
     assert gap(m, qpos) <= 1e-12
 
 
-def test_everything_fixed_and_open_is_refused():
+def test_an_open_loop_whose_joints_are_all_fixed_is_refused():
     m = rb.build(mechanisms.grashof())
     with refused(rb.ModelError, "cannot-close", "loop joint 'C'") as caught:
         rb.assemble(m, np.zeros(3), fixed=["A", "B", "D"])
@@ -137,7 +137,7 @@ def test_a_solution_within_the_limits_is_preferred():
     np.testing.assert_allclose(ends[0], -ends[1], atol=1e-10)
 
 
-def test_assemble_closes_a_loop_rather_than_obey_limits():
+def test_assemble_violates_limits_if_the_loop_cannot_close_otherwise():
     m = rb.build(elbow(2.5, 3.0))
     qpos = rb.assemble(m, (0.0, 2.6))
     assert gap(m, qpos) <= 1e-12
@@ -146,7 +146,7 @@ def test_assemble_closes_a_loop_rather_than_obey_limits():
 
 
 @pytest.mark.parametrize("pitch", [0.005, -0.02, 0.2])
-def test_a_screw_keeps_its_turns(pitch):
+def test_a_screw_keeps_its_number_of_turns(pitch):
     m = rb.build(mechanisms.screw_jack(pitch))
     start = np.array([-pitch * 2 * np.pi * 7.3, 0.0])
     qpos = rb.assemble(m, start, fixed=["guide"])
@@ -158,7 +158,7 @@ def test_a_screw_keeps_its_turns(pitch):
 
 @pytest.mark.parametrize("turns", [0.4, 3.0, -11.25])
 @pytest.mark.parametrize("name", ["screw_jack", "rack"])
-def test_a_closed_configuration_is_closed_for_every_data(name, turns):
+def test_a_closed_configuration_is_closed_in_every_data(name, turns):
     """For any number of turns efc_pos is a function of qpos and not of earlier calls."""
     m = rb.build(getattr(mechanisms, name)())
     angle = 2.0 * np.pi * turns
@@ -166,7 +166,7 @@ def test_a_closed_configuration_is_closed_for_every_data(name, turns):
     assert gap(m, qpos) < 1e-12
 
 
-def test_a_run_goes_on_in_another_data():
+def test_a_run_continues_in_another_data():
     """After ten turns qpos and qvel still describe the state completely."""
     m = rb.build(mechanisms.screw_jack())
     m.opt.integrator = "rk4"
@@ -185,7 +185,7 @@ def test_assemble_returns_the_same_every_time():
     assert np.array_equal(rb.assemble(m, start), rb.assemble(m, start))
 
 
-def test_without_constraints_nothing_moves():
+def test_assemble_without_constraints_moves_nothing():
     m = rb.build(rb.SystemBuilder("arm").body("a", mechanisms.bar(0.1)).joint(
         "A", "revolute", "base", "a", **mechanisms.HINGE))  # fmt: skip
     assert rb.assemble(m, [0.7]).tolist() == [0.7]

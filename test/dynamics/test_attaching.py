@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links that are attached to each other, and states carried to other Models, in closed form."""
+"""Attached links, and states carried to other Models, follow closed forms."""
 
 import dataclasses
 
@@ -42,7 +42,7 @@ def test_a_ball_hangs_in_the_world_and_falls_when_it_is_let_go():
     assert np.array_equal(h.qpos, d.qpos)
     assert (h.time, held.nq) == (d.time, m.nq)
     rb.step(held, h, 1)
-    # the other body falls on, equal to the last bit
+    # the other body continues to fall, equal to the last bit
     rb.step(m, d, 1)
     assert np.array_equal(h.qpos[-7:], d.qpos[-7:])
     assert not np.array_equal(other, d.qpos[-7:])
@@ -63,8 +63,8 @@ def test_the_force_of_a_weld_carries_the_weight():
     assert h.loop_force[0, 3:] == pytest.approx([0.0, 0.0, 0.3 * G], abs=1e-12)
 
 
-def test_a_pendulum_with_a_ball_swings_as_one_with_this_payload():
-    """The reference has the ball's mass and inertia as a payload of the rod."""
+def test_a_pendulum_with_an_attached_ball_swings_as_with_a_payload():
+    """The reference has the mass and inertia of the ball as a payload of the rod."""
     m = scene(BALL)
     d = rb.make_data(m)
     held, h = rb.attach(m, d, "ball", "rod")
@@ -76,14 +76,14 @@ def test_a_pendulum_with_a_ball_swings_as_one_with_this_payload():
     for model, data in ((held, h), (loaded, one)):
         data.qvel[0] = 0.0
         rb.step(model, data, 1000)
-    # the weld is kept by the positions, too; it is stiff, so the step differs by its order
+    # position corrections also keep the weld closed, so the results differ by the order of a step
     assert h.qpos[0] == pytest.approx(one.qpos[0], abs=2e-5)
     assert abs(one.qpos[0]) > 0.1
     apart = np.array(rb.frame_pose(held, h, "rod")[1]).T @ (place(held, h, "ball"))
     assert apart == pytest.approx((0.2, 0.1, -0.8), abs=1e-9)
 
 
-def test_attachments_end_one_by_one():
+def test_attachments_can_be_removed_one_by_one():
     m = scene(BALL, OTHER)
     d = rb.make_data(m)
     one, a = rb.attach(m, d, "ball")
@@ -152,7 +152,7 @@ def test_the_only_two_bodies_of_a_scene_no_longer_touch_while_they_are_attached(
     assert apart.qpos[9] - apart.qpos[2] == pytest.approx(0.2, abs=1e-8)
 
 
-def test_a_stopping_belt_brakes_the_crate_on_it():
+def test_a_belt_that_stops_brakes_the_crate_on_it():
     """The crate has ridden along and is braked by mu g, in closed form."""
     surface = rb.Surface(friction=0.4)
     belt = rb.Obstacle("belt", rb.Box((20.0, 1.0, 0.1)), rb.pose((0.0, 0.0, -0.05)), 0.4,
@@ -198,7 +198,7 @@ def test_a_data_of_another_model_is_refused():
         rb.carry(m, rb.make_data(m), "other")
 
 
-def test_attached_bodies_are_of_connected_trees():
+def test_attaching_connects_the_trees_of_two_bodies():
     m = scene(BALL, OTHER)
     assert connected_trees(m).tolist() == [0, 1, 2, 3]
     d = rb.make_data(m)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commanded joints follow one rule in lock-step, trials, environments and topics."""
+"""The same joints can be commanded in lock-step, trials, environments and topics."""
 
 import numpy as np
 import pytest
@@ -66,7 +66,7 @@ def test_joints_without_an_actuator_and_with_a_prescribed_motion_are_passive():
     }
 
 
-def test_lockstep_and_trials_take_the_same_joints(m):
+def test_lockstep_and_trials_command_the_same_joints(m):
     from rbdyn_ros.runtime.preparation import actuated, for_efforts
     from rbdyn_ros.trials.trial import Joints
 
@@ -97,7 +97,7 @@ def test_a_law_does_not_push_a_passive_joint(m):
     assert not np.asarray(forces)[..., m.jnt_dofadr[m.jnt_names.index("pole")]].any()
 
 
-def test_topics_take_the_same_joints_and_refuse_the_others_with_the_reason(m):
+def test_topics_command_the_same_joints_and_refuse_others_with_the_reason(m):
     pytest.importorskip("rclpy", reason="rclpy is not installed")
     from support.refusals import refused
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A notice on stderr appears while kernels are compiled for long."""
+"""A notice appears on stderr when the compilation of kernels takes long."""
 
 import time
 
@@ -23,7 +23,7 @@ def wait_for_the_timer(notice):
 def test_compilations_that_add_up_are_reported_once(capsys):
     notice = CompilingNotice(patience=0.0)
     notice.on_start(None)
-    notice.on_start(None)  # a kernel that the first one calls
+    notice.on_start(None)  # a kernel that the first kernel calls
     wait_for_the_timer(notice)
     notice.on_end(None)
     notice.on_end(None)
@@ -41,7 +41,7 @@ def test_short_compilations_print_nothing(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_command_with_a_bar_silences_it(capsys):
+def test_a_command_with_a_progress_bar_suppresses_the_notice(capsys):
     notice = CompilingNotice(patience=0.0)
     notice.is_due = False
     compiled(notice, 0.0)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives equal complex steps through the kernels as plain Python, without truncation.
 
-Tolerance: 1e-13 of the largest entry, with M^-1 64 nv cond(M) eps where that is more.
+The tolerance is 1e-13 of the largest entry; for results of M^-1 64 nv cond(M) eps if that is more.
 """
 
 import os

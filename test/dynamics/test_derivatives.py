@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of the dynamics against differences of order eight along the coordinates of qvel.
+"""Derivatives of the dynamics equal differences of order eight along the coordinates of qvel.
 
-Tolerances: 1e-11 of the largest entry (100 eps of values up to a hundred times the derivative);
-for forward dynamics 64 nv cond(M) eps times a hundred, differences of values with that rounding.
+The tolerance is 1e-11 of the largest entry, because values are up to a hundred times the
+derivative, with rounding errors of 100 eps. For forward dynamics it is a hundred times 64 nv
+cond(M) eps, the rounding error of its values.
 """
 
 import numpy as np
@@ -58,7 +59,8 @@ def forest_in_motion(name):
 
 def robot_in_motion(name):
     m = rb.load_urdf(robots.find(name), floating_base=REAL[name], strict=False)
-    m = m.replaced(jnt_limited=0 * m.jnt_limited)  # a finger's range is shorter than differences
+    # the range of a finger is shorter than the differences
+    m = m.replaced(jnt_limited=0 * m.jnt_limited)
     d = rb.make_data(explicit(m))
     states.randomise(m, d, 2)
     d.qvel = np.where(np.abs(d.qvel) < 0.1, 0.5, d.qvel)  # dry friction is steep at rest
@@ -129,7 +131,7 @@ def test_forward_derivatives_come_from_inverse_derivatives(moving):
     d = d.copy()
     d.xfrc_applied = 0.0
     dq, dv, dtau = rb.forward_derivatives(m, d)
-    by_q, by_v, M = rb.inverse_derivatives(m, d)  # at the qacc just written
+    by_q, by_v, M = rb.inverse_derivatives(m, d)  # at the qacc that was just written
     tolerance = with_inverse(EXACT, M, m.nv)
     with Comparison("derivatives", where) as case:
         case.close("forward, dq", dq, -dtau @ by_q, tolerance)
@@ -170,7 +172,7 @@ def test_joints_that_stand_still_have_the_derivatives_of_the_smooth_law(load):
         assert np.array_equal(value, other)
 
 
-def test_derivatives_may_leave_passive_forces_out():
+def test_derivatives_without_opt_passive_omit_passive_forces():
     m, d = forest_in_motion("lossy")
     with_losses = rb.inverse_derivatives(m, d)
     m.opt.passive = False
@@ -182,7 +184,7 @@ def test_derivatives_may_leave_passive_forces_out():
     assert np.abs(with_losses[0] - without[0]).max() > 1.0
     slope = (with_losses[1] - without[1]).diagonal()
     assert (slope >= m.dof_damping - 1e-9).all()
-    assert np.count_nonzero(slope > m.dof_damping + 1e-3) > 5  # stops
+    assert np.count_nonzero(slope > m.dof_damping + 1e-3) > 5  # friction and limits
 
 
 def test_forces_on_bodies_are_in_the_derivatives():
@@ -190,7 +192,8 @@ def test_forces_on_bodies_are_in_the_derivatives():
     pushed = rb.forward_derivatives(m, d)[0]
     d.qfrc_applied += pushes(m, d)
     d.xfrc_applied = 0.0
-    held = rb.forward_derivatives(m, d)[0]  # the same motion, from forces that turn with joints
+    # joint forces cause the same motion, but they rotate with the joints
+    held = rb.forward_derivatives(m, d)[0]
     assert np.abs(pushed - held).max() > 0.1 * np.abs(held).max()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rb.differential_ik: against bounded least squares of SciPy, finite differences, closed forms."""
+"""rb.differential_ik agrees with bounded least squares of SciPy, differences and closed forms."""
 
 import math
 
@@ -47,10 +47,11 @@ def test_a_frame_arrives_within_the_limits_of_velocity_and_position():
     np.testing.assert_allclose(p, goal[0], atol=1e-8)
     assert Rotation.from_matrix(R @ goal[1].T).magnitude() < 1e-8
     assert np.abs(walked).max() <= m.jnt_velocity.max()
-    assert np.abs(walked).max() > 0.99 * m.jnt_velocity.min()  # some joint was at its speed limit
+    # some joint moved at its speed limit
+    assert np.abs(walked).max() > 0.99 * m.jnt_velocity.min()
 
 
-def test_a_step_is_the_bounded_least_squares_of_scipy():
+def test_a_step_equals_the_bounded_least_squares_of_scipy():
     m = seven()
     d, rng = rb.make_data(m), np.random.default_rng(4)
     limit = 0
@@ -96,7 +97,7 @@ def test_a_frame_has_the_requested_velocity():
     assert np.abs(still).max() < 1e-6
 
 
-def test_a_joint_outside_its_limits_does_not_go_on():
+def test_a_joint_outside_its_limits_does_not_move_farther_out():
     m = seven()
     d = rb.make_data(m)
     d.qpos[1] = m.jnt_range[1, 1] + 0.1
@@ -108,7 +109,7 @@ def test_a_joint_outside_its_limits_does_not_go_on():
     assert rb.differential_ik(m, d, [back], DT)[1] < 0.0
 
 
-def test_fixed_joints_stay():
+def test_fixed_joints_keep_their_positions_in_assembly():
     m = ur5()
     d = rb.make_data(m)
     d.qpos = [0.3, -1.0, 1.2, 0.5, 0.5, 0.3]
@@ -131,7 +132,7 @@ def arm_beside_a_ball(radius=0.1, place=(0.55, 0.35, 0.0)):
     return rb.build(s.obstacle("ball", rb.Sphere(radius), origin=rb.pose(place)), contact=True)
 
 
-def test_nothing_comes_nearer_than_the_clearance():
+def test_no_pair_comes_nearer_than_the_clearance():
     m = arm_beside_a_ball()
     d = rb.make_data(m)
     d.qpos = [-0.4, 0.8]
@@ -147,12 +148,12 @@ def test_nothing_comes_nearer_than_the_clearance():
         qvel = rb.differential_ik(m, d, [task], DT, clearance=0.02)
         rb.integrate_pos(m, d.qpos, qvel, DT)
         nearest.append(min(one.distance for one in rb.collisions(m, d, 1.0)))
-    # linear in the step: a step of the tip, 0.05 m at most, curves by its square over the radius
+    # the constraint is linear: a step of the tip of 0.05 m deviates by its square over the radius
     assert min(nearest) > 0.02 - 1e-3
     assert min(nearest) < 0.021
 
 
-def test_a_distance_changes_as_its_row_says():
+def test_a_distance_changes_as_its_derivative_predicts():
     m = arm_beside_a_ball()
     d = rb.make_data(m)
     d.qpos = [0.35, 0.3]
@@ -179,7 +180,7 @@ def test_closed_loops_stay_closed():
     np.testing.assert_allclose(rb.frame_pose(m, d, "platform")[0], (0.05, 0.04, -0.45), atol=1e-8)
 
 
-def test_a_mimic_joint_counts_with_its_own_limits():
+def test_a_mimic_joint_stays_within_its_own_limits():
     s = rb.SystemBuilder("planar").body("a", BODY).body("b", BODY)
     s.joint("j0", "continuous", "base", "a", axis=(0, 0, 1))
     s.joint("j1", "revolute", "a", "b", xyz=(0.5, 0, 0), axis=(0, 0, 1), limit=(-1.0, 1.0))
@@ -251,5 +252,5 @@ def test_fingers_that_one_dof_moves_against_each_other_keep_their_clearance():
     assert pair.distance == pytest.approx(0.01, abs=1e-6)
     d.qpos[:] = 0.0
     assert rb.ik(m, d, "left", (0.0, 0.0, 0.2), clearance=0.01, attempts=3).too_near
-    with refused(rb.ParameterError, "fixed", "fixed"):  # the leader is fixed as well
+    with refused(rb.ParameterError, "fixed", "fixed"):  # the leader is also fixed
         rb.differential_ik(m, d, [task], 0.1, fixed=["right slide"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Explicit constraints on real Models: against closed forms, loop joints and the textbook."""
+"""Explicit constraints on Models agree with closed forms, loop joints and the textbook."""
 
 import re
 
@@ -17,7 +17,8 @@ from rbdyn_ros.textbook.rnea import rnea
 from rbdyn_ros.textbook.system import System
 
 TOLERANCE = 1e-11
-A, B, C, D = 0.3, 0.8, 0.7, 0.9  # crank, coupler, rocker, ground; the crank can turn round
+# lengths of crank, coupler, rocker and ground; the crank can make full turns
+A, B, C, D = 0.3, 0.8, 0.7, 0.9
 RATIO = -3.0
 RADIUS, HEIGHT = 0.6, 0.4
 
@@ -27,7 +28,7 @@ def rod(length):
 
 
 def four_bar_model():
-    y = {"axis": (0.0, -1.0, 0.0)}  # a positive angle lifts; gravity is in the plane
+    y = {"axis": (0.0, -1.0, 0.0)}  # a positive angle raises the bar; gravity is in the plane
     return rb.build(
         rb.SystemBuilder("four-bar", base="ground")
         .body("crank", rod(A))
@@ -149,7 +150,7 @@ def test_energy_changes_by_the_power(case):
 
 
 def test_energy_is_kept(case):
-    """0.5 s at 1 ms: Runge-Kutta's error is of order h^4, 1e-12 a step at the worst."""
+    """In 0.5 s at 1 ms the error of Runge-Kutta is of order h^4, at most 1e-12 a step."""
     constraint, d, y, yd, _ = case
     before = energy(constraint, d, y, yd)
     y, yd = constraint.step(d, y, yd, np.zeros(constraint.m.nv), 500)
@@ -165,7 +166,7 @@ def energy(constraint, d, y, yd):
     return d.energy.sum()
 
 
-def test_steps_add_up(case):
+def test_many_steps_equal_single_steps_of_an_explicit_constraint(case):
     constraint, d, y, yd, tau = case
     at_once = constraint.step(d, y, yd, tau, 7)
     twin = rb.make_data(constraint.m)
@@ -222,10 +223,10 @@ def test_gears_agree_with_their_closed_form():
     acceleration = (0.4 + RATIO * 0.1) / inertia
     assert yd[0] == pytest.approx(2.0 + acceleration, rel=1e-11)
     assert y[0] == pytest.approx(0.2 + 2.0 + 0.5 * acceleration, rel=1e-11)
-    assert d.qpos[1] == RATIO * y[0]  # exact, without drift
+    assert d.qpos[1] == RATIO * y[0]  # the ratio is exact and does not drift
 
 
-def test_joints_driven_over_time_go_on():
+def test_joints_driven_over_time_keep_moving_under_a_constraint():
     """A lift that starts upwards adds to gravity: H ydd = -(g + a) m l sin y."""
     lift = rb.Trajectory((0.0, 1.0, 2.0), ((0.0,), (1.0,), (4.0,)))
     m = rb.build(
@@ -270,7 +271,7 @@ def spoiled(gamma, **entries):
     ],
 )
 def test_wrong_derivatives_are_refused(entries, name, of):
-    # not by refused(): the numbers in the message depend on the processor's sin and cos
+    # refused() is not used, because numbers in the message depend on the processor's sin and cos
     with pytest.raises(rb.ModelError) as caught:
         ExplicitConstraint(four_bar_model(), 1, spoiled(four_bar, **entries))
     assert (caught.value.code, caught.value.element) == ("user-function", "gamma")
@@ -366,7 +367,7 @@ def test_coordinates_without_inertia_are_refused():
         constraint.forward(rb.make_data(m), [0.0], [0.0], [0.0, 0.0])
 
 
-def test_a_step_that_fails_leaves_the_data_alone():
+def test_a_step_that_fails_does_not_change_the_data():
     def short(y, yd, q, G, g):
         gears(y, yd, q, G, g)
         if y[0] > 2.0:

@@ -12,7 +12,8 @@ from rbdyn_ros.sensors.ray_specs import Fan, LidarSpec
 BAR = rb.shapes.box((0.1, 0.1, 0.4), mass=0.5)
 REST = (0.1, 0.2, -0.1, 0.2, 0.3, 0.4)
 
-#: Arguments besides Model and Data, by function; functions like `frame_pose` and `com` get a name.
+#: Arguments besides Model and Data, by function; functions like `frame_pose` and `com` have a
+#: name.
 MORE = {
     "cast_rays": (np.zeros((2, 3)), np.eye(3)[:2]),
     "differential_ik": ([rb.FrameTask("f", velocity=(0.0,) * 6)], 0.01),
@@ -70,8 +71,8 @@ def called(name, m, d, with_data):
     return function(m, d, *more) if with_data else function(m, *more)
 
 
-def test_no_result_shares_memory_with_another_one_or_with_the_data():
-    """N1: rb.mass_matrix returned one array, which the next call overwrote."""
+def test_no_result_shares_memory_with_another_result_or_with_the_data():
+    """rb.mass_matrix once returned one array, which the next call overwrote."""
     pairs = [(m, rb.make_data(m)) for m in (arm(True), arm(False))]
     names = returning_arrays()
     assert len(names) > 35

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rb.ik: against forward kinematics, Pinocchio, closed forms and the conditions of an optimum.
+"""rb.ik agrees with forward kinematics, Pinocchio, closed forms and conditions of an optimum.
 
 Every found configuration is judged by frame_pose of a new Data (or by Pinocchio), never by the
 numbers that the solver reports.
@@ -19,7 +19,7 @@ import rbdyn_ros as rb
 POSES = 150
 BODY = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
 HALF = math.pi / 2
-#: a, alpha, d of the KUKA LBR iiwa 14 in the classic convention, and its limits [deg]
+#: DH parameters a, alpha, d of the KUKA LBR iiwa 14 (classic convention), and its limits [deg].
 IIWA = [(0, -HALF, 0.36), (0, HALF, 0), (0, HALF, 0.42), (0, -HALF, 0), (0, -HALF, 0.4),
         (0, HALF, 0), (0, 0, 0.126)]  # fmt: skip
 IIWA_LIMITS = (170, 120, 170, 120, 170, 120, 175)
@@ -96,7 +96,7 @@ def within(m, qpos):
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_arms_reach_all_that_forward_kinematics_reaches(name):
+def test_arms_reach_all_poses_that_forward_kinematics_gives(name):
     m, frame = arm(name), ARMS[name]
     d = rb.make_data(m)
     places, turns = drawn(m, frame, POSES)
@@ -141,7 +141,7 @@ def mobile(kind, size=1.0):
 
 @pytest.mark.parametrize("kind", BASES)
 def test_a_mobile_base_reaches_far_targets(kind):
-    """N4: steps of at most 1 m and starts within 1 m of zero missed 45 of 60 such targets."""
+    """Steps of at most 1 m and starts within 1 m of zero would miss 45 of 60 such targets."""
     m, rng = mobile(kind), np.random.default_rng(3)
     d = rb.make_data(m)
     places, turns = drawn(m, "link5", 10)
@@ -193,7 +193,7 @@ def test_pinocchio_agrees(name):
 
 
 @pytest.mark.parametrize("name", ["ur5_robot.urdf", "panda.urdf"])
-def test_a_batch_is_its_single_calls_to_the_bit(name):
+def test_a_call_with_many_targets_equals_single_calls_to_the_bit(name):
     m, frame = arm(name), ARMS[name]
     d = rb.make_data(m)
     places, turns = drawn(m, frame, 40)
@@ -227,7 +227,7 @@ def test_both_solutions_of_a_planar_arm_are_found():
     for sign in (1.0, -1.0):
         inner = math.atan2(0.4 * math.sin(sign * elbow), 0.5 + 0.4 * math.cos(sign * elbow))
         shoulder = math.atan2(target[1], target[0]) - inner
-        d.qpos = [shoulder + 0.2, sign * elbow - 0.3 * sign]  # near the wanted solution
+        d.qpos = [shoulder + 0.2, sign * elbow - 0.3 * sign]  # start near the wanted solution
         q = rb.ik(m, d, "tip", target).check()
         np.testing.assert_allclose(q, [shoulder, sign * elbow], atol=1e-7)
 
@@ -236,13 +236,13 @@ def test_limits_choose_the_branch_or_forbid_the_target():
     target = np.array([0.3, 0.5, 0.0])
     m = planar(0.5, 0.4, j1=(-3.0, -0.2))
     d = rb.make_data(m)
-    d.qpos = [0.5, 1.2]  # near the other solution
+    d.qpos = [0.5, 1.2]  # start near the other solution
     assert rb.ik(m, d, "tip", target).check()[1] < -0.2
     narrow = planar(0.5, 0.4, j1=(-0.2, 0.2))
     found = rb.ik(narrow, rb.make_data(narrow), "tip", target)
     assert not found.success
     assert within(narrow, found.qpos)
-    # the elbow at its limit and the shoulder towards the target: the nearest point
+    # at the nearest point the elbow is at its limit and the shoulder points to the target
     reach = math.sqrt(0.5**2 + 0.4**2 + 2 * 0.5 * 0.4 * math.cos(0.2))
     assert found.position_error == pytest.approx(reach - np.linalg.norm(target), rel=1e-5)
     with refused(rb.ModelError, "not-reached", "target"):
@@ -268,7 +268,7 @@ def test_mimic_joints_follow_within_their_own_limits():
     target[0] = 0.5 * math.cos(0.7) + 0.4 * math.cos(0.7 - 1.3)
     q = rb.ik(free, rb.make_data(free), "tip", target).check()
     np.testing.assert_allclose(q, [0.7], atol=1e-7)
-    # the same arm whose second joint may not go to -1.3: its leader stops before 0.7
+    # if the second joint must not reach -1.3, its leader stops before 0.7
     limited = planar(0.5, 0.4, j1=(-1.0, 3.0), mimic=("j1", "j0", -2.0, 0.1))
     found = rb.ik(limited, rb.make_data(limited), "tip", target)
     assert not found.success
@@ -321,7 +321,7 @@ def test_only_joints_that_carry_the_frame_move():
 
 def test_angles_end_near_the_start():
     m = arm("ur5_robot.urdf")
-    assert m.jnt_range[0, 1] > 6.0  # two turns
+    assert m.jnt_range[0, 1] > 6.0  # the joint can make two turns
     d = rb.make_data(m)
     d.qpos = [5.0, -1.0, 1.2, 4.0, -4.5, 3.0]
     places, turns = drawn(m, "tool0", 50)
@@ -334,7 +334,7 @@ def test_angles_end_near_the_start():
 
 
 @pytest.mark.parametrize("name", ["panda.urdf", "seven_dof_arm.urdf", "iiwa"])
-def test_a_posture_is_the_nearest_as_far_as_the_target_leaves_room(name):
+def test_a_result_is_as_near_to_the_posture_as_the_target_allows(name):
     m, frame = arm(name), ARMS[name]
     d = rb.make_data(m)
     posture = rb.random_qpos(m, np.random.default_rng(11))
@@ -356,14 +356,15 @@ def test_a_posture_is_the_nearest_as_far_as_the_target_leaves_room(name):
         room = np.minimum(q - low_high[:, 0], low_high[:, 1] - q)[chain] > 1e-9
         _, size, V = np.linalg.svd(J[:, room])
         null, way = V[int((size > 1e-6).sum()) :], (posture - q)[chain][room]
-        # a target met to 1e-12 changes way.way by |way| 1e-12 / size, and a minimum shows the
-        # square of the step to it
+        # a target error of 1e-12 changes way.way by |way| 1e-12 / size, and near a minimum the
+        # distance changes by the square of a step
+
         hidden = math.sqrt(8.0 * np.linalg.norm(way) * 1e-12 / size.min())
         # no motion that keeps the target reduces the distance (Karush, Kuhn, Tucker)
         assert np.abs(null @ way).max(initial=0.0) < 1e-6 + hidden
 
 
-def test_a_posture_that_reaches_the_target_is_returned_itself():
+def test_a_posture_that_reaches_the_target_is_returned_unchanged():
     m = arm("seven_dof_arm.urdf")
     d = rb.make_data(m)
     posture = np.array([0.3, 0.5, -0.4, -1.2, 0.6, 0.7, -0.2])
@@ -376,7 +377,7 @@ def test_a_posture_that_reaches_the_target_is_returned_itself():
     np.testing.assert_allclose(q, posture, atol=1e-5)
 
 
-def test_calls_do_not_depend_on_calls_before():
+def test_ik_does_not_depend_on_earlier_calls():
     m = arm("panda.urdf")
     d = rb.make_data(m)
     places, turns = drawn(m, "panda_hand", 5)
@@ -415,7 +416,7 @@ def test_solutions_keep_the_clearance():
         near.append(bool(rb.collisions(m, judge, 0.01)))
     assert clear.success.all()
     assert not clear.too_near.any()
-    assert any(near)  # without a clearance
+    assert any(near)  # the call has no clearance
     assert (clear.attempts >= plain.attempts).all()
     same = ~np.array(near)
     assert np.array_equal(clear.qpos[same], plain.qpos[same])
@@ -452,7 +453,7 @@ def test_pairs_that_cannot_be_separated_do_not_count():
     assert (found.success, found.too_near) == (False, True)
 
 
-def test_no_targets_have_no_solutions():
+def test_an_empty_list_of_targets_has_no_solutions():
     m = planar(0.5, 0.4)
     found = rb.ik(m, rb.make_data(m), "tip", np.zeros((0, 3)))
     assert found.qpos.shape == (0, 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare linearise with the flow of the nonlinear system and with closed forms.
+"""linearise agrees with the flow of the nonlinear system and with closed forms.
 
 Changes of position are along the axes of qvel, which rotate with a body.
 """
@@ -79,7 +79,8 @@ def test_the_discrete_system_is_exact_in_a_steady_turn(kind):
     turn = {"floating": 5, "spherical": 2, "planar_fp": 0, "planar_fs": 0}.get(kind, 2)
     d.qvel[turn] = 2.0
     if kind == "floating":
-        d.qvel[:3] = 0.3, -0.5, 0.2  # velocities in world axes: the body goes straight on
+        # in world axes the velocity is constant, because the body moves straight on
+        d.qvel[:3] = 0.3, -0.5, 0.2
     compare_with_flow(m, d, 0.2, 100, f"{kind}, turning", 1e-11)
 
 
@@ -104,11 +105,11 @@ def test_the_discrete_system_is_exact_at_an_equilibrium(case):
     d.qfrc_applied = rb.gravity_term(m, d)
     rb.forward_dynamics(m, d)
     assert np.abs(d.qacc).max() < 1e-9
-    # the fastest mode of the forest limits Runge-Kutta: its error falls with the fourth power
+    # the fastest mode of the forest decides the error of Runge-Kutta, which is of fourth order
     compare_with_flow(m, d, 0.02, 40, f"forest {case['seed']}", 1e-8)
 
 
-def test_the_continuous_system_is_the_growth_of_changes():
+def test_the_continuous_system_gives_the_growth_of_small_changes():
     """A is the initial growth of changes in any motion: their mixed derivative by start and time.
 
     qpos goes along qvel, to first order in time, from every start.
@@ -151,9 +152,8 @@ def test_the_continuous_system_is_the_growth_of_changes():
 
 
 def test_the_discrete_system_tends_to_the_flow_in_any_motion():
-    """The discrete system has a constant A for a timestep: its error falls with the square of it.
-
-    With a wrong A the error would fall with the timestep itself.
+    """In the discrete system A is constant during a timestep, so its error falls with the square
+    of the timestep. With a wrong A the error would fall only with the timestep itself.
     """
     m = rb.build(trees.auto_tree(4, kinds=("universal", "spherical", "floating"), seed=5))
     m.opt.integrator = "rk4"
@@ -184,7 +184,7 @@ def test_discrete_and_continuous_agree():
         case.close("B", B_h, first, (np.linalg.norm(A, 2) * h) ** 2)
 
 
-def test_a_pendulum_has_the_eigenvalues_of_theory():
+def test_a_linearised_pendulum_has_the_eigenvalues_of_theory():
     """x'' = -(m g l sin x + b x') / I: eigenvalues in closed form, hanging and standing."""
     length, damping = 0.4, 0.3
     arm = Inertial(2.0, Pose((0.0, 0.0, -length)), (0.1, 0.2, 0.25, 0.0, 0.0, 0.0))
@@ -204,8 +204,10 @@ def test_a_pendulum_has_the_eigenvalues_of_theory():
 
 
 @pytest.mark.parametrize("kind", ["floating", "spherical", "sixdof_fp", "sixdof_fs"])
-def test_a_turn_about_the_middle_axis_is_unstable(kind):
-    """About the middle axis a turn w grows by w sqrt((I2 - I1) (I3 - I2) / (I1 I3))."""
+def test_a_rotation_about_the_middle_axis_is_unstable(kind):
+    """A change of a rotation w about the middle axis grows at w sqrt((I2 - I1) (I3 - I2) / (I1
+    I3)).
+    """
     m = one_body(kind)
     m.opt.gravity = (0.0, 0.0, 0.0)
     d = rb.make_data(m)

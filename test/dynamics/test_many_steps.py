@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C ends many timesteps in one call between two steps."""
+"""Ctrl-C ends a call with many timesteps between two steps."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def tree():
 
 
 def interrupted(advance, d):
-    """Interrupt a call that would take years, once it works."""
+    """Interrupt a call that would take years, once it has begun to step."""
 
     def interrupt():
         while d.time == 0.0:
@@ -51,7 +51,7 @@ def test_ctrl_c_ends_many_steps_after_a_timestep(how):
         m = rb.build(mechanisms.grashof())
         d = rb.make_data(m)
         d.qvel[:] = 0.1
-    m.opt.timestep = 2.0**-20  # so that d.time is exact
+    m.opt.timestep = 2.0**-20  # a power of two, so that d.time is exact
     m.opt.integrator = "rk4" if how == "rk4" else "implicit_damping"
     twin = d.copy()
     s = rb.specialize(m) if how == "specialised" else None
@@ -81,7 +81,7 @@ class Clock:
 @pytest.mark.parametrize(
     ("nstep", "first", "pace"), [(0, 5, 1.0), (5, 5, 1.0), (6, 5, 1e-9), (10**6, 300, 1e-6)]
 )
-def test_pieces_add_up(monkeypatch, nstep, first, pace):
+def test_pieces_of_many_steps_add_up(monkeypatch, nstep, first, pace):
     clock = Clock(pace)
     monkeypatch.setattr(entry, "time", clock)
     entry.in_pieces(clock.advance, nstep, first)
@@ -99,7 +99,7 @@ def test_pieces_take_less_than_a_tenth_of_a_second(monkeypatch, pace):
 
 
 def test_few_steps_are_one_call():
-    """Up to FEW_STEPS nothing is measured and nothing is looked up."""
+    """Up to FEW_STEPS the duration is not measured, and no method is looked up."""
     m, d = tree()
     assert m.steps_at_once > 100
     big = trees.build(trees.auto_tree(900, 2.0, seed=1, kinds=trees.HINGES))

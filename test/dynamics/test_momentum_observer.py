@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MomentumObserver against known pushes and weights, which it must estimate from the motion."""
+"""A MomentumObserver estimates known pushes and weights from the motion."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def run(simulated, known, ticks, force=None):
     return observer, d
 
 
-def test_without_a_push_nothing_is_external(arm):
+def test_an_arm_without_a_push_has_no_external_efforts(arm):
     observer, _ = run(arm, arm, 600)
     assert observer.residual == pytest.approx(np.zeros(arm.nv), abs=0.02)
 
@@ -58,7 +58,7 @@ def test_a_known_push_is_found_within_two_percent(arm):
     assert np.linalg.norm(gap) < 0.02 * np.linalg.norm(exact)
 
 
-def test_an_unknown_weight_is_a_wrench_of_the_tool(arm):
+def test_an_unknown_weight_is_estimated_as_a_wrench_on_the_tool(arm):
     frame = arm.frame_names[-1]
     heavy = rb.with_payload(arm, frame, 0.5, (0.0, 0.0, 0.0))
     d, observer = rb.make_data(heavy), rb.MomentumObserver(arm, GAIN)
@@ -69,12 +69,12 @@ def test_an_unknown_weight_is_a_wrench_of_the_tool(arm):
     assert wrench[3:] == pytest.approx([0.0, 0.0, -0.5 * 9.81], abs=0.02 * 0.5 * 9.81)
 
 
-def test_a_wrench_explains_the_known_efforts_only(arm):
+def test_a_wrench_explains_only_the_known_efforts(arm):
     frame, d, observer = arm.frame_names[-1], rb.make_data(arm), rb.MomentumObserver(arm, GAIN)
     d.qpos[:] = POSE
     pushed = np.array([0.1, 0.2, -0.3, 4.0, -2.0, 5.0])
     effort = rb.gravity_term(arm, d) - rb.frame_jacobian(arm, d, frame, "local").T @ pushed
-    effort[0] = 50.0  # a wrong effort
+    effort[0] = 50.0  # the measured effort of this joint is wrong
     for _ in range(400):
         observer.update(POSE, np.zeros(arm.nv), effort, PERIOD)
     known = observer.wrench(frame, "local", range(1, arm.nv))

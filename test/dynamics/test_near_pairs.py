@@ -40,7 +40,7 @@ def listed(m):
     return {(m.geom_names[g], m.geom_names[h]) for g, h in m.distance_geom}
 
 
-def test_moving_geometries_come_first_then_fixed_ones_then_obstacles(arm):
+def test_pairs_are_sorted_by_moving_and_fixed_geometries_and_obstacles(arm):
     assert arm.geom_names == ("l1", "l2", "l3", "l0", "floor")
     assert arm.geom_bodyid.tolist() == [1, 2, 3, 0, 0]
     assert (arm.ngeommoving, arm.ngeomlink, arm.nobstacle, arm.ngeom) == (3, 4, 1, 5)
@@ -105,7 +105,9 @@ def test_calls_do_not_depend_on_earlier_calls(arm):
 
 
 def test_the_sweep_finds_all_near_pairs():
-    """80 balls over a floor, spread anew each time; their centres say which pairs are near."""
+    """80 balls over a floor are placed at random each time; their centres decide which pairs are
+    near.
+    """
     built = rb.SystemBuilder("balls", base="world").floor()
     rng = np.random.default_rng(4)
     radius = rng.uniform(0.01, 0.2, 80)
@@ -128,7 +130,7 @@ def test_the_sweep_finds_all_near_pairs():
 
 
 def test_pairs_that_overlap_at_the_start_are_left_out_and_named():
-    """Pairs of one robot are left out; two free bodies that start in one place are listed."""
+    """Pairs of one robot are left out; two free bodies that start at the same pose are listed."""
     crowded = rb.load_urdf(arm_text().replace("0.2 0.2 0.7", "0.2 0.2 2.5"), contact=True)
     d = rb.make_data(crowded)
     with pytest.warns(RuntimeWarning, match="l1 and l3"):
@@ -166,7 +168,7 @@ def test_bad_exclusions_are_refused(exclude, code):
         rb.load_urdf(arm_text(), contact=rb.Contact(exclude=exclude))
 
 
-def test_an_srdf_names_links_and_no_geometry_or_obstacle_of_the_same_name():
+def test_a_name_in_an_srdf_means_a_link_not_a_geometry_or_an_obstacle():
     """The geometry of l0 and an obstacle are called l4, as a link is: both stay paired with l2."""
     text = arm_text(5).replace("<collision>", '<collision name="l4">', 1)
     ball = rb.Obstacle("l4", rb.Sphere(0.1), rb.Pose((5.0, 0.0, 0.0)))
@@ -213,7 +215,7 @@ def test_bad_queries_are_refused(arm):
         d.qpos[1] = np.nan
         with refused(rb.ParameterError, "qpos", "d.qpos"):
             call(arm, d)
-        d.qpos[1] = 1e200  # far away, but finite
+        d.qpos[1] = 1e200  # the position is far away, but finite
         call(arm, d)
     with refused(rb.ModelError, "no-geometries"):
         rb.start_overlaps(bare)
@@ -223,7 +225,7 @@ def test_bad_queries_are_refused(arm):
         rb.distance(two, rb.make_data(two), "floor", "slope")
 
 
-def test_pairs_of_a_thousand_geometries_are_not_listed():
+def test_listing_the_pairs_of_a_thousand_geometries_is_refused():
     built = rb.SystemBuilder("many", base="world")
     built.body("b", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)).joint("j", "floating", "world", "b")
     for n in range(MOST_PAIRED + 1):
@@ -243,7 +245,7 @@ def test_collision_code_is_compiled_only_on_request(arm):
     assert not any("collision" in stage or "near" in stage for stage in arm.needed_stages)
 
 
-def test_queries_leave_the_dynamics_alone(arm):
+def test_distance_queries_do_not_change_the_dynamics(arm):
     one, two = rb.make_data(arm), rb.make_data(arm)
     one.qpos[:] = two.qpos[:] = 0.3, 0.5, -0.2
     for _ in range(20):
@@ -253,7 +255,7 @@ def test_queries_leave_the_dynamics_alone(arm):
     assert one.buffer.tobytes() == two.buffer.tobytes()
 
 
-def test_stored_models_answer_alike(arm, tmp_path):
+def test_a_stored_model_gives_the_same_near_pairs(arm, tmp_path):
     rb.save(arm, tmp_path / "arm.npz")
     again = rb.load(tmp_path / "arm.npz")
     d, e = rb.make_data(arm), rb.make_data(again)
@@ -263,7 +265,7 @@ def test_stored_models_answer_alike(arm, tmp_path):
     assert [a.distance for a in one] == [b.distance for b in two]
 
 
-#: From this number of poses of `--poses` on, all robots are tested.
+#: Value of `--poses` from which on all robots are tested.
 MANY = 10
 
 FEW = ("panda.urdf", "go2.urdf", "icub.urdf", "talos_full_v2_box.urdf")
@@ -271,9 +273,9 @@ FEW = ("panda.urdf", "go2.urdf", "icub.urdf", "talos_full_v2_box.urdf")
 
 @robots.each_robot
 def test_self_contacts_of_robots_match_coal(path, request):
-    """All robots with `--poses 100000`, a hundredth of it each; without the option a few of them.
-
-    Coal may give up, which it shows: no distance, or a normal that is not a unit vector.
+    """`--poses 100000` tests all robots with a hundredth of these poses each; without the option a
+    few robots are tested. If coal does not converge, it returns no distance, or a normal that is
+    not a unit vector.
     """
     poses = request.config.getoption("--poses") // 100
     if path.name not in FEW and poses < MANY:
@@ -295,8 +297,8 @@ def test_self_contacts_of_robots_match_coal(path, request):
                 assert (pair in found) == (dist < 0.0), (pair, dist)
 
 
-def test_distances_far_from_the_origin_are_as_exact():
-    """Poses are relative: a kilometre away only digits of the position are lost."""
+def test_distances_far_from_the_origin_are_equally_exact():
+    """Relative poses are used, so a kilometre away only digits of the positions are lost."""
     built = rb.SystemBuilder("far", base="world")
     for name in ("a", "b"):
         built.body(name, rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""with_payload against a file with the load, against Pinocchio, and its refusals."""
+"""with_payload agrees with a file that has the load and with Pinocchio, and refuses bad loads."""
 
 import xml.etree.ElementTree as ET
 
@@ -14,7 +14,8 @@ from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS
 
 MASS, COM = 1.7, (0.03, -0.05, 0.11)
 INERTIA = (0.021, 0.019, 0.008, 0.0011, -0.0007, 0.0023)
-#: A body with two equal moments has arbitrary axes; the inertia matrices are compared instead.
+#: Robots with a body of two equal moments, whose principal axes are arbitrary; inertia matrices
+#: are compared instead.
 AXES = ("body_iquat", "body_imat")
 
 
@@ -108,7 +109,7 @@ def arm():
     return rb.load_urdf("config/robots/seven_dof_arm.urdf")
 
 
-def test_no_mass_changes_nothing(arm):
+def test_a_payload_without_mass_changes_nothing(arm):
     same = with_payload(arm, "hand", 0.0, (1.0, 0.0, 0.0))
     assert same.sha256() == arm.sha256()
     assert same is not arm

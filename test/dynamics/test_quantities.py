@@ -42,7 +42,7 @@ def system(name, floating):
         m = rb.build(systems.everything())
     else:
         m = rb.build(forests.forest(KINDS, **(CASES | MOVED)[name]), floating)
-    smoothly(m)  # a nearly rigid limit has forces that hide all others
+    smoothly(m)  # the forces of a nearly rigid limit would hide all other forces
     d = rb.make_data(m)
     forests.randomise(m, d, 1)
     return m, d
@@ -90,7 +90,7 @@ def test_the_terms_satisfy_the_equation_of_motion(free):
 
 
 def test_the_coriolis_matrix_does_no_work(free):
-    """dM/dt = C + C^T: the rest of C, dM/dt - 2 C, does no work."""
+    """Because dM/dt = C + C^T, the matrix dM/dt - 2 C does no work."""
     m, d, where = free
     C = rb.coriolis_matrix(m, d)
     rate = by_time(m, d, lambda: rb.mass_matrix(m, d).copy())
@@ -106,7 +106,7 @@ def test_the_coriolis_matrix_does_no_work(free):
 
 def test_gravity_is_the_gradient_of_the_potential(free):
     m, d, where = free
-    m.opt.passive = False  # no springs
+    m.opt.passive = False  # springs are removed
     slope = by_position(m, d, lambda: rb.potential_energy(m, d))
     with Comparison("terms", where) as case:
         case.close("dV/dq", rb.gravity_term(m, d), slope, RATE)
@@ -129,7 +129,7 @@ def test_springs_are_in_the_potential():
         case.close("dV/dq = gravity - springs", slope, expected, RATE)
 
 
-def test_energies_are_right_and_written(free):
+def test_energies_are_right_and_stored_in_data(free):
     m, d, where = free
     before = d.energy.copy()
     kinetic, potential = rb.kinetic_energy(m, d), rb.potential_energy(m, d)
@@ -217,7 +217,7 @@ def test_driven_joints_move_frames_at_qvel_zero():
     assert seen > 0.1
 
 
-def test_centres_of_mass_are_means(any_system):
+def test_a_centre_of_mass_is_the_weighted_mean_of_bodies(any_system):
     m, d, where = any_system
     for body in (0, m.nbody // 2):
         with Comparison("centre of mass", f"{where}, body {body}") as case:
@@ -244,7 +244,7 @@ def ancestors(m, i):
 
 
 def test_links_fixed_to_the_world_do_not_count():
-    """N5: a Model has no masses of links fixed to the world, as the docstring of rb.com says."""
+    """A Model does not keep the masses of links fixed to the world, see rb.com."""
     heavy, light = (rb.shapes.box((0.1, 0.1, 0.1), mass=mass) for mass in (5.0, 2.0))
     system = rb.SystemBuilder("arm").body("base", heavy).body("plate", heavy).body("arm", light)
     system.joint("bolt", "fixed", "base", "plate", xyz=(1.0, 0.0, 0.0))
@@ -287,7 +287,8 @@ def test_only_external_forces_change_the_momentum(name):
     expected[3:] = force.sum(0) + m.body_mass.sum() * m.opt.gravity
     with Comparison("momentum", name) as case:
         tolerance = with_inverse(EXACT, rb.mass_matrix(m, d), m.nv)
-        scale = np.abs(rb.centroidal_momentum_bias(m, d)).max()  # size of the terms that cancel
+        # the tolerance is relative to the terms that cancel
+        scale = np.abs(rb.centroidal_momentum_bias(m, d)).max()
         tolerance *= max(1.0, scale / np.abs(expected).max())
         case.close("dh/dt", rate, expected, tolerance)
 
@@ -346,8 +347,8 @@ def test_regressors_give_torques_and_energies(any_system):
         m.opt.passive = True
 
 
-def test_a_column_of_the_regressor_is_its_parameter():
-    """Y is the derivative by each parameter: it gives the forces of a heavier body."""
+def test_a_column_of_the_regressor_is_the_derivative_by_its_parameter():
+    """A change of a parameter times its column is the change of the forces."""
     description = forests.forest(KINDS, **CASES["coupled"])
     name = description.links[7].name
     heavier = replace(description, links=[_heavier(link, name) for link in description.links])

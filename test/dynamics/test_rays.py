@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare rays with MuJoCo, closed forms and a loop over all triangles."""
+"""Rays agree with MuJoCo, closed forms and a loop over all triangles."""
 
 import numpy as np
 import pytest
@@ -94,7 +94,7 @@ def mujoco_rays(mm, md, origins, directions):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_rays_meet_the_same_solids_as_in_mujoco(both, seed):
+def test_rays_hit_the_same_solids_as_in_mujoco(both, seed):
     m, mm = both
     d, md = placed(m, rb.make_data(m), seed), mujoco.MjData(mm)
     md.qpos[:] = d.qpos
@@ -124,7 +124,7 @@ def test_rays_meet_the_same_solids_as_in_mujoco(both, seed):
     assert not ours.normal[~met & same].any()
 
 
-def test_a_hit_lies_on_the_surface_and_nothing_lies_before_it(both):
+def test_a_hit_is_on_the_surface_and_nothing_is_before_it(both):
     m, _ = both
     d = placed(m, rb.make_data(m), 7)
     rng = np.random.default_rng(8)
@@ -137,7 +137,7 @@ def test_a_hit_lies_on_the_surface_and_nothing_lies_before_it(both):
         assert again.distance[0] == hits.distance[n]
 
 
-def test_a_ray_from_inside_meets_the_surface_where_it_leaves():
+def test_a_ray_from_inside_hits_the_surface_where_it_leaves():
     m = free_solids({"ball": rb.Sphere(0.5), "box": rb.Box((0.2, 0.4, 0.6))})
     d = rb.make_data(m)
     d.qpos[7:10] = 3.0, 0.0, 0.0
@@ -157,7 +157,7 @@ def test_a_floor_is_hit_from_above_and_from_below():
     assert hits.normal[1].tolist() == [0.0, 0.0, 1.0]
 
 
-def test_terrain_is_met_on_its_triangles():
+def test_rays_hit_terrain_on_its_triangles():
     heights = ((0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 0.0))
     hill = "hill", rb.HeightField(heights, (2.0, 2.0)), rb.Pose((10.0, 0.0, 0.5))
     m = free_solids({"ball": rb.Sphere(0.1)}, [hill])

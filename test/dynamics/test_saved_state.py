@@ -50,7 +50,7 @@ def test_the_future_after_loading_is_the_same_to_the_last_bit():
     assert future(m, other) == expected
 
 
-def test_positions_and_velocities_alone_do_not_decide_it():
+def test_positions_and_velocities_alone_do_not_decide_the_future():
     """The memory of friction is part of the state, so the test above is meaningful."""
     m, d = tumbling_box()
     other = rb.make_data(m)
@@ -58,7 +58,7 @@ def test_positions_and_velocities_alone_do_not_decide_it():
     assert future(m, other) != future(m, d)
 
 
-def test_drive_modes_come_and_go_with_the_state():
+def test_drive_modes_are_saved_and_loaded_with_the_state():
     m = rb.load_urdf(bundled_robot("seven_dof_arm"))
     d = rb.make_data(m)
     free = rb.save_state(m, d)
@@ -75,7 +75,7 @@ def test_drive_modes_come_and_go_with_the_state():
     assert future(m, other) == moved
 
 
-def test_a_state_fits_the_robot_with_other_numbers_only():
+def test_a_state_can_be_loaded_only_for_the_same_robot():
     m, d = tumbling_box()
     saved = rb.save_state(m, d)
     icy = m.replaced(geom_friction=[0.1, 0.1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong arguments of toolbox functions, and side effects of calls."""
+"""Toolbox functions refuse wrong arguments and have no side effects."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.parts.types import Description, Joint, Limit, Link, Spring
 
-#: By function: arguments after m and d; {frame} and {body} stand for names.
+#: Arguments of each function after m and d; {frame} and {body} stand for names.
 CALLS = {
     "gravity_term": (),
     "coriolis_term": (),
@@ -70,7 +70,7 @@ def pair():
     return m, d
 
 
-def test_every_function_is_here():
+def test_every_function_of_the_toolbox_is_tested_here():
     from rbdyn_ros.dynamics.toolbox import (
         derivatives,
         frames,
@@ -89,7 +89,7 @@ def test_every_function_is_here():
         and callable(value)
         and getattr(value, "__module__", "") == module.__name__
     }
-    functions -= {"reference_number", "linear_system"}  # helpers of the others
+    functions -= {"reference_number", "linear_system"}  # helpers of the other functions
     assert functions == {*CALLS, "inertial_parameters"}
     for name in functions:
         assert hasattr(rb, name), name
@@ -123,7 +123,7 @@ def test_an_unknown_body_is_refused(pair, name):
 
 @pytest.mark.parametrize("wrong", NOT_BY_NUMBER, ids=repr)
 @pytest.mark.parametrize("name", [*FRAME, *BODY])
-def test_a_part_is_a_name_or_a_number(pair, name, wrong):
+def test_frames_and_bodies_must_be_names_or_numbers(pair, name, wrong):
     m, d = pair
     kind = "frame" if name in FRAME else "body"
     with refused(rb.ModelError, f"unknown-{kind}", str(wrong)):
@@ -132,7 +132,7 @@ def test_a_part_is_a_name_or_a_number(pair, name, wrong):
 
 @pytest.mark.parametrize("number", [6, np.int64(6), np.int32(6), np.uint8(6)], ids=repr)
 @pytest.mark.parametrize("name", [*FRAME, *BODY])
-def test_frames_and_bodies_may_be_numbers(pair, name, number):
+def test_frames_and_bodies_can_be_given_by_number(pair, name, number):
     m, d = pair
     by_name = call(name, m, d, frame=m.frame_names[6], body=m.body_names[6])
     by_number = call(name, m, d, frame=number, body=number)
@@ -180,7 +180,7 @@ def test_a_frame_that_cannot_move_in_all_directions_has_no_finite_inertia(pair):
     assert rb.reflected_mass(m, d, "base", (0.0, 0.0, 1.0)) == np.inf
 
 
-def test_direction_in_which_a_frame_cannot_move(pair):
+def test_the_mass_is_infinite_in_a_direction_in_which_a_frame_cannot_move(pair):
     m, d = pair
     J = rb.frame_jacobian(m, d, "link3")[3:, :2]
     along, across = J[:, 0], np.cross(J[:, 0], J[:, 1])
@@ -259,7 +259,7 @@ def test_drives_are_refused(name):
     rb.set_drive(m, d, "joint2", "velocity", 1.0)
     with refused(rb.ModelError, "no-derivative", "forward_derivatives"):
         getattr(rb, name)(m, d)
-    rb.inverse_derivatives(m, d)  # uses the motion as given
+    rb.inverse_derivatives(m, d)  # inverse uses the given motion, so it is not refused
 
 
 @pytest.mark.parametrize("name", [
@@ -298,7 +298,7 @@ def test_functions_without_the_mass_matrix_work_for_any_size(long_chain):
 
 
 @each_call
-def test_results_are_fresh(pair, name):
+def test_a_later_call_does_not_change_a_result(pair, name):
     """A later call in another state does not overwrite a returned result."""
     m, d = pair
     d = d.copy()
@@ -328,12 +328,13 @@ def test_jacobians_of_two_frames_are_two_arrays(pair):
 
 @each_call
 @pytest.mark.parametrize("seed", [1, 2])
-def test_inputs_are_left_alone(name, seed):
+def test_functions_do_not_change_their_inputs(name, seed):
     kinds = (*trees.LIBRARY, "revolute", "prismatic", "revolute") if name not in DERIVATIVES else (
         "revolute", "prismatic", "floating", "spherical", "universal"
     )  # fmt: skip
     tree = forests.forest(kinds, seed, coupled=True, losses=name not in DERIVATIVES)
-    m = rb.build(tree, floating_base=True)  # with it every frame can move in all directions
+    # with a floating base every frame can move in all directions
+    m = rb.build(tree, floating_base=True)
     d = rb.make_data(m)
     forests.randomise(m, d, seed)
     inputs = ("qpos", "qvel", "qacc", "qfrc_applied", "xfrc_applied", "time")
@@ -349,8 +350,8 @@ def test_inputs_are_left_alone(name, seed):
 
 
 @each_call
-def test_stale_data_does_not_matter(pair, name):
-    """Every function computes its own inputs: NaN in the derived fields changes nothing."""
+def test_stale_derived_fields_do_not_matter(pair, name):
+    """Every function computes its own inputs, so NaN in the derived fields changes nothing."""
     m, d = pair
     expected = arrays(call(name, m, d.copy()))
     poisoned = rb.make_data(m)
@@ -390,7 +391,7 @@ def test_functions_work_without_dofs(name):
 
 
 @each_call
-def test_a_state_with_nan_is_refused(pair, name):
+def test_a_state_with_nan_gives_nan(pair, name):
     """NaN as input gives NaN as output."""
     m, d = pair
     d = d.copy()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The toolbox on robots with coupled joints.
 
-Pinocchio supports coupled joints in half of its algorithms. Everything is therefore
-also compared with the robot whose joints are free (which is compared with Pinocchio elsewhere),
-projected on the motion that the couplings allow: qvel_free = G qvel, G constant.
+Pinocchio supports coupled joints in half of its algorithms. So all results are also compared with
+the robot whose joints are free, projected onto the motion that the couplings allow: qvel_free = G
+qvel, with G constant. Other tests compare the free robot with Pinocchio.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ pytestmark = robots.needs_robots
 
 def load(name, mimic=True):
     m = rb.load_urdf(robots.find(name), strict=False, mimic=mimic)
-    m = m.replaced(dof_armature=0.0 * m.dof_armature)  # armatures of repairs
+    m = m.replaced(dof_armature=0.0 * m.dof_armature)  # armatures that the repair of files adds
     m.opt.passive = False
     return m
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The toolbox on every robot of example-robot-data and on trees of joints, against Pinocchio.
+"""The toolbox agrees with Pinocchio on robots of example-robot-data and on trees of joints.
 
-Tolerance: 1e-10 of the largest entry; with M^-1 64 cond(M) eps where that is more. Pinocchio
-works in link coordinates by other algorithms; where its coordinates differ from ours,
+The tolerance is 1e-10 of the largest entry; for M^-1 it is 64 cond(M) eps if that is more.
+Pinocchio works in link coordinates by other algorithms; where its coordinates differ from ours,
 support.pinocchio_quantities translates, with differences that are exact to 1e-12.
 """
 
@@ -18,7 +18,7 @@ import rbdyn_ros as rb
 
 TOLERANCE = 1e-10
 MIXED = {"reversals": 0.5, "offsets": 0.5}
-#: Joints with axes that rotate in the successor: Pinocchio omits the rate of axes in all rates.
+#: Joints with axes that rotate in the successor; Pinocchio omits the rates of these axes.
 TURNING = ("universal", "spherical_ypr")
 STEADY = tuple(kind for kind in pinocchio_twin.KNOWN if kind not in TURNING)
 TREES = {
@@ -68,7 +68,7 @@ def test_the_toolbox_agrees_with_pinocchio_on_turning_axes(name, base):
 
 @pytest.mark.parametrize("kind", TURNING)
 def test_pinocchio_leaves_out_the_term_of_turning_axes(kind):
-    """Pinocchio's C v differs from Pinocchio's bias force; our C v equals this force."""
+    """Pinocchio's C v differs from Pinocchio's bias force; our C v equals the bias force."""
     case = tree_case((kind,), "forward", floating=False)
     m, d, twin = case.m, case.d, case.twin
     gravity, bias = twin.ours(pin.computeGeneralizedGravity), twin.nle()
@@ -90,7 +90,7 @@ class Case:
         self.d.xfrc_applied = 0.0
         self.twin = Quantities(m, self.d, theirs)
         self.M = self.twin.mass_matrix()
-        self.scale = np.abs(self.M).max()  # at speeds and accelerations of one
+        self.scale = np.abs(self.M).max()  # speeds and accelerations have the size one
 
 
 def tree_case(kinds, name, floating):
@@ -100,7 +100,7 @@ def tree_case(kinds, name, floating):
 
 
 def compare(comparison, case, same_frames):
-    """Compare all quantities but rates; with same_frames bodies have the frames of joints."""
+    """Compare all quantities except rates; with same_frames bodies have the frames of joints."""
     compare_terms(comparison, case)
     for name in chosen_frames(case.m, case.twin):
         compare_frame(comparison, case, name)
@@ -141,7 +141,7 @@ def compare_frame(comparison, case, name):
         comparison.close(f"frame_velocity, {ref}", ours, velocity, TOLERANCE)
         ours = rb.frame_acceleration(m, d, name, ref)
         comparison.close(f"frame_acceleration, {ref}", ours, acceleration, TOLERANCE)
-    # forces that hold a frame against f: gravity minus J^T f
+    # the forces that hold a frame against f are gravity minus J^T f
     body = m.frame_bodyid[m.frame_id(name)]
     if body > 0:
         force, motion = np.array([0.3, -0.2, 0.5, 1.0, -2.0, 3.0]), [3, 4, 5, 0, 1, 2]

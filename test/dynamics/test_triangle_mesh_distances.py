@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare distances from triangle meshes, and rays, with coal and trimesh."""
+"""Distances from triangle meshes, and rays, agree with coal and trimesh."""
 
 import coal
 import numpy as np
@@ -50,8 +50,8 @@ def coal_mesh(mesh):
 
 @pytest.mark.parametrize("name", MESHES)
 @pytest.mark.parametrize("shape", ["ball", "box", "capsule", "cylinder"])
-def test_distances_equal_coals(shape, name):
-    """The shapes are apart, because coal's penetration depth is that of a single triangle."""
+def test_distances_equal_the_distances_of_coal(shape, name):
+    """The shapes are apart, because the depth of coal refers to a single triangle."""
     own, of_coal = SHAPES[shape]
     m, mesh, other = world_of(MESHES[name], own), coal_mesh(MESHES[name]), of_coal()
     request, apart = coal_twin.request(), 0
@@ -114,7 +114,7 @@ GROOVE = [(-1, -1), (1, -1), (1, 0), (0.1, 0), (0, -0.5), (-0.1, 0), (-1, 0)]
 GROOVED = prism(GROOVE, [(0, 1, 4), (1, 2, 3), (1, 3, 4), (0, 4, 5), (0, 5, 6)])
 WEDGE = prism([(0, 0), (1, -np.tan(np.pi / 18)), (1, np.tan(np.pi / 18))], [(0, 1, 2)])
 #: A cube with a hollow that has a sharp tip, and the body that would fill the hollow. One of the
-#: three sides at the tip has four triangles, which count by their angles.
+#: three sides at the tip has four triangles, which are weighted by their angles.
 ROW = [(0.02, 0, -0.4), (-0.01, 0.025, -0.4), (-0.04, 0.05, -0.4), (-0.07, 0.075, -0.4),
        (-0.1, 0.1, -0.4)]  # fmt: skip
 SPIKE = trimesh.Trimesh(
@@ -143,7 +143,7 @@ def in_hollow(x):
     return np.abs(x).max() < 0.5 and not in_spike(x)
 
 
-#: By mesh: its sharp edge or corner, the size of a box around it, and a test of the inside.
+#: For each mesh: its sharp edge or corner, the size of a box around it, and a test of the inside.
 SHARP = {
     "groove": (GROOVED, (0, 0, -0.5), (0.3, 0.3, 0.3), in_grooved),
     "wedge": (WEDGE, (0, 0, 0), (0.3, 0.3, 0.1), in_wedge),
@@ -153,8 +153,8 @@ SHARP = {
 
 
 @pytest.mark.parametrize("name", SHARP)
-def test_a_sharp_edge_or_corner_has_its_inside(name):
-    """Several triangles are equally near; the planes of their faces give the side."""
+def test_the_inside_is_found_at_a_sharp_edge_or_corner(name):
+    """Several triangles are equally near; their pseudo-normal shows the side."""
     mesh, edge, size, is_inside = SHARP[name]
     m = world_of(mesh, rb.Sphere(0.0001))
     assert m.trimesh_closed.tolist() == [1]
@@ -186,7 +186,7 @@ def test_a_ball_on_the_ground_overlaps_by_its_depth():
         np.testing.assert_allclose(found.normal, -TURN.apply([0.0, 0.0, 1.0]), atol=1e-9)
 
 
-def test_rays_meet_triangles():
+def test_rays_hit_triangles():
     m = world_of(RING, rb.Sphere(0.1))
     d = touching.placed(m, (50.0, 0.0, 0.0))
     rng = np.random.default_rng(2)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kane's babyboot: an open two-joint tree with published angles after 10 s of chaotic motion.
 
-Rod A hangs from a pivot about x, plate B turns on A about z, the rod. Source: T. Kane and
-D. Levinson, Dynamics: Theory and Applications; figures as in MotionGenesis' published answer.
+Rod A hangs from a pivot about x, and plate B rotates on A about the axis z of the rod. Source: T.
+Kane and D. Levinson, Dynamics: Theory and Applications; the figures are the published answer of
+MotionGenesis.
 """
 
 import numpy as np
@@ -50,8 +51,9 @@ def test_the_babyboot_moves_as_published():
     rates = d.qvel - [-6.7440081040646, -2.7795690128833]
     drift = total_energy(m, d) - before
     print("errors [deg]", error, "[rad/s]", rates, "energy drift [J]", drift)
-    # the motion is chaotic: rounding grows to some 1e-6 deg in 10 s; another engine's RK4 with
-    # this step ends 1.7e-7 and 1.3e-6 deg away
+    # the motion is chaotic, so rounding errors grow to some 1e-6 deg in 10 s; the RK4 of another
+    # engine with this step ends 1.7e-7 and 1.3e-6 deg away
+
     assert np.abs(error[0]) < 1e-6
     assert np.abs(error[1]) < 5e-6
     assert np.abs(rates).max() < 1e-6

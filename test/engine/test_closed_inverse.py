@@ -54,7 +54,7 @@ START = {
 
 @pytest.mark.parametrize("seed", range(3))
 def test_two_motors_move_a_five_bar(seed):
-    """With as many actuators as degrees of freedom the torques are unique; elbows have none."""
+    """With as many actuators as degrees of freedom torques are unique; elbows have no motor."""
     m = rb.build(mechanisms.five_bar())
     d = moving(m, seed)
     wanted, tau = d.qacc.copy(), tree_forces(m, d)
@@ -88,7 +88,7 @@ def test_three_motors_move_a_delta_robot():
 
 
 def test_static_torques_of_a_delta_robot_satisfy_virtual_work():
-    """The torques are J^T times the platform's weight, J by differences of inverse kinematics."""
+    """The torques are J^T times the platform's weight; J is a difference of inverse kinematics."""
     m = rb.build(_light_delta())
     centre, h = np.array([0.06, -0.03, -0.45]), 1e-6
     d = rb.make_data(m)
@@ -104,7 +104,7 @@ def test_static_torques_of_a_delta_robot_satisfy_virtual_work():
 
 
 def _light_delta():
-    """Only the platform has a weight; the other masses are a millionth of a gram."""
+    """Return a delta robot with a heavy platform and other masses of a millionth of a gram."""
     description = mechanisms.delta().description()
     light = rb.shapes.sphere(0.01, mass=1e-9)
     heavy = rb.shapes.sphere(0.05, mass=2.0)
@@ -118,7 +118,7 @@ def _light_delta():
 
 @pytest.mark.parametrize("name", START)
 @pytest.mark.parametrize("seed", range(2))
-def test_all_joints_actuated_share_the_least_forces(name, seed):
+def test_if_all_joints_are_actuated_their_forces_have_the_least_norm(name, seed):
     how = {"passive": False} if name == "five_bar" else {}
     m = rb.build(getattr(mechanisms, name)(**how))
     d = moving(m, seed, **START[name])
@@ -135,7 +135,7 @@ def test_all_joints_actuated_share_the_least_forces(name, seed):
         compare.close("qacc", moves_so(m, d), wanted, 1e-9)
 
 
-def test_three_actuators_of_two_freedoms_share():
+def test_three_actuators_share_the_forces_of_two_freedoms():
     """Three motors share the forces of least norm; the joint without a motor has no force."""
     s = mechanisms.five_bar(passive=False)
     description = s.description()
@@ -148,7 +148,7 @@ def test_three_actuators_of_two_freedoms_share():
     rb.inverse(m, d)
     drives = actuated(m)
     assert drives.sum() == 3
-    # min |u| with S u + K^T lambda = tau: u = S^T tau - (S^T K^T) lambda, where lambda must
+    # min |u| with S u + K^T lambda = tau gives u = S^T tau - (S^T K^T) lambda, where lambda must
     # balance the joint without a motor: a least-squares problem in the null space of its row
     K = d.efc_J
     free = K.T[~drives]
@@ -157,14 +157,14 @@ def test_three_actuators_of_two_freedoms_share():
     A = K.T[drives] @ null
     along = np.linalg.lstsq(A, tau[drives] - K.T[drives] @ particular, rcond=1e-9)[0]
     least = tau[drives] - K.T[drives] @ particular - A @ along
-    with Comparison("closed inverse", "three of two") as compare:
+    with Comparison("closed inverse", "three motors of two freedoms") as compare:
         compare.close("forces", d.qfrc_inverse[drives], least, 1e-10)
         compare.close("qacc", moves_so(m, d), wanted, 1e-10)
     assert np.abs(d.qfrc_inverse[~drives]).max() < 1e-12 * np.abs(least).max()
 
 
 def test_forces_without_an_actuator_stay_at_passive_joints():
-    """A five-bar with one motor cannot have any acceleration: passive joints keep a force."""
+    """A five-bar with one motor cannot have every acceleration, so passive joints keep a force."""
     s = mechanisms.five_bar()
     description = s.description()
     joints = tuple(
@@ -181,7 +181,7 @@ def test_forces_without_an_actuator_stay_at_passive_joints():
     left = d.qfrc_inverse[~drives]
     assert np.linalg.norm(least) > 1e-3, "one motor cannot move two freedoms at will"
     assert np.linalg.norm(left) >= np.linalg.norm(least) * (1.0 - 1e-12)
-    # three joints without actuator, two loop forces: one of the three keeps its force
+    # two loop forces cannot relieve three joints without actuator, so one joint keeps its force
     assert (np.abs(left) > 1e-12).sum() == 1
     balance = d.qfrc_inverse + K.T @ d.efc_force
     np.testing.assert_allclose(balance, tau, atol=1e-12 * np.abs(tau).max())
@@ -189,7 +189,7 @@ def test_forces_without_an_actuator_stay_at_passive_joints():
 
 
 def test_a_driven_joint_in_a_loop_needs_the_force_of_a_free_one():
-    """The drive has the force that the same joint, free, needs for the same motion."""
+    """The drive has the force that the same joint needs for the same motion if it is free."""
     motion = rb.Trajectory((-0.2, 0.1, 0.5, 0.8), ((1.0,), (1.4,), (0.8,), (1.0,)), True)
     s = mechanisms.five_bar().drive("shoulder_2", motion)
     m, free = rb.build(s), rb.build(mechanisms.five_bar())

@@ -12,7 +12,7 @@ import pytest
 
 from rbdyn_ros.engine.compiler import interrupts, jit
 
-#: Time limit for the case of a hang [s].
+#: Time limit in case a process hangs [s].
 PATIENCE = 60.0
 
 
@@ -65,7 +65,7 @@ print(made())
     ],
 )
 def test_ctrl_c_ends_a_compilation_while_llvm_calls_python(tmp_path, made):
-    """LLVM would lose the exception, and the next call fail with "no compiled object yet"."""
+    """LLVM would lose the exception, and the next call would fail: "no compiled object yet"."""
     tests = str(Path(__file__).parent)
     code = IN_LLVM.format(made=made.format(folder=str(tmp_path)), tests=tests)
     done = subprocess.run(
@@ -75,7 +75,7 @@ def test_ctrl_c_ends_a_compilation_while_llvm_calls_python(tmp_path, made):
 
 
 def test_ctrl_c_ends_between_two_kernels(tmp_path):
-    """The kernel being compiled is finished and kept; the next call continues after it."""
+    """The kernel that is being compiled is finished and kept; the next call continues after it."""
     global compiled_inner  # noqa: PLW0603 - a kernel finds the kernels it calls by global names
     compiled_inner = jit.compile_cached(inner, jit.OPTIONS, str(tmp_path))
     kernel = jit.compile_cached(outer, jit.OPTIONS, str(tmp_path))
@@ -110,7 +110,7 @@ def test_ctrl_c_waits_for_the_end_of_the_outermost_block():
 
 
 def traced(function, act):
-    """Enter and leave a block while `act` gets each line number of `function` before it runs."""
+    """Enter and leave a block; before each line of `function`, call `act` with its number."""
 
     def trace(frame, event, _argument):
         if frame.f_code is function.__code__ and event == "line":
@@ -140,7 +140,7 @@ def test_ctrl_c_at_any_line_is_not_lost(function):
             pass
 
 
-def test_another_handler_is_left_alone():
+def test_a_handler_of_the_user_is_not_replaced():
     seen = []
     signal.signal(signal.SIGINT, lambda *_: seen.append("theirs"))
     with interrupts.deferred():
@@ -148,7 +148,7 @@ def test_another_handler_is_left_alone():
     assert seen == ["theirs"]
 
 
-def test_other_threads_are_left_alone():
+def test_compilation_in_another_thread_does_not_touch_the_handler():
     failed = []
 
     def work():
@@ -171,7 +171,7 @@ def collector():
 
 
 @pytest.mark.parametrize("collects", [True, False])
-def test_the_garbage_collector_waits_and_is_left_as_it_was(collector, collects):
+def test_the_garbage_collector_waits_and_is_then_restored(collector, collects):
     seen = []
 
     def work():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""K, k and position errors of every kind of constraint against differences, and their effect.
+"""K, k and position errors of every kind of constraint agree with differences and balance.
 
 The differences do not use wrenches, subspaces or the search for the position of a loop joint.
 Each kind connects bodies of one tree, of two trees, or a body and the world. Joints between them
@@ -31,7 +31,7 @@ CASES = (
     ("branch", "reversed"),
 )
 
-#: Central differences by two steps: their error goes with the fourth power of the step.
+#: Steps of two central differences; the extrapolated error is of fourth order in the step.
 STEP = 2e-4
 TOLERANCE = 2e-8
 
@@ -135,7 +135,7 @@ def _closed(kind, ends, variant, seed):
     see_constraints(m, d)
     while (
         np.abs(d.efc_pos).max() > 1e-9
-    ):  # see test_assembly.py: screw joints may be at other turns
+    ):  # screw joints may be at other turns, see test_assembly.py
         rb.reset_data(m, d)
         d.qpos = rb.assemble(m, rb.random_qpos(m, rng))
         see_constraints(m, d)
@@ -186,7 +186,9 @@ def numeric_K(m, d):
 
 
 def holonomic(m):
-    """Return the equations with a position error; of rolling bodies only the first has one."""
+    """Return the equations with a position error; of rolling bodies only the first equation has
+    one.
+    """
     rows = np.ones(m.nefc, bool)
     if m.nroll:
         rows[1:] = False
@@ -271,7 +273,7 @@ def test_rolling_bodies_do_not_slip(kind, ends, variant):
 @each_case
 @each_kind
 def test_accelerations_and_forces_solve_the_equations(kind, ends, variant):
-    """K qacc = k, M qacc + C = tau + K^T lambda, no power, and the KKT system of differences."""
+    """K qacc = k, M qacc + C = tau + K^T lambda, lambda has no power, and a KKT solve agrees."""
     m, d = closed(kind, ends, variant)
     rb.forward(m, d)
     K, force = d.efc_J, d.qfrc_constraint
@@ -309,7 +311,7 @@ def test_constraints_do_not_drift(kind, record_property):
 
 @pytest.mark.parametrize("copies", [2, 3])
 @pytest.mark.parametrize("kind", ["revolute", "fixed", "helical", "universal"])
-def test_the_same_loop_twice_shares_its_force(kind, copies):
+def test_copies_of_a_loop_joint_share_its_force(kind, copies):
     """Copies of a loop joint move like one joint, and each has an equal share of its lambda."""
     twin = system(kind, "trees", "plain", 5)
     m = rb.build(twin)
@@ -335,7 +337,7 @@ def test_the_same_loop_twice_shares_its_force(kind, copies):
 def test_lambda_is_the_shortest_in_mechanisms_with_more_equations_than_needed(kind):
     m = rb.build(getattr(mechanisms, kind)())
     d = mechanisms.started(m, seed=2)
-    # forces out of the plane load the rows that the motion does not need
+    # forces out of the plane act on the rows that the motion does not need
     d.xfrc_applied[1:] = np.random.default_rng(1).uniform(-5.0, 5.0, (m.nbody - 1, 6))
     rb.forward(m, d)
     K, force = d.efc_J, d.efc_force

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MuJoCo's equality constraints, made stiff, converge to these motions.
+"""The motions of MuJoCo's equality constraints converge to ours if they become stiff.
 
-MuJoCo's constraints are springs and dampers with a time constant of at least two timesteps. As
-both go to zero, MuJoCo's motion becomes ours.
+MuJoCo's constraints are springs and dampers with a time constant of at least two timesteps. If the
+time constant and the timestep go to zero, MuJoCo's motion becomes ours.
 """
 
 from itertools import pairwise
@@ -103,7 +103,7 @@ def _by_name(theirs, e, m):
 
 
 def welded():
-    """Three hinged bars in a chain, whose end is welded to a fourth bar on a hinge of its own."""
+    """Return a chain of three hinged bars, welded to a fourth bar on a hinge of its own."""
     s = rb.SystemBuilder("welded", base="ground")
     for name in ("a", "b", "c", "e"):
         s.body(name, mechanisms.bar(0.2))
@@ -136,7 +136,7 @@ def test_stiff_equalities_converge_to_constraints(kind):
     steps = (1e-3, 2.5e-4, 6.25e-5)
     errors = [difference(SYSTEMS[kind](), h, **STARTS[kind]) for h in steps]
     print(kind, [f"{error:.1e}" for error in errors])
-    # the error is of first order: it is a quarter at a quarter of the timestep
+    # the error is of first order, so a quarter of the timestep has a quarter of the error
     assert errors[0] < 2e-2
     for coarse, fine in pairwise(errors):
         assert 2.5 < coarse / fine < 6.5

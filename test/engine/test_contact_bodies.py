@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact between moving bodies: momentum, impacts, stacks, grasps, the law of the forces."""
+"""Contact between moving bodies: momentum, impacts, stacks, grasps, and the law of the forces."""
 
 import pickle
 
@@ -107,7 +107,7 @@ def balls(places, velocities, masses=None, restitution=1.0, friction=0.0):
 @pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("mass", [1.0, 5.0])
 @pytest.mark.parametrize("spin", [0.0, 20.0])
-def test_balls_that_meet_at_a_slant_do_not_turn_each_other(restitution, mass, spin):
+def test_balls_that_meet_at_a_slant_do_not_spin_each_other(restitution, mass, spin):
     """When the balls touch, the normal has rotated by 70 degrees since the start of the step."""
     way = 0.22 * np.array([0.436, 0.9, 0.0])
     m, d = balls([(0, 0, 0), way], [(9, 0, 0), (0, 0, 0)], [1.0, mass], restitution)
@@ -127,7 +127,7 @@ def test_balls_that_meet_at_a_slant_do_not_turn_each_other(restitution, mass, sp
 
 
 @pytest.mark.parametrize("restitution", [0.0, 1.0])
-def test_a_spinning_ball_is_touched_at_its_place(restitution):
+def test_a_spinning_ball_is_touched_where_it_is(restitution):
     """The surface moves by 20 mm in the step, which has no effect without friction."""
     ends, way = [], 0.22 * np.array([0.436, 0.9, 0.0])
     for spin in ((0, 0, 0), (0, 0, 20), (0, 0, -20), (20, 0, 0)):
@@ -144,7 +144,7 @@ def test_a_spinning_ball_is_touched_at_its_place(restitution):
 def test_a_contact_that_begins_in_a_step_is_found_once(mu, most):
     """A box pushes a row of boxes with gaps of 0.5 mm; at the end of the step they do not overlap.
 
-    The step needed 4 and 35 passes when it forgot these contacts and found them again.
+    The step needed 4 and 35 passes when it dropped these contacts and found them again.
     """
     skin, box = rb.Surface(friction=mu), rb.Box((0.1, 0.1, 0.1))
     m = rb.scene(
@@ -189,7 +189,7 @@ def test_a_rebound_does_not_lead_into_the_next_ball(restitution):
 
 @pytest.mark.parametrize("h", [0.01, 0.004, 0.001])
 def test_many_elastic_balls_overlap_by_less_than_the_motion_of_a_step(h):
-    """27 balls collapse onto a floor; once a rebound ended 31 mm deep in the next ball."""
+    """27 balls collapse onto a floor. An earlier rebound ended 31 mm deep in the next ball."""
     at = 0.21 * np.indices((3, 3, 3)).reshape(3, -1).T + (0.0, 0.0, 1.101)
     at += np.random.default_rng(42).uniform(0.0, 0.001, at.shape)
     skin = rb.Surface(friction=0.0, restitution=1.0)
@@ -215,7 +215,7 @@ def test_many_elastic_balls_overlap_by_less_than_the_motion_of_a_step(h):
 
 
 def test_a_pile_of_balls_hardly_overlaps():
-    """216 balls collapse. With balls that stopped for their next impacts the error was 1.2e-5."""
+    """216 balls collapse. When balls stopped before their next impacts, the error was 1.2e-5."""
     at = 0.21 * np.indices((6, 6, 6)).reshape(3, -1).T + (0.0, 0.0, 0.101)
     at += np.random.default_rng(42).uniform(0.0, 0.001, at.shape)
     skin = rb.Surface(friction=0.0)
@@ -257,7 +257,7 @@ def test_a_body_that_is_hit_hits_the_next_one_in_the_same_step(gap):
     d = at(m, [(0, 0, 0), (0.1005, 0, 0), (0.2005 + gap, 0, 0)], [(1, 0, 0), (0, 0, 0), (0, 0, 0)])
     for _ in range(5):
         rb.step(m, d, 1)
-        assert deepest(m, d) < 1e-5  # the deflection of the springs
+        assert deepest(m, d) < 1e-5  # tolerance: the deflection of the springs
     assert d.qvel.reshape(-1, 6)[:, 0] == pytest.approx(1.0 / 3.0, abs=0.1)
     # the matrix of the three bodies has a condition number of STIFF = 3e4
     assert d.qvel.reshape(-1, 6)[:, 0].sum() == pytest.approx(1.0, abs=1e-10)
@@ -272,7 +272,8 @@ def test_two_boxes_exchange_opposite_impulses():
         start = d.copy()
         rb.step(m, d, 1)
         if d.nmutual:
-            time = d.contact_time[0]  # of the impact, when the bodies touch; 0 without an impact
+            # the velocity of the impact when the bodies touch; 0 without an impact
+            time = d.contact_time[0]
             assert (d.contact_time[: d.ncon] == time).all()
             centres = start.qpos.reshape(-1, 7)[:, :3] + time * start.qvel.reshape(-1, 6)[:, :3]
             moments, forces = d.cfrc_contact[1:, :3], d.cfrc_contact[1:, 3:]
@@ -285,7 +286,7 @@ def test_two_boxes_exchange_opposite_impulses():
 
 
 def cradle(gap, shift=0.0):
-    """Five balls: the first one hits the others; return the speeds afterwards."""
+    """Let the first of five balls hit the others; return the speeds afterwards."""
     m = bodies(*[(BALL, 1.0, rb.Surface(friction=0.0, restitution=1.0))] * 5, floor=False)
     d = at(m, [(shift + (0.2 + gap) * n - 0.05 * (n == 0), 0.0, 0.0) for n in range(5)])
     d.qvel[0] = 1.0
@@ -318,13 +319,13 @@ def test_a_stack_of_ten_comes_to_rest():
     assert (d.ncon, d.nmutual, d.nunsolved) == (40, 36, 0)
     assert d.contact_dist[:40].min() > -1e-7
     assert d.solver_niter == 1
-    # each carries the cubes above it
+    # each contact carries the cubes above it
     floor = d.cfrc_contact[1:, 5]
     assert floor == pytest.approx(np.full(10, G), rel=1e-6)
 
 
 def test_a_stack_of_fifty_comes_to_rest():
-    """The first shock dies out, and a stack of 5 m, not quite in line, does not sway."""
+    """The first shock dies out, and a stack of 5 m that is not quite straight does not sway."""
     m, d = stack(50)
     start = d.qpos.copy()
     fastest = 0.0
@@ -355,10 +356,10 @@ PINCHED = {"cube": (rb.Box((0.05, 0.05, 0.05)), 8.0), "capsule": (rb.Capsule(0.0
 
 
 def hand(name="cube"):
-    """A palm on a vertical slide and a wrist, with two fingers that pinch a body on the floor.
+    """Return a palm on a slide and a wrist, with two fingers that pinch a body on the floor.
 
-    Returns the Model, its Data and a function that advances it by a step, with the palm at a
-    height that accelerates, and the wrist at an angle.
+    The result is the Model, its Data, and a function that advances them by a step, with the
+    vertical acceleration of the palm and the angle of the wrist.
     """
     system = rb.SystemBuilder("hand", base="world").floor()
     system.body("arm", rb.shapes.box((0.1, 0.1, 0.02), mass=0.5))
@@ -413,14 +414,14 @@ def test_a_hand_lifts_a_body_without_slip(name):
         go(0.1)
     assert d.qpos[6] > 0.12
     assert d.nmutual == d.ncon == {"cube": 8, "capsule": 4}[name]
-    # a drift of 1e-6 um in a second
+    # the tolerance is a drift of 1e-6 um in a second
     assert abs(relative(m, d, "palm", "it") - start).max() < 1e-12
     assert d.cfrc_contact[1:5, 5].sum() == pytest.approx(-0.2 * G, rel=1e-6)
     assert d.cfrc_contact[5, 5] == pytest.approx(0.2 * G, rel=1e-6)
 
 
 def shake(m, d, go, angle=0.0):
-    """Shake for 2 s so that friction reaches up to 0.8 of its limit, ten times a second."""
+    """Shake for 2 s at 10 Hz, so that friction reaches up to 0.8 of its limit."""
     most = 0.8 * (2 * 8.0 * m.geom_friction[0]) / 0.2 - G
     w, load = 2.0 * np.pi * 10.0, 0.0
     for n in range(2000):
@@ -440,7 +441,7 @@ def test_a_cube_stays_in_a_hand_that_shakes():
 
 
 def test_a_cube_stays_in_a_hand_that_turns_and_shakes():
-    """The hand turns by 90 degrees in 1 s. Contact points along tangents would slip by 0.25 mm."""
+    """The hand rotates by 90 degrees in 1 s. Steps along tangents would slip by 0.25 mm."""
     m, d, go = lifted()
     start = relative(m, d, "palm", "it")
     for n in range(1500):
@@ -459,7 +460,7 @@ def turntable(side, mass, shape):
 
 
 def test_a_ball_on_a_turntable_runs_in_a_circle():
-    """From any start v' = 2/7 W z x v. Contact points along tangents would be 0.4 mm off."""
+    """From any start v' = 2/7 W z x v. With steps along tangents it would be 0.4 mm off."""
     turn, start, v = 3.0, np.array([0.3, 0.1]), np.array([0.4, -0.2])
     m = turntable(4.0, 1e4, BALL)
     d = rb.make_data(m)
@@ -474,7 +475,7 @@ def test_a_ball_on_a_turntable_runs_in_a_circle():
     assert d.qpos[1:3] == pytest.approx(place, abs=2e-5)
 
 
-def test_friction_turns_with_a_plate():
+def test_remembered_friction_rotates_with_a_plate():
     """The memory of friction is in the axes of the plate: a load on a turning plate does not slip.
 
     With a memory in the axes of the world the cube would slip by 0.4 um.
@@ -496,7 +497,7 @@ def test_friction_turns_with_a_plate():
 @pytest.mark.parametrize("h", [1e-3, 1e-2])
 @pytest.mark.parametrize("masses", [(1e-3, 1e4), (1e4, 1.0), (1.0, 1e4, 1.0, 1e4)], ids=str)
 def test_a_light_body_carries_a_heavy_one(masses, h):
-    """Four points on the floor carry all, each as stiff as for a tenth of the largest mass."""
+    """Four points on the floor carry both, each as stiff as for a tenth of the largest mass."""
     m = bodies(*((CUBE, mass, None) for mass in masses))
     m.opt.timestep = h
     d = at(m, [(0.003 * n, 0.0, 0.05 + 0.1 * n) for n in range(len(masses))])
@@ -504,14 +505,14 @@ def test_a_light_body_carries_a_heavy_one(masses, h):
     rb.step(m, d, round(2.0 / h))
     carried = sum(masses) / max(masses)
     deepest = 10.0 * carried * touching.sunk(h) / 4.0
-    assert d.contact_dist[: d.ncon].min() > -1.3 * deepest  # the offset deepens one side
+    assert d.contact_dist[: d.ncon].min() > -1.3 * deepest  # the offset makes one side deeper
     assert 0.0 < top - d.qpos[-5] < 1.01 * len(masses) * deepest
     assert abs(d.qvel).max() < 1e-5
     assert d.nunsolved == 0
 
 
 def arms(couple=False):
-    """A floating trunk with two arms, which clap a free cube between them."""
+    """Return a floating trunk with two arms, which clap a free cube between them."""
     system = rb.SystemBuilder("arms", base="world").floor(-0.4)
     trunk = (0.2, 0.3, 0.4)
     system.body("trunk", rb.shapes.box(trunk, mass=5.0)).geometry("trunk", "trunk", rb.Box(trunk))
@@ -613,7 +614,7 @@ def still(t, q, qd, qdd):
     q[0] = qd[0] = qdd[0] = 0.0
 
 
-def test_a_body_whose_motion_is_prescribed_bounces_others_as_the_world_does():
+def test_a_body_with_prescribed_motion_acts_on_bouncing_bodies_as_the_world():
     """A ball of 1 kg bounces on a plate of 0.1 g with a prescribed motion."""
     skin, plate = rb.Surface(restitution=0.5), rb.Box((1.0, 1.0, 0.1))
     system = (
@@ -761,5 +762,5 @@ def test_a_panda_holds_a_cube_for_a_minute():
             held.append(turn.T @ (d.qpos[place : place + 3] - tip))
     assert d.nmutual == 8
     assert d.nunsolved == 0
-    assert abs(held[1] - held[0]).max() < 60.0 * 1e-12  # 1e-6 um/s
+    assert abs(held[1] - held[0]).max() < 60.0 * 1e-12  # the tolerance is a drift of 1e-6 um/s
     assert d.cfrc_contact[-1, 5] == pytest.approx(0.1 * G, rel=1e-3)

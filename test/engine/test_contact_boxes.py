@@ -31,7 +31,7 @@ def placed(m, position, rotation):
         ((0.2, 0.2, 0.2), (0.2, 0.2, 0.2), 0.0, 0.0, np.pi / 4, 8),
         ((0.2, 0.2, 0.2), (0.2, 0.2, 0.2), 0.03, 0.02, 0.0, 4),
         ((0.6, 0.05, 0.05), (0.05, 0.6, 0.05), 0.0, 0.0, 0.0, 4),  # a plank across a beam
-        ((0.6, 0.6, 0.1), (0.1, 0.1, 0.1), 0.0, 0.0, 0.3, 4),  # all corners in the air
+        ((0.6, 0.6, 0.1), (0.1, 0.1, 0.1), 0.0, 0.0, 0.3, 4),  # a box with all corners in the air
         ((0.2, 0.2, 0.1), (0.6, 0.6, 0.1), 0.25, 0.1, 0.3, 4),  # a foot on the edge of a stair
     ],
 )
@@ -47,7 +47,7 @@ def test_a_box_rests(size, block, x, y, yaw, points):
     assert d.cfrc_contact[1, 5] == pytest.approx(9.81, rel=1e-9)
 
 
-def test_beyond_the_edge_a_box_falls():
+def test_a_box_beyond_the_edge_falls():
     m = pair((0.2, 0.2, 0.1), (0.6, 0.6, 0.1))
     d = placed(m, (0.35, 0.0, 0.06), Rotation.identity())
     rb.step(m, d, 2000)
@@ -55,7 +55,7 @@ def test_beyond_the_edge_a_box_falls():
 
 
 def test_edges_that_cross_have_one_contact():
-    """Two boxes on their edges, at right angles: one point, half way between the edges."""
+    """Two boxes on their edges, at right angles, touch at one point half way between the edges."""
     on_edge = Rotation.from_euler("y", 45, degrees=True)
     m = pair((0.3, 0.1, 0.1), (0.1, 0.5, 0.1), turn=tuple(np.roll(on_edge.as_quat(), 1)))
     ridge = -0.05 + 0.1 / np.sqrt(2.0)
@@ -103,7 +103,9 @@ def test_overlaps_are_found_exactly_where_they_exist():
 
 
 def leads_out(m, d, p, turn):
-    """Check that a shift by the depth along the normal separates the boxes, half of it not."""
+    """Check that a shift by the depth along the normal separates the boxes, and half of it does
+    not.
+    """
     n = d.contact_normal[0]
     assert np.abs(d.contact_normal[: d.ncon] - n).max() < 1e-14  # all points have one normal
     depth = -d.contact_dist[: d.ncon].min()

@@ -33,7 +33,7 @@ def lever(length=0.4, mass=2.0, surface=None):
 
 
 def press(mass=2.0, driven=None):
-    """Return a body on a vertical slide; the sole of its foot is at the slide's position."""
+    """Return a body on a vertical slide; the height of its sole is the position of the slide."""
     system = (
         rb.SystemBuilder("press", base="world")
         .body("ram", rb.shapes.box((0.1, 0.1, 0.1), mass=mass))
@@ -56,7 +56,7 @@ def on_go2():
 
 
 def on_panda():
-    """The two fingers, one of which mimics the other, press into a floor through the gripper."""
+    """Return a Panda whose two fingers, one of which mimics the other, press into a floor."""
     wall = rb.Obstacle("wall", rb.Plane(), rb.pose((0.0, 0.0, 0.83)))
     contact = rb.Contact(obstacles=(wall,), surface=rb.Surface(stiffness=1e4))
     m = rb.load_urdf(robots.find("panda.urdf"), strict=False, contact=contact)
@@ -95,7 +95,7 @@ each_kind = pytest.mark.parametrize(
 
 @each_kind
 def test_inverse_reverses_forward(kind):
-    """Motors do not carry contact forces: qfrc_inverse is the applied force."""
+    """Motors do not carry contact forces, so qfrc_inverse is the applied force."""
     m, d = touching_one(kind)
     applied = d.qfrc_applied.copy()
     for i in range(1, m.nbody):
@@ -109,7 +109,7 @@ def test_inverse_reverses_forward(kind):
 
 
 @each_kind
-def test_both_ways_to_accelerations_agree(kind):
+def test_accelerations_agree_with_a_dense_solve(kind):
     """Dense algebra gives M qacc = applied + passive + contact - bias."""
     m, d = touching_one(kind)
     d.xfrc_applied = 0.0
@@ -145,7 +145,9 @@ def test_a_bearing_carries_the_rest_of_the_weight(way):
     angle = d.qpos[0]
     assert angle == pytest.approx(-np.arcsin(0.05 / 0.4), abs=1e-3)
     at, normal = d.contact_pos[0], d.contact_force[0, 2]
-    # moments about the hinge: the ball touches right below its centre, friction acts 0.1 m lower
+    # moments about the hinge: the ball touches right below its centre, so friction acts 0.1 m
+    # lower
+
     rub = d.contact_force[0, 0]
     assert at[0] == pytest.approx(0.4 * np.cos(angle), rel=1e-12)
     moment = normal * at[0] - rub * at[2]
@@ -178,7 +180,8 @@ def test_qfrc_driven_is_the_weight_minus_the_force_of_the_floor():
     assert d.qpos_all[1] == pytest.approx(-1e-3, rel=1e-9)  # qpos_all lists the free joint first
     floor = d.cfrc_contact[1, 5]
     assert floor > 10.0
-    assert d.qfrc_contact == pytest.approx([0.0], abs=1e-9)  # the contact does not act on the bob
+    # the contact does not act on the pendulum
+    assert d.qfrc_contact == pytest.approx([0.0], abs=1e-9)
     # the same motion a centimetre higher, without contact
     above = press(driven=rb.Trajectory((0.0, 1.0, 2.0), (0.011, 0.009, 0.007)))
     free = rb.make_data(above)
@@ -259,9 +262,10 @@ SOLVED = (
 
 
 def test_plain_python_gives_the_same_contact(tmp_path):
-    """Plain Python, with NUMBA_DISABLE_JIT=1, gives the same up to rounding.
+    """Plain Python (NUMBA_DISABLE_JIT=1) gives the same contact up to rounding.
 
-    A near-rigid contact would multiply the rounding of velocities by 3e4.
+    The contact is soft, because a near-rigid contact would multiply rounding errors of velocities
+    by 3e4.
     """
     soft = lever(surface=rb.Surface(time_constant=0.01))
     m = rb.build(soft.obstacle("peg", rb.Box((0.1, 0.1, 0.1)), origin=rb.pose((0.4, 0, -0.09))))

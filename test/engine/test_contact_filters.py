@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of geometries that touch: contype and conaffinity, exclusions, first overlaps."""
+"""Which pairs of geometries touch: contype and conaffinity, exclusions, first overlaps."""
 
 import itertools
 

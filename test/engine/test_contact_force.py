@@ -15,13 +15,13 @@ from rbdyn_ros.share import bundled_robot
 
 MASS = 2.0
 WEIGHT = MASS * touching.G
-T, Z = 0.01, 0.7  # time constant and damping ratio of most tests
+T, Z = 0.01, 0.7  # time constant [s] and damping ratio of most tests
 K = MASS / (T * Z) ** 2  # 40816 N/m, more than WEIGHT / DEEPEST
 B = 2.0 * Z * np.sqrt(K * MASS)
 RNG = np.random.default_rng(5)
 
 
-#: A step so short that its law is that of continuous time to O(h).
+#: A step so short that its law is the law of continuous time to O(h).
 SHORT = 1e-8
 FIRST_ORDER = 1e-6
 
@@ -107,7 +107,7 @@ def test_no_spring_lets_the_robot_sink_deeper_than_a_millimetre():
 
 
 def test_the_contact_carries_the_weight_of_the_whole_tree():
-    """A light finger can have to carry the robot: its contact is stiff enough for that."""
+    """A light finger may have to carry the robot, so its contact is stiff enough for that."""
     system = touching.free(touching.POINT, 0.01, rb.Surface(time_constant=1.0))
     system.body("torso", rb.shapes.box((0.1, 0.1, 0.1), mass=30.0))
     system.joint("stop", "prismatic", "body", "torso", axis=(0, 0, 1))
@@ -152,12 +152,12 @@ def test_friction_never_leaves_the_cone_and_never_drives():
     ("own", "other", "holds"),
     [(0.5, 0.2, 0.2), (0.5, 0.9, 0.5), (0.5, np.inf, 0.5), (0.0, 1.0, 0.0)],
 )
-def test_the_smaller_friction_holds(own, other, holds):
+def test_the_smaller_friction_coefficient_applies(own, other, holds):
     f = force(point(other, friction=own), 0.001, (1.0, 0.0, 0.0))
     assert f[0] == pytest.approx(-holds * K * 0.001, rel=1e-12)
 
 
-def test_viscous_friction_replaces_coulombs():
+def test_viscous_friction_replaces_coulomb_friction():
     """The law does not need the normal force (Kajita, section 6.3.4)."""
     m = point(viscosity=30.0, friction=0.0)
     for v in ((0.5, -0.2, -0.1), (0.5, -0.2, 0.0), (1e-6, 2e-6, 5.0)):
@@ -181,7 +181,7 @@ def test_the_last_resort_sticks_at_rest_and_slides_within_the_cone(speed, lagged
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_scene_that_is_turned_turns_its_forces(seed):
+def test_forces_rotate_with_the_scene(seed):
     """A tilted plane anywhere is the scene of the floor in other coordinates."""
     R = Rotation.random(random_state=seed)
     shift = np.random.default_rng(seed).uniform(-2, 2, 3)
@@ -199,7 +199,7 @@ def test_a_scene_that_is_turned_turns_its_forces(seed):
     rb.inverse(tilted, there)
     assert here.ncon == there.ncon == 3
     n = here.ncon
-    # coordinates of 2 have errors of some eps: 1e-14, and depths of 1e-2 are differences of them
+    # coordinates of 2 m have rounding errors of 1e-14, and depths of 1e-2 m are their differences
     assert there.contact_normal[:n] == pytest.approx(
         np.tile(R.as_matrix()[:, 2], (n, 1)), abs=1e-14
     )
@@ -284,8 +284,8 @@ def test_more_contacts_than_fit_are_dropped_and_counted():
     assert np.isfinite(d.qvel).all()
 
 
-def test_a_robot_without_geometries_is_not_warned_of_contacts():
-    """The counter of dropped contacts has a stale value, and no warning comes of it."""
+def test_a_robot_without_geometries_causes_no_warning_about_contacts():
+    """The counter of dropped contacts has a stale value, which causes no warning."""
     m = rb.load_urdf(bundled_robot("pendulum"))
     d = rb.make_data(m)
     d.buffer.view(np.int64)[m.data_offsets["ndropped"]] = 7

@@ -73,7 +73,7 @@ OBSTACLES = {
 
 @pytest.mark.parametrize("obstacle", OBSTACLES)
 @pytest.mark.parametrize("shape", touching.SHAPES)
-def test_keys_ascend_and_stay(shape, obstacle):
+def test_keys_of_contacts_ascend_and_stay(shape, obstacle):
     """Keys of contacts differ; a contact keeps its key while the body turns a little."""
     system = touching.free(touching.SHAPES[shape], 1.0, floor=False)
     system.geometry("second", "body", touching.BALL)
@@ -93,7 +93,7 @@ def test_keys_ascend_and_stay(shape, obstacle):
         if len(again) == len(keys):
             followed += len(common) == len(keys) > 0
             far = abs(at[here] - d.contact_pos[there]).max(axis=1) > 1e-4
-            # of two faces or edges of equal depth either can be chosen
+            # if two faces or edges are equally deep, either can be chosen
             assert far.sum() <= 0.5 * len(far)
     assert followed > 10
 

@@ -57,7 +57,7 @@ def test_a_finger_and_a_torso_rest_quietly(mass, h):
 
 @pytest.mark.parametrize("h", [0.001, 0.002])
 def test_a_torso_rests_on_light_fingers(h):
-    """30 kg rest on three hinged fingers of 10 g at their limits; a fourth finger hangs free."""
+    """30 kg rest on three hinged fingers of 10 g at their limits; a fourth finger is free."""
     system = rb.SystemBuilder("hand", base="world")
     system.body("torso", rb.shapes.box((0.3, 0.3, 0.2), mass=30.0))
     system.joint("free", "floating", "world", "torso")
@@ -123,7 +123,7 @@ def test_a_ball_that_slides_begins_to_roll():
 def rebound(k, ratio, h, mass=1.0, started=0.3, shape=touching.BALL):
     """Return the speed with which a body leaves the spring of a contact that it hits at 1 m/s.
 
-    It touches after the share `started` of a step; there is no gravity.
+    The body touches after the share `started` of a step; there is no gravity.
     """
     skin = rb.Surface(stiffness=k, damping=2.0 * ratio * np.sqrt(k * mass), friction=0.0)
     m = rb.build(touching.free(shape, mass, skin))
@@ -148,7 +148,7 @@ def schwager(z):
 
 @pytest.mark.parametrize("shape", ["sphere", "box"])
 @pytest.mark.parametrize("stiff", [0.01, 0.1, 0.99])
-def test_a_spring_without_damping_gives_back_the_speed(shape, stiff):
+def test_a_spring_without_damping_returns_the_full_speed(shape, stiff):
     """The speed returns for any h^2 k / m below 1, where m is the mass per contact."""
     h, mass = 1e-3, 2.0
     k = stiff * mass / h**2 / (4 if shape == "box" else 1)
@@ -159,7 +159,7 @@ def test_a_spring_without_damping_gives_back_the_speed(shape, stiff):
 
 @pytest.mark.parametrize("ratio", [0.05, 0.3, 0.6])
 @pytest.mark.parametrize(("h", "accuracy"), [(1e-4, 1e-4), (1e-3, 1e-3), (3e-3, 1e-2)])
-def test_a_bouncing_ball_returns_with_the_speed_of_theory(ratio, h, accuracy):
+def test_a_bouncing_ball_returns_with_the_speed_of_schwager(ratio, h, accuracy):
     """The error is of second order: 1 % where h^2 k / m is 0.1."""
     for started in (0.01, 0.3, 0.6, 0.9):
         e = rebound(1e4, ratio, h, 1.0, started)
@@ -296,7 +296,9 @@ def test_a_standing_cylinder_resists_tilting_alike_in_all_directions():
         rb.inverse(m, d)  # without acceleration
         assert d.ncon == 3
         moment = d.cfrc_contact[1, :3]
-        # the base has moved by 0.1 angle: the lever of the force 3 k p about the centre
+        # the base has moved by 0.1 m times the angle, the lever of the force 3 k p about the
+        # centre
+
         expected = -(1.5 * k * 0.1**2 - 3 * k * 1e-3 * 0.1) * angle
         assert moment @ axis == pytest.approx(expected, rel=1e-3)
         assert np.cross(moment, axis)[2] == pytest.approx(0.0, abs=1e-3 * abs(expected))
@@ -318,7 +320,7 @@ def test_all_shapes_come_to_rest_on_a_block(shape):
     assert abs(d.qvel[2]) < 1e-4
 
 
-def test_friction_comes_to_rest_where_coulombs_would():
+def test_a_sliding_box_stops_where_coulomb_friction_stops_it():
     """A pushed box slides the distance v^2 / (2 mu g)."""
     m, _ = slope(rb.Box((0.6, 0.6, 0.1)), 0.0, 0.4)
     d = touching.placed(m, (0, 0, 0.05 - 3.9e-5), linear=(1.0, 0.5, 0.0))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contact against MuJoCo, as far as the two contact models agree.
 
-MuJoCo's contacts are stiff springs that its solver balances; its friction is Coulomb's as well,
-with an elliptic cone here. Results that depend on neither stiffness must be equal.
+MuJoCo's contacts are stiff springs that its solver balances. Its friction is Coulomb friction as
+well, here with an elliptic cone. Results that depend on neither stiffness must be equal.
 """
 
 import mujoco
@@ -47,7 +47,7 @@ def pair(shape, angle, friction):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_force_of_rest_agrees_with_mujoco(shape):
+def test_forces_at_rest_agree_with_mujoco(shape):
     m, d, twin, other, _ = pair(shape, 0.0, 0.5)
     rb.step(m, d, 1000)
     mujoco.mj_step(twin, other, round(1.0 / STEP))
@@ -77,7 +77,10 @@ def test_the_force_of_rest_agrees_with_mujoco(shape):
     ],
 )
 def test_accelerations_on_a_slope_agree_with_mujoco(shape, angle, friction, accelerates):
-    """Bodies slide and roll. Our step errs by 1 % in friction, MuJoCo's hopping boxes by 3 %."""
+    """Bodies slide and roll.
+
+    Our step has an error of 1 % in friction, MuJoCo's hopping boxes 3 %.
+    """
     m, d, twin, other, turn = pair(shape, angle, friction)
     down = turn.apply([1.0, 0.0, 0.0])
     gained = []

@@ -80,7 +80,7 @@ def test_forces_of_a_falling_heap_satisfy_the_law():
         size = np.linalg.norm(rubbing, axis=1)
         assert (size <= MU * pressing + 1e-6 * most).all()
         if d.contact_time[:n].any():
-            continue  # a touch within the step
+            continue  # a contact that begins within the step
         u, away = velocities(m, d, normal)
         loaded = pressing > 1e-3 * most
         assert (away[loaded] < 0.31).all()  # overlapping bodies separate at 0.3 m/s at most
@@ -114,8 +114,8 @@ def velocities(m, d, normal):
     return there - away[:, None] * normal, away
 
 
-def test_islands_are_solved_each_for_itself():
-    """Two heaps far apart need about the passes of the slower one alone, and end like each."""
+def test_each_island_is_solved_by_itself():
+    """Two heaps far apart need about as many passes as the slower one, and end as each alone."""
     box = rb.Box((0.2, 0.2, 0.2))
     alone, passes = [], np.zeros((3, 300), int)
     for n, shift in enumerate((0.0, 100.0)):
@@ -143,7 +143,7 @@ def run(m, d):
 
 
 def test_an_island_whose_step_is_not_finite_stays_where_it_is():
-    """The NaN of one island does not stop the other island; the first one is given up."""
+    """The NaN of one island does not stop the other island; only the first island gives up."""
     objects = [*heap(places(2), rb.Sphere(0.1), "a"), *heap(places(2, 9.0), rb.Sphere(0.1), "b")]
     m, d = thrown(objects)
     d.qpos[2::7] = 0.0999  # all balls are in the floor
@@ -169,10 +169,10 @@ def test_an_island_whose_step_is_not_finite_stays_where_it_is():
 
 
 def star():
-    """Return four balls that touch a fifth ball between them, the last one, and no other."""
+    """Return four balls that touch a fifth ball between them, and no other ball."""
     sides = [(0.21, 0.0), (-0.21, 0.0), (0.0, 0.21), (0.0, -0.21), (0.0, 0.0)]
     m, d = thrown(heap([((x, y, 0.1), (0.0, 0.0, 0.0)) for x, y in sides], rb.Sphere(0.1)))
-    d.qpos.reshape(5, 7)[:, :2] *= 0.1999 / 0.21  # 0.1 mm into the last one
+    d.qpos.reshape(5, 7)[:, :2] *= 0.1999 / 0.21  # they are 0.1 mm deep in the fifth ball
     rb.forward(m, d)
     return m, d
 
@@ -183,7 +183,7 @@ def test_trees_with_few_neighbours_are_eliminated_first():
     rows = d.skyline_row.reshape(5, 6)
     assert (np.diff(rows, axis=1) == 1).all()
     assert sorted(rows[:, 0]) == list(range(0, 30, 6))
-    assert rows[4, 0] == 6  # three of the others come first: then a pair is left
+    assert rows[4, 0] == 6  # three of the outer balls come first, which leaves a pair
 
 
 def test_the_order_of_trees_changes_no_solution():

@@ -10,14 +10,14 @@ GRAVITY = 9.81
 HALF = 0.05
 LYING = rb.pose((0.0, 0.0, 0.0), (0.0, np.pi / 2, 0.0))
 CORNERS = tuple((x, y, z) for x in (-0.4, 0.4) for y in (-0.4, 0.4) for z in (-0.1, 0.1))
-#: By name: an obstacle, its pose, and the height of its top above its origin.
+#: Obstacles by name: the obstacle, its pose, and the height of its top above its origin.
 OBSTACLES = {
     "cylinder": (rb.Cylinder(0.4, 0.2), rb.pose(), 0.1),
     "lying cylinder": (rb.Cylinder(0.1, 0.8), LYING, 0.1),
     "capsule": (rb.Capsule(0.1, 0.8), LYING, 0.1),
     "hull": (rb.Points(CORNERS), rb.pose(), 0.1),
 }
-#: By name: a body, and its half height.
+#: Bodies by name: the body and its half height.
 BODIES = {
     "box": (rb.Box((0.1, 0.1, 0.1)), HALF),
     "sphere": (rb.Sphere(HALF), HALF),
@@ -39,7 +39,7 @@ def falling(body, obstacle, height=0.0):
 
 @pytest.mark.parametrize("obstacle", OBSTACLES)
 @pytest.mark.parametrize("body", BODIES)
-def test_a_body_is_carried(body, obstacle):
+def test_an_obstacle_carries_a_body(body, obstacle):
     m = rb.build(falling(body, obstacle, height=0.003))
     d = rb.make_data(m)
     rb.step(m, d, 150)
@@ -61,7 +61,7 @@ def test_a_fast_ball_does_not_fall_through_an_obstacle(obstacle):
     assert low > -0.501  # the ball touches at -0.5 m
 
 
-def test_a_belt_of_any_shape_carries_away():
+def test_a_belt_of_any_shape_carries_a_body_along():
     system = falling("box", "hull")
     (solid,) = system.description().obstacles
     belt = rb.Obstacle("solid", solid.shape, solid.origin, 0.4, velocity=(0.5, 0.0, 0.0))

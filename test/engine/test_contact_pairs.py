@@ -66,7 +66,7 @@ def points(d):
 
 @pytest.mark.parametrize("high", FLAT)
 @pytest.mark.parametrize("low", FLAT)
-def test_a_shape_lies_on_another_one(zoo, low, high):
+def test_a_shape_lies_flat_on_another_shape(zoo, low, high):
     """All points are 1 mm deep and half way between the surfaces; normals are vertical."""
     d = apart(zoo)
     put(zoo, d, f"low {low}", (0.0, 0.0, -0.1), TURN.get(low))
@@ -80,14 +80,14 @@ def test_a_shape_lies_on_another_one(zoo, low, high):
     assert np.abs(normal - [0.0, 0.0, 1.0]).max() < 1e-12
     assert dist == pytest.approx(-0.001, abs=1e-12)
     assert at[:, 2] == pytest.approx(-0.0005, abs=1e-12)
-    # a shape that lies flat has points at its ends
+    # a cylinder or capsule that lies flat has points at its ends
     reach = {1: 0.0, 2: 0.1}.get(d.ncon, 0.1 if {low, high} <= {"box", "hull"} else 0.0999)
     assert np.abs(at[:, :2]).max() == pytest.approx(reach, abs=1.1e-4)
 
 
 @pytest.mark.parametrize("high", FLAT)
 @pytest.mark.parametrize("low", FLAT)
-def test_tilted_by_less_than_a_degree_it_keeps_its_deepest_point(zoo, low, high):
+def test_a_shape_tilted_by_less_than_a_degree_keeps_its_deepest_point(zoo, low, high):
     """The depth is that of the distance query, and grows no more than the tilt allows."""
     for tilt in (1e-9, 1e-7, 1e-5, 1e-3, 1e-2):
         d = apart(zoo)
@@ -161,10 +161,11 @@ def hull(rng, count):
     return rb.Points(tuple(map(tuple, corners)))
 
 
-def test_random_piles_touch_where_the_query_says_so(solids):
+def test_contacts_of_random_piles_agree_with_the_distance_query(solids):
     """The deepest points are as deep as rb.collisions finds, which is compared with coal.
 
-    Pairs touch where the query finds it, and the keys of the points are all different.
+    The same pairs touch in the list and in the query, and the keys of the points are all
+    different.
     """
     rng, d = np.random.default_rng(2), rb.make_data(solids)
     touched = 0
@@ -207,7 +208,7 @@ def test_points_keep_their_numbers_while_nothing_moves(zoo):
             assert moved.contact_key[: moved.ncon].tolist() == keys
 
 
-def test_kept_axes_and_order_change_no_bit(solids):
+def test_search_axes_and_order_of_earlier_calls_change_no_bit(solids):
     """A Data that was in other poses before lists the same contacts as a new Data."""
     rng, used = np.random.default_rng(4), rb.make_data(solids)
     for _ in range(20):
@@ -268,8 +269,8 @@ def test_pairs_that_overlap_at_the_start_do_not_push_and_are_named():
     assert rb.build(far, contact=rb.Contact(exclude=(("l0", "l2"),))).npush == 0
 
 
-def test_a_full_list_is_warned_of_once():
-    """50 balls in one place have 1225 contacts; those that do not fit are dropped in order."""
+def test_a_full_list_of_contacts_causes_one_warning():
+    """50 balls at one point have 1225 contacts; contacts that do not fit are dropped in order."""
     m = free({f"ball {k}": rb.Sphere(0.1) for k in range(50)})
     d = rb.make_data(m)
     with pytest.warns(RuntimeWarning, match=r"d\.ndropped") as caught:
@@ -287,7 +288,7 @@ def test_a_full_list_is_warned_of_once():
 
 
 def test_more_near_pairs_than_are_listed_are_found_in_order():
-    """190 balls in one place have 17955 near pairs, more than are sorted at once."""
+    """190 balls at one point have 17955 near pairs, more than are sorted at once."""
     m = free({f"ball {k}": rb.Sphere(0.1) for k in range(190)})
     assert m.npush > m.nfound
     d = rb.make_data(m)
@@ -296,7 +297,7 @@ def test_more_near_pairs_than_are_listed_are_found_in_order():
     assert d.contact_geom.tolist() == m.push_geom[: d.ncon].tolist()
 
 
-#: Count how often a step measures the gap of a tilted box that turns 1 um above another box.
+#: Program that counts how often a step measures the gap of a box that turns 1 um above another.
 TURNING = """
 import numpy as np
 import rbdyn_ros as rb
@@ -316,7 +317,7 @@ print(len(calls))
 """
 
 
-def test_a_search_for_a_touch_that_makes_no_headway_is_given_up():
+def test_a_search_for_a_touch_that_makes_no_progress_is_given_up():
     """The bound on a corner's speed advances the search by less than 1 % of a step at a time."""
     plain = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     command = [sys.executable, "-c", TURNING]

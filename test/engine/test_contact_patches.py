@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Friction of lines and faces, equal to that of even pressure: spin, wheels, tracks, tipping."""
+"""Friction of lines and faces equals that of even pressure: spin, wheels, tracks, tipping."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ PATCHES = {
 
 @pytest.mark.parametrize(("h", "mu"), [(1e-4, 0.8), (1e-3, 0.2), (4e-3, 1.2)])
 @pytest.mark.parametrize("patch", PATCHES)
-def test_a_spin_is_braked_as_by_even_pressure(patch, h, mu):
+def test_friction_brakes_a_spin_as_even_pressure_does(patch, h, mu):
     shape, height, turn, mean, near = PATCHES[patch]
     m = rb.build(touching.free(shape, MASS, rb.Surface(friction=mu)))
     m.opt.timestep = h
@@ -68,7 +68,7 @@ def test_a_spin_is_braked_as_by_even_pressure(patch, h, mu):
     assert d.cfrc_contact[1, 2] == pytest.approx(torque[2], rel=1e-9)
 
 
-def test_a_disc_between_two_bodies_is_braked_the_same_way():
+def test_friction_between_two_discs_brakes_a_spin_as_even_pressure_does():
     """The ends of two cylinders touch at 8 points, which are a little inside their rims."""
     disc = rb.Cylinder(0.1, 0.04)
     parts = [
@@ -114,7 +114,8 @@ def test_wide_wheels_turn_in_place_about_their_middles(h):
 
     The torque of each wheel's slip is mu N L / 4. Twice this torque over the track T is the thrust
     of a wheel, so that point is L^2 / (4 T) outside of the middle, to 1e-2 of this distance. With
-    points at the ends of the lines it would be at L / 2, and the base turn 3.99, not 4.38 rad.
+    contact points at the ends of the lines it would be at L / 2, and the base would turn by 3.99
+    instead of 4.38 rad.
     """
     width, track, radius, speed = 0.03, 0.3, 0.05, 0.33
     m, d = differential_drive(width, track, radius)
@@ -187,7 +188,7 @@ def test_a_torque_within_the_cone_is_held_without_creep(share):
 
 @pytest.mark.parametrize("spin", [0.0, 0.5])
 @pytest.mark.parametrize(("share", "tips"), [(0.995, False), (1.005, True)])
-def test_a_box_tips_at_its_edge_as_before(share, tips, spin):
+def test_a_box_tips_about_its_edge(share, tips, spin):
     """A push at the top of a box tips it before it slides, with and without a torque about z."""
     m = rb.build(touching.free(rb.Box((0.1, 0.1, 0.4)), MASS, rb.Surface(friction=1.0)))
     d = touching.placed(m, (0.0, 0.0, 0.2))

@@ -12,7 +12,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.engine.contact.points.contact_list import LEVEL_SLOPE
 from rbdyn_ros.model.declared.model_fields import PRIMARY
 
-# obstacles are placed here and turned: their frames differ from the world's
+# obstacles are moved here and rotated, so their frames differ from the world
 AWAY = (0.4, -0.3, 0.2)
 TURN = Rotation.from_euler("xyz", [0.3, -0.5, 0.7])
 OBSTACLES = {
@@ -20,7 +20,7 @@ OBSTACLES = {
     "ball": rb.Sphere(0.15),
     "block": rb.Box((0.3, 0.4, 0.2)),
 }
-EPS = 1e-14  # for sums of coordinates below 1
+EPS = 1e-14  # rounding error of sums of coordinates below 1
 
 each_shape = pytest.mark.parametrize("shape", SHAPES)
 each_obstacle = pytest.mark.parametrize("obstacle", OBSTACLES)
@@ -64,11 +64,11 @@ def test_a_ball_on_a_plane_has_one_contact():
     )
 
 
-def test_a_ball_that_is_all_below_a_plane_is_lifted():
+def test_a_ball_entirely_below_a_plane_is_lifted():
     compare_contacts(meet(scene(BALL, rb.Plane()), (0, 0, -0.5)), ((0, 0, -0.6), (0, 0, 1), -0.6))
 
 
-def test_a_capsule_on_a_plane_with_its_ends():
+def test_a_capsule_touches_a_plane_with_its_ends():
     m = scene(CAPSULE, rb.Plane())
     lying = Rotation.from_euler("y", np.pi / 2)
     compare_contacts(
@@ -136,7 +136,7 @@ def test_shapes_are_pushed_out_of_all_sides_of_a_block(shape, side):
     for _, n, dist in found:
         assert n == pytest.approx(normal, abs=1e-12)
         assert dist == pytest.approx(-0.002, abs=1e-14)
-    if len(found) < 8:  # of 8 points of a cylinder some can be left out
+    if len(found) < 8:  # some of the 8 points of a cylinder can be left out
         centre = np.mean([x for x, _, _ in found], axis=0)
         assert np.delete(centre, axis) == pytest.approx([0.0, 0.0], abs=1e-9)
 
@@ -156,11 +156,12 @@ def test_a_capsule_lies_across_an_edge_of_a_block():
     m = scene(CAPSULE, OBSTACLES["block"])
     away = np.array([1.0, 0.0, 1.0]) / np.sqrt(2.0)
     edge = np.array([0.15, 0.05, 0.1])
-    slide = np.array([0.02, 0.0, -0.02])  # an offset of the nearest point from the middle
+    slide = np.array([0.02, 0.0, -0.02])  # offset of the nearest point from the middle
     turn, _ = Rotation.align_vectors([[1.0, 0.0, -1.0]], [[0.0, 0.0, 1.0]])
     found = meet(m, edge + slide + 0.049 * away, turn)
-    # the search tilts the axis by LEVEL_SLOPE: errors are of this order aside, and of its square
-    # in depth
+    # the search tilts the axis by LEVEL_SLOPE, so positions have errors of this order, and depths
+    # of its square
+
     assert len(found) == 1
     assert found[0][0] == pytest.approx(edge - 0.001 * away, abs=0.05 * LEVEL_SLOPE)
     assert found[0][1] == pytest.approx(away, abs=LEVEL_SLOPE)
@@ -240,7 +241,7 @@ def poses(number, reach, seed):
 
 @each_obstacle
 @each_shape
-def test_the_bounding_sphere_hides_nothing(shape, obstacle):
+def test_no_contact_depends_on_the_bounding_sphere(shape, obstacle):
     m = scene(SHAPES[shape], OBSTACLES[obstacle])
     arrays = {name: getattr(m, name) for name in PRIMARY}
     everywhere = rb.Model(m.name, arrays | {"geom_rbound": np.full(m.ngeom, 1e6)}, m.names)
@@ -259,7 +260,7 @@ def test_the_bounding_sphere_hides_nothing(shape, obstacle):
 
 @each_obstacle
 @each_shape
-def test_a_depth_is_the_distance_to_move(shape, obstacle):
+def test_the_depth_is_the_distance_that_separates(shape, obstacle):
     """A body moved along the normal has a contact that is less deep by the same distance."""
     m = scene(SHAPES[shape], OBSTACLES[obstacle])
     deepest = 0.02 if obstacle == "block" else 0.05  # at this depth no other face is nearer
@@ -342,7 +343,7 @@ def test_a_cylinder_rolls_smoothly_on_a_box():
     d = rb.make_data(m)
     rb.step(m, d, 200)
     d.qvel[0], d.qvel[3:] = 1.0, 0.0
-    d.qvel[5] = -10.0  # about its own axis z, which is along -y of the world
+    d.qvel[5] = -10.0  # the rotation about its own axis z, which is along -y of the world
     rb.step(m, d, 1000)
     assert d.qpos[0] == pytest.approx(0.0, abs=2e-3)
     assert abs(d.qpos[2] - 0.3) < 1e-6

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resting bodies stand still and sliding ones slide as Coulomb says, up to rounding."""
+"""Bodies at rest stand still, and bodies slide by Coulomb's law, up to rounding."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ BOX = rb.Box((0.2, 0.2, 0.1))
 
 
 def slope(share):
-    """Return a box of 2 kg on a slope of tangent MU * share: m, d, rotation and angle."""
+    """Return m, d, rotation and angle of a box of 2 kg on a slope of tangent MU * share."""
     angle = np.arctan(MU * share)
     turn = Rotation.from_euler("y", angle)
     system = touching.free(BOX, 2.0, rb.Surface(friction=MU), floor=False)
@@ -31,7 +31,7 @@ def test_a_box_inside_the_cone_does_not_creep(share, seconds):
     before = d.qpos.copy()
     rb.step(m, d, 1000 * seconds)
     assert d.qpos == pytest.approx(before, abs=1e-15)
-    assert abs(d.qvel).max() < 1e-13  # rounding of forces of 20 N on 2 kg
+    assert abs(d.qvel).max() < 1e-13  # rounding error of forces of 20 N on 2 kg
     assert d.nunsolved == 0
     assert d.solver_niter == 1
     # friction carries the whole load along the slope

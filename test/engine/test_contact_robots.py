@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots of example-robot-data fall on the floor with no torque, and lie still."""
+"""Robots of example-robot-data fall on the floor without torque, and lie still."""
 
 import functools
 
@@ -31,7 +31,7 @@ def fallen(name, seconds, height=0.3, integrator="implicit_damping"):
 def test_a_humanoid_is_quiet_after_ten_seconds():
     """For 30 s more no joint with friction or damping turns faster than 0.1 rad/s.
 
-    The ankles have neither, so a foot in the air swings.
+    The ankles have neither friction nor damping, so a foot in the air swings.
     """
     m, d = fallen("talos_reduced.urdf", 10.0, 0.02)
     fastest, deepest = 0.0, 0.0
@@ -45,7 +45,7 @@ def test_a_humanoid_is_quiet_after_ten_seconds():
     assert abs(d.qvel[:6]).max() < 1e-2
     assert d.nbad == 0
     assert d.nunsolved < 5  # in 40,000 steps
-    assert d.qpos[2] < 0.4, "it has fallen"
+    assert d.qpos[2] < 0.4, "the humanoid has fallen"
     assert -1e-3 < deepest < 0.0
     rb.forward(m, d)
     weight = m.body_mass.sum() * touching.G
@@ -59,7 +59,7 @@ def test_each_step_of_a_falling_humanoid_satisfies_the_law(self_collision):
     A fall is chaotic: the last bits decide which steps are hard to solve. Of 13 falls whose starts
     differed by 1e-7 rad, 10 had no step that missed the law, and 11 had no unsolved step. In the
     worst fall 1 of 150 checked steps missed the law, by 1.4e-5, and 4 of 1500 were unsolved.
-    In one checked step of 100 the error of 5e-7 in the law moves the forces 37 times as far.
+    In one of 100 checked steps an error of 5e-7 in the law changes the forces by 37 times as much.
     """
     m, d = contact_scenes.humanoid(self_collision)
     largest, mutual, missed = 0, 0, []
@@ -129,7 +129,7 @@ def test_a_robot_rests_with_other_integrators(integrator):
 
 
 @pytest.mark.nightly  # the robot falls for ten seconds
-def test_a_robot_rests_with_a_double_timestep():
+def test_a_robot_rests_with_twice_the_timestep():
     m = rb.load_urdf(
         robots.find("talos_reduced.urdf"), floating_base=True, strict=False, contact=True
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenes of contact: those of examples/contact_scenes.py, and some others."""
+"""Scenes with contact: the scenes of examples/contact_scenes.py, and some others."""
 
 import runpy
 from pathlib import Path
@@ -140,7 +140,7 @@ def test_a_block_slides_down_a_wedge_that_slides_away(mu):
     assert bz == pytest.approx(force * (cosine + mu * sine) / block - G, rel=1e-5)
 
 
-def test_a_blow_runs_through_a_chain_of_twenty_balls():
+def test_an_impact_travels_through_a_chain_of_twenty_balls():
     """Each ball weighs 0.8 of the one before and hits the next one once, with restitution 0.9."""
     number, ratio, e = 20, 0.8, 0.9
     skin = rb.Surface(friction=0.0, restitution=e)
@@ -185,7 +185,7 @@ def rattleback():
 
 
 @pytest.mark.parametrize(("spin", "reverses"), [(8.0, False), (-8.0, True)])
-def test_a_rattleback_turns_back_in_one_sense_only(spin, reverses):
+def test_a_rattleback_reverses_only_one_sense_of_rotation(spin, reverses):
     m, d = rattleback()
     d.qvel[4:6] = 0.1, spin
     energy = start = states.energy(m, d.copy())
@@ -217,7 +217,8 @@ def test_forces_satisfy_the_law(scene):
 def test_hulls_thrown_on_a_pile_come_to_rest(seed):
     """Bodies of 10 g to 100 kg, which overlap by up to 1 cm after steps of 10 ms.
 
-    They gain no energy, but for the error of straight steps: light hulls turn by 0.1 rad in one.
+    They gain no energy except for the error of straight steps: light hulls turn by 0.1 rad in a
+    step.
     """
     m, d = contact_scenes.pile(seed)
     lowest = np.inf

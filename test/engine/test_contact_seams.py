@@ -93,7 +93,7 @@ def with_field(system, ground):
 def slide(m, turn, speed, h, way=0.25, start=-0.13):
     """Slide a body over a seam from its depth at rest; return the Data and the largest change.
 
-    The change is that of any velocity, as a share of the speed.
+    The change is the largest change of a velocity, as a share of the speed.
     """
     m.opt.timestep = h
     d = touching.placed(m, (start, 0.0, 0.1), turn)
@@ -165,7 +165,7 @@ def test_a_box_is_pushed_from_rest_over_a_seam_at_its_face(ground, start):
 
 
 @pytest.mark.parametrize("name", SLIDING)
-def test_a_step_up_still_stops(name):
+def test_a_step_up_stops_a_sliding_body(name):
     """A sill 5 mm high stops the body."""
     shape, turn = SLIDING[name]
     system = touching.free(shape, 1.0, rb.Surface(friction=0.0))
@@ -231,7 +231,7 @@ def test_near_misses_change_nothing():
             assert d.qvel == pytest.approx(start, abs=1e-12)
 
 
-def test_balls_that_pass_each_other_go_on():
+def test_balls_that_pass_each_other_are_not_deflected():
     system = touching.free(touching.BALL, floor=False).body("other", rb.shapes.sphere(0.1, mass=1))
     system.joint("fly", "floating", "world", "other").geometry("other", "other", touching.BALL)
     m = rb.build(system)
@@ -293,7 +293,7 @@ def test_fast_bodies_do_not_pass_through_thin_walls():
             assert there[0] < 0.0, (n, kind, speed)
 
 
-def test_spinning_blades_pass_through_nothing():
+def test_a_spinning_blade_hits_every_body_in_its_path():
     """A blade of 2 mm turns by up to 0.3 rad in a step and hits a body in its path."""
     rng = np.random.default_rng(2)
     size = (1.0, 0.05, 2.0 * MM)

@@ -52,7 +52,7 @@ SCENES = {"box": box, "rough box": rough_box, "cylinder": cylinder, "creature": 
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_forces_satisfy_the_law_and_equal_a_dual_solvers(scene):
+def test_forces_satisfy_the_law_and_match_a_dual_solver(scene):
     """A body falls, tumbles, slides, rolls and rests."""
     m, d = SCENES[scene]()
     found = slipped = rested = passes = 0
@@ -68,6 +68,6 @@ def test_forces_satisfy_the_law_and_equal_a_dual_solvers(scene):
             slipped += contact_referee.slipping(p, f).any()
             rested += (abs(contact_referee.velocities(p, f)) < 1e-6).all()
     assert d.nunsolved == 0
-    assert passes < 5 * found  # lagged forces would need more passes
+    assert passes < 5 * found  # a solver with lagged forces would need more passes
     assert slipped > 0 or scene == "rough box"
     assert rested > 3 or scene in ("cylinder", "creature")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A step uses the contact forces at its end: equations, order and energy."""
+"""A step uses the contact forces at its end; its equations, order and energy are right."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def landed(m, seed=0, steps=40):
         rb.step(m, d, 1)
         if abs(d.qfrc_contact).max() > 1.0:
             return start
-    raise AssertionError("it never touched")
+    raise AssertionError("the robot never touched")
 
 
 def acceleration_by(m, d, force):
@@ -112,7 +112,7 @@ def copy_state(d, other):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_steps_agree_with_and_without_the_mass_matrix(seed):
-    """A Data that has had a drive mode is solved as a coupled system until it is reset."""
+    """A Data that had a drive mode is solved as a coupled system until it is reset."""
     plain, driven = leg(), leg()
     d, other = landed(plain, seed), rb.make_data(driven)
     rb.set_drive(driven, other, "knee", "velocity", 0.0)
@@ -148,7 +148,7 @@ def test_steps_of_a_robot_agree_with_and_without_the_mass_matrix():
 def explicit(m, d, seconds):
     """Return qpos and qvel after some time, from the exact equations, to 1e-8.
 
-    The law of a step of 1e-9 s is that of continuous time.
+    The law of a step of 1e-9 s is the law of continuous time.
     """
     m = m.replaced()
     m.opt.timestep = 1e-9
@@ -167,7 +167,7 @@ def explicit(m, d, seconds):
 
 @each_integrator
 def test_small_steps_approach_the_equations_with_order_one(integrator):
-    """A box that presses on the floor with all corners, rocking and sliding, friction viscous."""
+    """A box presses on the floor with all corners, rocks and slides; its friction is viscous."""
     skin = rb.Surface(stiffness=2000.0, damping=20.0, viscosity=5.0)
     m = rb.build(touching.free(touching.CUBE, 1.0, skin))
     m.opt.integrator = integrator
@@ -213,7 +213,7 @@ def test_contact_changes_nothing_if_no_bodies_touch(integrator):
 
 
 @each_integrator
-def test_n_steps_are_n_single_steps_and_twice_is_the_same(integrator):
+def test_n_steps_equal_n_single_steps_and_repeat_to_the_bit(integrator):
     m = leg(coupled=integrator == "euler")
     m.opt.integrator = integrator
     runs = [dropped(m, 3, 0.05) for _ in range(3)]
@@ -283,7 +283,7 @@ def test_a_body_at_rest_stays_where_it_is(h):
     assert abs(d.qvel).max() < 1e-12
 
 
-def test_rk4_steps_explicitly_where_nothing_touches():
+def test_rk4_steps_explicitly_where_no_body_touches():
     """RK4 is exact for a thrown ball in the air, and takes Euler's step while the ball touches."""
     m = rb.build(touching.free(touching.BALL))
     m.opt.integrator = "rk4"

@@ -33,7 +33,7 @@ def impact(m, d):
 @pytest.mark.parametrize("e", [0.1, 0.5, 0.9, 1.0])
 @pytest.mark.parametrize("shape", ["sphere", "box"])
 @pytest.mark.parametrize("h", [1e-4, 2e-3])
-def test_an_impact_gives_back_its_part_of_the_speed(e, shape, h):
+def test_an_impact_returns_its_share_of_the_speed(e, shape, h):
     m = rb.build(touching.free(touching.SHAPES[shape], 2.0, rb.Surface(restitution=e)))
     m.opt.timestep = h
     d = touching.placed(m, (0, 0, 0.8))
@@ -66,7 +66,7 @@ def thrown_at_each_other(first, second):
     return m, d
 
 
-def test_of_two_equal_time_constants_the_larger_damping_acts():
+def test_if_two_time_constants_are_equal_the_larger_damping_acts():
     weak, strong = ({"time_constant": 0.02, "damping_ratio": z} for z in (0.1, 1.0))
 
     def speeds(first, second):
@@ -93,7 +93,7 @@ def test_two_stiffnesses_act_in_series(first, second, k, b):
     """Each damper acts on its spring's share of the deflection."""
     for pair in ((first, second), (second, first)):
         m, d = thrown_at_each_other(*pair)
-        m.opt.timestep = 1e-9  # while the ball rests
+        m.opt.timestep = 1e-9  # the deflection while the ball rests
         d.qvel[0] = d.qvel[6] = 0.0
         d.qpos[7] = 0.199
         rb.inverse(m, d)  # without acceleration
@@ -160,7 +160,7 @@ def test_torsional_friction_stops_a_spin_and_holds_it():
     assert d.qvel[5] - before == pytest.approx(0.1 * 0.01 * G / INERTIA * 0.1, rel=1e-5)
 
 
-def test_friction_and_torsional_friction_share_a_limit_surface_if_asked():
+def test_friction_and_torsional_friction_share_a_limit_surface_on_request():
     """Both points are on an ellipsoid, against the velocities of a ball that slides and spins."""
     mu, torsional = 0.5, 0.01
     m, d = ball(friction=mu, torsional=torsional, limit_surface=True)
@@ -178,7 +178,7 @@ def test_friction_and_torsional_friction_share_a_limit_surface_if_asked():
         assert np.array([*force, torque]) == pytest.approx(against, abs=2e-3 * G)
     rb.step(m, d, 900)
     w = Rotation.from_quat(d.qpos[[4, 5, 6, 3]]).apply(d.qvel[3:])
-    assert w[2] < 0.5 * 20.0  # rolling by now, braked by all of the torsional friction
+    assert w[2] < 0.5 * 20.0  # the ball rolls by now, and all of the torsional friction brakes it
 
 
 def test_a_shared_limit_surface_holds_a_ball_up_to_its_ellipsoid():

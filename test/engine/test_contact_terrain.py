@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact with height fields: against planes, closed forms, and at rest on bumps."""
+"""Contact with height fields, compared with planes and closed forms, and at rest on bumps."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ PLACES = {
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("slope", [0.0, 0.3])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_flat_field_is_a_plane(shape, slope, place):
+def test_a_flat_height_field_acts_as_a_plane(shape, slope, place):
     """This also holds if the triangles are inclined to the frame of the field."""
     at, angle = PLACES[place], np.arctan(slope)
     plane = rb.Pose(at.pos, tuple(wxyz(rotation(at.quat) * Rotation.from_rotvec([angle, 0, 0]))))
@@ -187,7 +187,7 @@ def test_a_cylinder_in_a_valley_touches_both_sides(yaw, height, cells):
         assert np.abs(d.qvel).max() < 1e-9
 
 
-def test_beside_the_field_there_are_no_contacts():
+def test_a_body_next_to_a_height_field_has_no_contacts():
     m = body(SHAPES["sphere"], (grid(lambda x, _y: 0.0 * x),))
     _pos, _normal, dist = listed(m, placed(m, (1.2, 0.0, 0.0), Rotation.identity()))
     assert len(dist) == 0
@@ -310,4 +310,4 @@ def test_a_box_on_terrain_keeps_its_friction_in_another_model():
         assert np.abs(d.qvel[:6]).max() < 1e-9
     d.stick_force[:] = 0.0
     rb.step(m, d)
-    assert np.abs(d.qvel[:6]).max() > 1e-9  # without the memory it moves
+    assert np.abs(d.qvel[:6]).max() > 1e-9  # without the memory of friction the box moves

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact with triangle meshes: against planes, boxes, height fields, and closed forms."""
+"""Contact with triangle meshes, compared with planes, boxes, height fields and closed forms."""
 
 import itertools
 
@@ -137,8 +137,8 @@ def test_a_sheet_lets_bodies_through_from_behind(shape, speed):
     np.testing.assert_allclose(d.qvel, before, atol=1e-12)
 
 
-def test_a_ball_lies_in_a_ring_that_is_not_a_hull():
-    """The ball lies in the hole; the hull of the mesh would have none."""
+def test_a_ball_lies_in_the_hole_of_a_ring():
+    """The convex hull of the mesh would have no hole."""
     angle = np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False)
     rings = [
         np.column_stack([r * np.cos(angle), r * np.sin(angle), np.full(24, z)])

@@ -35,7 +35,7 @@ def settled(m, height=0.0):
     return d
 
 
-def test_a_body_gains_mu_g_until_it_has_the_speed_of_the_belt_and_then_does_not_slip():
+def test_a_belt_accelerates_a_body_by_mu_g_until_it_no_longer_slips():
     m = belt()
     d = settled(m)
     slipping = int(SPEED / (PULL * H))
@@ -77,7 +77,7 @@ def test_a_box_on_a_belt_has_its_speed_at_the_time_of_the_closed_form():
     assert np.abs(d.qvel[1:]).max() < 1e-9
 
 
-def test_a_belt_carries_uphill_without_slip():
+def test_a_belt_carries_a_body_uphill_without_slip():
     angle = np.arctan(0.9 * MU)
     m = belt((-SPEED, 0.0, 0.0), rpy=(0.0, angle, 0.0))
     along = np.array([-np.cos(angle), 0.0, np.sin(angle)])
@@ -137,7 +137,7 @@ def scene_file(folder, velocity):
     return path
 
 
-def test_a_scene_file_has_belts(tmp_path):
+def test_a_scene_file_can_define_belts(tmp_path):
     m = rb.load(scene_file(tmp_path, "[0.3, 0.1, 0]"))
     assert m.geom_velocity.tolist() == [[0.0, 0.0, 0.0], [0.3, 0.1, 0.0]]
     d = rb.make_data(m)

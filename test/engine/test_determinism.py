@@ -114,7 +114,7 @@ def test_equal_runs_in_threads_leave_equal_bits(model, integrator):
     assert len({d.buffer.tobytes() for d in runs}) == 1
 
 
-def test_a_copy_goes_on_like_its_original(model):
+def test_a_copy_continues_like_its_original(model):
     d = started(model)
     rb.step(model, d, 10)
     twin = d.copy()
@@ -124,7 +124,7 @@ def test_a_copy_goes_on_like_its_original(model):
     assert twin.buffer.tobytes() == d.buffer.tobytes()
 
 
-def test_reset_clears_the_whole_memory(model):
+def test_reset_clears_all_memory_of_a_data(model):
     d = started(model)
     rb.step(model, d, 10)
     rb.reset_data(model, d)
@@ -133,7 +133,7 @@ def test_reset_clears_the_whole_memory(model):
 
 @pytest.fixture
 def allocations():
-    """Yield a function that counts arrays allocated by compiled code, after a check of it."""
+    """Yield a function that counts arrays allocated by compiled code; it is checked first."""
     runtime.memsys_enable_stats()
     count = runtime.memsys_get_stats_alloc
     before = count()

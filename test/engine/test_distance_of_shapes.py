@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distances of pairs of geometries: against coal, closed forms, and slabs that separate them."""
+"""Distances of pairs of geometries agree with coal, closed forms and separating slabs."""
 
 import itertools
 
@@ -11,8 +11,8 @@ from support.touching import wxyz
 import rbdyn_ros as rb
 from rbdyn_ros.model.geometry.geoms import MANY_CORNERS, GeomType
 
-EACH = 3  # shapes of a kind
-POSES = 40  # for each pair of kinds
+EACH = 3  # number of shapes of each kind
+POSES = 40  # number of poses for each pair of kinds
 
 #: Largest difference from coal [m], with and without cylinders. Coal iterates on cylinders and
 #: stops some 1e-9 m away; for boxes and capsules its depths differ by 1e-11 m between processes.
@@ -91,7 +91,7 @@ def test_distances_at_random_poses_agree_with_coal(zoo, twin, first, second):
                 put(zoo, d, name, rng.normal(size=3) * 0.08, Rotation.random(random_state=rng))
         found = measured(zoo, d, *names)
         dist, normal = twin.distance(d, *map(zoo.geom_numbers.get, names))
-        # on cylinders coal may not have converged: there only the slab is a proof
+        # coal may not have converged on cylinders, so only the slab proves the distance
         assert found.distance == pytest.approx(dist, abs=CLOSE[smooth]) or smooth
         if not smooth and abs(dist) > 1e-4:
             assert found.normal == pytest.approx(normal, abs=1e-6)
@@ -166,7 +166,9 @@ def odd():
 
 @pytest.mark.parametrize("place", PLACES)
 def test_degenerate_geometries_have_sound_distances(odd, place):
-    """These are points, lines, flat hulls, equal poses, and sizes that differ by 1e8."""
+    """The geometries are points, lines and flat hulls, in equal poses, with sizes that differ by
+    1e8.
+    """
     d = rb.make_data(odd)
     dist = {}
     for first, second in itertools.product(DEGENERATE, repeat=2):
@@ -181,7 +183,7 @@ def test_degenerate_geometries_have_sound_distances(odd, place):
         assert np.abs(apart).max() < 1e-12 * size
         back = rb.distance(odd, d, f"b {second}", f"a {first}")
         assert back.distance == pytest.approx(found.distance, abs=2e-9 * size)
-    for other in DEGENERATE:  # three descriptions of the same body
+    for other in DEGENERATE:  # three geometries describe the same body
         for same in ("hull", "repeated"):
             assert dist[other, same] == pytest.approx(dist[other, "box"], abs=1e-9, rel=1e-9)
 
@@ -206,7 +208,7 @@ def test_degenerate_geometries_have_sound_distances(odd, place):
         ("needle", "box", "same", -0.1 - 1e-7),
     ],
 )
-def test_distances_equal_known_ones(odd, first, second, place, expected):
+def test_distances_equal_known_distances(odd, first, second, place, expected):
     d = rb.make_data(odd)
     put(odd, d, f"b {second}", *PLACES[place])
     found = measured(odd, d, f"a {first}", f"b {second}")
@@ -233,7 +235,7 @@ def test_points_lie_on_the_face_that_has_the_depth(pos, turn):
     assert (np.abs(R.inv().apply(found.point2 - pos)) < edges + 1e-9).all()
 
 
-def test_a_large_hull_is_climbed_and_not_searched():
+def test_the_support_of_a_large_hull_is_found_by_climbing():
     """Interior points are dropped, and the result is that of a search over all points."""
     rng = np.random.default_rng(3)
     ball = rng.normal(size=(400, 3))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signed distances to solids, against samples of their surfaces and their own gradient."""
+"""Signed distances to solids agree with samples of their surfaces and with their gradient."""
 
 import numpy as np
 import pytest
@@ -140,7 +140,7 @@ def test_the_direction_leads_to_the_surface(name):
 
 
 @each_closed_solid
-def test_mirrored_points_are_as_far_and_their_directions_mirrored(name):
+def test_mirrored_points_have_equal_distances_and_mirrored_directions(name):
     for x in points(name, 100):
         dist, away = at(name, x)
         for n in range(8):
@@ -184,7 +184,7 @@ def test_ridges_corners_and_the_centre_have_a_direction(name):
         ("box", (-0.5, -0.6, -0.9), 0.3, (-2 / 3, -1 / 3, -2 / 3)),
     ],
 )
-def test_distances_equal_those_by_hand(name, x, dist, away):
+def test_distances_equal_results_computed_by_hand(name, x, dist, away):
     ours = at(name, x)
     assert ours[0] == pytest.approx(dist, abs=1e-15)
     assert ours[1] == pytest.approx(away, abs=1e-14)

@@ -26,7 +26,7 @@ def trajectory(kind, periodic=False):
 
 
 def system(kind, motion=None, reverse=False):
-    """Return a Model of three bodies on a hinge, a joint that `motion` drives, and a hinge."""
+    """Return a chain of three bodies: a hinge, a joint that `motion` drives, and a hinge."""
     axes = dict(AXES) if kind in ("universal", "rack_pinion") else {"axis": AXES["axis"]}
     ends = ("b", "a") if reverse else ("a", "b")
     builder = rb.SystemBuilder("driven").body("a", BODY).body("b", BODY).body("c", BODY)
@@ -58,7 +58,7 @@ def at(m, time, push=0.0):
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_driven_joint_moves_like_a_free_one_with_its_acceleration(kind, reverse):
-    """The free joint gets q, qd, qdd of the driven one; a dense solve gives the other qacc."""
+    """The free joint gets q, qd, qdd of the driven joint; a dense solve gives the other qacc."""
     m, free = system(kind, trajectory(kind), reverse), system(kind, None, reverse)
     assert (m.nq, m.nv, m.njnt, m.nvall) == (2, 2, 3, 2 + coordinates(kind))
     d, e = at(m, 0.77), rb.make_data(free)
@@ -102,7 +102,7 @@ def test_a_trajectory_runs_through_its_samples(periodic):
 
 
 @pytest.mark.parametrize("periodic", [False, True], ids=["once", "again-and-again"])
-def test_velocity_and_acceleration_are_its_derivatives(periodic):
+def test_velocity_and_acceleration_of_a_trajectory_are_its_derivatives(periodic):
     """Central differences over 2e-5 s: truncation h^2 and rounding eps / h are about 1e-9."""
     m = system("cylindrical", trajectory("cylindrical", periodic))
     h = 1e-5
@@ -162,7 +162,7 @@ def test_n_steps_and_n_single_steps_leave_equal_bits(integrator):
     for _ in range(50):
         rb.step(m, e)
     assert np.array_equal(d.buffer, e.buffer)
-    # driven positions are new, like qpos; derived fields are those of the start of the last step
+    # driven positions are new, like qpos; derived fields belong to the start of the last step
     moved = d.xpos.copy()
     rb.kinematics(m, d)
     assert np.array_equal(d.qpos_all, e.qpos_all)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """qfrc_driven, the force of a joint driven over time: after forward, step and inverse.
 
-The oracle is a twin in which the joint is free: with the computed force it moves the same.
+The oracle is a twin in which the joint is free. With the computed force it moves the same.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ class Twins:
         self.d.time = 0.3
         rb.forward(driven, self.d)
         rng, dof = np.random.default_rng(seed), free.jnt_dofadr[free.jnt_id(joint)]
-        # positions and velocities that close the loop at those of the driven joint
+        # positions and velocities that close the loop at the motion of the driven joint
         start = free.qpos0.copy()
         k = driven.jnt_id(joint)
         start[free.jnt_qposadr[free.jnt_id(joint)]] = self.d.qpos_all[driven.jnt_qposadr_all[k]]
@@ -91,7 +91,7 @@ def test_the_force_after_inverse_with_xfrc_moves_a_free_joint_the_same(loop):
     loop.close(loop.d.qfrc_inverse, loop.d.qfrc_driven[0])
 
 
-def test_the_force_after_a_step_belongs_to_its_start(loop):
+def test_the_force_after_a_step_belongs_to_the_start_of_the_step(loop):
     twin = loop.d.copy()
     rb.forward(loop.m, twin)
     rb.step(loop.m, loop.d)

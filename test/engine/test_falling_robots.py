@@ -20,7 +20,7 @@ def beyond(m, qpos):
 
 
 def total_energy(m, d):
-    """Return kinetic and potential energy, with that of limit springs of k = I / (t z)^2."""
+    """Return kinetic and potential energy, with the energy of limit springs, k = I / (t z)^2."""
     rb.forward(m, d)
     rb.energy(m, d)
     t = np.maximum(m.jnt_solref[:, 0], 2.0 * m.opt.timestep)
@@ -46,6 +46,6 @@ def test_a_falling_robot_gains_no_energy(path, base):
         assert d.nbad == 0
     # damping and limits remove energy; a first-order step may add a small share of the energy
     # that the fall exchanges
-    exchanged = 9.81**2 * m.body_mass.sum()  # m g h of one second's fall is half of this
+    exchanged = 9.81**2 * m.body_mass.sum()  # m g h of a fall of one second is half of this
     gained = max(np.diff(energies))
     assert gained <= 1e-3 * exchanged

@@ -16,7 +16,7 @@ each_integrator = pytest.mark.parametrize("integrator", ["implicit_damping", "im
 
 
 def body(com=OFF_CENTRE):
-    """Return a Model of a free body, its frame com away from its centre of mass."""
+    """Return a Model of a free body with its centre of mass at `com` in its frame."""
     inertia = rb.shapes.box((0.1, 0.2, 0.3), mass=2.0, at=rb.pose(com, rpy=(0.4, 0.2, -0.9)))
     system = rb.SystemBuilder("free", base="world").body("body", inertia)
     return rb.build(system.joint("free", "floating", "world", "body", rpy=(0.3, -0.5, 0.7)))
@@ -113,7 +113,8 @@ def test_a_steel_part_that_bounces_gains_no_energy(restitution, seed):
     assert fastest > 100.0
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # it turns by more than 0.5 rad in a step
+# the box turns by more than 0.5 rad in a step
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("friction", [0.0, 0.5])
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_an_elastic_impact_of_a_spinning_part_adds_no_energy(integrator, friction):
@@ -221,7 +222,7 @@ def test_bodies_that_collide_in_space_keep_their_momentum():
     assert after[2] < before[2]
 
 
-def test_a_body_tumbles_alike_while_others_touch():
+def test_a_body_tumbles_the_same_while_other_bodies_touch():
     """The motion of a flying body agrees to 1e-12 with and without a contact of another body."""
     shape, ends = rb.Box((0.1, 0.2, 0.3)), []
     for low in (0.05, 1.0):
@@ -238,7 +239,7 @@ def test_a_body_tumbles_alike_while_others_touch():
     assert ends[0] == pytest.approx(ends[1], rel=1e-12, abs=1e-12)
 
 
-def test_rk4_keeps_its_order_where_others_touch():
+def test_rk4_keeps_its_order_while_other_bodies_touch():
     """A ball that touches the floor leaves the motion of a pendulum and a free ball unchanged."""
     arm = rb.SystemBuilder("arm", base="ground")
     rod = rb.shapes.box((0.03, 0.03, 0.3), mass=1.0, at=rb.pose((0.0, 0.0, -0.15)))
@@ -284,7 +285,7 @@ def jumper():
 
 @pytest.mark.parametrize("integrator", ["rk4", "implicit_midpoint"])
 def test_a_robot_hit_by_a_ball_keeps_its_momentum(integrator):
-    """SimBenchmark's test of momentum: a robot that floats, and a ball, at 1 ms."""
+    """This is SimBenchmark's test of momentum: a floating robot and a ball, at 1 ms."""
     m = jumper()
     m.opt.integrator = integrator
     d = rb.make_data(m)
@@ -298,7 +299,7 @@ def test_a_robot_hit_by_a_ball_keeps_its_momentum(integrator):
     check_momentum(before, momentum(m, d))
 
 
-def test_specialised_steps_and_their_derivatives_drift_alike():
+def test_specialised_steps_and_their_derivatives_match_the_drift_of_flight():
     m = body()
     fast = rb.specialize(m, ["step", "step_derivatives"])
     d = rb.make_data(m)

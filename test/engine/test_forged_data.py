@@ -116,8 +116,8 @@ def test_no_result_depends_on_old_whole_numbers(system, value):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_random_bits_in_a_buffer_are_only_a_wrong_state(system, seed):
-    """No buffer of random bits makes a call crash or hang."""
+def test_random_bits_in_a_buffer_cause_no_crash_or_hang(system, seed):
+    """Random bits are only a wrong state."""
     m, d = system
     bits = np.random.default_rng(seed).integers(-(2**63), 2**63, len(d.buffer), np.int64)
 
@@ -135,7 +135,7 @@ def test_the_rank_without_constraints_is_bounded(system):
     assert each.efc_rank <= min(m.nefc, m.nv)
 
 
-def test_more_remembered_contacts_than_there_is_room_for(system):
+def test_more_remembered_contacts_than_fit_cause_no_crash(system):
     m, d = system
     each = d.copy()
     each.nstick = 2**62

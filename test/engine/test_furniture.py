@@ -16,7 +16,8 @@ INERTIAL = (
     '<inertial><origin xyz="0.5 0 0"/><mass value="1"/>'
     '<inertia ixx="0.01" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial>'
 )
-#: A boom turns about y at 1 m; the top of the table is at 0.6 m. The post overlaps the boom.
+#: A boom rotates about y at a height of 1 m; the top of the table is at 0.6 m. The post overlaps
+#: the boom.
 URDF = f"""<robot name="boom">
 <link name="post">{BOX.format("post", "0 0 0.5", "0.1 0.1 1.1")}</link>
 <link name="table">{BOX.format("table", "0 0 0", "0.4 1 0.2")}</link>
@@ -93,6 +94,6 @@ def test_furniture_is_fixed_and_known(names, code):
         rb.load_urdf(URDF, contact=rb.Contact(furniture=names))
 
 
-def test_furniture_is_a_tuple_of_names():
+def test_furniture_must_be_a_tuple_of_names():
     with refused(ParameterError, "wrong-kind", "contact"):
         rb.load_urdf(URDF, contact=rb.Contact(furniture="table"))

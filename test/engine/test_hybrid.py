@@ -185,10 +185,11 @@ def test_without_a_target_a_joint_keeps_its_motion():
 
 
 @each_integrator
-def test_a_followed_trajectory_equals_the_rheonomic_joint(integrator):
-    """joint2 in position mode moves like the same joint driven over time: eq 3.30.
+def test_a_joint_that_follows_a_trajectory_moves_like_a_driven_joint(integrator):
+    """joint2 in position mode moves like the same joint driven over time (RBDA eq 3.30).
 
-    The motions differ by the error of a first-order step: half the timestep, half the difference.
+    The motions differ by the error of a first-order step: half the timestep gives half the
+    difference.
     """
     times = np.linspace(0.0, 1.0, 41)
     wave = Trajectory(tuple(times), tuple(0.4 * np.sin(2.0 * np.pi * times)), periodic=False)
@@ -227,14 +228,14 @@ def test_a_joint_returns_to_force():
     plain, other = moving("tree", 6)
     other.qpos, other.qvel, other.time = d.qpos, d.qvel, d.time
     rb.step(m, d, 5)
-    rb.step(plain, other, 5)  # a Data without any drive mode so far
+    rb.step(plain, other, 5)  # this Data had no drive mode so far
     assert other.accelerate_stage == 0
     assert d.accelerate_stage != 0
     assert d.qpos == pytest.approx(other.qpos, rel=1e-12, abs=1e-12)
     assert not d.qfrc_drive.any()
 
 
-def test_steps_at_once_are_single_steps():
+def test_several_steps_at_once_equal_single_steps():
     m, d = moving("couplings", 7)
     rb.set_drive(m, d, 0, "velocity", 2.0)
     rb.set_drive(m, d, 1, "acceleration", 1.0)
@@ -293,7 +294,7 @@ def test_forces_between_links_do_not_change_the_momentum_of_a_humanoid():
     t = m.opt.timestep * steps
     fallen = places[-1] - places[0]
     expected = 0.5 * (m.opt.gravity + push / mass) * t**2
-    # error of first order: a step has constant joint accelerations, the pattern does not
+    # the error is of first order, because joint accelerations are constant in a step
     assert fallen == pytest.approx(expected, abs=2e-4)
     assert np.abs(d.qfrc_drive[6:]).max() > 1.0
     assert not d.qfrc_drive[:6].any()
@@ -359,7 +360,7 @@ def test_refused_drive_modes_change_nothing(arguments, element):
     assert np.array_equal(d.stages, stages)
 
 
-def test_drive_modes_touch_one_data_of_a_model():
+def test_a_drive_mode_belongs_to_one_data_of_a_model():
     m, d = moving("tree", 6)
     other, reference = d.copy(), d.copy()
     before = m.table.copy()
@@ -368,7 +369,7 @@ def test_drive_modes_touch_one_data_of_a_model():
     rb.step(m, d, 5)
     rb.step(m, other, 5)
     assert other.buffer.tobytes() == reference.buffer.tobytes()
-    assert not other.stages.any()  # the kernels treat it as a plain tree
+    assert not other.stages.any()  # the kernels treat the other Data as a plain tree
     assert not rb.make_data(m).stages.any()
     assert m.table.tobytes() == before.tobytes()
     assert not m.table.flags.writeable

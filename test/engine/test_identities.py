@@ -84,7 +84,7 @@ for _seed in (9, 10, 11):
 def tree(request):  # fmt: skip
     name, floating = request.param
     m = trees.build(trees.auto_tree(**CASES[name]), floating)
-    m.opt.integrator = "euler"  # its forward dynamics is that of continuous time
+    m.opt.integrator = "euler"  # the forward dynamics of the textbook is that of continuous time
     d = rb.make_data(m)
     states.randomise(m, d, 42)
     return m, d, f"{name}, {'floating' if floating else 'fixed'} base"
@@ -243,7 +243,7 @@ def energy_rate(m, d, h):
     return (energies[0] - energies[1]) / (2.0 * h)
 
 
-def test_one_data_gives_the_same_three_times(tree):
+def test_one_data_gives_the_same_result_three_times(tree):
     m, d, where = tree
     d = d.copy()
     results = []
@@ -321,6 +321,6 @@ def momentum(m, d):
     return total
 
 
-def test_massless_leaf_is_refused():
+def test_a_massless_leaf_is_refused():
     with refused(rb.DescriptionError, "no-inertia"):
         trees.build(trees.auto_tree(3, kinds=trees.SIMPLE, massless=(3,)))

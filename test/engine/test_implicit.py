@@ -44,7 +44,8 @@ def check_step(m, integrator, where, d=None):
     tolerance = with_inverse(1e-12, A, 1)
     rb.step(m, d)
     rest = np.ones(m.nv, bool)
-    if integrator == "implicit_midpoint":  # corrects momenta (test_flight.py)
+    # implicit_midpoint also corrects momenta (test_flight.py)
+    if integrator == "implicit_midpoint":
         rest = ~np.isin(m.dof_bodyid, [*m.flight_bodyid, *m.flight_rootid])
     with Comparison("implicit", f"{where}, {integrator}") as case:
         case.close("qacc_step", d.qacc_step[rest], expected[rest], tolerance)

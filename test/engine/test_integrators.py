@@ -60,7 +60,8 @@ def test_all_integrators_converge_to_the_same_motion(kind):
     for integrator in ("euler", "implicit_damping"):
         coarse = np.abs(state_after(m, d, integrator, 256) - truth).max()
         fine = np.abs(state_after(m, d, integrator, 4096) - truth).max()
-        assert fine < coarse / 12.0, f"{integrator}: {coarse:.1e} -> {fine:.1e}"  # limit 16
+        # the limit of the ratio is 16
+        assert fine < coarse / 12.0, f"{integrator}: {coarse:.1e} -> {fine:.1e}"
 
 
 def test_quaternions_stay_of_unit_length():
@@ -85,7 +86,7 @@ def test_a_written_quaternion_is_normalised_when_read():
 
 @pytest.mark.parametrize("integrator", ORDERS)
 def test_small_turns_of_a_ball_are_exact(integrator):
-    """At rates of 1e-7 rad/s and below the series of sin(x) / x is exact and continuous."""
+    """The series of sin(x) / x at rates of 1e-7 rad/s and below is exact and continuous."""
     m = trees.build(trees.auto_tree(1, kinds=("spherical",), seed=1))
     m.opt.gravity = (0.0, 0.0, 0.0)
     m.opt.integrator = integrator
@@ -99,7 +100,7 @@ def test_small_turns_of_a_ball_are_exact(integrator):
         assert d.qpos[0] == pytest.approx(np.cos(half), rel=1e-6)
 
 
-def test_uniform_turn_of_a_sphere_is_exact():
+def test_uniform_rotation_of_a_sphere_is_exact():
     """A body with equal moments turns uniformly: any step gives the exact rotation."""
     sphere = Link("sphere", Inertial(1.0, inertia=(1.0, 1.0, 1.0, 0.0, 0.0, 0.0)))
     joint = Joint("joint", "spherical", "base", "sphere")

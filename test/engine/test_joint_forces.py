@@ -27,7 +27,7 @@ from rbdyn_ros.textbook.system import System
 
 G = 9.81
 WAVE = Trajectory((0.0, 0.5, 1.0), (0.0, 1.0, -0.5))
-#: types whose first coordinate a gear can take
+#: Types whose first coordinate can have a gear.
 FLAT = (*trees.SIMPLE, "helical", "rack_pinion", "universal", "cylindrical")
 
 
@@ -190,7 +190,7 @@ def test_forces_on_every_body_move_it(seed, constrained):
 
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("seed", range(6))
-def test_the_force_along_a_joint_is_that_applied(seed, constrained):
+def test_the_force_along_a_joint_equals_the_applied_force(seed, constrained):
     """S^T f equals the applied and passive force along the joint, less that of the rotor.
 
     Mimic joints and their leaders are left out, because they share one force.
@@ -215,7 +215,7 @@ def test_the_force_along_a_joint_is_that_applied(seed, constrained):
 
 @pytest.mark.parametrize("base", pairs.BASES)
 @pytest.mark.parametrize("name", [n for n in pairs.TREES if n != "tree-fixed"])
-def test_cfrc_int_is_mujocos(name, base):
+def test_cfrc_int_agrees_with_mujoco(name, base):
     mujoco = pytest.importorskip("mujoco")
     m, theirs = pairs.tree_pair(name, base)
     d, t = rb.make_data(m), mujoco.MjData(theirs)
@@ -337,7 +337,7 @@ def test_an_unbalanced_rotor_loads_its_bearings():
 
 
 def test_two_supports_share_a_beam():
-    """2 kg held by a hinge at one end and a ball joint at the other: each carries half.
+    """A hinge at one end and a ball joint at the other each carry half of 2 kg.
 
     Forces along the beam are redundant; the solution of minimum norm has none.
     """

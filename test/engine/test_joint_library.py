@@ -143,7 +143,7 @@ def close(ours, theirs, tolerance, where):
 @each_library
 @each_polarity
 @each_type
-def test_subspace_is_the_derivative_of_the_pose(name, polarity, library):
+def test_the_motion_subspace_is_the_derivative_of_the_pose(name, polarity, library):
     kind = TYPE_OF_NAME[name]
     for m, q, qd, where in cases(name, polarity):
         joint = calculate(library, m, q, qd)
@@ -189,7 +189,7 @@ def test_the_engine_agrees_with_the_textbook(name, polarity):
 
 
 @each_type
-def test_reversed_is_the_inverse_motion(name):
+def test_a_reversed_joint_has_the_inverse_motion(name):
     """At equal q and qd a joint and its reverse have X' X = 1 and opposite velocities."""
     m, other = one_joint(name, "forward"), one_joint(name, "reversed")
     rng = np.random.default_rng(3)
@@ -202,7 +202,7 @@ def test_reversed_is_the_inverse_motion(name):
 
 
 @each_type
-def test_neutral_position_is_not_a_displacement(name):
+def test_the_neutral_position_has_no_displacement(name):
     for polarity in ("forward", "reversed"):
         m = one_joint(name, polarity)
         joint = rb.jcalc(m, "joint", m.qpos0)
@@ -256,7 +256,7 @@ def same_name(kind, q, like):
 
 @each_polarity
 @each_type
-def test_difference_undoes_integration(name, polarity):
+def test_a_difference_of_positions_undoes_integration(name, polarity):
     """Near half a turn the logarithm divides by a small sine, hence the tolerance."""
     kind = TYPE_OF_NAME[name]
     for m, q, qd, where in cases(name, polarity):
@@ -295,8 +295,8 @@ def test_quaternions_stay_of_unit_length(name):
 
 
 @each_type
-def test_random_positions_are_positions(name):
-    """Each is a position, they differ, and the turns among them cover the whole sphere."""
+def test_random_positions_are_valid_and_cover_all_rotations(name):
+    """All are valid and different, and their rotations cover the whole sphere."""
     m = one_joint(name, "forward")
     kind = TYPE_OF_NAME[name]
     first = states.quaternion(kind)

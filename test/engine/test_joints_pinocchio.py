@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated trees of all joint types that Pinocchio has, forward and reversed, against it.
+"""Generated trees of all joint types that Pinocchio has, forward and reversed, agree with it.
 
-Tolerances as in test_pinocchio.py: 1e-10 of the largest entry; 64 cond(M) eps for forward
-dynamics where that is more.
+Tolerances are as in test_pinocchio.py: 1e-10 of the largest entry; for forward dynamics 64 cond(M)
+eps if that is more.
 """
 
 import pytest
@@ -73,6 +73,6 @@ def compare(case, m, d, twin):
         case.close("frame rotation", R, rotation, TOLERANCE)
 
 
-def test_every_type_but_one_is_tested():
-    """The missing types of Pinocchio are listed: a tree would leave them out silently."""
+def test_every_joint_type_of_pinocchio_is_tested():
+    """The types that Pinocchio lacks are listed, because a tree would leave them out silently."""
     assert set(trees.LIBRARY) - set(pinocchio_twin.KNOWN) == {"rack_pinion"}

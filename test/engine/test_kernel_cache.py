@@ -125,7 +125,7 @@ print(jit.CACHE_DIRECTORY, sum(rotated.stats.cache_hits.values()))
     ],
     ids=["comment", "docstring", "module docstring", "constant"],
 )
-def test_only_a_change_of_code_compiles_anew(before, after, kept, tmp_path):
+def test_only_a_change_of_code_causes_a_new_compilation(before, after, kept, tmp_path):
     shutil.copytree(ROOT / "rbdyn_ros", tmp_path / "rbdyn_ros")
     edited = tmp_path / "rbdyn_ros/engine/joints/groups.py"
 
@@ -203,7 +203,7 @@ def test_code_on_disk_serves_many_threads_and_new_callers(tmp_path):
     assert sum(called.stats.cache_hits.values()) == 1
 
 
-def test_kept_machine_code_is_not_linked_by_mistake(tmp_path):
+def test_cached_machine_code_is_not_linked_by_mistake(tmp_path):
     """Cached code has only the names of its functions: linked code would jump to no function."""
     for _ in range(2):
         compiled = jit.compile_cached(double, jit.OPTIONS, str(tmp_path))
@@ -225,7 +225,7 @@ def test_a_damaged_file_is_compiled_again(tmp_path, kind, damage):
 
 
 def test_processes_that_start_together_compile_a_callback_once(tmp_path):
-    """A lock that is opened twice excludes, also in one process."""
+    """A lock that is opened twice excludes the second holder, even in one process."""
     with ThreadPoolExecutor(1) as pool:
         with cache.alone(str(tmp_path), "test_kernel_cache.double"):
             waiting = pool.submit(callback_of, tmp_path)
@@ -249,7 +249,7 @@ def test_a_damaged_callback_is_compiled_again(tmp_path):
     assert callback_of(tmp_path) == (42, True)
 
 
-def test_the_code_of_another_overload_is_not_taken(tmp_path):
+def test_the_code_of_another_overload_is_not_loaded(tmp_path):
     """Two processes that compile different overloads can write the same file."""
     compiled = jit.compile_cached(double, jit.OPTIONS, str(tmp_path))
     compiled(1.5)

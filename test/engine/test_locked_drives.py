@@ -58,7 +58,7 @@ def angle(m, d):
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("kind", [*KINDS, "function"])
-def test_a_crank_that_locks_its_loop_stops(kind, integrator):
+def test_a_crank_that_locks_its_loop_is_stopped(kind, integrator):
     m = four_bar(kind)
     m.opt.integrator = integrator
     d = started(m, kind)
@@ -109,7 +109,7 @@ def test_set_drive_frees_a_locked_drive():
     assert angle(m, d) == pytest.approx(LAST - 200 * 0.001 * SPEED, abs=10 * 0.001 * SPEED)
 
 
-def test_other_joints_move_on():
+def test_joints_outside_a_locked_loop_keep_moving():
     """Only the joints of the loop stop: a pendulum next to it swings as if it were alone."""
     system = mechanisms.four_bar(**BARS)
     system.body("bob", mechanisms.bar(0.3))
@@ -130,7 +130,7 @@ def test_other_joints_move_on():
 
 
 def test_a_long_timestep_is_not_a_lock():
-    """A Grashof crank turns round and round, even if a loop opens in one step."""
+    """A Grashof crank keeps rotating, even if a loop opens in one step."""
     m = rb.build(mechanisms.grashof())
     m.opt.timestep = 0.02
     d = rb.make_data(m)

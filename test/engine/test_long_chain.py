@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A chain of 10,000 links: linear algorithms work, and the matrix is refused with its size."""
+"""Linear algorithms handle a chain of 10,000 links; its matrix is refused with its size."""
 
 import numpy as np
 import pytest
@@ -64,14 +64,14 @@ def test_the_matrix_is_refused_by_name_and_size(model):
     assert "no-mass-matrix" in {finding.code for finding in model.findings}
 
 
-def test_a_chain_from_text_is_the_same(model):
+def test_a_chain_loaded_from_text_is_the_same(model):
     other = rb.load_urdf(trees.to_urdf(chain(LENGTH)))
     assert other.jnt_names == model.jnt_names
     assert np.allclose(other.body_pos, model.body_pos, rtol=0.0, atol=1e-15)
     assert np.array_equal(other.body_mass, model.body_mass)
 
 
-def test_just_below_the_size_the_matrix_is_there():
+def test_the_matrix_is_available_just_below_the_size_limit():
     n = 1500  # 1500 * 1501 / 2 = 1,125,750 entries
     m = rb.build(chain(n))
     d = rb.make_data(m)

@@ -29,7 +29,7 @@ ARMATURE = np.array([1e-3, 2e-3, 3e-3, 0.2])
 DAMPING = np.array([0.02, 0.03, 0.01, 0.5])
 STIFFNESS = np.array([0.3, 0.2, 0.1, 20.0])
 START, SPEED, EFFORT = 1.0, 2.0, 0.2
-STEP = 1e-30  # for derivatives by a complex step
+STEP = 1e-30  # step of the derivatives by a complex step
 
 
 def crank_slider(order=JOINTS, rod_apart=False, **properties):

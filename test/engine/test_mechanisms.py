@@ -66,7 +66,7 @@ def at(m, d, link, *point):
 
 
 def moving(m, d, times=40, steps=25):
-    """Simulate, and yield d `times` times, with the poses of bodies up to date."""
+    """Simulate, and yield d `times` times with up-to-date poses of bodies."""
     for _ in range(times):
         rb.step(m, d, steps)
         rb.kinematics(m, d)
@@ -117,7 +117,7 @@ def test_the_crank_slider_follows_its_closed_form():
         assert q(m, d, "guide") == pytest.approx(x, abs=1e-9)
 
 
-def test_the_middle_of_watts_coupler_runs_on_watts_curve():
+def test_the_middle_of_watts_coupler_follows_watts_curve():
     """In polar coordinates r^2 = b^2 - (a sin t +- sqrt(c^2 - a^2 cos^2 t))^2."""
     a, b, c = 0.2, 0.25, 0.1
     m = model("watt", half_ground=a, rocker=b, half_coupler=c)
@@ -130,7 +130,7 @@ def test_the_middle_of_watts_coupler_runs_on_watts_curve():
         assert min(np.abs(errors)) < 1e-9
 
 
-def test_watts_point_moves_nearly_straight():
+def test_the_point_of_watts_linkage_moves_nearly_straight():
     """Near its inflection the curve leaves its tangent with the fifth power of the distance.
 
     With a^2 = b^2 + c^2 the rockers are perpendicular to the coupler in the middle.
@@ -162,7 +162,7 @@ def test_the_spatial_slider_crank_follows_its_closed_form():
         assert q(m, d, "guide") == pytest.approx(x, abs=1e-9)
 
 
-def test_a_rod_that_spins_idly_does_not_change_the_other_motion():
+def test_a_rod_that_spins_about_itself_does_not_change_the_other_motion():
     """With a ball joint at both ends the thin rod can spin about itself: a second freedom."""
     ways = []
     for idle in (False, True):
@@ -176,7 +176,7 @@ def test_a_rod_that_spins_idly_does_not_change_the_other_motion():
     np.testing.assert_allclose(ways[0], ways[1], atol=5e-4)
 
 
-def test_the_five_bars_tip_is_where_two_circles_meet():
+def test_the_tip_of_a_five_bar_is_where_two_circles_meet():
     upper, lower, ground = 0.15, 0.25, 0.24
     m = model("five_bar")
     d = started(m)
@@ -206,7 +206,7 @@ def test_the_bricard_linkage_follows_its_closed_form():
 
 
 @pytest.mark.parametrize("centre", [(0.0, 0.0, -0.5), (0.1, -0.05, -0.4), (-0.08, 0.12, -0.45)])
-def test_the_delta_robot_stands_where_its_inverse_kinematics_says(centre):
+def test_the_delta_robot_agrees_with_its_inverse_kinematics(centre):
     m = model("delta")
     d = rb.make_data(m)
     d.qpos = mechanisms.delta_at(m, np.array(centre))
@@ -217,7 +217,7 @@ def test_the_delta_robot_stands_where_its_inverse_kinematics_says(centre):
     np.testing.assert_allclose(R, np.eye(3), atol=1e-14)
 
 
-def test_the_delta_robots_platform_never_turns_and_its_motors_follow():
+def test_the_platform_of_a_delta_robot_never_rotates_and_its_motors_follow():
     m = model("delta", stiffness=10.0)
     d = started(m, qpos=mechanisms.delta_at(m, np.array([0.05, 0.0, -0.5])))
     motors = [m.jnt_qposadr[m.jnt_id(f"motor_{i}")] for i in range(3)]
@@ -227,7 +227,7 @@ def test_the_delta_robots_platform_never_turns_and_its_motors_follow():
         np.testing.assert_allclose(d.qpos[motors], mechanisms.delta_motors(place), atol=1e-8)
 
 
-def test_the_grippers_fingers_follow_its_slider():
+def test_the_fingers_of_a_gripper_follow_its_slider():
     m = model("gripper")
     d = started(m)
     for _ in moving(m, d):
@@ -295,7 +295,7 @@ def test_a_delta_robot_on_springs_moves_for_a_minute(record_property):
 
 
 @pytest.mark.parametrize("name", ["five_bar", "pantograph"])
-def test_mechanisms_of_two_freedoms_swing_quietly(name, record_property):
+def test_mechanisms_of_two_freedoms_swing_without_drift(name, record_property):
     """From rest the loops stay away from the poses in which their bars fold flat."""
     if name == "five_bar":
         m = model(name)
@@ -344,7 +344,7 @@ def test_a_parallelogram_starts_in_its_singular_pose_and_leaves_it():
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping"])
 @pytest.mark.parametrize("name", [*AWAY, *SINGULAR, "five_bar", "pantograph", "screw_jack"])
-def test_the_default_integrators_stay_near(name, integrator, record_property):
+def test_the_default_integrators_stay_close_to_the_mechanism(name, integrator, record_property):
     m = model(name, integrator)
     start = AWAY[name][0] if name in AWAY else SINGULAR.get(name, {})
     drift = Drift(m, started(m, speed=3.0, **start), 10.0)
@@ -357,7 +357,7 @@ def test_the_default_integrators_stay_near(name, integrator, record_property):
         assert max(drift.energy) < 0.02 * drift.kinetic, "energy must not grow"
 
 
-def test_an_euler_step_errs_by_the_cube_of_the_timestep():
+def test_the_position_error_of_an_euler_step_is_of_third_order():
     """The position error of a step, of order h^3, is removed by the next step."""
     left = []
     for h in (1e-3, 2.5e-4):
@@ -380,7 +380,7 @@ def test_n_steps_are_n_single_steps(name, integrator):
         assert np.array_equal(getattr(many, field), getattr(single, field)), field
 
 
-def test_a_copy_goes_on_as_the_original():
+def test_a_copy_of_a_mechanism_continues_like_the_original():
     m = model("delta")
     d = started(m, speed=2.0)
     rb.step(m, d, 30)
@@ -400,7 +400,7 @@ print(d.buffer.tobytes().hex())
 """
 
 
-def test_a_data_restored_in_a_new_process_goes_on_as_the_original(tmp_path):
+def test_a_data_restored_in_a_new_process_continues_like_the_original(tmp_path):
     m = rb.build(mechanisms.grashof())
     d = rb.make_data(m)
     rb.step(m, d, 3)

@@ -12,7 +12,8 @@ import rbdyn_ros as rb
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.parts.types import Description, Inertial, Joint, Link
 
-TOLERANCE = 1e-12  # of the largest entry, for results that pass through M^-1 of small trees
+# tolerance as a part of the largest entry, for results that use M^-1 of small trees
+TOLERANCE = 1e-12
 
 
 def forward(m, **state):
@@ -107,7 +108,7 @@ def test_splitting_links_by_fixed_joints_changes_no_result(tree):
 
 
 def rehung(joint, welds):
-    """Return the same joint, its pose given in the frame of the parent's second piece."""
+    """Return the same joint with its pose in the frame of the parent's second piece."""
     place = next(w.origin for w in welds if w.child == f"{joint.parent}-half")
     R = trees.rotation(place.quat)
     origin = R.inv().apply(np.subtract(joint.origin.pos, place.pos))
@@ -143,7 +144,7 @@ def six(I):
     return (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
 
 
-def test_base_and_gravity_can_turn_together(tree):
+def test_rotating_base_and_gravity_together_changes_nothing(tree):
     R = Rotation.from_rotvec([0.3, -1.1, 0.7])
     mount = Joint("mount", "fixed", "ground", "base", Pose((1.0, 2.0, 3.0), trees.wxyz(R)))
     tilted = Description("tilted", (*tree.links, Link("ground")), (mount, *tree.joints))
@@ -233,7 +234,7 @@ def take_over(m, d, w, e, n):
         e.qpos[w.jnt_qposadr[b]] = d.qpos[m.jnt_qposadr[a]]
         e.qvel[w.jnt_dofadr[b]] = d.qvel[m.jnt_dofadr[a]]
         e.qfrc_applied[w.jnt_dofadr[b]] = d.qfrc_applied[m.jnt_dofadr[a]]
-    # the force of the world on the old base is an external force for the new one
+    # the force of the world on the old base is an external force in the new tree
     first = m.body_id("l0")
     force, torque = d.qfrc_applied[:3], d.xmat[first].reshape(3, 3) @ d.qfrc_applied[3:6]
     arm = d.xpos[first] - d.xipos[first]
@@ -241,7 +242,7 @@ def take_over(m, d, w, e, n):
 
 
 def inertial_acceleration(m, d, i):
-    """Return angular acceleration and that of the centre of mass of body i, in world axes."""
+    """Return the angular acceleration of body i and the acceleration of its centre of mass."""
     d = d.copy()
     rb.inverse(m, d)
     w, v = d.cvel[i, :3], d.cvel[i, 3:]
@@ -264,7 +265,7 @@ def test_many_short_steps_approach_one_long_one():
     assert np.abs(ends[1] - ends[2]).max() < np.abs(ends[0] - ends[1]).max() / 8.0
 
 
-def test_si_units_scale(tree):
+def test_the_motion_does_not_depend_on_the_scale_of_masses(tree):
     """Ten times the mass and ten times the forces give the same motion."""
     heavy = []
     for link in tree.links:
@@ -280,7 +281,7 @@ def test_si_units_scale(tree):
     assert close(forward(other, **state).qacc, d.qacc)
 
 
-def test_description_and_its_urdf_text_are_one_robot():
+def test_a_description_and_its_urdf_text_give_the_same_robot():
     tree = trees.auto_tree(9, 1.6, kinds=("revolute", "prismatic", "planar"), seed=4, damping=0.2)
     m, other = trees.build(tree), rb.load_urdf(trees.to_urdf(tree))
     state = random_state(m)

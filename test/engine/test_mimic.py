@@ -20,7 +20,7 @@ SINGLE = ("revolute", "prismatic", "helical", "rack_pinion")
 SEEDS = range(2, 18)
 MIXED = (*SINGLE, *SINGLE, "spherical", "universal", "planar", "floating")
 
-#: Robots with mimic joints that move: name -> number of these joints.
+#: Robots with mimic joints that move, and the number of these joints.
 ROBOTS = {
     "baxter.urdf": 2,
     "panda.urdf": 1,
@@ -67,7 +67,8 @@ def couple(description, share, seed):
     """Let a share of the joints with one coordinate follow others, in any order in the tree."""
     rng = np.random.default_rng([seed, 77])
     single = [j.name for j in description.joints if j.type in SINGLE]
-    order = rng.permutation(single).tolist()  # a joint only follows earlier ones: no cycle
+    # a joint only follows earlier joints, so there is no cycle
+    order = rng.permutation(single).tolist()
     mimics = {}
     for place, name in enumerate(order[1:], start=1):
         if rng.random() < share:
@@ -131,7 +132,7 @@ def test_real_robots_agree_with_the_projection(name):
     path = robots.find(name)
     m = rb.load_urdf(path, strict=False)
     x = Reduced(m, rb.load_urdf(path, strict=False, mimic=False))
-    for opt in (m.opt, x.free.opt):  # explicit damping and friction
+    for opt in (m.opt, x.free.opt):  # with explicit damping and friction
         opt.integrator, opt.exact_stops = "euler", False
     assert m.nmimic == ROBOTS[name] == x.free.nv - m.nv
     d = rb.make_data(m)
@@ -175,7 +176,7 @@ def test_real_robots_agree_with_pinocchio(name):
 
 
 @robots.needs_robots
-def test_without_couplings_they_are_ordinary_joints():
+def test_mimic_joints_without_couplings_are_ordinary_joints():
     path = robots.find("panda.urdf")
     m, free = rb.load_urdf(path), rb.load_urdf(path, mimic=False)
     assert (m.nv, m.nmimic, free.nv, free.nmimic) == (8, 1, 9, 0)
@@ -315,7 +316,7 @@ def test_friction_is_reflected():
 
 @pytest.mark.parametrize("leader", [{}, {"stiffness": 4.0, "rest": (0.3,)}])
 def test_springs_are_reflected(leader):
-    """The force along `left` is its own spring force plus -3 times that of `right`."""
+    """The force along `left` is its own spring force minus 3 times the spring force of `right`."""
     m = rb.build(arm({"stiffness": 2.0, "rest": (0.1,)}, leader))
     d = rb.make_data(m)
     for q in (-0.7, 0.0, 0.4):
@@ -327,7 +328,7 @@ def test_springs_are_reflected(leader):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_passive_forces_are_the_free_systems_projected(seed):
+def test_passive_forces_are_the_projected_forces_of_the_free_system(seed):
     description = tree(seed, damping=0.5)
     rng = np.random.default_rng(seed)
     joints = tuple(

@@ -10,7 +10,7 @@ import rbdyn_ros as rb
 
 G = 9.81
 
-# defects that external reviewers found
+# these tests are of defects that external reviewers found
 
 
 def test_a_joint_that_friction_holds_does_not_accelerate_in_a_fresh_data():
@@ -74,7 +74,7 @@ def test_a_frame_accelerates_as_in_the_next_step():
         assert d.qfrc_contact[2] == pytest.approx(G, rel=1e-4)
 
 
-def test_a_piston_that_is_driven_into_a_box_has_the_force_of_the_blow():
+def test_the_drive_of_a_piston_has_the_force_of_its_impact_on_a_box():
     """The drive gives the box its momentum."""
     brick = rb.shapes.box((0.1,) * 3, mass=2.0)
     system = rb.SystemBuilder("press", base="world").body("piston", brick)
@@ -101,7 +101,7 @@ def test_a_piston_that_is_driven_into_a_box_has_the_force_of_the_blow():
     assert largest > 100.0
 
 
-def test_a_loop_carries_the_blow_of_a_landing():
+def test_a_loop_joint_carries_the_impact_of_a_landing():
     """A cube attached to a lift lands with it: the weld carries the force of the floor."""
     brick = rb.shapes.box((0.1,) * 3, mass=1.0)
     system = rb.SystemBuilder("lift", base="world").body("lift", brick)
@@ -120,14 +120,14 @@ def test_a_loop_carries_the_blow_of_a_landing():
         weld.append(d.loop_force[0].copy())
         floor = sum(force[2] for force in d.contact_force[: d.ncon])
         lift = m.jnt_dofadr[m.jnt_id("up")]
-        # only the weld carries the lift: its bearing guides it sideways
+        # only the weld carries the lift, whose bearing guides it sideways
         needed = abs(m.body_mass[1] * (G + d.qacc[lift]))
         assert abs(d.loop_force[0, 5]) == pytest.approx(needed, abs=1e-8 * (1 + floor))
     assert max(abs(force[5]) for force in weld) > 50.0
 
 
 def test_the_drive_of_a_gear_has_the_torque_at_its_teeth():
-    """L5: of two gears with twelve teeth one is driven, and the other carries 0.5 N m."""
+    """One of two gears with twelve teeth is driven, and the other gear carries 0.5 N m."""
     system, skin = rb.SystemBuilder("gears"), rb.Surface(friction=0.0)
     for n, name in enumerate(("driver", "driven")):
         system.body(name, rb.shapes.cylinder(0.04, 0.02, mass=1.0))
@@ -167,7 +167,7 @@ def test_a_gear_pushes_back_from_a_limit_in_the_same_step():
         rb.step(m, d)
 
 
-def test_bodies_that_hit_each_other_on_their_way_balance():
+def test_forces_of_bodies_that_hit_each_other_obliquely_balance():
     """The normal between two shapes rotates before an oblique impact; forces still balance."""
     shapes = (rb.Sphere(0.1), rb.Capsule(0.1, 0.1), rb.Cylinder(0.1, 0.15))
     rng, hits = np.random.default_rng(0), 0
@@ -248,7 +248,7 @@ def test_random_systems_have_one_answer_whose_forces_balance(first):
 
 @pytest.mark.parametrize(("integrator", "share"), [("implicit", 1.0), ("implicit_midpoint", 0.5)])
 @pytest.mark.parametrize("seed", range(4))
-def test_inverse_leaves_the_slope_of_coriolis_forces_out(integrator, share, seed):
+def test_inverse_omits_the_slope_of_coriolis_forces(integrator, share, seed):
     """inverse returns the applied forces less s h (dc/dv) qacc, c being quadratic in qvel."""
     m = rb.build(forests.forest(("revolute", "prismatic", "cylindrical", "universal"), seed))
     m.opt.integrator = integrator

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distances of many pairs of each two types, of 1 mm to 10 m, against coal and by duality.
+"""Distances of many pairs of all types, of 1 mm to 10 m, agree with coal and with duality.
 
 `make test ARGS="-k coal --poses 100000"` takes as many of each pair.
 """
@@ -58,7 +58,7 @@ def zoo():
 
 
 def placed(rng, zoo, g, h, count):
-    """Return poses (count, 24) of a pair: a third each apart, near or touching, overlapping."""
+    """Return poses (count, 24) of a pair: a third apart, a third near, a third overlapping."""
     m, d, _ = zoo
     plane = m.geom_type[g] == GeomType.PLANE
     size = m.geom_rbound[h] if plane else m.geom_rbound[[g, h]].min()
@@ -140,12 +140,13 @@ def theirs(zoo, g, h, poses):
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS, ids=lambda kind: kind)
-def test_distances_and_normals_are_proved(zoo, first, second, request):
-    """A slab and points on both prove the distance; coal checks the depth of overlaps.
+def test_distances_and_normals_are_proved_by_slabs_and_points(zoo, first, second, request):
+    """A slab and a point on each geometry prove the distance; coal checks the depth of overlaps.
 
     No overlapping pair is less deep along coal's normal than along ours. Coal does not converge on
-    cylinders. For other pairs coal's distance is the same, and its normal where unique, but for
-    one pair in a hundred: there its distance is not the width of the slab along its own normal.
+    cylinders. For other pairs coal's distance is the same, and so is its normal if it is unique.
+    The exception is one pair in a hundred, whose distance by coal is not the width of the slab
+    along coal's normal.
     """
     m, missed, count = zoo[0], 0, request.config.getoption("--poses")
     rng = np.random.default_rng(PAIRS.index((first, second)))
@@ -212,9 +213,10 @@ def test_hostile_pairs_end_and_are_sound(far):
     """Pairs have equal centres, parallel faces, extreme sizes, or are far from the origin.
 
     No distance is NaN, and the slab has this width to 1e-4 of the size: rounding rotates the
-    normal of a needle of 1e-6 whose axis meets another axis. The closest points lie on both, to
-    1e-6 of the size, also if opposite sides are equally deep. On the axis of a cylinder all sides
-    are, and EPA's polytope has 256 corners: points miss the surface by 1e-3, more for needles.
+    normal of a needle of 1e-6 whose axis meets another axis. The closest points lie on both
+    geometries, to 1e-6 of the size, even if opposite sides are equally deep. On the axis of a
+    cylinder all sides are equally deep, and EPA's polytope has 256 corners, so points miss the
+    surface by 1e-3, and by more for needles.
     """
     built = rb.SystemBuilder("hostile", base="world")
     for side, (name, shape) in itertools.product("ab", HOSTILE.items()):

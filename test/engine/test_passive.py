@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Damping, and the smooth law of dry friction and limits, against solutions by hand.
+"""Damping, and the smooth law of dry friction and limits, agree with solutions by hand.
 
 test_stops.py has the exact law.
 """
@@ -55,14 +55,14 @@ def test_explicit_damping_agrees_with_its_closed_form():
     assert np.abs(speeds - expected).max() < 1e-15
 
 
-def test_implicit_damping_is_stable_however_strong():
+def test_implicit_damping_is_stable_for_any_damping():
     m = wheel(damping=1e6)
     _, speeds = run(m, qvel=2.0, steps=5)
     assert (np.diff(speeds) <= 0.0).all()
     assert 0.0 <= speeds[-1] < 1e-12
 
 
-def test_damping_of_a_chain_solves_the_whole_matrix():
+def test_implicit_damping_of_a_chain_matches_a_dense_solve():
     """The new velocity is v + h (M + h B)^-1 f, with the dense matrix."""
     m = trees.build(trees.auto_tree(7, 1.5, seed=2, damping=2.0))
     m.opt.timestep = 0.01
@@ -88,15 +88,16 @@ def test_friction_decelerates_at_force_over_inertia(integrator):
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
-def test_friction_stops_and_never_turns_around(side):
+def test_friction_stops_a_joint_and_never_reverses_it(side):
     m = wheel(friction=0.35)
     d, speeds = run(m, qvel=0.5 * side, steps=2000)
     assert (side * speeds >= 0.0).all()
     assert abs(speeds[-1]) < 1e-6
-    assert side * d.qpos[0] == pytest.approx(0.5**2 * INERTIA / (2 * 0.35), rel=0.01)  # v^2 / 2a
+    # the stopping distance is v^2 / 2a
+    assert side * d.qpos[0] == pytest.approx(0.5**2 * INERTIA / (2 * 0.35), rel=0.01)
 
 
-def test_friction_holds_a_load_but_for_the_documented_creep():
+def test_friction_holds_a_load_except_for_the_documented_creep():
     m = wheel(friction=2.0)
     _, speeds = run(m, steps=3000, force=1.5)
     assert speeds[-1] == pytest.approx(STICTION_SPEED * 1.5 / 2.0, rel=1e-6)
@@ -118,7 +119,7 @@ def limited(solref, kind="revolute", inertia=INERTIA):
 @pytest.mark.parametrize("side", [1.0, -1.0])
 @pytest.mark.parametrize("solref", [(0.02, 1.0), (0.05, 0.5), (0.1, 2.0)])
 def test_a_limit_spring_satisfies_its_differential_equation(solref, side, kind):
-    """Beyond the limit r'' = -2/t r' - r/(t z)^2, here from rest."""
+    """Beyond the limit r'' = -2/t r' - r/(t z)^2; the joint starts at rest."""
     m = limited(solref, kind)
     m.opt.integrator = "rk4"
     m.opt.timestep = 1e-4
@@ -143,17 +144,17 @@ def test_a_critically_damped_limit_agrees_with_its_closed_form():
     assert d.qpos[0] - 0.5 == pytest.approx(0.1 * (1.0 + s) * np.exp(-s), rel=1e-6)
 
 
-def test_limit_force_scales_with_inertia():
+def test_the_force_of_a_limit_scales_with_the_inertia():
     """A heavy and a light joint with one time constant have equal motions."""
     light, _ = run(limited((0.02, 1.0), inertia=1e-3), qpos=0.6, steps=50)
     heavy, _ = run(limited((0.02, 1.0), inertia=1e3), qpos=0.6, steps=50)
     assert light.qpos[0] == pytest.approx(heavy.qpos[0], rel=1e-12)
 
 
-def test_robot_pressed_against_its_limit_stays_near():
+def test_a_robot_pressed_against_its_limit_stays_near_it():
     m = limited((0.02, 1.0))
     d, _ = run(m, steps=5000, force=INERTIA * 10.0)
-    assert d.qpos[0] - 0.5 == pytest.approx(10.0 * 0.02**2, rel=1e-6)  # f / k
+    assert d.qpos[0] - 0.5 == pytest.approx(10.0 * 0.02**2, rel=1e-6)  # the deflection is f / k
     assert abs(d.qvel[0]) < 1e-9
 
 
@@ -166,7 +167,7 @@ def test_inside_the_limits_there_is_no_force():
         assert d.qfrc_passive[0] == 0.0, q
 
 
-def test_passive_off_means_zero():
+def test_without_opt_passive_passive_forces_are_zero():
     m = trees.build(trees.auto_tree(5, damping=1.0, seed=1))
     m = m.replaced(
         dof_frictionloss=np.ones(m.nv), jnt_limited=np.ones(m.njnt),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every robot of example-robot-data against Pinocchio, which works in link coordinates.
+"""Every robot of example-robot-data agrees with Pinocchio, which works in link coordinates.
 
-Tolerance: 1e-10 of the largest entry; forward dynamics 64 cond(M) eps where that is more.
+The tolerance is 1e-10 of the largest entry; for forward dynamics 64 cond(M) eps if that is more.
 """
 
 import numpy as np
@@ -24,7 +24,8 @@ def test_a_robot_agrees_with_pinocchio(path, base):
     m = robots.load(path, pairs.BASES[base])
     # strict=False may add a small armature, which Pinocchio does not have
     m = m.replaced(dof_armature=0.0 * m.dof_armature)
-    m.opt.passive, m.opt.integrator = False, "euler"  # forward dynamics in continuous time
+    # Pinocchio's forward dynamics is in continuous time
+    m.opt.passive, m.opt.integrator = False, "euler"
     d = rb.make_data(m)
     assert (m.nv, m.njnt) == (theirs.nv, theirs.njoints - 1)
     for seed in (1, 2, 3):

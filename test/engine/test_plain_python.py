@@ -47,7 +47,7 @@ def robot(request):
         jnt_range=np.where(slides[:, None], [-0.1, 0.1], [-np.inf, np.inf]),
         jnt_stiffness=np.where(m.jnt_dofnum == 1, 3.0, 0.0),
     )
-    d = rb.make_data(smoothly(m))  # with the smooth law, which code generators trace
+    d = rb.make_data(smoothly(m))  # code generators trace the smooth law
     states.randomise(m, d, 2)
     states.apply_reasonable_forces(m, d)
     return m, d

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One mechanism with different bases, described once, moves in the same way.
 
-The joints on the way between the two bases are forward joints of one Model and reversed ones of
-the other. Their positions, velocities and forces are the same numbers (RBDA table 4.2).
+The joints between the two bases are forward joints of one Model and reversed joints of the other.
+Their positions, velocities and forces are the same numbers (RBDA table 4.2).
 """
 
 import dataclasses
@@ -135,7 +135,7 @@ SYMMETRIC = ("revolute", "prismatic", "helical", "cylindrical", "universal")
 
 @pytest.mark.parametrize("name", SYMMETRIC)
 def test_a_reversed_joint_equals_one_written_from_child_to_parent(name):
-    """A joint equals one with parent and child exchanged, opposite positions and forces."""
+    """A reversed joint equals a joint with exchanged links and opposite positions and forces."""
     rng = np.random.default_rng(5)
     links = [Link("base"), *(Link(f"link{i}", trees.random_inertial(rng)) for i in (1, 2, 3))]
     ends = [(f"link{i}", trees.random_pose(rng, 2.0)) for i in (1, 2)]
@@ -148,7 +148,7 @@ def test_a_reversed_joint_equals_one_written_from_child_to_parent(name):
         child_origin=joint.origin,
     )
     order = slice(None)
-    if name == "universal":  # exchanged ends exchange the axes
+    if name == "universal":  # exchanging the links exchanges the axes
         swapped = dataclasses.replace(swapped, axis=joint.axis2, axis2=joint.axis)
         order = slice(None, None, -1)
     ends = [("base", trees.random_pose(rng, 2.0)), ("link1", trees.random_pose(rng, 2.0))]
@@ -171,5 +171,5 @@ def test_a_reversed_joint_equals_one_written_from_child_to_parent(name):
     (m, d), (other, e) = moved
     assert polarity(m, ["joint"]) == [0]
     assert polarity(other, ["joint"]) == [1]
-    with Comparison("reversed", f"written the other way round, {name}") as case:
+    with Comparison("reversed", f"written from child to parent, {name}") as case:
         compare_links(case, m, d, other, e, 1e-9)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ball and a disk that roll without slipping, against their analytic motions."""
+"""A ball and a disk that roll without slipping follow their analytic motions."""
 
 import numpy as np
 import pytest
@@ -52,11 +52,11 @@ def test_a_ball_has_five_positions_and_three_velocities():
     np.testing.assert_allclose(d.efc_pos, [0.01, 0.0, 0.0], atol=1e-16)
 
 
-def test_round_a_square_a_ball_turns():
+def test_a_ball_that_rolls_round_a_square_has_another_orientation():
     """A ball that rolls round a square returns to its position with another orientation."""
     m = model(mechanisms.ball())
     d = rb.make_data(m)
-    side = RADIUS * np.pi / 2  # a quarter of a turn of the ball
+    side = RADIUS * np.pi / 2  # the ball makes a quarter of a turn
     for velocity in ((side, 0.0), (0.0, side), (-side, 0.0), (0.0, -side)):
         # the angular velocity is in the ball's own axes
         R = Rotation.from_quat(np.roll(d.qpos[3:], -1))
@@ -80,7 +80,7 @@ def test_a_ball_rolls_down_a_tilted_plane(tilt):
     way = 0.5 * 5.0 / 7.0 * G * np.sin(tilt) * d.time**2
     down = np.array([np.cos(tilt), 0.0, -np.sin(tilt)])
     np.testing.assert_allclose(d.qpos[:3] - start, way * down, atol=1e-12)
-    # the force of friction is 2/7 m g sin, the normal one m g cos
+    # the force of friction is 2/7 m g sin, and the normal force m g cos
     rb.forward(m, d)
     force = d.qfrc_constraint[:3]
     np.testing.assert_allclose(force @ down, -2.0 / 7.0 * 2.0 * G * np.sin(tilt), rtol=1e-12)
@@ -158,7 +158,7 @@ def test_a_disk_rolls_steadily_in_a_circle(angle, precession):
         assert axis(d)[2] == pytest.approx(c, abs=1e-7)
         assert d.qpos[2] == pytest.approx(start[2], abs=1e-7)
         assert np.linalg.norm(d.qpos[:2] - middle) == pytest.approx(abs(circle), abs=1e-7)
-        turned = np.arctan2(axis(d)[0], -axis(d)[1])  # azimuth of the axis from the start
+        turned = np.arctan2(axis(d)[0], -axis(d)[1])  # azimuth of the axis relative to the start
         assert np.cos(turned - precession * d.time) == pytest.approx(1.0, abs=1e-9)
 
 
@@ -215,7 +215,7 @@ def test_default_integrators_keep_the_constraint_of_a_rolling_disk(integrator, r
 
 
 @pytest.mark.parametrize("turned", [(0.4, -0.3, 1.0), (2.0, 0.5, -0.7)])
-def test_the_ground_may_be_turned(turned):
+def test_rotating_gravity_and_ground_together_changes_nothing(turned):
     """If gravity and scene are rotated together, the motion in the rotated frame is the same."""
     R = Rotation.from_rotvec(turned)
     ends = []

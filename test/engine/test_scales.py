@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots of any mass and size: a change of units changes only the numbers."""
+"""A change of units changes only the numbers, for robots of any mass and size."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def chain(mass=1.0, size=1.0, links=6):
 
 @pytest.mark.parametrize("mass", [2e-16, 1e-25, 1e6])
 def test_the_unit_of_mass_does_not_matter(mass):
-    """N3: below 1e-15 kg the centre of mass of a subtree and gravity_term were wrong."""
+    """Below 1e-15 kg the centre of mass of a subtree and gravity_term were once wrong."""
     usual, m = chain(), chain(mass)
     rng = np.random.default_rng(1)
     qpos, qvel = rng.normal(size=(2, m.nv))
@@ -44,7 +44,7 @@ def test_the_unit_of_mass_does_not_matter(mass):
         )
 
 
-def test_bodies_without_mass_are_at_their_own_centre():
+def test_a_body_without_mass_is_its_own_centre_of_mass():
     system = rb.SystemBuilder("light").body("a").body("b", rb.shapes.box((1, 1, 1), mass=1.0))
     system.body("c").joint("j", "revolute", "base", "b").joint("k", "fixed", "b", "c")
     m = rb.build(system.joint("i", "fixed", "base", "a"))
@@ -74,7 +74,7 @@ def mechanism(size, slider):
 @pytest.mark.parametrize("size", [1e-6, 1e-3, 1e3, 1e6])
 @pytest.mark.parametrize("slider", [False, True])
 def test_an_open_mechanism_of_any_size_is_assembled(size, slider):
-    """N3: a four-bar of micrometres that was open by half a crank counted as closed."""
+    """A four-bar of micrometres that was open by half a crank once counted as closed."""
     m, usual = mechanism(size, slider), mechanism(1.0, slider)
     assert [finding.code for finding in m.findings if finding.code != "tiny-inertia"] == [
         "assembled"

@@ -132,7 +132,7 @@ def test_energy_is_kept_without_damping():
     rb.step(m, d, 1000)
     rb.forward(m, d)
     rb.energy(m, d)
-    # the error of the step is h^4 T
+    # the error of the integrator is h^4 T
     assert d.energy.sum() == pytest.approx(start, abs=1e-8)
 
 
@@ -167,7 +167,7 @@ def test_a_spring_of_length_zero_exerts_no_force():
     assert np.isfinite(d.buffer).all()
 
 
-def test_passive_off_is_off():
+def test_without_opt_passive_springs_exert_no_force():
     m = ours()
     m.opt.passive = False
     d = rb.make_data(m)
@@ -204,7 +204,7 @@ def test_each_coordinate_has_its_limits(kind):
     assert not d.qfrc_passive.any()
 
 
-def test_a_ball_is_limited_by_its_angle():
+def test_a_ball_joint_is_limited_by_its_angle():
     m = limited("spherical", limit=rb.Limit(0.0, 0.5))
     m.opt.exact_stops = False
     d = rb.make_data(m)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare each stage with MuJoCo, field by field, after NaN is written to its outputs.
 
-Tolerance: 1e-10 of the field's largest entry. Both engines do the same sums in double
-precision but diagonalise inertias and fuse fixed links in their own ways, which costs some
-1e-13 on badly scaled robots. Results of M^-1 are allowed 64 cond(M) eps where that is more.
+The tolerance is 1e-10 of the field's largest entry. Both engines do the same sums in double
+precision, but diagonalise inertias and fuse fixed links differently, which costs some 1e-13 on
+badly scaled robots. The tolerance of results of M^-1 is 64 cond(M) eps if that is more.
 """
 
 import numpy as np

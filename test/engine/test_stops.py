@@ -25,7 +25,7 @@ def pendulum(kind="continuous", axis=(0, 1, 0), integrator="implicit_damping", *
 
 
 def wheel(integrator="implicit_damping", **joint):
-    """Return the same rod on a vertical axis, so that gravity does not turn it."""
+    """Return the same rod on a vertical axis, so that gravity has no torque."""
     return pendulum(axis=(0, 0, 1), integrator=integrator, **joint)
 
 
@@ -40,7 +40,7 @@ def finger(kind, **joint):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
-def test_below_its_friction_a_joint_stands_still(share, integrator):
+def test_a_joint_with_a_load_below_its_friction_stands_still(share, integrator):
     m = pendulum(friction=LOAD / share, integrator=integrator)
     d = rb.make_data(m)
     rb.step(m, d, 10)
@@ -57,7 +57,7 @@ def test_below_its_friction_a_joint_stands_still(share, integrator):
 
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
-def test_beyond_its_friction_a_joint_breaks_away_and_slides_with_it(integrator):
+def test_a_joint_with_a_load_above_its_friction_breaks_away_and_slides(integrator):
     m = pendulum(friction=LOAD / 1.01, integrator=integrator)
     d = rb.make_data(m)
     rb.step(m, d, 10)
@@ -72,7 +72,7 @@ def test_beyond_its_friction_a_joint_breaks_away_and_slides_with_it(integrator):
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("side", [1.0, -1.0])
-def test_friction_stops_a_joint_and_does_not_turn_it_around(side, integrator):
+def test_friction_stops_a_joint_and_does_not_reverse_it(side, integrator):
     m = wheel(friction=0.35, integrator=integrator)
     d = rb.make_data(m)
     d.qvel = 0.2 * side
@@ -96,7 +96,7 @@ def test_friction_that_stops_a_joint_in_one_step_takes_its_momentum_exactly(inte
         rb.step(m, d)
         assert d.qvel[0] == 0.0
         force = -INERTIA * speed / m.opt.timestep
-        # five roundings of a product that is 1e5 times the force
+        # five rounding errors of a product that is 1e5 times the force
         assert d.qfrc_passive[0] == pytest.approx(force, rel=5e-11)
 
 
@@ -124,7 +124,7 @@ def test_a_limit_stops_a_joint_within_a_step(speed, integrator, timestep):
 @pytest.mark.parametrize("speed", [0.5, 5.0, 50.0])
 @pytest.mark.parametrize("load", [0.4, 4.0])
 def test_the_largest_force_of_a_limit_decides_how_far_beyond_it_a_joint_is(speed, load):
-    """N6: the docs said that the load bounds the force, which is wrong after an impact."""
+    """After an impact the force exceeds the load, so the load alone gives no bound."""
     m = wheel(kind="revolute", limit=(-1.0, 0.4))
     d = rb.make_data(m)
     d.qvel, d.qfrc_applied = speed, load
@@ -191,7 +191,7 @@ def test_a_limit_holds_a_load_that_moves_a_light_joint_by_radians_in_a_step(
     assert d.nunsolved == 0
 
 
-def test_a_joint_compact_at_its_zero_stops_at_its_limit_with_a_long_arm():
+def test_a_joint_with_little_inertia_at_zero_stops_at_its_limit():
     """5 kg at 1 m turn on a joint whose inertia at the zero position is 25,000 times less."""
     hub, load = ((inertia,) * 3 + (0.0,) * 3 for inertia in (2e-4, 1e-9))
     builder = rb.SystemBuilder("polar").body("hub", Inertial(0.1, Pose(), hub))
@@ -266,7 +266,7 @@ def test_limits_can_have_a_time_constant_of_their_own(kind):
 
 @pytest.mark.parametrize("z", [0.05, 0.1, 0.3, 0.5])
 @pytest.mark.parametrize(("h", "accuracy"), [(1e-4, 1e-4), (1e-3, 5e-4), (5e-3, 1e-2)])
-def test_a_limit_with_a_small_damping_ratio_gives_back_speed(z, h, accuracy):
+def test_a_limit_with_a_small_damping_ratio_returns_speed(z, h, accuracy):
     """The law is that of a spring and damper that cannot pull.
 
     Source: Schwager, Poeschel, Coefficient of restitution and linear-dashpot model revisited,
@@ -283,7 +283,7 @@ def test_a_limit_with_a_small_damping_ratio_gives_back_speed(z, h, accuracy):
     assert -d.qvel[0] / 2.0 == pytest.approx(np.exp(-z / root * held), rel=accuracy)
 
 
-def test_both_limits_of_a_locked_joint_act():
+def test_both_limits_of_a_joint_without_range_act():
     m = pendulum(kind="revolute", limit=(0.0, 0.0))
     d = rb.make_data(m)
     for force in (0.0, -3.0 * LOAD):
@@ -316,14 +316,14 @@ def test_the_fingers_of_a_closed_gripper_rest_on_their_limits():
     d.qfrc_applied = 0.0, -20.0, -20.0
     rb.step(m, d, 1000)
     assert np.abs(d.qpos[1:]).max() < 1e-6
-    assert not d.qvel.any()  # 11 N of weight against 40 N
+    assert not d.qvel.any()  # the weight of 11 N is less than the force of 40 N
     assert d.qfrc_passive[1:] == pytest.approx(20.0, rel=1e-9)
     assert d.nunsolved == 0
 
 
 @pytest.mark.parametrize("integrator", ["implicit_damping", "rk4", "implicit"])
 def test_a_ball_joint_leans_on_its_cone(integrator):
-    """The rod falls to the limit of 0.8 rad and slides round the cone."""
+    """The rod falls to the limit of 0.8 rad and slides around the cone."""
     m = pendulum("spherical", limit=(0.0, 0.8), damping=0.5, integrator=integrator)
     d = rb.make_data(m)
     d.qvel[2] = 0.5
@@ -396,7 +396,7 @@ def test_an_arm_that_falls_loses_energy_and_rests(integrator):
         rb.forward(m, scratch)
         rb.energy(m, scratch)
         now = float(scratch.energy.sum())
-        assert now <= before + 1e-2  # error of the free motion [J]
+        assert now <= before + 1e-2  # error of the energy in free motion [J]
         before = now
     assert not d.qvel.any()
     assert d.nunsolved == 0
@@ -406,7 +406,7 @@ def test_an_arm_that_falls_loses_energy_and_rests(integrator):
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("yaw", [0.3, -0.4, 0.9])
 def test_limits_hold_three_hinges_in_their_gimbal_lock(integrator, yaw):
-    """M is singular there: two joints can turn against each other and not move the leg."""
+    """M is singular there: two joints can rotate against each other without moving the leg."""
     builder = rb.SystemBuilder("hip").body("ring").body("fork")
     leg = Inertial(5.0, Pose((0.0, 0.1, -0.3)), (0.1, 0.1, 0.02, 0.0, 0.0, 0.0))
     builder.body("leg", leg)
@@ -424,7 +424,7 @@ def test_limits_hold_three_hinges_in_their_gimbal_lock(integrator, yaw):
         rb.step(m, d)
         below, above = m.jnt_range[:, 0] - d.qpos, d.qpos - m.jnt_range[:, 1]
         beyond = max(beyond, below.max(), above.max())
-    # beyond is 1e-3 here; steps with D = 1e-12 went 1 to 800 rad beyond
+    # here the leg is 1e-3 rad beyond; with D = 1e-12 it was 1 to 800 rad beyond
     assert beyond < 0.3
     assert np.isfinite(d.qvel).all()
 
@@ -458,7 +458,7 @@ def test_equal_bits_in_one_call_in_copies_and_after_a_reset():
             assert np.array_equal(getattr(once, name), getattr(other, name)), name
 
 
-def test_without_its_memory_a_joint_finds_its_hold_again():
+def test_a_joint_without_its_memory_of_friction_stands_still_again():
     m = pendulum(friction=2.0 * LOAD)
     d = rb.make_data(m)
     rb.step(m, d, 10)
@@ -472,7 +472,7 @@ def test_without_its_memory_a_joint_finds_its_hold_again():
     assert d.stick_qfrc[0] == pytest.approx(-LOAD, rel=1e-9)
 
 
-def test_without_passive_forces_neither_acts():
+def test_without_opt_passive_neither_friction_nor_limits_act():
     m = pendulum(kind="revolute", limit=(-0.5, 0.0), friction=2.0 * LOAD)
     m.opt.passive = False
     d = rb.make_data(m)
@@ -481,7 +481,7 @@ def test_without_passive_forces_neither_acts():
     assert d.nstopped == 0
 
 
-def test_a_sliding_joint_takes_rk4s_own_steps():
+def test_a_sliding_joint_takes_rk4_steps():
     """The steps have order four: the error of Euler's steps would be a thousand times larger."""
     m = pendulum(friction=0.1 * LOAD, integrator="rk4")
     ends = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motion too fast for a timestep is reported once, by name and with a figure."""
+"""Motion that a timestep cannot resolve is reported once, with the name and a number."""
 
 import warnings
 
@@ -91,7 +91,7 @@ def test_a_box_crushed_by_a_driven_piston_is_reported():
 
 @pytest.mark.parametrize("integrator", ["euler", "rk4", "implicit_damping"])
 def test_energy_that_doubles_without_a_cause_is_reported(integrator):
-    """Explicit damping of 3.5 inertia / h reverses the velocity, 2.5 times as large."""
+    """Explicit damping of 3.5 inertia / h multiplies the velocity by -2.5."""
     m = hinged(damping=3.5 * hinged().dof_inertia0[0] / 1e-3)
     m.opt.integrator = integrator
     d = rb.make_data(m)

@@ -21,7 +21,7 @@ REGISTRATIONS = []
 
 
 def of_this_module(*args, **options):
-    """Record a registration of a joint type, for the tests of this module only."""
+    """Register the joint types of these tests for this module only."""
 
     def keep(jcalc):
         REGISTRATIONS.append((args, options, jcalc))
@@ -107,7 +107,7 @@ def test_a_user_joint_equals_the_joint_of_the_library(kind, reverse):
     assert d.qpos == pytest.approx(e.qpos, abs=1e-11)
 
 
-def test_velocity_alone_may_change_between_stages():
+def test_the_velocity_stage_uses_the_present_velocity():
     """S_dot belongs to the velocity stage: fwd_velocity must not use results of fwd_position."""
     m = chain("my_rack", False, radius=0.2)
     d = rb.make_data(m)
@@ -150,7 +150,7 @@ def test_a_user_joint_works_among_all_other_types(reverse):
         rb.energy(m, d)
         energies.append(d.energy.sum())
         rb.step(m, d, 200)
-    # the error of the step is h^4 T
+    # the error of the integrator is h^4 T
     assert energies[1] == pytest.approx(energies[0], rel=1e-8)
 
 
@@ -336,7 +336,7 @@ def test_a_wrong_motion_is_refused(motion, fault):
     assert fault in str(caught.value)
 
 
-def test_a_motion_has_no_memory():
+def test_the_outputs_of_a_motion_are_zero_at_each_call():
     def stops(t, q, qd, qdd):
         if t < 1.0:
             q[0], qd[0] = t, 1.0
@@ -397,5 +397,5 @@ def test_a_motion_needs_its_four_arguments():
         rb.register_motion("y")(cam)
 
 
-def test_a_size_may_be_a_numpy_integer():
+def test_the_number_of_dofs_may_be_a_numpy_integer():
     rb.register_joint("numpy_size", nv=np.int64(1))(piece)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Yaw, pitch and roll at a pitch of a quarter turn are counted, and never NaN.
+"""Yaw-pitch-roll joints at a pitch of a quarter turn are counted, and results are never NaN.
 
-There the yaw and the roll axis coincide: about one direction the joint cannot turn, and close by
-small turns need large rates.
+There the yaw and the roll axis coincide, so the joint cannot rotate about one direction. Nearby,
+small rotations need large rates.
 """
 
 import dataclasses
@@ -95,7 +95,7 @@ def test_each_tick_counts_singular_joints(reversals):
 
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
-def test_several_steps_count_like_single_ones(integrator):
+def test_several_steps_count_singular_joints_like_single_steps(integrator):
     """Ten steps in one call count as many singular joints as ten calls."""
     m, d = robot()
     m.opt.integrator = integrator
@@ -109,7 +109,7 @@ def test_several_steps_count_like_single_ones(integrator):
 
 
 @pytest.mark.parametrize("nstep", [1, 20], ids=["one step", "many steps"])
-def test_a_step_near_it_is_warned_of_once(nstep):
+def test_a_step_near_the_singularity_causes_one_warning(nstep):
     m, d = robot()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -147,7 +147,7 @@ def test_a_simulation_passes_through_the_singularity(distance, integrator):
     assert met == 12 if distance < 0.01 else met > 2
 
 
-def test_far_from_the_singularity_it_moves_like_a_ball():
+def test_a_ypr_joint_far_from_the_singularity_moves_like_a_ball_joint():
     """The same link on a ball joint has other coordinates and the same motion."""
     ypr, ball = like_a_ball(np.array([0.4, 0.3, -0.5]), np.array([1.0, -0.8, 0.6]), "rk4", 300)
     assert ypr.nsingular == 0
@@ -158,7 +158,7 @@ def test_far_from_the_singularity_it_moves_like_a_ball():
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("aside", [0.0, 0.003, 0.02, 0.1])
-def test_passing_the_singularity_it_moves_like_a_ball(aside, integrator):
+def test_a_ypr_joint_that_passes_the_singularity_moves_like_a_ball_joint(aside, integrator):
     """Without gravity the energy is constant and the motion is that of a ball joint.
 
     Near the singularity a step is of first order, with an error of its rotation, 1e-3 rad.
@@ -172,7 +172,7 @@ def test_passing_the_singularity_it_moves_like_a_ball(aside, integrator):
 
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
 @pytest.mark.parametrize(("timestep", "rate"), [(5e-3, 3.0), (5e-3, 8.0), (2e-3, 8.0)])
-def test_fast_passes_with_long_steps(timestep, rate, integrator):
+def test_fast_passes_of_the_singularity_with_long_steps_stay_finite(timestep, rate, integrator):
     """A body passes the singularity repeatedly, and no trial state of a step jumps into it."""
     box = rb.shapes.box((0.3, 0.2, 0.1), mass=1.0)
     builder = rb.SystemBuilder("tumbling").body("box", box)

@@ -61,7 +61,7 @@ def main() -> int:
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--unchecked", action="store_true", help="without 'bounds'; 'laws' takes the usual kernels"
+        "--unchecked", action="store_true", help="without 'bounds'; 'laws' runs the usual kernels"
     )
     parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(NAMES)}")
     options = parser.parse_args()

@@ -25,7 +25,7 @@ def test_an_input_that_once_failed_passes(path):
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_seeds_are_good(name):
+def test_targets_accept_their_seeds(name):
     for data in TARGETS[name].seeds()[:2]:
         TARGETS[name].run(data)
 

@@ -25,7 +25,7 @@ URDF = "\n".join(
     ]
 )
 
-#: The shoulder's motor gives more torque than its drive assumes, and the elbow has backlash.
+#: The motor of the shoulder gives more torque than its drive assumes, and the elbow has backlash.
 ACTUATORS = """rbdyn_actuators: 1
 actuators:
   yaw:
@@ -87,7 +87,7 @@ def driven(m, specs, motion):
 
 
 def noisy(samples, share=0.01, seed=0):
-    """Return samples with white noise, a share of the RMS of every signal."""
+    """Return samples with white noise, whose RMS is a share of the RMS of every signal."""
     rng = np.random.default_rng(seed)
 
     def measured(x):

@@ -32,8 +32,9 @@ def sines(n, seed, samples=1500, seconds=20.0, size=1.2):
 def recorded(m, friction, seed, noise=0.0, offset=None, by_load=None, **shape):
     """Return the Motion of a robot, its efforts by the engine's inverse dynamics.
 
-    `noise` is that of efforts, as a share of their RMS. With it positions have noise of 1e-4 rad
-    or m; velocities and accelerations have the rest of this noise after a low-pass of 5 Hz.
+    `noise` is the noise of efforts, as a share of their RMS. If it is not zero, positions have a
+    noise of 1e-4 rad or m, and velocities and accelerations have this noise after a low-pass
+    filter of 5 Hz.
     """
     t, q, v, a = sines(m.nv, seed, **shape)
     names, rng = dof_names(m), np.random.default_rng(100 + seed)
@@ -58,7 +59,7 @@ def rubbing(m, seed=7):
 
 
 def wrong(m):
-    """Return the robot with 0.7 of all masses and with centres of mass shifted by 2 cm."""
+    """Return the robot with all masses times 0.7 and with centres of mass shifted by 2 cm."""
     from rbdyn_ros.identification.equations.inertia import change_of_frame, with_parameters
 
     aside = change_of_frame(np.eye(3), np.array([0.02, -0.02, 0.02]))

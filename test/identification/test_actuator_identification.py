@@ -74,10 +74,10 @@ def test_motors_and_gears_are_recovered_from_noise(robot, samples):
     everything = set(numbers(specs[0])) - {"motorconst_error", "elastic.backlash"}
     assert set(found["yaw"].found) == set(found["shoulder"].found) == everything
     assert set(found["elbow"].found) == everything - {"armature"} | {"elastic.backlash"}
-    assert found["elbow"].spec.stiffness == 3000.0  # this value was given
+    assert found["elbow"].spec.stiffness == 3000.0  # this value was known
 
 
-def test_motor_constants_that_drives_assume_are_corrected(robot, samples):
+def test_wrong_torque_constants_of_drives_are_corrected(robot, samples):
     m, specs = robot
     assumed = [spec.gear * spec.motorconst[0] for spec in specs]
     torques = replace(noisy(samples), effort=noisy(samples).effort * assumed)
@@ -96,7 +96,7 @@ def test_motor_constants_that_drives_assume_are_corrected(robot, samples):
         assert shoulder.spec.motorconst == ((0.08, 0.08) if before else (1.0, 0.0))
 
 
-def test_the_file_holds_the_result_and_acts(robot, samples, tmp_path):
+def test_the_actuators_file_holds_the_result_and_can_be_simulated(robot, samples, tmp_path):
     m, specs = robot
     elbow = rb.ActuatorSpec("elbow", armature=2e-5, stiffness=3000.0, gear_damping=5.0)
     found = identified(m, noisy(samples), current=True, known=[elbow])
@@ -120,7 +120,7 @@ def test_fast_motions_show_no_stribeck_friction(robot, samples):
     fast = slice(0, 15000)  # the sweeps at three speeds
     rows = {name: getattr(samples, name)[fast] for name in ("time", "qpos", "qvel", "effort")}
     found = identified(m, noisy(replace(samples, motors={}, **rows)), current=True)["shoulder"]
-    # without angles of the motor and a known gear all numbers are those at the joint
+    # without angles of the motor and a known gear all numbers refer to the joint
     assert found.spec.gear == 1.0
     assert found.found["motorconst"].value == pytest.approx(8.64, rel=EXACT)
     assert set(found.found) == {"motorconst", "armature", "lugre.coulomb", "damping"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mistakes of recordings are found and named, beyond those of the other test files.
+"""Mistakes in recordings that the other test files do not cover are found and named.
 
 Opposite signs, units, saturation and friction are in test_identification_warnings.py, degrees in
 test_plausible.py, other robots and time that goes back in test_recordings.py.
@@ -72,7 +72,7 @@ def test_recordings_of_different_rates_validate_each_other(truth):
     )
     assert (after.rms < 0.01 * slow.effort.std(axis=0) + 0.02).all()
     assert (after.rms < 0.3 * before.rms).all()
-    # the reverse exchange is found as well
+    # the exchanged roles agree as well
     back = identify(wrong(truth), slow)
     assert (
         validate(back.m, back.friction, fast).rms < 0.02 * fast.effort.std(axis=0) + 0.02

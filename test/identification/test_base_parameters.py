@@ -29,7 +29,7 @@ def load(name):
 
 
 @pytest.mark.parametrize("name", ["ur5_robot.urdf", "panda.urdf", "tiago_pro.urdf"])
-def test_regressor_and_friction_columns_are_inverse_dynamics(name):
+def test_regressor_and_friction_columns_give_inverse_dynamics(name):
     m = load(name).replaced(dof_armature=np.zeros(load(name).nv))
     friction = rubbing(m) if name == "ur5_robot.urdf" else Friction.of(m.nv, 0.3, 0.7)
     motion = recorded(m, friction, seed=1, samples=40)
@@ -55,8 +55,9 @@ def test_rotors_and_offsets_have_columns():
     [((0.0, 0.0, -9.81), 36), ((1.0, 2.0, -9.0), 38)],
 )
 def test_base_parameters_of_six_revolute_joints_have_the_known_number(gravity, count):
-    # 7 for each of six joints, less 6 of the first one: a body on a vertical axis has effect only
-    # by its inertia about it, on a tilted one also by two static moments
+    # 7 for each of six joints, minus 6 for the first joint: a body on a vertical axis acts only by
+    # its inertia about the axis; on a tilted axis two static moments act as well
+
     m = load("ur5_robot.urdf").replaced()
     m.opt.gravity = gravity
     assert base_parameters(m).rank == count
@@ -82,7 +83,7 @@ def test_base_parameters_give_the_efforts_of_all_parameters(name):
     base, (_, q, v, a) = base_parameters(m), sines(m.nv, seed=5, samples=50)
     Y, x = torque_regressor(m, q, v, a), rb.inertial_parameters(m)
     full = Y @ x
-    # columns that depend on others up to 1e-4 count as dependent: URDFs have rounded angles
+    # columns that depend on others to 1e-4 count as dependent, because URDFs have rounded angles
     allowed = 1e-9 if name != "ur5_robot.urdf" else 1e-5
     np.testing.assert_allclose(
         base.regressor(Y) @ (base.combination @ x), full, atol=allowed * np.abs(full).max()
@@ -91,7 +92,7 @@ def test_base_parameters_give_the_efforts_of_all_parameters(name):
 
 
 def test_a_double_pendulum_has_the_base_parameters_of_the_textbook():
-    # about z without gravity along the plane's normal: Izz1 + m2 l^2, m2 (c2x, c2y), Izz2 ...
+    # about z, with gravity along z: Izz1 + m2 l^2, m2 (c2x, c2y) and Izz2
     m = rb.load_urdf(DOUBLE)
     m.opt.gravity = (0.0, 0.0, -9.81)
     base = base_parameters(m)
@@ -102,7 +103,7 @@ def test_a_double_pendulum_has_the_base_parameters_of_the_textbook():
 
 
 def test_a_planar_double_pendulum_has_known_base_parameters():
-    # ... and, through gravity, m1 c1x + m2 l and m1 c1y
+    # gravity in the plane adds m1 c1x + m2 l and m1 c1y
     m = rb.load_urdf(DOUBLE)
     m.opt.gravity = (0.0, -9.81, 0.0)
     base = base_parameters(m)
@@ -116,7 +117,7 @@ def test_joints_that_rest_have_no_parameters_of_their_own():
 
 
 def test_combinations_depend_on_the_positions_of_resting_joints():
-    # the lower link lies along the upper one, or across: x_lower = R(angle)^T x_upper
+    # the lower link lies along the upper link, or across it: x_lower = R(angle)^T x_upper
     m = rb.load_urdf(DOUBLE)
     (along,) = base_parameters(m, dofs=[0]).names
     (across,) = base_parameters(m, dofs=[0], rest=[9.0, np.pi / 2.0]).names

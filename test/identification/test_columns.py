@@ -135,7 +135,7 @@ def test_other_robots_and_other_files_are_refused(tmp_path, rows):
         read(tmp_path, text, broken)
 
 
-def test_a_joint_has_one_place_in_the_file(tmp_path, rows):
+def test_a_joint_can_be_named_only_once_in_the_file(tmp_path, rows):
     columns = tmp_path / "columns.yaml"
     columns.write_text("rbdyn_columns: 1\njoints: [arm, arm]\ntime: 0\npositions: 1\nefforts: 5\n")
     with refused(DescriptionError, "bad-value"):

@@ -54,7 +54,7 @@ def test_gains_are_within_three_standard_deviations(seed):
         print("errors", errors, "deviations", found.std)
         assert (np.abs(errors) < 3.0 * found.std).all()
         assert (found.std < most).all()
-        # the motion alone determines the ratios; the wrist carries the least
+        # the motion alone determines the ratios; the wrist has the least load
         apart = np.abs(errors - np.median(errors))
         assert (apart < (0.04, 0.04, 0.04, 0.05, 0.05, 0.15)).all()
         assert (found.ratio_std < 0.08).all()
@@ -64,7 +64,7 @@ def test_gains_are_within_three_standard_deviations(seed):
 
 
 @pytest.mark.parametrize("wrong", [0.25, 4.0])
-def test_a_load_whose_mass_is_grossly_wrong_is_doubted(wrong):
+def test_a_grossly_wrong_mass_of_the_load_causes_a_warning(wrong):
     m, _, motion, loaded = currents(UR5, 0)
     found = identify_gains(m, motion, loaded=loaded, link=LINK[UR5], mass=wrong * LOAD)
     assert "the weighed load makes the gains" in found.why_no_patch
@@ -92,7 +92,7 @@ def test_a_load_that_no_joint_lifts_determines_no_gain():
     assert found.why_no_patch == ""
 
 
-def test_torques_go_by_the_names_of_joints():
+def test_gains_are_applied_by_the_names_of_joints():
     _, _, motion, _ = currents(UR5, 0, samples=20)
     found = DriveGains(motion.names, np.arange(1.0, 7.0), np.zeros((6, 6)))
     turned = slice(None, None, -1)
@@ -110,7 +110,7 @@ def test_gains_that_have_not_settled_give_no_patch(monkeypatch):
     assert "have not settled" in identify_gains(m, motion).why_no_patch
 
 
-def test_a_common_factor_of_currents_is_one_of_the_gains():
+def test_a_common_factor_of_currents_is_a_factor_of_the_gains():
     m, _, motion, _ = currents(UR5, 0)
     one = identify_gains(m, motion)
     other = identify_gains(m, replace(motion, effort=0.1 * motion.effort))
@@ -121,7 +121,7 @@ def test_a_common_factor_of_currents_is_one_of_the_gains():
     assert gains_dict(one)["gains"] == one.gains.tolist()
 
 
-def test_currents_that_cannot_be_are_refused():
+def test_impossible_currents_are_refused():
     m, _, motion, loaded = currents(UR5, 0)
     turned = motion.effort.copy()
     turned[:, 1] *= -1.0
@@ -157,7 +157,7 @@ def files(tmp_path_factory):
     return *paths, gains
 
 
-def test_the_command_finds_gains_and_goes_on_with_torques(files, tmp_path):
+def test_the_command_finds_gains_and_then_uses_torques(files, tmp_path):
     without, loaded, gains = files
     urdf, out = find(UR5), tmp_path / "identified.urdf"
     result = run("identify", urdf, without, "--current", "--patch", out)

@@ -99,7 +99,7 @@ def test_a_motion_starts_and_ends_at_rest_at_the_centre(ur5, motion):
 def test_the_derivatives_of_a_motion_are_exact(motion):
     t, h = np.linspace(0.5, 19.5, 50), 1e-5
     before, here, after = (motion.sample(t + k * h) for k in (-1, 0, 1))
-    # differences of second order, of a motion whose fourth derivatives are below 200
+    # the differences are of second order, and fourth derivatives are below 200
     assert (after[0] - before[0]) / (2 * h) == pytest.approx(here[1], abs=1e-8)
     assert (after[1] - before[1]) / (2 * h) == pytest.approx(here[2], abs=1e-7)
 
@@ -124,7 +124,8 @@ def test_a_motion_is_better_conditioned_than_random_series(ur5, motion, messages
         numbers.append(condition_of(sample))
     found = condition_of(motion.sample)
     print(f"condition number {found:.3g}; random series {min(numbers):.3g} to {max(numbers):.3g}")
-    assert found == pytest.approx(motion.condition, rel=0.05)  # from fewer samples
+    # the reported number comes from fewer samples
+    assert found == pytest.approx(motion.condition, rel=0.05)
     assert found < 0.8 * min(numbers)
     assert messages[0].startswith("best of 60 random motions: condition number ")
     assert len(messages) > 5
@@ -153,7 +154,8 @@ def test_only_some_joints_may_move(ur5):
     centre = np.array([0.3, -1.2, 1.0, -0.5, 0.4, 0.0])
     joints = ["wrist_1_joint", "elbow_joint"]
     motion = excite(ur5, joints=joints, harmonics=4, centre=centre, reach=[0.4, 0.8])
-    assert motion.names == ("elbow_joint", "wrist_1_joint")  # in the robot's order
+    # the joints are in the order of the robot
+    assert motion.names == ("elbow_joint", "wrist_1_joint")
     assert motion.centre.tolist() == [1.0, -0.5]
     assert motion.held == {
         "shoulder_pan_joint": 0.3,
@@ -302,7 +304,7 @@ def test_robots_other_than_arms_are_refused():
         excite(rb.load_urdf(bundled_robot("seven_dof_arm"), floating_base=True))
 
 
-def test_a_motion_excites_the_parameters_that_an_earlier_one_did_not(ur5):
+def test_a_motion_excites_the_parameters_that_an_earlier_motion_did_not(ur5):
     # the earlier motion moves only the wrist, so the next one must move the shoulder and elbow
     centre = np.array([0.3, -1.2, 1.0, -0.5, 0.4, 0.0])
     wrist = [f"wrist_{k}_joint" for k in (1, 2, 3)]
@@ -357,9 +359,10 @@ def test_a_motion_keeps_clear_of_obstacles(side):
     free = excite(rb.load_urdf(text), **arguments)
     angles = [side * one.sample(np.linspace(0.0, 10.0, 2001))[0, :, 0] for one in (motion, free)]
     nearest = [2.0 * np.sin(0.5 * (0.8 - angle.max())) for angle in angles]
-    assert nearest[1] < 0.1  # without the check it would touch
-    assert 0.11 - 1e-3 <= nearest[0] < 0.3  # with the check it comes near, but not too near
-    with refused(RbdynError, "self-collision"):  # even a small motion about this centre
+    assert nearest[1] < 0.1  # without the check the hand would touch the pillar
+    assert 0.11 - 1e-3 <= nearest[0] < 0.3  # with the check the hand comes near, but not too near
+    # even a small motion about this centre would touch the pillar
+    with refused(RbdynError, "self-collision"):
         excite(
             rb.load_urdf(text),
             **arguments | {"centre": [side * 0.75, 0.0]},

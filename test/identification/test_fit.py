@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification: exact data give exact base parameters, noisy data good efforts elsewhere."""
+"""Exact data give exact base parameters; noisy data give good efforts of other motions."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def base_error(found, truth):
 def assert_bodies_are_possible(m):
     J = pseudo_inertia(rb.inertial_parameters(m).reshape(-1, 10))
     assert (np.linalg.eigvalsh(J) > 0.0).all()
-    # that is, positive moments, none of them larger than the sum of the others
+    # moments of inertia are positive, and none is larger than the sum of the two others
     moments = np.sort(m.body_inertia[1:], axis=1)
     assert (m.body_mass[1:] > 0.0).all()
     assert (moments[:, 0] > 0.0).all()
@@ -126,8 +126,9 @@ def test_rotors_and_offsets_are_found():
     motion = recorded(truth, rubbing(truth), seed=1, offset=offset)
     found = identify(prior, motion, armature=True, offset=True)
     np.testing.assert_allclose(found.offset, offset, atol=1e-6)
-    # of a link that turns about the vertical, and of the next one, about a level axis, the efforts
-    # depend only on the sum of the link's own inertia and its rotor's
+    # for the first link, about the vertical, and the next link, about a level axis, the efforts
+    # depend only on the sum of the inertias of the link and its rotor
+
     np.testing.assert_allclose(found.m.dof_armature[2:], rotors[2:], rtol=1e-6)
     assert found.after.share_of_peak.max() < 1e-8
     known = identify(truth, motion, offset=True)
@@ -158,8 +159,9 @@ def test_standard_deviations_agree_with_many_recordings():
         )
         values.append(found.base_values)
         messages = found.base_std
-    # the spread of 10 has a standard deviation of 24 percent itself; the limits
-    # of possible bodies make some narrower
+    # the standard deviation of 10 recordings has an error of 24 percent itself; the limits of
+    # possible bodies make some spreads narrower
+
     ratio = np.std(values, axis=0) / messages
     assert 0.5 < np.median(ratio) < 1.4
     assert ratio.max() < 2.2
@@ -210,7 +212,7 @@ def test_joints_that_are_not_in_the_motion_rest_at_the_given_positions():
 
 
 def test_friction_is_not_biased_by_the_filter_of_the_efforts():
-    # 100 Hz, filtered at 2 Hz and downsampled to 10 Hz, which rounds the steps of Coulomb friction
+    # a filter of 2 Hz and downsampling from 100 to 10 Hz round the steps of Coulomb friction
     truth = load("ur5_robot.urdf")
     friction = Friction.of(6, viscous=0.5, coulomb=1.0)
     fast = recorded(truth, friction, seed=1, samples=2001)
@@ -230,7 +232,7 @@ def test_friction_is_not_biased_by_the_filter_of_the_efforts():
     np.testing.assert_allclose(found.friction.viscous, 0.5, rtol=1e-7)
     assert found.after.share_of_peak.max() < 1e-7
     assert validate(truth, friction, thinned).share_of_peak.max() < 1e-12
-    # known friction is filtered too before it is subtracted
+    # known friction is also filtered before it is subtracted
     known = identify(wrong(truth), thinned, friction=friction)
     assert base_error(known, truth) < 1e-7
     biased = identify(wrong(truth), Motion(fast.names, time, *rows))
@@ -324,7 +326,7 @@ def test_invalid_options_are_refused(options):
         identify(truth, motion, **options)
 
 
-def test_efforts_at_their_limits_only_are_refused():
+def test_a_motion_with_all_efforts_at_their_limits_is_refused():
     truth = load("seven_dof_arm")
     motion = recorded(truth, rubbing(truth), seed=1, samples=50)
     high = np.full_like(motion.effort, 1e4)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Free simulation of a recording with its efforts shows errors of a Model."""
+"""Free simulation of a recording with its efforts shows the errors of a Model."""
 
 from dataclasses import replace
 

@@ -52,7 +52,7 @@ def test_the_report_lists_joints_bodies_and_shares(found):
     assert text.isascii()
 
 
-def test_joints_without_limit_have_no_share(found):
+def test_joints_without_an_effort_limit_have_no_share_of_full_scale(found):
     m = found.prior.replaced(jnt_effort=np.full(found.prior.njnt, np.inf))
     motion = recorded(m, rubbing(found.prior), 1, samples=100)
     free = identify(m, motion)
@@ -111,7 +111,7 @@ def test_stribeck_friction_is_reported_and_not_in_the_urdf(given):
     assert "rotors and offsets, which a URDF cannot hold" not in report
     table = report.split("\n\nfriction")[1].split("\n\n")[0].splitlines()
     assert table[1].split()[-1] == "Stribeck"
-    last = -1 if given else -3  # "3 +- 1e-12"
+    last = -1 if given else -3  # the report has "3 +- 1e-12"
     assert [float(row.split()[last]) for row in table[2:]] == [3.0] * 7
     loaded = rb.load_urdf(patched_urdf(text, found.m))
     urdf = validate(loaded, Friction.of_model(loaded), motion)
@@ -120,7 +120,7 @@ def test_stribeck_friction_is_reported_and_not_in_the_urdf(given):
     assert "Stribeck" not in report_text(identify(m, motion)).split("\n\nfriction")[1]
 
 
-def test_joint_without_samples_has_no_number(found):
+def test_a_joint_without_samples_has_no_rms_error(found):
     lost = dataclasses.replace(found.after, kept=np.zeros_like(found.after.kept))
     printed = json.dumps(report_dict(found, (lost, lost)), allow_nan=False)
     assert json.loads(printed)["validation"][0]["rms_after"] is None

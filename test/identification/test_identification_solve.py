@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Least squares over consistent bodies: the optimum, and refusals of overflowing numbers."""
+"""Least squares over consistent bodies find the optimum and refuse overflowing numbers."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_no_change_decreases_the_sum(prior):
     x = solve(A, b, prior, strength)
     least, size = total(x), prior.metric()
     for _ in range(100):
-        # steps in units of the prior, so that all bodies stay consistent
+        # the steps have the units of the prior, so that all bodies stay consistent
         step = size @ rng.normal(size=23) * 1e-4
         assert total(x + step) > least - 1e-9 * abs(least)
 

@@ -34,7 +34,7 @@ def changed(motion, **fields):
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.05, 0.2])
-def test_good_motions_are_patched(truth, noise):
+def test_results_of_good_motions_may_patch_a_urdf(truth, noise):
     motion = recorded(truth, rubbing(truth), seed=1, noise=noise, samples=500)
     assert why_no_patch(identify(wrong(truth), motion)) == ""
 
@@ -53,13 +53,13 @@ def test_efforts_of_the_wrong_sign_prevent_a_patch(truth, good):
     assert_refused(found, "'shoulder_lift_joint' (correlation -0.9", "other sign")
 
 
-def test_the_effort_of_one_joint_has_the_wrong_sign(truth, good):
+def test_a_wrong_sign_of_the_effort_of_one_joint_is_named(truth, good):
     effort = good.effort.copy()
     effort[:, 2] *= -1.0
     assert_refused(identify(wrong(truth), changed(good, effort=effort)), "'elbow_joint' (corr")
 
 
-def test_the_encoder_of_one_joint_has_the_wrong_sign(truth, good):
+def test_a_wrong_sign_of_the_encoder_of_one_joint_is_named(truth, good):
     rows = {kind: getattr(good, kind).copy() for kind in ("qpos", "qvel", "qacc")}
     for row in rows.values():
         row[:, 1] *= -1.0
@@ -128,8 +128,9 @@ def test_a_urdf_that_explains_less_than_before_is_not_patched(truth, good):
     offset = np.array([0.0, 90.0, 60.0, 0.0, 0.0, 0.0])
     heavy = truth.replaced(dof_armature=rotors)
     motion = recorded(heavy, rubbing(truth), seed=1, offset=offset, samples=500)
-    # without rotors and offsets even the right masses are worse than a description in which
-    # masses take their place
+    # without rotors and offsets even the right masses are worse than a description whose wrong
+    # masses compensate for them
+
     compensating = identify(truth, motion).m.replaced(dof_armature=np.zeros(6))
     found = identify(compensating, motion, armature=True, offset=True)
     assert_refused(found, "without rotors, offsets and Stribeck friction")

@@ -50,7 +50,7 @@ def test_the_identified_file_is_accepted(files, tmp_path):
     found, true = rb.with_actuators(m, out), rb.with_actuators(m, _written(tmp_path))
     for name in ("gear", "armature", "lugre", "damping", "backlash"):
         values, truth = (getattr(x, f"actuator_{name}") for x in (found, true))
-        if name == "lugre":  # the bristles are stiff, and not identified
+        if name == "lugre":  # the bristles are stiff and are not identified
             values, truth = values[:, 2:], truth[:, 2:]
         assert values == pytest.approx(truth, rel=0.08), name
     constants = (x.actuator_motorconst[:, 0] * (1.0 + x.actuator_error) for x in (found, true))
@@ -106,7 +106,7 @@ def test_usage_is_checked_before_any_work(words, named):
     assert result.stderr.count("\n") == 1
 
 
-def test_sweeps_have_no_harmonics(tmp_path):
+def test_harmonics_are_refused_for_sweeps(tmp_path):
     for words in (("--harmonics", 3), ("--seed", 1)):
         result = run("excite", "no.urdf", "-o", tmp_path / "m.csv", "--sweeps", 5, *words)
         assert result.returncode == 2

@@ -25,7 +25,7 @@ CENTRE = np.array([0.2, -1.1, 1.0, -0.6, 0.8, 0.1])
 
 
 def smooth_motion(seed, n=6, reach=0.9):
-    """Return a function from times (p,) to a motion (3, p, n), without the code of excite."""
+    """Return a function that maps times (p,) to a motion (3, p, n), without the code of excite."""
     rng, shapes = np.random.default_rng(seed), rest_shapes(10)
     coefficients = shapes @ rng.normal(size=(shapes.shape[1], n))
     size = np.abs(tables(10, 20.0, np.linspace(0.0, 20.0, 500))[0] @ coefficients).max(axis=0)
@@ -104,12 +104,12 @@ def test_excite_reports_the_motion(files, urdf):
     assert float(row[3]) <= 0.5 * 3.15
 
 
-def test_identify_patch_and_reload_improves(files, urdf, true_arm):
+def test_a_patched_urdf_predicts_gravity_better(files, urdf, true_arm):
     folder, _, recording, other = files
     patch = folder / "identified.urdf"
     result = run("identify", urdf, recording, "--validate", other, "--patch", patch, "--json")
     assert result.returncode == 0, result.stderr
-    assert result.stderr == ""  # no progress without a terminal
+    assert result.stderr == ""  # progress is not shown without a terminal
     found = json.loads(result.stdout)
     shares = {row["joint"]: row["share_after"] for row in found["validation"]}
     print("RMS of the validation motion, of full scale:", shares)
@@ -125,8 +125,9 @@ def test_identify_patch_and_reload_improves(files, urdf, true_arm):
     truth, before, after = (efforts_of(m, nothing, rest) for m in (real, wrong, identified))
     errors = [np.abs(tau - truth).max(axis=0)[1:] for tau in (before, after)]
     print("gravity, largest error [N m]: before", errors[0], "after", errors[1])
-    # poses anywhere, far beyond those of the motion; the first joint stands upright, and the load
-    # of the wrists was small before
+    # the poses are far beyond the poses of the motion; the axis of the first joint is vertical,
+    # and the load of the wrists was small before
+
     assert (errors[1][:2] < 0.05 * errors[0][:2]).all()
     assert (errors[1] < 0.3 * errors[0] + 1e-3 * real.jnt_effort[1:]).all()
     assert identified.dof_damping == pytest.approx(true_arm[1].viscous, rel=0.15)
@@ -347,7 +348,7 @@ def test_joints_cannot_share_a_name_of_the_recording(files, urdf):
     assert result.stderr.count("\n") == 1
 
 
-def test_names_of_a_yaml_file_are_whole_names(tmp_path):
+def test_names_of_a_yaml_file_replace_only_whole_names(tmp_path):
     names = tmp_path / "names.yaml"
     names.write_text("j1: a\nj10: b\n")
     parser = argparse.ArgumentParser(prog="rbdyn identify")
@@ -400,7 +401,9 @@ def test_friction_is_not_biased_by_the_filter(urdf, tmp_path):
     result = run("identify", urdf, recording, "--json", "--cutoff", 5)
     rows = json.loads(result.stdout)["joints"]
     print([(row["viscous"], row["coulomb"]) for row in rows])
-    # without noise, and without the filter in the columns the errors are 3 to 7 and 10 to 24 %
+    # the recording has no noise; without the filter in the columns errors are 3 to 7 and 10 to 24
+    # %
+
     assert [row["coulomb"] for row in rows] == pytest.approx([3.0] * 6, rel=0.01)
     assert [row["viscous"] for row in rows] == pytest.approx([2.0] * 6, rel=0.02)
 
@@ -450,7 +453,7 @@ def test_files_that_cannot_be_written_are_refused_at_the_start(tmp_path):
 
 
 @pytest.mark.parametrize("option", ["--offset", "--no-armature"])
-def test_a_payload_is_identified_alone(option):
+def test_identification_of_a_payload_alone_refuses_other_options(option):
     result = run("identify", "no.urdf", "no.csv", "--payload", "tool0", option)
     assert result.returncode == 2
     assert "--patch, --validate, --offset, --armature" in result.stderr
@@ -543,7 +546,9 @@ def test_excite_keeps_clear_of_a_scene(tmp_path):
     result = run(*words, "--scene", scene)
     assert (result.returncode, result.stderr) == (0, "")
     assert "links and obstacles stay 10 mm apart" in result.stdout
-    # the path is checked in steps of 1 mm; it comes near the table, as it is as large as possible
+    # the path is checked in steps of 1 mm; it comes near the table because it is as large as
+    # possible
+
     assert 0.009 <= over_the_table(path) < 0.15
 
 
@@ -579,5 +584,5 @@ def test_the_base_of_a_scene_is_the_mounting(tmp_path):
         result = run(*words)
         row = next(line for line in result.stdout.splitlines() if line.startswith("lift"))
         efforts.append(float(row.split()[-1].rstrip("%")))
-    # on a wall gravity is along the axis of the first joint, which then carries inertia only
+    # on a wall gravity is along the axis of the first joint, which then carries only inertia
     assert efforts[1] < 0.5 * efforts[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions: invalid ones are refused; joints are found by name."""
+"""Invalid motions are refused, and joints are found by name."""
 
 import numpy as np
 import pytest
@@ -83,7 +83,7 @@ def test_names_of_the_robot_are_found_in_any_order():
     assert dofs_of(m, motion).tolist() == list(range(m.nv))[::-1]
 
 
-def test_unknown_joint_is_refused_with_the_nearest_name():
+def test_an_unknown_joint_is_refused_with_the_nearest_name():
     motion = Motion(**GOOD | {"names": ("shouldr", "b")})
     with refused(rb.ParameterError, "bad-motion"):
         dofs_of(arm("continuous"), motion)
@@ -126,7 +126,7 @@ def test_samples_count_unless_marked_or_at_the_limit():
 
 
 @pytest.mark.parametrize("rest", [0.5, [0.0] * 6, [np.nan] * 7, "text", [[0.0] * 7]])
-def test_rest_is_one_position_per_joint(rest):
+def test_rest_must_have_one_position_per_joint(rest):
     m = rb.load_urdf("config/robots/seven_dof_arm.urdf")
     np.testing.assert_array_equal(resting(m, None), m.qpos0)
     np.testing.assert_array_equal(resting(m, range(7)), range(7))

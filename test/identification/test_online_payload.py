@@ -29,7 +29,7 @@ def parameters(load, scale):
     return np.append(change_of_frame(np.eye(3), np.array(com)) @ central, scale)
 
 
-# size of the motion [rad], scale of the friction, whether there is any, time [s]
+# size of the motion [rad], scale of the friction, whether the arm has friction, time [s]
 KINDS = {
     "in motion": (0.4, 1.5, True, 8.0),
     "at rest": (0.0, 1.5, True, 8.0),
@@ -63,7 +63,7 @@ def test_parameters_are_within_three_standard_deviations(kind, capsys):
 
 
 def test_at_rest_only_the_wrench_is_identified():
-    """Joints at rest measure m g and two moments about the flange, not the height of the load."""
+    """Joints at rest measure m g and two moments about the flange, not the height."""
     m, friction = arm()
     seen = states(LOAD, 1.0, 8.0, 0, 0.0, friction=False)
     found = estimates(*seen, m, friction.scaled(0.0))[-1]
@@ -84,13 +84,13 @@ def test_dry_friction_hides_a_load_at_rest():
     m, friction = arm()
     seen = states((0.05, (0.0, 0.0, 0.0)), 1.0, 8.0, 0, 0.0)
     free, rubbing = (estimates(*seen, m, one)[-1] for one in (friction.scaled(0.0), friction))
-    # friction of the shoulder holds 2 N m, at a lever of less than a metre
+    # friction of the shoulder holds 2 N m, and the lever of the load is less than a metre
     assert rubbing.std[0] > 0.2
     assert rubbing.std[0] > 50.0 * free.std[0]
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
-def test_rests_do_not_add_up(interrupted):
+def test_long_rests_give_no_more_information_than_short_rests(interrupted):
     """A rest of 16 s gives no more information than a rest of 8 s, even if states are lost."""
     m, friction = arm()
     seen = states(LOAD, 1.0, 18.0, 0, 0.0)
@@ -155,7 +155,7 @@ def test_unidentifiable_payloads_are_refused_at_once(tmp_path):
         OnlinePayload(springs, np.array([0]), springs.frame_id("tip"), Friction.of(1))
 
 
-def test_the_deviation_of_the_centre_has_the_covariance():
+def test_deviations_of_the_centre_of_mass_follow_from_the_covariance():
     m, friction = arm()
     found = estimates(*states(LOAD, 1.5, 4.0, 3), m, friction)[-1]
     drawn = np.random.default_rng(0).multivariate_normal(
@@ -175,13 +175,13 @@ def test_a_payload_is_estimated_if_the_arm_adds_its_own_gravity():
         d.qpos[:] = row[0]
         row[2] -= rb.gravity_term(m, d)
     found = estimates(times, rows, m, friction, adds=m)[-1]
-    # the filter acts on the measured gravity there, here on the positions
+    # there the filter acts on the measured gravity, here it acts on the positions
     np.testing.assert_allclose(found.values[:4], expected.values[:4], atol=1e-3)
     assert found.friction_scale == pytest.approx(1.5, abs=0.01)
 
 
 def test_efforts_that_come_late_do_not_bias_the_payload():
-    """Late efforts look like friction of the accelerations; the delay is also an unknown."""
+    """Late efforts contain a multiple of their rate, so the delay is one more unknown."""
     m, friction = arm()
     times, rows = states(LOAD, 1.5, 8.0, 2)
     late = 5

@@ -18,7 +18,7 @@ from rbdyn_ros.identification.equations.fit import identify
 from rbdyn_ros.identification.equations.inertia import with_parameters
 from rbdyn_ros.identification.reports.patch import patched_urdf, patched_urdf_bytes
 
-# fixed links, meshes, comments, mimic joints, nested packages of other tools
+# these robots have fixed links, meshes, comments, mimic joints and elements of other tools
 NAMES = ["ur5_robot.urdf", "panda.urdf", "seven_dof_arm", "tiago_pro.urdf", "z1.urdf"]
 
 
@@ -55,7 +55,7 @@ def test_real_robots_load_as_identified(name):
     wanted = changed(rb.load_urdf(text, strict=False))
     patched = patched_urdf(text, wanted)
     assert_equal(rb.load_urdf(patched, strict=False), wanted)
-    # a second patch changes nothing but rounding
+    # a second patch changes only rounding errors
     assert_equal(rb.load_urdf(patched_urdf(patched, wanted), strict=False), wanted)
 
 
@@ -198,7 +198,7 @@ def test_friction_of_mimic_joints_is_patched(master, follower):
     assert free.dof_damping[1] == follower
 
 
-def test_identified_robot_holds_itself_better_when_loaded_from_its_patch(capsys):
+def test_an_identified_robot_loaded_from_its_patch_predicts_gravity_better(capsys):
     text = text_of("ur5_robot.urdf")
     truth = rb.load_urdf(text)
     spoilt = patched_urdf(text, wrong(truth))
@@ -240,7 +240,7 @@ def test_line_ends_are_kept(mass):
     assert patched.replace("\r", "") == patched_urdf(SMALL, heavier(small(), mass))
 
 
-BARE = SMALL[1:]  # without the byte order mark
+BARE = SMALL[1:]  # the text begins after the byte order mark
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_angles_without_limits_are_unwrapped(robot):
 
 
 @pytest.mark.parametrize("joint", [1, 2])
-def test_other_joints_may_not_jump(robot, joint):
+def test_joints_with_limits_must_not_jump(robot, joint):
     given = samples()
     jumping = given.qpos.copy()
     jumping[1000:, joint] += 0.7
@@ -78,7 +78,7 @@ def test_other_joints_may_not_jump(robot, joint):
 
 
 def test_lost_samples_are_not_a_jump(robot):
-    kept = np.r_[0:500, 520:2501]  # 0.08 s at up to 2 rad/s
+    kept = np.r_[0:500, 520:2501]  # the gap is 0.08 s, at up to 2 rad/s
     given = samples()
     fewer = replace(given, time=given.time[kept], qpos=given.qpos[kept], effort=given.effort[kept])
     plausible(robot, fewer)
@@ -121,7 +121,7 @@ def test_positions_of_resting_joints_are_checked(robot):
     few = replace(few, names=("arm",), qpos=few.qpos[:, [1]], effort=few.effort[:, [1]])
     found = at_rest(robot, few)
     assert found[1:].tolist() == [0.0, 0.25]
-    assert abs(found[0]) == pytest.approx(np.pi, abs=1e-3)  # instead of their mean, 0
+    assert abs(found[0]) == pytest.approx(np.pi, abs=1e-3)  # the result is not their mean, 0
     assert unknown_places(robot, few) == []
     assert unknown_places(robot, replace(few, others={})) == ["turn", "slide"]
     moving = replace(few, others={"slide": np.linspace(0.0, 0.1, 30)})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings with the imperfections of real ones: repeated rows, other terms, uncertainty."""
+"""Recordings with real imperfections: repeated rows, delays, unmodelled terms, uncertainty."""
 
 from dataclasses import replace
 
@@ -98,7 +98,7 @@ def test_held_out_parts_decide_about_terms():
 
 
 def leaning(seed):
-    """Return a description, its motion with friction by load on a leaning base, and both."""
+    """Return a description, a motion with friction by load on a tilted base, shares and tilt."""
     described = load("ur5_robot.urdf")
     shares, tilt = np.linspace(0.05, 0.12, 6), np.array([0.03, -0.02])
     real = tilted(described, tilt)
@@ -158,9 +158,10 @@ CASES = [
 
 
 @pytest.mark.parametrize(("seed", "sticky"), CASES)
-def test_standard_deviations_are_honest(seed, sticky):
-    # prior and truth differ, efforts have noise, drives have rotors, offsets and friction, also by
-    # load, and the base leans
+def test_standard_deviations_match_the_real_errors(seed, sticky):
+    # prior and truth differ, efforts have noise, drives have rotors, offsets and friction, which
+    # also depends on the load, and the base is tilted
+
     truth = load("seven_dof_arm")
     rng = np.random.default_rng(seed)
     rotors, offset = rng.uniform(0.05, 0.3, truth.nv), rng.normal(0.0, 0.3, truth.nv)
@@ -184,7 +185,7 @@ def test_standard_deviations_are_honest(seed, sticky):
     assert (rest.rms < 0.05 * other.effort.std(axis=0)).all()
 
 
-def test_the_report_says_which_masses_come_from_the_description():
+def test_the_report_shows_which_masses_come_from_the_description():
     # gravity along the axis of the first joint hides the mass of the first body
     truth = load("ur5_robot.urdf")
     found = identify(wrong(truth), recorded(truth, rubbing(truth), seed=1, noise=0.02))

@@ -60,7 +60,7 @@ def run(example, arm):
     return arm.states_until(arm.start + 4 * 10**9)
 
 
-def test_the_motion_of_an_obedient_arm_is_recorded(example):
+def test_the_motion_of_an_arm_that_follows_is_recorded(example):
     assert run(example, Arm()) == ""
     late = Arm(hears=lambda sent: sent > 1)  # the first message was lost, before discovery
     assert run(example, late) == ""

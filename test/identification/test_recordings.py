@@ -19,7 +19,7 @@ from rosbags.typesys import Stores, get_typestore
 
 STATE = "sensor_msgs/msg/JointState"
 STORE = get_typestore(Stores.LATEST)
-START = 1_700_000_000_123_456_789  # [ns]; too long for a double
+START = 1_700_000_000_123_456_789  # [ns], too many digits for a double
 NAMES = ("shoulder", "elbow")
 
 
@@ -74,7 +74,7 @@ def refusal(path, names=NAMES, **kwargs):
 
 @pytest.mark.parametrize("plugin", [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
 def test_bags_of_all_formats_are_read(tmp_path, plugin):
-    # the robot has one more joint and another order; a gripper publishes on the topic as well
+    # the robot has one more joint, in another order; a gripper publishes on the same topic
     stamps, position, velocity, effort = motion()
     rows = []
     for k, ns in enumerate(stamps):
@@ -86,7 +86,8 @@ def test_bags_of_all_formats_are_read(tmp_path, plugin):
     for source in (path, str(path), next(f for f in path.iterdir() if f.suffix != ".yaml")):
         read = read_recording(source, NAMES)
         assert read.names == NAMES
-        assert read.time == pytest.approx(0.002 * np.arange(50), abs=1e-12)  # stamps, not arrival
+        # times come from stamps, not from the arrival
+        assert read.time == pytest.approx(0.002 * np.arange(50), abs=1e-12)
         assert np.array_equal(read.qpos, position)
         assert np.array_equal(read.qvel, velocity)
         assert np.array_equal(read.effort, effort)
@@ -143,7 +144,7 @@ def test_efforts_may_come_from_another_topic(tmp_path):
     assert refusal(path, effort_topic="arm/efforts") == "no-efforts"
 
 
-def test_angles_of_motors_have_a_topic_or_columns(tmp_path):
+def test_angles_of_motors_are_read_from_a_topic_or_from_columns(tmp_path):
     motors = [state(START + 2_500_000 * k, ("elbow",), [0.25 * k], [], []) for k in range(50)]
     topics = {"/joint_states": (STATE, messages()), "/motors": (STATE, motors)}
     path = write_bag(tmp_path / "bag", topics)
@@ -198,7 +199,7 @@ def test_repeated_stamps_are_refused(tmp_path):
     path = bag_of(tmp_path, rows)
     read = read_recording(path, NAMES)
     assert len(read.time) == 299
-    assert read.qpos[5, 0] == motion(count=300)[1][6, 0]  # the first of two counts
+    assert read.qpos[5, 0] == motion(count=300)[1][6, 0]  # the first of two equal stamps counts
     for k in range(10, 30, 2):
         rows[k].header = rows[k - 1].header
     path = write_bag(tmp_path / "more", {"/joint_states": (STATE, rows)})
@@ -236,7 +237,7 @@ def test_a_truncated_recording_is_refused(tmp_path, plugin):
     assert refusal(path) == "no-metadata"
 
 
-def test_damaged_bytes_raise_no_other_error(tmp_path):
+def test_damaged_bytes_raise_only_rbdyn_errors(tmp_path):
     path = bag_of(tmp_path, messages())
     file = next(path.glob("*.mcap"))
     whole, rng = file.read_bytes(), np.random.default_rng(1)
@@ -245,7 +246,7 @@ def test_damaged_bytes_raise_no_other_error(tmp_path):
         for k in rng.integers(len(spoilt), size=5):
             spoilt[k] = rng.integers(256)
         file.write_bytes(spoilt)
-        try:  # the damaged byte may be a digit
+        try:  # the damaged byte may change a digit
             read = read_recording(path, NAMES)
         except ParameterError:
             continue
@@ -366,7 +367,8 @@ def test_an_incomplete_last_line_of_a_csv_file_is_skipped(tmp_path):
     for tail in ("20,1,2", "20,1,2,3,", "20,1,2,3,-", "20,1,2,3,4.0e", "2", ""):
         path.write_text(HEADER + rows + tail)
         assert len(read_recording(path, NAMES).time) == 20, tail
-    path.write_text(HEADER + rows + "20,1,2,3,4")  # no end of line, but whole
+    # the last line is complete, but has no end of line
+    path.write_text(HEADER + rows + "20,1,2,3,4")
     assert len(read_recording(path, NAMES).time) == 21
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filtering and differentiation against sines."""
+"""Filtering and differentiation agree with the closed forms of sines."""
 
 import numpy as np
 import pytest
@@ -39,8 +39,10 @@ CLOCK = 0.002 * np.arange(5001)
 
 def test_derivatives_of_a_sine_are_exact():
     motion = to_motion(recorded(CLOCK), cutoff=10.0)
-    # the filter's gain at 0.7 Hz is 1 / (1 + 0.07^8), differences are of fourth order; what is
-    # left is the start of the filter after 2 / cutoff, times 2 pi 10 / s in each derivative
+    # the filter's gain at 0.7 Hz is 1 / (1 + 0.07^8), and differences are of fourth order; the
+    # remaining error is the transient of the filter after 2 / cutoff, times 2 pi 10 / s in each
+    # derivative
+
     assert errors(motion)[0] < 1e-5
     assert errors(motion)[1] < 3e-4
     assert errors(motion)[2] < 1e-2
@@ -50,7 +52,7 @@ def test_derivatives_of_a_sine_are_exact():
 
 
 def test_all_signals_pass_the_same_filter_without_delay():
-    # much of the amplitude is lost at a cutoff near the motion's, but the phase is kept, and
+    # a cutoff near the motion's frequency reduces the amplitude, but the phase is kept, and
     # positions and efforts change equally
     motion = to_motion(recorded(CLOCK), cutoff=0.8, rate=100.0)
     q, _, _, tau = sines(motion.time)
@@ -79,18 +81,20 @@ def test_noise_is_filtered_out():
     assert qvel < 1.5 * left * 1e-4 * w / np.sqrt(3.0)
     assert qacc < 1.5 * left * 1e-4 * w**2 / np.sqrt(5.0)
     assert effort < 1.5 * left * 0.5
-    # a lower bound too: the filter must not smooth the sine away
+    # the lower bound ensures that the filter does not remove the sine
     assert qacc > 0.5 * left * 1e-4 * w**2 / np.sqrt(5.0)
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-4])
 def test_the_default_cutoff_is_ten_times_the_motions_frequency(noise):
     rates = []
-    for factor in (1.0, 3.0):  # highest frequencies 0.7 and 2.1 Hz
+    for factor in (1.0, 3.0):  # the highest frequencies are 0.7 and 2.1 Hz
         samples = recorded(CLOCK * factor, noise=(noise, 0.0, 0.0))
         motion = to_motion(Samples(samples.names, CLOCK, samples.qpos, None, samples.effort))
         rates.append(1.0 / np.diff(motion.time).mean())
-    # five times the cutoff, by leaving out whole samples; the spectrum's bins are 0.1 Hz wide
+    # the rate is five times the cutoff, by skipping samples; the bins of the spectrum are 0.1 Hz
+    # wide
+
     assert rates[0] == pytest.approx(35.0, rel=0.3)
     assert rates[1] == pytest.approx(105.0, rel=0.3)
 
@@ -110,8 +114,9 @@ def test_jittering_stamps_are_resampled():
 def test_lost_samples_are_bridged():
     time = np.delete(CLOCK, [700, 701, 1500, 1501, 1502, 1503])
     motion = to_motion(recorded(time), cutoff=10.0)
-    # a line over the widest, of 10 ms, is off by up to (10 ms)^2 / 8 of the acceleration of 19,
-    # that is 2.4e-4; the filter spreads this over its 50 ms
+    # a line over the widest gap, of 10 ms, is off by up to (10 ms)^2 / 8 times the acceleration of
+    # 19, that is 2.4e-4; the filter spreads this over its 50 ms
+
     assert errors(motion)[0] < 5e-5
     # four samples in a row are missing: the gap and 0.1 s around it are marked
     marked = motion.time[~motion.kept[:, 0]]
@@ -120,12 +125,12 @@ def test_lost_samples_are_bridged():
 
 
 def test_nearly_equal_stamps_are_accepted():
-    # a curve through two samples 10 us apart, taken 2 ms apart, swings out by whole radians
+    # a curve through two samples with stamps 10 us apart instead of 2 ms overshoots by radians
     time = CLOCK.copy()
     time[2000] = time[1999] + 1e-5
     moved = recorded(CLOCK)
     motion = to_motion(Samples(("a", "b"), time, moved.qpos, None, moved.effort), cutoff=10.0)
-    # one sample is 2 ms off: 4.4 / s times 2 ms, spread over 50 ms instead of 2
+    # one sample is off by 2 ms: the error is 4.4 / s times 2 ms, spread over 50 ms instead of 2 ms
     assert errors(motion)[0] < 1e-3
     assert errors(motion)[2] < 1.0
 
@@ -138,7 +143,8 @@ def test_a_column_of_fast_velocities_fits_the_filtered_effort():
     q, qd, _, _ = sines(CLOCK)
     motion = to_motion(Samples(("a", "b"), CLOCK, q, None, friction_like(qd)), cutoff=5.0)
     column = motion.of_velocity(friction_like)
-    inner = np.abs(motion.time - 5.0) < 3.5  # velocities near the ends are those of a filter
+    # velocities near the ends have transients of the filter
+    inner = np.abs(motion.time - 5.0) < 3.5
     error = np.abs(column - motion.effort)[inner].max()
     careless = np.abs(friction_like(motion.qvel) - motion.effort)[inner].max()
     print("largest error of Coulomb friction", error, "without the filter", careless)

@@ -26,9 +26,10 @@ def test_sweeps_have_their_speeds_in_both_directions(arm):
         for column, speed in zip(part.T, speeds, strict=True):
             for side in (1.0, -1.0):
                 steady = np.isclose(column, side * speed, rtol=1e-9).mean()
-                assert steady > 0.25, speed  # up and back, 2 x 0.1 of each lobe are ramps
+                # in each lobe, up and back, 2 x 0.1 of the time are ramps
+                assert steady > 0.25, speed
     assert (np.abs(motion.qpos) <= np.array([0.5, 0.7, 0.9]) + 1e-9).all()
-    # the acceleration is zero as well, so that an approach ends there at rest
+    # the acceleration is zero as well, so that an approach to the start ends at rest
     for rows in (motion.qpos, motion.qvel, motion.qacc):
         assert rows[[0, -1]] == pytest.approx(np.zeros((2, 3)), abs=1e-9)
 

@@ -20,7 +20,7 @@ def numbers():
 
 
 def franka_log(path, numbers):
-    """Write a log like franka::logToCSV: headers with blanks, times in milliseconds."""
+    """Write a log as franka::logToCSV does: blanks in the header, times in milliseconds."""
     places = [f"state.{kind}[{{}}]" for kind in ("q", "q_d", "dq", "dq_d", "tau_J", "tau_ext")]
     places += ["cmd.q_d[{}]"]
     header = "time, success_rate, " + ",".join(
@@ -35,7 +35,7 @@ def franka_log(path, numbers):
 
 
 def rtde_log(path, numbers, effort="actual_current"):
-    """Write a log like record.py of the RTDE client: names of outputs between spaces."""
+    """Write a log as record.py of the RTDE client does, with names of outputs between spaces."""
     kinds = "actual_q", "actual_qd", effort
     header = ["timestamp", "speed_scaling", *(f"{kind}_{k}" for kind in kinds for k in range(6))]
     blocks = [3.0 + 0.002 * np.arange(ROWS)[:, None], np.ones((ROWS, 1))]

@@ -50,7 +50,7 @@ def test_a_missing_parameter_file_is_refused(launch_file, name):
     assert f"{name} is '/no/gains.yaml', which is not a file" in text
 
 
-def test_the_simulator_takes_the_file(launch_file):
+def test_the_simulator_reads_the_file(launch_file):
     started = launch_file("hil.launch.py", real=True)
     started.wait_for("simulating 'seven_dof_arm'")
     assert "there is no parameter" not in started.text()

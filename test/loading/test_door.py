@@ -219,7 +219,7 @@ def test_files_and_calls_open_every_format(other, top):
     assert [look.link for look in (looks.visuals or looks.collisions)] == ["upper"]
 
 
-def test_other_formats_take_no_arguments_of_xacro(other):
+def test_other_formats_accept_no_arguments_of_xacro(other):
     with refused(DescriptionError, "xacro-args"):
         rb.load(other, xacro_args={"length": 2})
 
@@ -240,13 +240,13 @@ def test_contact_is_refused_where_it_has_no_effect(arm, command):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_takes_a_name(command):
+def test_every_command_accepts_a_name(command):
     options, file = parsed(command, "seven_dof_arm")
     assert file.name == "seven_dof_arm.urdf"
     assert isinstance(options, argparse.Namespace)
 
 
-def test_calls_take_a_name():
+def test_calls_accept_a_name():
     assert rb.load("seven_dof_arm").nv == rb.load_urdf("seven_dof_arm").nv == 7
     assert rb.scene("seven_dof_arm").nv == 7
     with refused(rb.ParameterError, "unknown-robot"):
@@ -278,7 +278,7 @@ def test_arguments_of_xacro_may_have_dashes(arm, word):
     assert (options.xacro_args, file, len(options.files)) == ([word], arm[0], 1)
 
 
-def test_load_takes_no_text():
+def test_load_accepts_no_text():
     with refused(rb.ParameterError, "not-a-source"):
         rb.load(b'<robot name="r"/>')
     with refused(DescriptionError, "no-such-file"):

@@ -53,7 +53,8 @@ def test_a_mimic_joint_moves_with_its_leader():
     lead = Joint("lead", "prismatic", "base", "a", axis=X)
     follow = Joint("follow", "prismatic", "a", "b", axis=X, mimic=Mimic("lead", 2.0))
     m = system(("a", "b"), (lead, follow), dot("g", "b"))
-    # b moves by 3 where a moves by 1: M = 2 + 9 * 2, the point's mobility 9 / M in one direction
+    # b moves by 3 while a moves by 1: M = 2 + 9 * 2; the mobility of the point is 9 / M in one
+    # direction
     assert m.geom_mass0[0] == pytest.approx(3 * 20 / 9, rel=1e-14)
 
 
@@ -100,7 +101,7 @@ def test_masses_equal_those_of_jacobians(name):
         assert m.geom_mass0[g] == pytest.approx(3 / traces.mean(), rel=1e-6)
 
 
-def test_too_many_dofs_are_bounded(monkeypatch):
+def test_with_too_many_dofs_geometries_have_the_mass_of_their_bodies(monkeypatch):
     joints = (Joint("j", "floating", "base", "a"), Joint("k", "floating", "a", "b"))
     m = system(("a", "b"), joints, dot("g", "b", (1.0, 0.0, 0.0)))
     assert m.geom_mass0[0] < 2.0

@@ -92,7 +92,7 @@ def test_limits_that_leave_out_zero_have_a_note(lower, upper, start):
     assert start_within_limits(m)[0] == start
 
 
-def test_each_coordinate_counts():
+def test_a_limit_of_any_coordinate_can_exclude_zero():
     m = rb.build(limited(rb.Limit(-1.0, 1.0), rb.Limit(0.25, 0.75), kind="cylindrical"))
     assert "'elbow' (0.25 to 0.75) at 0.5" in outside(m)[0][1]
     assert start_within_limits(m).tolist() == [0.0, 0.5]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Leaders of joints and the pattern of M with couplings, against dense elimination."""
+"""Leaders of joints and the pattern of M with couplings agree with dense elimination."""
 
 import time
 from dataclasses import replace
@@ -20,7 +20,7 @@ def joints(*mimics):
     return [Joint(f"j{k}", "revolute", "a", "b", mimic=x) for k, x in enumerate(mimics)]
 
 
-def test_a_chain_leads_to_its_last_joint():
+def test_a_chain_of_mimic_joints_leads_to_its_last_joint():
     """q0 = 2 q2 + 1, q1 = -q0 + 0.5, q2 = free."""
     found = couplings(joints(Mimic("j2", 2.0, 1.0), Mimic("j0", -1.0, 0.5), None))
     assert found["jnt_mimic"].tolist() == [2, 2, -1]
@@ -42,7 +42,7 @@ def test_a_long_chain_is_resolved_in_linear_time(order):
     chain = joints(None, *(Mimic(f"j{k}", -1.0, 1.0) for k in range(n)))[::order]
     start = time.process_time()
     found = couplings(chain)
-    # to follow the chain from every joint would take 4.5 million steps, some seconds
+    # following the chain from every joint would take 4.5 million steps, which take some seconds
     assert time.process_time() - start < 1.0
     ratio = found["jnt_mimic_ratio"][::order]
     assert ratio.tolist() == [(-1.0) ** k for k in range(n + 1)]
@@ -90,7 +90,7 @@ def test_a_row_is_the_path_to_the_root_of_the_elimination_tree(seed, driven):
     ):
         for k in range(m.jnt_dofnum[j]):
             G[free.jnt_dofadr[j] + k, m.jnt_dofadr[j] + k] = m.jnt_mimic_ratio[j]
-    # pairs of dofs that M couples, by bodies, for any values
+    # pairs of dofs that M couples for any values, found from the bodies
     move = np.zeros((m.nbody, m.nv), bool)
     for i in range(1, m.nbody):
         move[i] = move[m.body_parentid[i]]
@@ -116,7 +116,7 @@ def test_a_row_is_the_path_to_the_root_of_the_elimination_tree(seed, driven):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_matrix_lies_in_the_pattern(seed):
+def test_all_entries_of_the_coupled_matrix_are_in_the_pattern(seed):
     """M of the coupled Model is G^T M G, and the pattern contains each of its entries."""
     description = coupled_tree(seed)
     m, free = rb.build(description), rb.build(description, mimic=False)
@@ -131,7 +131,7 @@ def test_the_matrix_lies_in_the_pattern(seed):
     assert rb.mass_matrix(m, d) == pytest.approx(projected, abs=1e-13 * np.abs(projected).max())
 
 
-def test_without_couplings_it_is_the_tree():
+def test_the_elimination_tree_without_couplings_is_the_tree_itself():
     m = rb.build(trees.auto_tree(12, 1.7, kinds=trees.LIBRARY, seed=3))
     arrays = {field.name: getattr(m, field.name) for field in MODEL_FIELDS}
     found = inertia_pattern(arrays)

@@ -55,7 +55,7 @@ def test_puma_560_has_the_published_kinematics():
 
 
 def test_ur5_has_the_kinematics_of_its_urdf():
-    """The maker's table (classic convention) against the URDF, which has 12 digits."""
+    """The table of the maker (classic convention) agrees with the URDF, which has 12 digits."""
     m = robots.load(robots.find("ur5_robot.urdf"))
     rows = [row(0, RIGHT, 0.089159), row(-0.425, 0, 0), row(-0.39225, 0, 0),
             row(0, RIGHT, 0.10915), row(0, -RIGHT, 0.09465), row(0, 0, 0.0823)]  # fmt: skip

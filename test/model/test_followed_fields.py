@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Model with replaced fields equals a Model that is built anew with these fields."""
+"""A Model with replaced fields equals a Model that is built with these fields."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def crane(armature=(0.0, 0.0)):
 
 
 def anew(m, system):
-    """Return the Model of the same primary fields, completed as a loader does."""
+    """Return the Model of the same primary fields, completed as a loader does it."""
     arrays = {name: getattr(m, name) for name in PRIMARY}
     arrays |= {name: np.zeros_like(arrays[name]) for name in CONSTANTS}
     bare = rb.Model(m.name, arrays, m.names, m.opt)
@@ -60,8 +60,8 @@ def changed(m, name):
 
 
 @pytest.mark.parametrize("system", [crane, mechanisms.grashof])
-def test_all_fields_follow_each_replaced_field(system):
-    """N2: dof_inertia0 stayed unchanged after dof_armature and qpos0."""
+def test_all_fields_are_updated_after_each_replaced_field(system):
+    """dof_inertia0 was once not updated after dof_armature and qpos0."""
     built = rb.build(system())
     assert_same_fields(built, anew(built, system()))
     followed = set()
@@ -84,7 +84,7 @@ def test_an_armature_given_later_equals_one_given_to_the_builder():
         np.testing.assert_array_equal(getattr(m, name), getattr(built, name), err_msg=name)
 
 
-def test_a_given_constant_stays():
+def test_a_constant_that_is_given_is_kept():
     m = rb.build(crane())
     inertia = 2.0 * m.dof_inertia0
     other = m.replaced(dof_armature=m.dof_armature + 0.1, dof_inertia0=inertia)
@@ -92,7 +92,7 @@ def test_a_given_constant_stays():
     assert np.array_equal(m.replaced(dof_damping=m.dof_damping + 1.0).dof_inertia0, m.dof_inertia0)
 
 
-def test_identified_inertias_are_followed():
+def test_fields_are_updated_after_identified_inertias():
     m = rb.build(crane())
     x = rb.inertial_parameters(m).reshape(-1, 10)
     heavy = with_parameters(m, 3.0 * x)
@@ -100,7 +100,7 @@ def test_identified_inertias_are_followed():
     assert heavy.geom_mass0 == pytest.approx(3.0 * m.geom_mass0, rel=1e-10)
 
 
-def test_robots_of_a_rollout_with_other_armatures_have_their_inertias():
+def test_robots_of_a_rollout_have_inertias_of_their_own_armatures():
     m = rb.build(crane())
     armatures = m.dof_armature + np.array([0.0, 0.1, 0.2, 0.1])[:, None]
     found = {each.array: each for each in columns(m, {"dof_armature": armatures})}
@@ -114,7 +114,7 @@ def test_robots_of_a_rollout_with_other_armatures_have_their_inertias():
 
 
 def test_a_rollout_stops_at_the_limit_of_a_robot_whose_armature_was_replaced():
-    """N2: the joint passed a limit of 1 rad by 36 rad without a warning."""
+    """The joint once passed a limit of 1 rad by 36 rad without a warning."""
     link = rb.Inertial(1e-3, inertia=(1e-6, 1e-6, 1e-6, 0.0, 0.0, 0.0))
 
     def turned(armature):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The connectivity graph: the examples of the source, and random graphs in any order."""
+"""The connectivity graph of the examples in RBDA, and of random systems in any order."""
 
 import dataclasses
 import itertools
@@ -37,7 +37,7 @@ CRANK_SLIDER = (
 
 
 def crank_slider(*order, loop=""):
-    """Return the linkage with its joints in an order (default all); one of them is the loop."""
+    """Return the linkage with its joints in a given order; one of them closes the loop."""
     joints = [CRANK_SLIDER[i - 1] for i in order or (1, 2, 3, 4)]
     joints = [dataclasses.replace(joint, closes_loop=joint.name == loop) for joint in joints]
     return rb.build(system(joints, (CRANK, ROD, SLIDER)))
@@ -56,11 +56,11 @@ def test_the_slider_can_close_the_loop_of_a_crank_slider():
     assert m.body_parentid.tolist() == [0, 0, 1, 2]
 
 
-def test_the_crank_slider_grows_breadth_first():
+def test_the_tree_of_a_crank_slider_grows_breadth_first():
     """Both neighbours of the base come first; J3 between the two farthest bodies is the chord.
 
-    Figure 4.5, right, is this tree: lambda = [0, 0, 1] numbers it breadth by breadth, a Model
-    depth first.
+    This is the tree in figure 4.5, right. Its lambda = [0, 0, 1] numbers it breadth first, while a
+    Model numbers it depth first.
     """
     m = crank_slider()
     assert m.body_names == ("world", CRANK, ROD, SLIDER)
@@ -76,7 +76,7 @@ def test_the_crank_slider_grows_breadth_first():
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations((1, 2, 3, 4))))
-def test_crank_slider_in_any_order_is_one_of_the_regular_numberings(order):
+def test_a_crank_slider_in_any_order_has_a_regular_numbering(order):
     """Figure 4.4: the tree that leaves out J3 or J2 branches at the base."""
     m = crank_slider(*order)
     assert m.loop_names in (("J2",), ("J3",))
@@ -90,7 +90,7 @@ def test_crank_slider_in_any_order_is_one_of_the_regular_numberings(order):
     ("floating", "lam", "reversed_"), [("body", (0, 1), [0, 0]), ("antenna", (0, 1), [0, 1])]
 )
 def test_either_body_of_a_satellite_may_float(floating, lam, reversed_):
-    """Earth is the base; either of the two bodies may be the floating one."""
+    """The base is the earth; either of the two bodies may be the floating body."""
     joints = (
         Joint("orbit", "sixdof_fp", "earth", floating),
         Joint("pivot", "revolute", "body", "antenna"),
@@ -106,7 +106,7 @@ def test_either_body_of_a_satellite_may_float(floating, lam, reversed_):
 
 
 @pytest.mark.parametrize("parents", [(4, 4), (4, 6)])
-def test_eight_bodies_have_the_sets_of_the_book(parents):
+def test_the_system_of_eight_bodies_has_the_sets_of_the_book(parents):
     lam = (0, 1, 1, 0, 3, *parents, 4)
     s = list(range(1, 9))
     p, s[3] = list(lam), lam[3]
@@ -244,7 +244,7 @@ def test_chords_keep_the_order_of_the_joints():
 
 
 @pytest.mark.parametrize("branching", [1.0, 1.5, 3.0])
-def test_tree_with_a_named_base_is_numbered_like_one_without(branching):
+def test_the_name_of_the_base_does_not_change_the_numbering(branching):
     tree = trees.auto_tree(12, branching, kinds=trees.ALL, seed=5)
     named = rb.build(dataclasses.replace(tree, base="base"))
     assert named.sha256() == rb.build(tree).sha256()
@@ -253,7 +253,7 @@ def test_tree_with_a_named_base_is_numbered_like_one_without(branching):
 
 
 @robots.needs_robots
-def test_urdf_tree_is_numbered_depth_first():
+def test_a_urdf_tree_is_numbered_depth_first():
     m = robots.load(robots.find("talos_reduced.urdf"))
     g = m.graph
     assert g.lam == tuple(m.body_parentid[1:].tolist())
@@ -282,7 +282,7 @@ def test_urdf_tree_is_numbered_depth_first():
         ((0, 1), (1, 2, 0)),
     ],
 )
-def test_irregular_numbering_is_refused(p, s):
+def test_an_irregular_numbering_is_refused(p, s):
     with refused(rb.ModelError, "irregular-numbering"):
         Graph(p, s, 2)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever users assign, kernels read and write only their own arrays."""
+"""Kernels read and write only their own arrays, even if users assign wrong values."""
 
 import copy
 import pickle
@@ -51,13 +51,14 @@ def test_the_addresses_of_a_data_cannot_be_written(m):
     for array in (d.stages, d.copy().stages):
         with pytest.raises(ValueError, match="WRITEABLE"):
             array.setflags(write=True)
-    assert not isinstance(d.buffer.base, np.ndarray)  # the text of the base would have addresses
+    # the text of the base class would contain addresses
+    assert not isinstance(d.buffer.base, np.ndarray)
     assert not isinstance(d.stages.base, np.ndarray)
     assert len(np.frombuffer(d.buffer.base)) == len(d.buffer) == m.data_slots
 
 
-def test_a_data_follows_its_stages(m):
-    """A change of step_stage also changes d.stages, which the kernels read."""
+def test_assigning_a_stage_changes_the_stages_of_a_data(m):
+    """Assigning step_stage also changes d.stages, which the kernels read."""
     d = rb.make_data(m)
     d.take_step_code(4711)
     assert (d.step_stage, d.copy().step_stage, d.stages[-1]) == (4711, 4711, 4711)
@@ -116,7 +117,7 @@ def test_a_model_that_could_not_be_loaded_again_is_not_made(m, value):
 
 
 @pytest.mark.parametrize("name", ["body_parentid", "body_mass"])
-def test_unpickling_checks_too(m, name):
+def test_unpickling_checks_arrays_too(m, name):
     make, arguments = m.__reduce__()
     arguments = (arguments[0], forged(m, name, FORGED[name](getattr(m, name))), *arguments[2:])
 
@@ -128,7 +129,7 @@ def test_unpickling_checks_too(m, name):
         pickle.loads(pickle.dumps(Forged()))
 
 
-def test_derived_arrays_from_outside_do_not_count(m):
+def test_derived_arrays_from_the_caller_are_ignored(m):
     arrays = {**primary(m), **{name: getattr(m, name) + 1000 for name in DERIVED}}
     same = rb.Model(m.name, arrays, m.names)
     assert same.sha256() == m.sha256()
@@ -165,14 +166,16 @@ def test_the_arrays_of_the_caller_are_copied(m):
 
 
 def test_functions_of_the_user_are_checked(m, monkeypatch):
-    """A joint type that is registered again must have right derivatives, as in a file."""
+    """A joint type that is registered again must have right derivatives, as for a Model from a
+    file.
+    """
     wrong = []
     monkeypatch.setattr("rbdyn_ros.model.model.MODEL_CHECKS", [wrong.append])
     same = rb.Model(m.name, primary(m), m.names)
     assert wrong == [same]
 
 
-def test_a_model_is_made_once(m):
+def test_calling_init_of_a_model_again_is_refused(m):
     d = rb.make_data(m)
     with refused(rb.ModelError, "model-read-only", "__init__"):
         Model.__init__(m, m.name, primary(m), m.names)
@@ -195,7 +198,7 @@ def test_functions_that_need_a_too_large_mass_matrix_are_refused(monkeypatch):
     assert m.nM == 0
     d = rb.make_data(m)
     d.drive_mode = 1
-    rb.step(m, d)  # drive_mode that set_drive has not written has no effect
+    rb.step(m, d)  # a drive_mode that set_drive has not written has no effect
     assert d.copy().buffer.tobytes() == d.buffer.tobytes()
     for again in (lambda: restored(m, d.buffer), lambda: pickle.loads(pickle.dumps(d))):
         with refused(rb.ModelError, "no-mass-matrix", "drive_mode"):
@@ -216,7 +219,7 @@ def test_a_buffer_of_another_length_is_refused(m, length):
         restored(m, np.zeros(length))
 
 
-def test_options_keep_their_memory(m):
+def test_assignments_to_options_keep_the_memory_of_their_arrays(m):
     same = m.replaced()
     same.opt.gravity = (0.0, 0.0, -1.0)
     d = rb.make_data(same)

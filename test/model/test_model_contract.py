@@ -28,7 +28,7 @@ def d(m):
 
 
 @pytest.mark.parametrize("field", MODEL_FIELDS, ids=lambda field: field.name)
-def test_model_array_is_declared_and_read_only(m, field):
+def test_each_array_of_a_model_is_declared_and_read_only(m, field):
     array = getattr(m, field.name)
     assert array.shape == field.shape({name: getattr(m, name) for name in SIZES})
     assert array.dtype == (np.int64 if field.kind == "int" else np.float64)
@@ -69,7 +69,7 @@ def test_names_have_the_numbers_of_their_positions(m):
         m.jnt_id("joint22")
 
 
-def test_joint_addresses_tile_qpos_and_qvel(m):
+def test_joint_addresses_cover_qpos_and_qvel_without_gaps(m):
     q, v = [], []
     for j in range(m.njnt):
         places = states.joint_slices(m, j)
@@ -146,7 +146,7 @@ def test_a_new_data_is_at_qpos0(m):
 
 
 @pytest.mark.parametrize("field", DATA_FIELDS, ids=lambda field: field.name)
-def test_data_field_is_a_view_of_the_buffer(m, d, field):
+def test_each_field_of_a_data_is_a_view_of_the_buffer(m, d, field):
     if not field.dims:
         return
     array = getattr(d, field.name)
@@ -182,7 +182,7 @@ def test_assignment_writes_in_place(m, d):
     assert (d.qvel == 3.0).all()
 
 
-def test_wrong_shape_changes_nothing(m, d):
+def test_assigning_a_wrong_shape_is_refused_and_changes_nothing(m, d):
     before = d.qpos.copy()
     with refused(rb.ModelError, "data-shape", "qpos"):
         d.qpos = np.zeros(m.nq + 1)
@@ -239,14 +239,14 @@ def test_a_model_and_a_data_can_be_pickled(m, d):
     assert e.buffer.tobytes() == d.buffer.tobytes()
 
 
-def test_hash_follows_the_model_not_its_options(m):
+def test_the_hash_depends_on_the_model_and_not_on_its_options(m):
     other = m.replaced()
     other.opt.timestep = 0.5
     assert other.sha256() == m.sha256()
     assert m.replaced(dof_damping=1.0 + m.dof_damping).sha256() != m.sha256()
 
 
-def test_nan_is_counted_not_hidden(m, d):
+def test_a_state_with_nan_is_counted_and_visible(m, d):
     d.qpos[0] = np.nan
     rb.forward_dynamics(m, d)
     assert d.nbad > 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Model arrays against MuJoCo's: numbering, masses, sparse layout of M."""
+"""Arrays of a Model agree with MuJoCo: numbering, masses, sparse layout of M."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ import rbdyn_ros as rb
 TREE = ("body_parentid", "body_rootid", "body_dofadr", "body_dofnum", "dof_bodyid", "dof_parentid")
 SPARSE = ("M_rownnz", "M_rowadr", "M_colind")
 JOINTS = ("jnt_type", "jnt_qposadr", "jnt_dofadr", "jnt_bodyid", "dof_jntid")
-# relative to the largest entry: the engines fuse links and rotate axes in different orders
+# tolerance relative to the largest entry, because the engines fuse links in different orders
 TOLERANCE = 1e-10
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Named accessors of Model and Data, against MuJoCo's of the same names."""
+"""Named accessors of Model and Data agree with MuJoCo's accessors of the same names."""
 
 import copy
 import pickle
@@ -28,7 +28,7 @@ def pair():
     return m, d, theirs, their_d
 
 
-def test_joints_have_mujocos_numbers(pair):
+def test_named_joints_have_the_same_numbers_as_in_mujoco(pair):
     m, d, theirs, their_d = pair
     for name in m.jnt_names:
         ours, other = m.joint(name), theirs.joint(name)
@@ -40,7 +40,7 @@ def test_joints_have_mujocos_numbers(pair):
             assert found == pytest.approx(wanted, rel=1e-9, abs=1e-9)
 
 
-def test_bodies_have_mujocos_numbers(pair):
+def test_named_bodies_have_the_same_numbers_as_in_mujoco(pair):
     m, d, theirs, their_d = pair
     shared = [name for name in m.body_names if name in [theirs.body(i).name for i in range(2, 7)]]
     assert len(shared) > 3
@@ -108,7 +108,7 @@ def test_unknown_names_are_refused(pair, call, code):
         call(pair)
 
 
-def test_unknown_attributes_name_the_nearest_and_the_other_side(pair):
+def test_the_error_about_an_unknown_attribute_suggests_the_nearest(pair):
     m, d, *_ = pair
     joint = m.jnt_names[0]
     for part, name, hint in (

@@ -157,7 +157,7 @@ def test_a_state_waits_for_the_base_of_its_instant(tmp_path):
 
 
 @pytest.mark.parametrize(("every", "behind", "late"), [(1, 0, 2), (10, 3, 5), (5, 0, 40)])
-def test_a_base_of_another_rate_and_time_is_enough(tmp_path, every, behind, late):
+def test_a_base_with_another_rate_and_other_stamps_is_accepted(tmp_path, every, behind, late):
     """States of joints come each ms, those of the base each few ms, late and with older stamps."""
     policy, pacer = pacer_of(tmp_path)
     targets = set()
@@ -178,7 +178,7 @@ def test_a_base_of_another_time_is_not_used(tmp_path):
 
 
 @pytest.mark.parametrize("base_first", [False, True])
-def test_a_reset_of_time_begins_again(tmp_path, base_first):
+def test_a_reset_of_time_restarts_the_policy(tmp_path, base_first):
     policy = policy_of(tmp_path, [{"term": "gait_phase"}, {"term": "velocity_commands"}], WEIGHTS)
     pacer, firsts = Pacer(policy, 0.1, 5.0), []
     for _ in range(2):
@@ -195,7 +195,7 @@ def test_a_reset_of_time_begins_again(tmp_path, base_first):
     assert firsts[0] == firsts[1]
 
 
-def test_a_small_step_back_of_the_stamps_does_not_begin_again(tmp_path):
+def test_a_small_step_back_of_the_stamps_does_not_restart_the_policy(tmp_path):
     policy, pacer = pacer_of(tmp_path)
     pacer.take_base(30_000_000, UPRIGHT)
     pacer.take_joints(joints(30))
@@ -229,7 +229,7 @@ def test_a_policy_needs_its_joints_and_a_floating_base(tmp_path):
         rb.PolicyJoints(rb.load_urdf(robots.find("go2.urdf"), strict=False), policy)
 
 
-def test_zero_is_commanded_also_where_the_range_excludes_it(tmp_path):
+def test_a_command_of_zero_is_kept_even_if_the_range_excludes_it(tmp_path):
     policy = policy_of(
         tmp_path, [{"term": "velocity_commands"}], np.eye(2, 3), command={"forward": [0.3, 1]}
     )

@@ -46,7 +46,7 @@ def test_the_robot_follows_a_command(policy, command, off):
     np.testing.assert_allclose(mean_velocity(motion), command, atol=off)
 
 
-def test_mujoco_walks_the_same_way(policy):
+def test_the_robot_walks_the_same_in_mujoco(policy):
     """MuJoCo has the same geometries and policy, with 1 ms and an elliptic cone."""
     mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
     pytest.importorskip("pinocchio", reason="pinocchio is not installed")
@@ -132,7 +132,7 @@ def test_left_and_right_are_mirrored(policy, monkeypatch):
         np.testing.assert_allclose(image, action @ joints, atol=1e-5)
         seen, reward, *_ = envs.step(np.array([action, image]))
         np.testing.assert_allclose(reward[1], reward[0], atol=0.003)
-    assert abs(b.qpos[0, 1]) > 0.02  # the robot moved to a side
+    assert abs(b.qpos[0, 1]) > 0.02  # the robot has moved to one side
 
 
 # learning

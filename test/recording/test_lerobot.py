@@ -278,7 +278,7 @@ def test_other_recordings_are_refused_and_nothing_is_left(tmp_path):
 def test_only_the_part_after_a_reset_is_written(tmp_path, dataset):
     path = record(tmp_path / "reset.mcap", times=2)
     done = export(tmp_path / "set", path)
-    assert "1 episodes, 21 frames" in done.stdout
+    assert "1 episode, 21 frames" in done.stdout
     assert rows(tmp_path / "set")["observation.state"] == rows(dataset)["observation.state"][:21]
     levels = [pixels.mean() for _, pixels in decoded(tmp_path / "set", 0)]
     np.testing.assert_allclose(levels, [x.mean() for _, x in decoded(dataset, 0)], atol=LEVELS)
@@ -291,7 +291,7 @@ def test_pictures_before_a_reset_are_not_part_of_the_episode(tmp_path):
     put_run(bag, 1.0, late=400)
     bag.close()
     done = export(tmp_path / "set", tmp_path / "reset.mcap")
-    assert "1 episodes, 13 frames" in done.stdout
+    assert "1 episode, 13 frames" in done.stdout
     state = np.array(rows(tmp_path / "set")["observation.state"])
     np.testing.assert_allclose(state, [position(0.4 + k / FPS) for k in range(13)], atol=1e-6)
     bag = begun(tmp_path / "blind.mcap")

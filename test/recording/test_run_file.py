@@ -188,7 +188,7 @@ def disk(monkeypatch):
     return made
 
 
-def test_messages_after_the_end_are_left_out(tmp_path):
+def test_messages_after_close_are_left_out(tmp_path):
     with RunFile(tmp_path / "run.mcap") as file:
         file.add(TOPIC, STATE, state(0), 0)
     file.add(TOPIC, STATE, state(1), PERIOD)
@@ -318,7 +318,7 @@ def test_a_file_damaged_by_others_is_reported(tmp_path, monkeypatch, how, at_the
         assert read(path.with_name("moved.mcap"))[0]
 
 
-def test_a_disk_may_hang_at_the_end(tmp_path, monkeypatch, disk):
+def test_a_disk_that_hangs_at_the_end_is_reported(tmp_path, monkeypatch, disk):
     monkeypatch.setattr(writer, "PATIENCE", 0.2)
     file = RunFile(tmp_path / "run.mcap")
     file.add(TOPIC, STATE, state(0), 0)
@@ -437,14 +437,14 @@ def test_a_missing_package_leaves_an_existing_file(tmp_path, monkeypatch):
     assert path.read_text() == "mine"
 
 
-def test_a_file_removed_while_it_is_opened(tmp_path, monkeypatch):
+def test_a_file_that_is_removed_while_it_is_opened_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "run.mcap"
     monkeypatch.setattr(claim.fcntl, "flock", lambda *_: path.unlink())
     with refused(ParameterError, "unwritable-file", "path"):
         RunFile(path)
 
 
-def test_file_systems_may_lack_locks(tmp_path, monkeypatch):
+def test_a_recording_is_written_on_a_file_system_without_locks(tmp_path, monkeypatch):
     def flock(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 

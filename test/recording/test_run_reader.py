@@ -87,6 +87,22 @@ def test_joint_states_of_a_real_robot_are_read(tmp_path, plugin):
     assert run.m.name == "two"
 
 
+def test_two_drivers_may_publish_at_the_same_time(tmp_path):
+    """Nodes that follow /clock stamp their messages with the same time."""
+    rows = []
+    for k in range(5):
+        stamp = START + k * 10_000_000
+        for name, sign in (("elbow", 1), ("shoulder", -1)):
+            raw = joint_state(stamp, [name], [0.1 * sign * k], [sign * k], [2 * sign * k])
+            rows.append(("/joint_states", JOINT_STATE, stamp, raw))
+    run = read_run(bag(tmp_path / "bag", [*real_robot(count=0), *rows]))
+    k = np.arange(5)
+    assert np.allclose(run.time, 0.01 * k, rtol=0, atol=1e-12)
+    assert np.allclose(run.qpos, np.outer(k, [-0.1, 0.1]), rtol=0, atol=1e-15)  # shoulder, elbow
+    assert np.array_equal(run.qvel, np.outer(k, [-1.0, 1.0]))
+    assert np.array_equal(run.effort, np.outer(k, [-2.0, 2.0]))
+
+
 def padded(raw, empty, more=0):
     """Return a message as Fast DDS sends it, with unused bytes behind it."""
     return raw + b"\xcd" * (4 * empty + more)
@@ -140,7 +156,7 @@ def _file(folder):
     return path
 
 
-def test_commands_are_at_the_time_they_came(tmp_path):
+def test_commands_have_the_time_of_their_arrival(tmp_path):
     """The clock of the recorder can differ from that of the stamps."""
     lag = 7_000_000_000_000
     for shift in (0, lag):
@@ -225,7 +241,8 @@ def test_the_pose_of_a_floating_base_comes_from_tf(tmp_path, prefix):
     run = read_run(mcap(tmp_path / "run.mcap", rows))
     assert run.m.nq == 9
     held = 0.1 * (np.arange(100) // 10)
-    # a quarter turn of odom: its x is y of the map; after one about x a third about (1, 1, 1)
+    # odom is rotated by a quarter turn, so its x is y of the map; with a quarter turn about x the
+    # product is a third of a turn about (1, 1, 1)
     expected = np.column_stack([np.ones(100), held, np.full(100, 0.5)])
     assert np.allclose(run.qpos[:, :3], expected, rtol=0.0, atol=1e-12)
     quat = run.qpos[:, 3:7] * np.sign(run.qpos[:, 3:4])
@@ -446,7 +463,7 @@ def test_too_many_topics_are_refused(tmp_path, monkeypatch):
 
 
 def test_the_clock_of_prescribed_motion_is_kept(tmp_path):
-    """Joints with a prescribed motion follow from the clock alone."""
+    """The positions of joints with a prescribed motion follow from the clock alone."""
     m = rb.load_urdf(TWO)
     d = rb.make_data(m)
     d.time = 3.0
@@ -468,7 +485,7 @@ def test_message_types_are_found_by_name():
 
 @pytest.mark.parametrize("time_ns", [2**31 * 10**9, 2**63 - 1, 2**63, 2**64 - 1])
 @pytest.mark.parametrize("topic", ["/joint_states", "/joint_commands", "/simulator/state"])
-def test_times_that_ros_does_not_have(tmp_path, topic, time_ns):
+def test_times_that_ros_cannot_have_are_refused(tmp_path, topic, time_ns):
     """MCAP has 64 bits for a time; differences of such times do not fit into 64 bits."""
     rows = real_robot(count=3)
     if topic == "/simulator/state":
@@ -495,7 +512,7 @@ def test_simulated_times_that_are_not_finite_are_refused(tmp_path, clock):
 
 
 @pytest.mark.parametrize("known", range(len(schemas.LATER)))
-def test_a_recording_from_before_friction_had_a_memory(tmp_path, monkeypatch, known):
+def test_a_recording_without_a_memory_of_friction_is_read(tmp_path, monkeypatch, known):
     """States of older versions lack this array, or that of contacts."""
     path, (_, older) = tmp_path / "run.mcap", schemas.older_state(known)
     monkeypatch.setattr(schemas, "STATE_FIELDS", older)

@@ -83,7 +83,7 @@ def test_a_bar_shows_compiled_kernels(listening):
     assert screen.getvalue() == before
 
 
-def test_a_kernel_of_two_types_counts_once(listening, monkeypatch):
+def test_a_kernel_of_two_types_is_counted_once(listening, monkeypatch):
     screen = Screen()
     listening(screen)
     _, _, last = kernels()

@@ -24,7 +24,7 @@ _INFO = getattr(rclpy.subscription, "MessageInfo", None)
 #: True if rclpy gives the publisher of a message. Otherwise the controller counts publishers.
 SENDERS_KNOWN = "publisher_gid" in getattr(_INFO, "__annotations__", {})
 
-#: A UR5 with its elbow bent, far from its stops.
+#: A UR5 with its elbow bent, far from its limits.
 UR5_START = {
     "shoulder_lift_joint": -1.2,
     "elbow_joint": 1.4,
@@ -122,7 +122,7 @@ class Pair:
         self.until(lambda: self.arm.rows and self.said)
 
     def _hear(self):
-        """Subscribe to the status, or again: each new subscriber gets the newest status."""
+        """Subscribe to the status; a new subscription gets the newest status again."""
         if self._status is not None:
             self.peer.node.destroy_subscription(self._status)
         heard = lambda message: self.said.append(message.data)  # noqa: E731
@@ -130,7 +130,7 @@ class Pair:
         self._status = self.peer.node.create_subscription(String, topic, heard, LATCHED)
 
     def until(self, condition, again=lambda: None, every=10.0):
-        """Wait for a condition on the status, which a busy machine may lose; act `again`, too."""
+        """Wait for a condition on the status; call `again`: a busy machine may lose messages."""
         self.peer.until(condition, again=lambda: (self._hear(), again()), every=every)
 
     def _report(self, message):
@@ -323,7 +323,7 @@ def start_pair(
         simulate, control, peer: fixtures.
         urdf, start, rate, space, lockstep, more: as start_arm.
         mode: of the controller.
-        others: parameters of the controller; remap as the fixture takes it.
+        others: parameters of the controller; `remap` as for the fixture.
     """
     simulator = start_arm(simulate, urdf, start, rate, space, lockstep, more)
     if lockstep:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A controller in a process of its own that answers states with efforts.
 
-python commander.py JOINTS END [--jitter SEED] [--flood COPIES] answers the states of so many
-ticks, with some joints (a comma between), then ends; END 0: until it is killed.
+python commander.py JOINTS END [--jitter SEED] [--flood COPIES] answers END ticks with commands for
+JOINTS, names that commas separate, then ends. With END 0 it answers until it is killed.
 """
 
 import argparse

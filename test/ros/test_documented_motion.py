@@ -65,7 +65,7 @@ WATCHED = {
     ),
     "python examples/record_motion.py": (
         "identification/test_record_motion.py",
-        "test_the_motion_of_an_obedient_arm_is_recorded",
+        "test_the_motion_of_an_arm_that_follows_is_recorded",
     ),
     "rbdyn sim --actuators": (
         "ros/simulator/test_actuators_node.py",
@@ -160,7 +160,7 @@ def test_every_command_that_may_move_a_robot_is_watched():
     missing = [f"{where}: {line}" for where, line in found if watch_of(line) is None]
     assert not missing
     unused = WATCHED.keys() - {watch_of(line) for _, line in found}
-    assert not unused, "WATCHED has what no page has"
+    assert not unused, "WATCHED has commands that no page has"
 
 
 @pytest.mark.parametrize("key", WATCHED)

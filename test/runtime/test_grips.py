@@ -45,7 +45,7 @@ def test_a_grip_that_is_blocked_exerts_its_effort_and_no_more(start, force):
     assert {round(float(state.effort[0]), 9) for state in states[100:]} == {force}
 
 
-def test_its_command_does_not_expire_and_the_next_one_replaces_it(start):
+def test_a_grip_command_does_not_expire_and_the_next_command_replaces_it(start):
     loop = start(finger(), **WALKING | {"command_timeout": 0.05})
     loop.orders.command(commanded(0, GRIP, position=0.1, velocity=0.5, effort=5.0))
     states = walk(loop, 2000)

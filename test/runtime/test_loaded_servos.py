@@ -55,7 +55,7 @@ WHEELS = [
 @pytest.mark.parametrize(
     ("rover", "speeds"), WHEELS, ids=[f"{r.name} {s[0]:g} {s[1]:g}" for r, s in WHEELS]
 )
-def test_wheels_on_a_floor_have_the_speed_that_was_asked(start, rover, speeds):
+def test_wheels_on_a_floor_have_the_commanded_speed(start, rover, speeds):
     loop = start(rover.model(), **WALKING)
     walk(loop, 50)
     wheels = drive(loop, rover, speeds)
@@ -64,7 +64,7 @@ def test_wheels_on_a_floor_have_the_speed_that_was_asked(start, rover, speeds):
     assert np.abs(found / speeds - 1.0).max() < 0.01
 
 
-def test_wheels_that_slip_and_grip_again_have_the_speed_that_was_asked(start):
+def test_wheels_that_slip_and_grip_again_have_the_commanded_speed(start):
     """On ice the wheels slip for about a second, until the robot is as fast as they are."""
     ice = dataclasses.replace(SKID_STEER, friction=0.1)
     loop = start(ice.model(), **WALKING)
@@ -162,7 +162,7 @@ LOADS = (0.1, 0.3, 0.6, 0.8, 0.95)
 @pytest.mark.parametrize("law", ["hold", "position"])
 @pytest.mark.parametrize("friction", [0.0, 1.0, 3.0])
 @pytest.mark.parametrize("share", LOADS)
-def test_a_joint_meets_each_load_below_its_effort_limit(start, law, friction, share):
+def test_a_joint_withstands_each_load_below_its_effort_limit(start, law, friction, share):
     """The joint gives way by less than 1 mm and returns, unless friction needs all the effort."""
     limit = 20.0
     m = rail(limit=rb.Limit(effort=limit, velocity=2.0), friction=friction)
@@ -185,7 +185,7 @@ def test_a_joint_meets_each_load_below_its_effort_limit(start, law, friction, sh
 
 @pytest.mark.parametrize("law", ["hold", "position"])
 @pytest.mark.parametrize("share", LOADS)
-def test_an_arm_meets_each_load_below_its_effort_limits(start, law, share):
+def test_an_arm_withstands_each_load_below_its_effort_limits(start, law, share):
     m = load(find("ur5_robot.urdf"))
     d = placed(m, UR5)
     hand, down = m.nbody - 1, np.array([0.0, 0.0, -1.0])
@@ -228,7 +228,7 @@ def test_hold_brakes_as_before_and_stays_where_it_stopped(start):
     assert ends[1] == pytest.approx(ends[0], abs=2e-3)
 
 
-def test_hold_does_not_push_on_a_joint_that_was_stopped(start):
+def test_hold_does_not_push_a_joint_on_after_a_push_stopped_it(start):
     loop = start(rail(limit=rb.Limit(effort=5.0)), **PAUSING, on_timeout="hold")
     loop.orders.command(commanded(0, VELOCITY, velocity=0.5))
     walk(loop, 55)

@@ -53,7 +53,7 @@ def test_lockstep_waits_for_its_joints_only(start):
     wait_until(lambda: loop.time.tick == 1 and loop.time.waiting)
 
 
-def test_a_passive_joint_is_not_waited_for(start):
+def test_lockstep_does_not_wait_for_a_passive_joint(start):
     """A joint with an effort limit of 0, such as a caster, needs no command."""
     m = bundled_arm()
     limits = m.jnt_effort.copy()
@@ -79,7 +79,7 @@ def test_the_joints_without_an_answer_have_names_after_a_timeout(start):
 
 
 @pytest.mark.parametrize("wrong", [0, 2, 1000, None])
-def test_a_command_for_another_tick_does_not_count(start, wrong):
+def test_a_command_for_another_tick_is_ignored(start, wrong):
     loop = begin_locked(start)
     loop.orders.command(commanded(ALL, EFFORT, effort=5.0), tick=wrong)
     assert stays_waiting(loop, 1)
@@ -89,7 +89,7 @@ def test_a_command_for_another_tick_does_not_count(start, wrong):
 
 
 @pytest.mark.parametrize("wrong", [3, 40])
-def test_a_command_for_a_later_tick_does_not_count_while_time_runs_freely(start, wrong):
+def test_a_command_for_a_later_tick_is_ignored_while_time_runs_freely(start, wrong):
     loop = start(bundled_arm(), **LOCKED | {"lockstep_timeout": 0.05})
     loop.time.step(10)
     loop.orders.command(commanded(ALL, EFFORT, effort=5.0), tick=wrong)
@@ -189,7 +189,7 @@ def test_a_loop_that_waits_forever_serves_requests(start):
     assert loop.time.tick == 3
 
 
-def test_a_command_sent_while_paused_counts_for_the_next_step(start):
+def test_a_command_sent_while_paused_is_used_in_the_next_step(start):
     loop = begin_locked(start)
     loop.time.pause(True)
     loop.orders.command(commanded(ALL, EFFORT, effort=0.75), tick=1)
@@ -198,8 +198,8 @@ def test_a_command_sent_while_paused_counts_for_the_next_step(start):
 
 
 @pytest.mark.parametrize("halves", [False, True])
-def test_a_command_from_before_a_reset_does_not_count(start, halves):
-    """A reset of time repeats tick 0; a command for the first tick 0 does not count again."""
+def test_a_command_from_before_a_reset_is_ignored(start, halves):
+    """A reset of time repeats tick 0; a command for the first tick 0 is not used again."""
     loop = start(bundled_arm(), **LOCKED)
     loop.orders.command(commanded(ALL, EFFORT, effort=5.0), tick=0)
     loop.time.step(1)

@@ -38,7 +38,7 @@ def arm():
 
 
 @pytest.mark.parametrize("paused", [True, False])
-def test_a_loop_that_has_not_begun_reads_as_it_will_begin(arm, paused):
+def test_a_loop_that_has_not_begun_shows_its_start_state(arm, paused):
     loop = Loop(arm, LoopSettings(realtime="off", start_paused=paused))
     before = loop.time.paused, loop.time.diverged, loop.time.tick
     assert before == (paused, False, 0)
@@ -52,7 +52,7 @@ def test_a_loop_that_has_not_begun_reads_as_it_will_begin(arm, paused):
         loop.stop()
 
 
-def test_a_state_says_how_many_contacts_do_not_fit(start):
+def test_a_state_counts_the_contacts_that_do_not_fit(start):
     """50 capsules in one place have more contacts than the list holds."""
     capsule = rb.Capsule(0.05, 0.2)
     heap = rb.SystemBuilder("heap", base="world")

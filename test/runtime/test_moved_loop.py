@@ -107,7 +107,7 @@ def future(start, change, ticks=60):
     return loop, seen(states, m), states
 
 
-def test_the_others_go_on_bit_for_bit_beside_a_new_object(start):
+def test_a_new_object_leaves_the_motion_of_other_parts_unchanged_to_the_bit(start):
     _, expected, _ = future(start, None)
     loop, got, states = future(start, lambda loop, d: go_on(loop, with_entity(d, FAR)))
     assert got == expected
@@ -116,7 +116,7 @@ def test_the_others_go_on_bit_for_bit_beside_a_new_object(start):
     assert fallen == pytest.approx(0.5 * 9.81 * 0.06**2, rel=0.05)
 
 
-def test_after_an_object_came_and_went_everything_is_as_if_it_had_never_been(start):
+def test_a_deleted_object_leaves_no_trace_in_the_motion(start):
     def change(loop, described):
         go_on(loop, with_entity(described, FAR))
         walk(loop, 20)
@@ -189,7 +189,7 @@ def test_joints_in_shared_memory_stay(start):
     port.close()
 
 
-def test_a_loop_that_stands_still_for_good_is_refused(start):
+def test_a_loop_that_has_stopped_cannot_change_its_objects(start):
     described, m = scene()
     loop = start(m, **WALKING)
     loop.stop()

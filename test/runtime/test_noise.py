@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random numbers of the loop: those of SplitMix64, uniform, independent and of the right size."""
+"""Random numbers of the loop: equal to SplitMix64, uniform, independent and of the right size."""
 
 import math
 

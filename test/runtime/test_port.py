@@ -72,7 +72,7 @@ def serve():
 
 
 @needs_gcc
-def test_lockstep_through_shared_memory_is_step_to_the_last_bit(serve, client):
+def test_lockstep_through_shared_memory_equals_step_to_the_last_bit(serve, client):
     m = bundled_arm()
     loop, _ = serve(m, locked=True, **LOCKED)
     process = client(300)

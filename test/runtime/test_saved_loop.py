@@ -31,7 +31,7 @@ NOISY = dataclasses.replace(
     effort_noise=np.full(7, 0.1),
 )
 
-#: Fields that are no part of the state: settings, requests, Models, mailboxes and statistics.
+#: Fields that are not part of the state: settings, requests, Models, mailboxes and statistics.
 LIVE = {
     *("asked", "done", "period", "decimation", "time_mode", "timeout", "policy"),
     *("lockstep_timeout", "every", "report_current"),
@@ -49,7 +49,7 @@ LIVE = {
 }
 
 
-def test_every_field_is_part_of_the_state_or_known_not_to_be():
+def test_every_field_is_part_of_the_state_or_listed_as_an_exception():
     names = {field.name for field in shared.FIELDS if not field.inside}
     others = {name for name in names if name.split("_")[0] in ("edit", "stream")}
     assert names - others - LIVE == {*saved_loop.SAVED, *saved_loop.UNDER_WAY}
@@ -132,7 +132,7 @@ def test_lockstep_waits_at_the_loaded_tick(start):
     assert answer(15) == expected
 
 
-def test_a_diverged_state_is_not_saved_but_can_be_left(start):
+def test_a_diverged_state_is_not_saved_but_another_state_can_be_loaded(start):
     loop = start(rail(), **WALKING)
     walk(loop, 5)
     saved = loop.save_state()

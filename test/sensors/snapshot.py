@@ -16,6 +16,7 @@ def snapshot(m, d=None, tick=0, **given):
         qvel=d.qvel.copy() if d else np.zeros(m.nv),
         qacc=d.qacc.copy() if d else np.zeros(m.nv),
         effort=d.qfrc_applied.copy() if d else np.zeros(m.nv),
+        act=d.act.copy() if d else np.zeros(m.na),
         xfrc=d.xfrc_applied.copy() if d else np.zeros((m.nbody, 6)),
         contact=np.zeros((m.nbody, 6)),
     )

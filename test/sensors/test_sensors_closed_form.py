@@ -7,6 +7,7 @@ from snapshot import snapshot
 from support.mechanisms import four_bar
 
 import rbdyn_ros as rb
+from rbdyn_ros.actuators import ActuatorSpec
 from rbdyn_ros.description import robot_files
 from rbdyn_ros.description.source import read
 from rbdyn_ros.dynamics.payload import with_payload
@@ -255,6 +256,32 @@ def test_the_bearings_of_a_loop_carry_its_weight():
     R = d.xmat[body].reshape(3, 3)
     rest = R @ loop.force - right.force + [0.0, 0.0, -G * m.body_mass[body]]
     np.testing.assert_allclose(rest, 0.0, atol=1e-9)
+
+
+def test_bearings_of_a_loop_carry_what_its_actuator_can_do():
+    """A drive gives at most 0.2 of the 2 N m that are commanded."""
+    system = four_bar(0.1, 0.25, 0.2, 0.3)
+    m = rb.build(system)
+    spec = ActuatorSpec("A", gear=3.0, armature=1e-5, damping=1e-3, torque_speed=((0.0, 0.2),))
+    plant = rb.with_actuators(m, [spec])
+    d = rb.make_data(plant)
+    d.qfrc_applied[m.jnt_dofadr[m.jnt_id("A")]] = 2.0
+    rb.step(plant, d, 100)
+    rb.forward(plant, d)
+    rb.joint_forces(plant, d)
+    effort = m.jnt_axis[m.jnt_id("A")] @ d.jnt_force[m.jnt_id("A"), :3]
+    specs = [
+        ForceTorqueSpec("loop", "C", "rocker", "parent_to_child"),
+        JointTorqueSpec("torque", "A"),
+    ]
+    for loaded in (m, plant):
+        suite = Suite(loaded, system.description(), specs, PERIOD)
+        suite.use(plant)
+        loop, torque = (reading for _, reading in suite.read(snapshot(plant, d)))
+        force = np.linalg.norm(d.loop_force[0, 3:])
+        np.testing.assert_allclose(np.linalg.norm(loop.force), force, rtol=1e-9)
+        np.testing.assert_allclose(torque.effort, effort, rtol=1e-9)
+    assert abs(torque.effort) < 0.7  # 0.2 N m at the motor, times the gear, less friction
 
 
 def test_every_joint_of_the_arm_agrees_with_pinocchio(arm):

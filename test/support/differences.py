@@ -63,7 +63,7 @@ def by_time(m, d, f, h=STEP):
     start = d.copy()
 
     def at(s):
-        # only velocity and acceleration at s = 0 count, so positions may move along qvel
+        # only velocity and acceleration at s = 0 are used, so positions may move along qvel
         d.qpos, d.qvel, d.qacc = start.qpos, start.qvel + s * start.qacc, start.qacc
         d.time = start.time + s
         states.move(m, d, s, start.qvel)

@@ -72,7 +72,7 @@ class Twins:
         ours, theirs = self.mass_matrices()
         close(ours, theirs, rtol, "mass matrix")
         close(self.d.qfrc_bias[self.v], data.qfrc_bias, rtol, "bias")
-        rb.passive(self.m, self.d)  # forward counts damping at the end of the step
+        rb.passive(self.m, self.d)  # forward uses the damping at the end of the step
         close(self.d.qfrc_passive[self.v], data.qfrc_spring + data.qfrc_damper, rtol, "passive")
         for kind, count, places in (
             ("body", self.theirs.nbody, (data.xpos, data.xmat)),

@@ -6,7 +6,7 @@ import pytest
 #: By test: one case in this number runs in `make test`.
 ONE_IN = {
     # random arms, with the same assertion for each
-    "identification/test_real_imperfections.py::test_standard_deviations_are_honest": 5,
+    "identification/test_real_imperfections.py::test_standard_deviations_match_the_real_errors": 5,
     "identification/test_drive_gains.py::test_gains_are_within_three_standard_deviations": 5,
     # robots of example-robot-data, most of which have similar trees
     "specialization/test_traced_robots.py::test_traced_functions_equal_the_engine": 4,
@@ -44,15 +44,15 @@ ONE_IN = {
     "textbook/test_maximal.py::test_lambda_is_the_smallest": 3,
     "textbook/test_maximal.py::test_maximal_kkt_and_projection_agree": 3,
     "textbook/test_engine_constraints.py::test_closed_loops_agree_with_the_textbook": 3,
-    "engine/test_joint_library.py::test_subspace_is_the_derivative_of_the_pose": 3,
+    "engine/test_joint_library.py::test_the_motion_subspace_is_the_derivative_of_the_pose": 3,
     "engine/test_joint_library.py::test_the_derivative_of_the_subspace_is_exact": 3,
     "engine/test_integrators.py::test_an_integrator_has_its_order": 3,
     "textbook/test_links.py::test_unit_vectors_give_the_acceleration_of_the_trunk": 3,
     "model/test_graph.py::test_random_graphs_are_numbered_by_the_rules": 5,
     # scenes with contact, each judged by the same law
-    "engine/test_contact_places.py::test_a_depth_is_the_distance_to_move": 3,
-    "engine/test_contact_places.py::test_the_bounding_sphere_hides_nothing": 3,
-    "engine/test_contact_terrain.py::test_a_flat_field_is_a_plane": 3,
+    "engine/test_contact_places.py::test_the_depth_is_the_distance_that_separates": 3,
+    "engine/test_contact_places.py::test_no_contact_depends_on_the_bounding_sphere": 3,
+    "engine/test_contact_terrain.py::test_a_flat_height_field_acts_as_a_plane": 3,
     "engine/test_one_law.py::test_random_systems_have_one_answer_whose_forces_balance": 2,
     "engine/test_implicit.py::test_the_energy_of_boxes_on_ball_joints_is_kept": 3,
     # places of a file, a state or an option, each with the same kind of damage
@@ -120,7 +120,7 @@ LONG = {
     ],
     # parts of a larger case, which runs
     "rollouts/test_rollout_bits.py::test_a_rollout_has_the_bits_of_steps": ["balls", "springs"],
-    "dynamics/test_quantities.py::test_centres_of_mass_are_means": [
+    "dynamics/test_quantities.py::test_a_centre_of_mass_is_the_weighted_mean_of_bodies": [
         "mixed", "three trees", "reversed", "coupled", "lossy",
     ],
     "dynamics/test_quantities.py::test_rates_of_frames_are_exact": ["mixed", "three trees"],
@@ -129,7 +129,7 @@ LONG = {
     "engine/test_contact_scenes.py::test_dominoes_fall_one_after_the_other": ["31"],
     "engine/test_contact_scenes.py::test_hulls_thrown_on_a_pile_come_to_rest": ["0", "6"],
     "engine/test_contact_solution.py::"
-    "test_forces_satisfy_the_law_and_equal_a_dual_solvers": ["rough box", "cylinder"],
+    "test_forces_satisfy_the_law_and_match_a_dual_solver": ["rough box", "cylinder"],
     "engine/test_contact_robots.py::test_each_step_of_a_falling_humanoid_satisfies_the_law": [
         "False",
     ],
@@ -165,13 +165,13 @@ LONG = {
     "rollouts/test_rollout_interrupt.py::test_ctrl_c_ends_a_rollout_at_once": [
         "1-10000000000-False", "1000000-10000-True",
     ],
-    "engine/test_kernel_cache.py::test_only_a_change_of_code_compiles_anew": [
+    "engine/test_kernel_cache.py::test_only_a_change_of_code_causes_a_new_compilation": [
         "comment", "module docstring",
     ],
     "engine/test_bounds_checked.py::test_an_index_error_in_code_called_by_address_is_reported": [
         "-1-1",
     ],
-    "control/test_generated_start_up.py::test_generated_code_moves_a_right_arm_as_python_does": [
+    "control/test_generated_start_up.py::test_generated_code_moves_a_correct_arm_as_python_does": [
         "panda.urdf", "kinova.urdf",
     ],
     "control/test_specialised_arm.py::test_efforts_match_the_engine": [

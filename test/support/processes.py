@@ -37,7 +37,7 @@ _lock = threading.Lock()
 
 
 def collected():
-    """Make the environment after the imports of all test modules the usual one.
+    """Make the environment after the imports of all test modules the default.
 
     Some libraries set variables, after which every node would otherwise be a fresh process.
     """

@@ -68,9 +68,9 @@ class Terminal:
     def wait_for(self, condition):
         end = time.monotonic() + PATIENCE
         while not condition(self.said) and self.process.poll() is None:
-            assert time.monotonic() < end, f"'{self.command}' does not say it:\n{self.said}"
+            assert time.monotonic() < end, f"'{self.command}' does not print it:\n{self.said}"
             time.sleep(0.05)
-        assert condition(self.said), f"'{self.command}' does not say it:\n{self.said}"
+        assert condition(self.said), f"'{self.command}' does not print it:\n{self.said}"
 
     def end(self):
         """Send Ctrl-C to the process group, as a terminal does; check that it ends cleanly."""

@@ -200,7 +200,7 @@ def test_a_drag_in_paused_time_acts_if_it_is_held_when_time_goes_on(near, told, 
 
     with PlainClient(server) as hand:
         hand.drag_node(node, "start", position, position + 0.1)
-        wait_until(lambda: told, "a word why nothing moves")
+        wait_until(lambda: told, "a note why nothing moves")
         (sentence,) = told
         assert word in sentence
         assert not np.any(loop.state.qvel)

@@ -116,7 +116,7 @@ def test_a_camera_looks_from_one_point_to_another(cubes):
 
 
 @needs_renderer
-def test_the_own_body_is_left_out_unless_it_is_not_excluded(cubes):
+def test_pictures_show_the_body_of_the_camera_unless_it_is_excluded(cubes):
     d = rb.make_data(cubes)
     assert is_red(rb.render(cubes, d, camera(), CUBES)).any()
     assert not is_red(rb.render(cubes, d, camera(exclude=("red",)), CUBES)).any()
@@ -178,7 +178,7 @@ def test_opencv_finds_the_intrinsics_again():
     assert coefficients.ravel()[:4] == pytest.approx(lens[:4], abs=0.01)
 
 
-def test_a_machine_without_a_renderer_says_what_to_install(cubes, monkeypatch):
+def test_a_machine_without_a_renderer_is_refused(cubes, monkeypatch):
     def missing(name):
         raise ImportError(name)
 

@@ -432,7 +432,7 @@ def test_a_robot_without_geometry_has_a_scene():
     assert np.isfinite(placed.com).all()
 
 
-def test_objects_of_a_scene_are_drawn_beside_a_robot_with_looks():
+def test_objects_of_a_scene_are_drawn_next_to_a_robot_with_visuals():
     """A recording has only the URDF of the robot; the Model has the shapes of the objects."""
     m = rb.load("config/scenes/gripper.yaml")
     for source in ("config/scenes/gripper.urdf", "config/scenes/gripper.yaml"):

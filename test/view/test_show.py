@@ -128,7 +128,7 @@ def test_loopback_addresses_are_local():
         ("192.168.1.7", "https://192.168.1.7"),
     ],
 )
-def test_pages_of_the_view_itself_may_talk_to_it(host, origin):
+def test_pages_of_the_view_itself_may_connect_to_it(host, origin):
     assert refusal(host, origin) == ""
 
 
@@ -150,12 +150,12 @@ def test_pages_of_the_view_itself_may_talk_to_it(host, origin):
         ("127.0.0.1@evil.example", None),
     ],
 )
-def test_other_pages_may_not_talk_to_the_view(host, origin):
+def test_other_pages_may_not_connect_to_the_view(host, origin):
     assert refusal(host, origin) != ""
 
 
 def test_a_websocket_query_in_the_url_is_refused():
-    """By ?websocket= a link of any page would let viser's page obey another server."""
+    """By ?websocket= a link on any page would connect viser's page to another server."""
     assert refusal("127.0.0.1:80", None, "/?websocket=ws://evil.example") != ""
     assert refusal("127.0.0.1:80", None, "/assets/x.js") == ""
 
@@ -420,7 +420,7 @@ def test_names_of_a_hostile_file_are_text_and_nothing_else(server):
     assert "GuiMarkdownMessage" not in kinds  # viser runs the text in braces there
 
 
-def test_a_robot_can_be_taken_away_again(server):
+def test_a_robot_can_be_removed_from_the_view(server):
     m = rb.load_urdf(ARM)
     Show(server, m, LOOKS, "one").remove()
     assert not server.gui._gui_input_handle_from_uuid
@@ -458,7 +458,7 @@ def test_joints_whose_limits_exclude_zero_start_inside_them(server):
     assert sliders.qpos[elbow] == 0.0
 
 
-def test_of_a_long_robot_the_first_joints_have_sliders(server):
+def test_only_the_first_joints_of_a_long_robot_have_sliders(server):
     link = (
         '<link name="l{0}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"'
         ' ixy="0" ixz="0" iyz="0"/></inertial></link>'

@@ -35,7 +35,7 @@ def test_pictures_equal_the_stored_ones(name):
 
 
 @pytest.mark.parametrize("name", ["panda", "talos", "anymal", "go2", "tiago", "delta", "scene"])
-def test_pictures_that_differ_are_told_apart(name):
+def test_pictures_that_differ_are_distinguished(name):
     own = stored(name)
     others = {"moved": np.roll(own, 2, axis=1), "dark": 0.5 * own, "mirrored": own[:, ::-1]}
     assert likeness(own, own) == pytest.approx(1.0)

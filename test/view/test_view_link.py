@@ -132,7 +132,7 @@ def test_failures_are_messages(far):
     assert "failed: TypeError" in answered(echo, "push", ({},) * 0 or None)
 
 
-def test_pace_is_of_the_last_second_and_begins_anew():
+def test_pace_is_measured_over_the_last_second_and_restarts():
     pace = Pace()
     assert math.isnan(pace.at(10.0, 0.0, False))
     for k in range(1, 40):
@@ -142,7 +142,7 @@ def test_pace_is_of_the_last_second_and_begins_anew():
         factor = pace.at(10.0 + 0.1 * k, 1.95 + 0.2 * (k - 39), False)
     assert factor == pytest.approx(2.0)
     assert math.isnan(pace.at(16.0, 4.4, True))
-    assert math.isnan(pace.at(90.0, 4.4, False))  # the pause does not count
+    assert math.isnan(pace.at(90.0, 4.4, False))  # the pause is left out
     assert pace.at(91.0, 5.4, False) == pytest.approx(1.0)
     assert math.isnan(pace.at(92.0, 0.0, False))  # time has been reset
     assert pace.at(93.0, 3.0, False) == pytest.approx(3.0)

@@ -68,9 +68,9 @@ def open_browser():
 def open_page(browser, address, server=None, size=None, scale=1.0, **like):
     """Yield a page of a view that is connected; with its `server` in this process, known to it.
 
-    Each side of a point of the page has `scale` pixels: what need not be looked at is drawn
-    sooner with fewer. `like` describes the browser to Playwright, such as a phone. The messages of
-    the page's console that are errors are in `page.complaints`.
+    Each side of a point of the page has `scale` pixels: a page that need not be sharp is drawn
+    faster with fewer pixels. `like` describes the browser to Playwright, such as a phone. The
+    messages of the page's console that are errors are in `page.complaints`.
     """
     context = browser.new_context(viewport=size or SIZE, device_scale_factor=scale, **like)
     context.set_default_timeout(PATIENCE_MS)

@@ -101,7 +101,7 @@ def test_several_joints_of_a_body_stay_in_one_body(tmp_path):
 @pytest.mark.parametrize(
     ("kinds", "light"), [(["revolute"] * 8, 1), (["spherical", "revolute", "prismatic"], 1)]
 )
-def test_a_body_has_no_more_joints_than_mujoco_takes(kinds, light, tmp_path):
+def test_a_body_has_no_more_joints_than_mujoco_accepts(kinds, light, tmp_path):
     """A body has at most six dofs, and no rotation after a ball joint."""
     system, before = rb.SystemBuilder("stack"), "base"
     for n, kind in enumerate(kinds):
@@ -114,7 +114,7 @@ def test_a_body_has_no_more_joints_than_mujoco_takes(kinds, light, tmp_path):
     assert mm.nbody == light + 3  # the world, the base, the last link
 
 
-def test_a_link_without_mass_at_the_end_gets_the_least(tmp_path):
+def test_a_link_without_mass_at_the_end_gets_the_smallest_mass(tmp_path):
     system = rb.SystemBuilder("tip").body("arm", bar(0.3)).body("tip")
     system.joint("A", "revolute", "base", "arm", axis=(0, 1, 0))
     system.joint("B", "revolute", "arm", "tip", axis=(0, 1, 0), armature=1.0)
@@ -145,7 +145,7 @@ def test_a_floating_base_agrees_in_mujoco(tmp_path):
     compare(rb.build(tree, floating_base=True), mm, 3, "floating")
 
 
-def test_a_closed_loop_is_closed_there(tmp_path):
+def test_a_closed_loop_is_closed_in_mujoco(tmp_path):
     system = four_bar(0.1, 0.25, 0.2, 0.3)
     m = rb.build(system)
     _, mm = written(system, tmp_path)
@@ -214,7 +214,7 @@ def shapes():
     return system
 
 
-def test_shapes_are_where_they_were(tmp_path):
+def test_written_shapes_are_where_they_were(tmp_path):
     findings, mm = written(shapes(), tmp_path)
     assert {str(finding).split(": ")[1] for finding in findings if finding.code == "left-out"} == {
         "its restitution is left out"

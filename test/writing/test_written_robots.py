@@ -82,10 +82,10 @@ def test_values_that_a_format_lacks_are_named(tmp_path):
         .obstacle("floor", rb.Plane())
     )
     assert lost(rb.convert(system, tmp_path / "robot.urdf")) == {
-        "joint 'A': its armature is left out: URDF cannot say it",
-        "spring 'pull': it is left out: URDF cannot say it",
-        "geometry 'ball': its rolling is left out: URDF cannot say it",
-        "obstacle 'floor': it is left out: URDF cannot say it",
+        "joint 'A': its armature is left out: URDF cannot express it",
+        "spring 'pull': it is left out: URDF cannot express it",
+        "geometry 'ball': its rolling is left out: URDF cannot express it",
+        "obstacle 'floor': it is left out: URDF cannot express it",
     }
     assert not lost(rb.convert(system, tmp_path / "robot.yaml"))
     same(rb.build(system), rb.load(tmp_path / "robot.yaml"))
@@ -177,7 +177,7 @@ MOVING = (
 
 @needs_robots
 @each_robot
-def test_an_sdf_moves_as_the_robot(path, tmp_path):
+def test_a_written_sdf_moves_like_the_robot(path, tmp_path):
     written = tmp_path / "robot.sdf"
     rb.convert(path, written, strict=False)
     m = rb.load_urdf(path, strict=False, contact=SHAPES, srdf=False)
@@ -211,7 +211,7 @@ def with_frames(base="world"):
 
 @pytest.mark.parametrize("base", ["world", "stand"])
 @pytest.mark.parametrize("suffix", [".sdf", ".xml"])
-def test_links_without_mass_stay_without(base, suffix, tmp_path):
+def test_links_without_mass_stay_massless(base, suffix, tmp_path):
     rb.convert(with_frames(base), tmp_path / f"robot{suffix}")
     m, again = rb.build(with_frames(base)), rb.load(tmp_path / f"robot{suffix}", contact=True)
     np.testing.assert_allclose(again.body_mass[1:], m.body_mass[1:], rtol=1e-12)
@@ -258,7 +258,7 @@ def test_servos_are_written_or_named(tmp_path):
         np.testing.assert_allclose(
             again.efforts(d, control), rb.servos(m, arm).efforts(d, control), rtol=1e-12
         )
-    assert "servo 'p': it is left out: URDF cannot say it" in lost(
+    assert "servo 'p': it is left out: URDF cannot express it" in lost(
         rb.convert(arm, tmp_path / "arm.urdf")
     )
 
@@ -276,7 +276,7 @@ def test_a_locked_joint_stays_locked_in_an_mjcf(tmp_path):
     assert m.jnt_effort[0] <= 1e-9
 
 
-def test_what_is_not_read_of_a_source_is_named(tmp_path):
+def test_unread_parts_of_a_source_are_named(tmp_path):
     (tmp_path / "in.xml").write_text(
         '<mujoco><option density="1000"/><worldbody><body name="b" gravcomp="1"><joint name="j"/>'
         '<geom size="0.1"/></body></worldbody></mujoco>'

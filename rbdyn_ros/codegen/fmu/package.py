@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write an FMU: description, sources, and a library if this machine has a C compiler."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Efforts of arm_controller's laws in some states, for the test of a generated package."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

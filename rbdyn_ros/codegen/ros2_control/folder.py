@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write a tree of files to a new or empty folder, completely or not at all."""
 
-from __future__ import annotations
-
 import secrets
 import shutil
 from collections.abc import Callable, Mapping

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`rbdyn check FOLDER`: every robot file below a folder, one line a file."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

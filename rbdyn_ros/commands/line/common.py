@@ -302,7 +302,7 @@ def standing(options: argparse.Namespace) -> Array:
 
 
 def _demand_file(path: Path) -> None:
-    """Raise DescriptionError unless a robot is a file: the readers would also take URDF text."""
+    """Raise DescriptionError unless a robot is a file: the readers would also accept URDF text."""
     from rbdyn_ros.description.reading.guard import refuse
     from rbdyn_ros.errors import quote
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Argument parsing: exact option names, one-line errors, help with examples."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

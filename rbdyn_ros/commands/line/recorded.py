@@ -61,6 +61,8 @@ def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Arr
 
 def _samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Samples]:
     """Return the same as read_samples, for any robot whose joints have one coordinate."""
+    import numpy as np
+
     from rbdyn_ros.identification.data.columns import read_by_columns
     from rbdyn_ros.identification.data.motion import dof_names
     from rbdyn_ros.identification.data.plausible import (
@@ -72,6 +74,7 @@ def _samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
     from rbdyn_ros.identification.data.recordings import read_recording
     from rbdyn_ros.identification.data.signals import without_repeats
     from rbdyn_ros.identification.excitation.excite import dofs_of_joints
+    from rbdyn_ros.model.declared.joints import JointType
 
     dofs = dofs_of_joints(m, options.joints)
     names = [dof_names(m)[k] for k in dofs]
@@ -81,7 +84,14 @@ def _samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
     there = [renamed[name] for name in names]
     try:
         if options.columns is not None:
-            samples = read_by_columns(path, options.columns, there, raw=options.current)
+            slides = np.flatnonzero(m.jnt_type[m.dof_jntid[dofs]] == JointType.SLIDE)
+            samples = read_by_columns(
+                path,
+                options.columns,
+                there,
+                raw=options.current,
+                sliding=[there[k] for k in slides],
+            )
         else:
             samples = read_recording(
                 path,
@@ -203,7 +213,7 @@ def add_table_options(command: argparse.ArgumentParser) -> None:
         "--columns",
         type=FileOf((".yaml", ".yml")),
         metavar="COLUMNS.yaml",
-        help="where a table without names, an .npz or a .mat file has its columns",
+        help="file that names the columns of a table without names, of an .npz or of a .mat file",
     )
     command.add_argument(
         "--drive-gains",

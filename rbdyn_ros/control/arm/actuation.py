@@ -28,8 +28,13 @@ class Actuation(Record):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("rubs", (), "1: there is friction to be compensated", "int"),
         Field("own_gravity", (), "1: the robot adds its gravity to every command", "int"),
-        Field("own_coriolis", (), "1: and its Coriolis forces at the measured velocity", "int"),
-        Field("viscous", ("nv",), "friction; this and the next four as in Friction"),
+        Field(
+            "own_coriolis",
+            (),
+            "1: the robot adds its Coriolis forces at the measured velocity",
+            "int",
+        ),
+        Field("viscous", ("nv",), "viscous friction; this field and the next four as in Friction"),
         Field("coulomb", ("nv",), ""),
         Field("stribeck", ("nv",), ""),
         Field("stribeck_velocity", ("nv",), ""),
@@ -81,7 +86,7 @@ def add_own(
 def to_command(
     m: Model, d: Data, a: Actuation, qpos: Vector, qvel: Vector, rubbing: Vector, effort: Vector
 ) -> None:
-    """Turn efforts into commands, in place, with the friction at the velocities `rubbing`."""
+    """Convert efforts to commands in place; the friction is that at the velocities `rubbing`."""
     add_friction(a, rubbing, 1.0, effort)
     add_own(m, d, a, qpos, qvel, -1.0, effort)
 

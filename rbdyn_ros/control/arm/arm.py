@@ -43,7 +43,7 @@ def mounted_gravity(mounting: ArrayLike, gravity: ArrayLike = (0.0, 0.0, -9.81))
         gravity: (3,) in the world [m/s^2].
 
     Raises:
-        ParameterError: one of them is not three finite numbers.
+        ParameterError: the mounting or the gravity is not three finite numbers.
     """
     angles = finite("the mounting", mounting, (3,), element="")
     world = finite("gravity", gravity, (3,), element="")
@@ -79,7 +79,7 @@ class Arm:
         d: Data for computations; it belongs to the calling thread.
         names: names of the joints with a dof, in the order of the dofs (nv).
         sha256: hash of the Model as loaded.
-        actuation: what lies between efforts and commands, for kernels.
+        actuation: friction and the robot's own compensation, for kernels.
         is_plain: a command is the effort of the rigid body dynamics: there is no friction, and the
             robot compensates neither gravity nor Coriolis forces.
 
@@ -171,7 +171,7 @@ class Arm:
         return Arm(*self._given, loaded, self.code)
 
     def place(self, qpos: Array, qvel: Array) -> None:
-        """Copy a state, (nv,) each, into d; both are arrays that the caller made itself."""
+        """Copy a position and a velocity (nv,) into d. The arrays are not checked."""
         _place.call(self._m_at, self._d_at, qpos, qvel)
 
     def gravity_effort(self, qpos: Array, out: Array) -> Array:
@@ -181,7 +181,7 @@ class Arm:
         return out
 
     def hold(self, qpos: Array, out: Array) -> Array:
-        """Write and return the commands that hold the arm, into arrays that the caller made."""
+        """Write and return the commands that hold the arm. The arrays (nv,) are not checked."""
         _hold.call(self._m_at, self._d_at, *self._own_at, qpos, out)
         return out
 
@@ -232,7 +232,7 @@ class Arm:
         return effort
 
     def _vector(self, given: Array, written: bool = False) -> Array:
-        """Return an array (nv,) for kernels; raises ParameterError for other ones."""
+        """Return an array (nv,) for kernels; raise ParameterError for any other value."""
         n = self.m.nv
         own = given if written else np.ascontiguousarray(given, np.float64)
         if not is_vector(own, n, written):

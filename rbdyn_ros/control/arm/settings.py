@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of a controlled arm."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 from numpy.typing import ArrayLike
@@ -50,11 +48,12 @@ class ControlSettings:
             with the model, or with the positions sent.
         start_up_tolerance: factor by which accelerations may differ from the model in this test.
         effort_includes_gravity: measured efforts contain the robot's own gravity compensation.
-        tracking_tolerance: distance from the target that is a fault; 0: none [rad or m].
+        tracking_tolerance: distance from the target above which a fault occurs; 0: no limit [rad
+            or m].
         start_tolerance: largest distance of a trajectory's start from the target, at most
             LARGEST_JUMP [rad or m].
-        admittance_frame: link that yields to forces in mode admittance; empty: there is none.
-        admittance_axes: axes of the next four, "base" or "tool", see Admittance.
+        admittance_frame: link that yields to forces in mode admittance; empty: no link.
+        admittance_axes: axes of the next four settings, "base" or "tool", see Admittance.
         admittance_mass: (6,) virtual mass, angular first [kg m^2, kg].
         admittance_damping: (6,) virtual damping [N m s/rad, N s/m].
         admittance_stiffness: (6,) virtual stiffness; 0: the link stays where it is let go
@@ -64,9 +63,9 @@ class ControlSettings:
         sensor_frame: link whose axes and origin the wrench has; empty: the link in the message.
         tool_mass: mass of the parts behind the force-torque sensor [kg].
         tool_com: (3,) their centre of mass in the axes of the sensor [m].
-        path_frame: link that Cartesian paths move; empty: there are none.
+        path_frame: link that Cartesian paths move; empty: no Cartesian paths.
         path_speed, path_rotation_speed, path_acceleration, path_rotation_acceleration, path_blend:
-            of Cartesian paths, see CartesianLimits.
+            limits of Cartesian paths, see CartesianLimits.
 
     Raises:
         ParameterError: a time, a tolerance or a rate is negative or not finite.
@@ -123,7 +122,7 @@ class ControlSettings:
         return CartesianLimits(**{name: getattr(self, f"path_{name}") for name in names})
 
 
-#: A NaN would switch these off. Gains are checked by the laws.
+#: A NaN would switch off the checks that use these settings. The laws check the gains.
 _NOT_NEGATIVE = (
     "blind_time",
     "target_timeout",

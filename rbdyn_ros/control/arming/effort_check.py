@@ -37,7 +37,7 @@ class EffortCheck:
         settings: arm_tolerance, arm_without_effort and effort_includes_gravity.
 
     Raises:
-        ParameterError: a tolerance is negative, or their number is wrong.
+        ParameterError: a tolerance is negative, or the number of tolerances is wrong.
     """
 
     def __init__(self, arm: Arm, limits: Limits, settings: ControlSettings) -> None:
@@ -160,7 +160,7 @@ def check_holdable(arm: Arm, limits: Limits, qpos: Array) -> None:
 
 @entry
 def _average(state: Matrix, dofs: Ints, share: float, memory: Matrix) -> float:
-    """Remember the position, update the mean efforts; return the largest speed of dofs."""
+    """Store the position and update the mean efforts. Return the largest speed of a dof."""
     for k in range(state.shape[1]):
         effort, mean = state[2, k], memory[1, k]
         memory[0, k] = state[0, k]

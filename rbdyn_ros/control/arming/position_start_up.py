@@ -48,12 +48,12 @@ class PositionTest:
 
     Args:
         limits: limits of the controlled joints (n).
-        place: (n,) positions where they rest.
+        place: (n,) positions where the joints rest.
         ways: (n,) largest displacements, see test_ways.
 
     Attributes:
         done: whether every joint has passed.
-        held: joints that were not tested: none.
+        held: joints that were not tested; always empty.
     """
 
     def __init__(self, limits: Limits, place: Array, ways: Array) -> None:
@@ -77,10 +77,10 @@ class PositionTest:
         Args:
             place: (n,) reported positions.
             speed: (n,) reported velocities.
-            step: time since the state before [s].
+            step: time since the previous state [s].
 
         Raises:
-            RbdynError: something is wrong, in which joint, and what.
+            RbdynError: the test fails; the message names the joint and the error.
         """
         self._time += step
         np.maximum(self._most, np.abs(place - self._start), out=self._most)
@@ -101,7 +101,7 @@ class PositionTest:
         return wanted
 
     def check_age(self, _age: float) -> None:
-        """Accept every age of the newest state [s]: without states the arm stays."""
+        """Accept every age of the newest state [s], because an arm without states stays."""
 
     def _way(self) -> float:
         return ATTEMPTS[self._attempt] * float(self._ways[self._k])

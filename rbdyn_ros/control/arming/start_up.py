@@ -141,11 +141,11 @@ class StartUpTest:
             qvel: (nv,) velocities.
             effort: (nv,) measured efforts.
             holding: (nv,) commands that hold the arm there.
-            released: (n,) commands that acted since the state before.
+            released: (n,) commands that acted since the previous state.
             step: time since then [s].
 
         Raises:
-            RbdynError: something is wrong, in which joint, and what.
+            RbdynError: the test fails; the message names the joint and the error.
         """
         given = qpos, qvel, effort, holding, released, step, self._wanted
         found = _advance.call(*self._at, *given)

@@ -85,13 +85,13 @@ APART, LEFT, DRIFTS, OTHER, HELD, SIGN, MISMATCH, SHARE, SLOW, SPEED, EFFORT = r
 
 
 class StartUp(Record):
-    """State of a start-up test; positions in rad or m, other quantities to match."""
+    """State of a start-up test, in rad or m, and in the units that follow from them."""
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
         # inputs
         Field("dofs", ("n",), "controlled degrees of freedom", "int"),
-        Field("velocity", ("n",), "limits"),
-        Field("effort", ("n",), "limits"),
+        Field("velocity", ("n",), "velocity limits"),
+        Field("effort", ("n",), "effort limits"),
         Field("ways", ("n",), "largest displacements, with the sign of the free side"),
         Field("dry", ("nv",), "dry friction in the robot's description"),
         Field("period", (), "mean time between two states [s]"),
@@ -103,25 +103,25 @@ class StartUp(Record):
         Field("level", (), "number of the strength", "int"),
         Field("stuck", (), "1: friction held the joint at first", "int"),
         Field("done", (), "1: every joint has passed", "int"),
-        Field("untested", ("n",), "1: by the model its friction holds the joint", "int"),
-        Field("way", (), "of the pulse"),
-        Field("duration", (), "of the pulse [s]"),
-        Field("time", (), "since it began [s]"),
-        Field("rest", ("n",), "where the joints rested"),
-        Field("start", ("n",), "where they were when the pulse began"),
-        Field("most", ("n",), "how far they were away since then"),
-        Field("due_place", ("n",), "displacement by the model, without friction"),
-        Field("due_speed", ("n",), "velocity"),
+        Field("untested", ("n",), "1: by the model, friction holds the joint", "int"),
+        Field("way", (), "displacement of the pulse"),
+        Field("duration", (), "duration of the pulse [s]"),
+        Field("time", (), "time since the pulse began [s]"),
+        Field("rest", ("n",), "positions where the joints rested"),
+        Field("start", ("n",), "positions when the pulse began"),
+        Field("most", ("n",), "largest distances from these positions since then"),
+        Field("due_place", ("n",), "displacement since then by the model, without friction"),
+        Field("due_speed", ("n",), "velocity by the model, without friction"),
         Field("holding", ("nv",), "commands that hold the arm at the newest state"),
         Field("turning", ("nv",), "velocities of the pulse"),
         Field("rubbing", ("nv",), "known friction of the pulse"),
         Field("mass", ("nv", "nv"), "mass matrix"),
-        Field("mobility", ("n", "n"), "inverse of that of the controlled joints"),
+        Field("mobility", ("n", "n"), "inverse of the mass matrix of the controlled joints"),
         Field("rows", ("n", "n"), "work space"),
         # findings
         Field("joint", (), "number of the joint", "int"),
-        Field("value", (), "what was seen"),
-        Field("bound", (), "what belongs to it; for OTHER the number of the driven joint"),
+        Field("value", (), "measured value"),
+        Field("bound", (), "value to compare with; for OTHER the number of the driven joint"),
     )
 
 
@@ -199,7 +199,8 @@ def advance(
     """Write the commands (nv,) after a state; return the finding that ends the test, or 0.
 
     `effort` are the measured efforts (nv,), `holding` the commands that hold the arm here (nv,),
-    `released` the commands that acted since the state before (n,), and `step` the time since then.
+    `released` the commands that acted since the previous state (n,), and `step` the time since
+    then.
     """
     if step > LATE + 2.0 * s.period:
         return refuse(s, APART, 0, 1e3 * step, 0.0)
@@ -220,14 +221,14 @@ def advance(
 
 @kernel
 def refuse(s: StartUp, found: int, joint: int, value: float, bound: float) -> int:
-    """Store the finding and its joint; return the finding."""
+    """Store the joint and the two values of a finding; return the finding."""
     s.joint, s.value, s.bound = joint, value, bound
     return found
 
 
 @kernel
 def predict(s: StartUp, released: Vector, step: float) -> None:
-    """Predict the motion under the efforts that acted, without friction that is known."""
+    """Predict the motion under the efforts that acted, without the known friction."""
     for i in range(len(s.dofs)):
         gain = 0.0
         for j in range(len(s.dofs)):
@@ -239,7 +240,7 @@ def predict(s: StartUp, released: Vector, step: float) -> None:
 
 @kernel
 def write_commands(s: StartUp, a: Actuation, wanted: Vector) -> None:
-    """Write the commands (nv,) of the present pulse, the motion way sin^4(pi t / duration)."""
+    """Write the commands (nv,) of the pulse, whose motion is way sin^4(pi t / duration)."""
     for k in range(len(wanted)):
         wanted[k], s.rubbing[k], s.turning[k] = s.holding[k], 0.0, 0.0
     if s.k < 0 or s.time <= 0.0 or s.time >= s.duration:
@@ -258,10 +259,10 @@ def write_commands(s: StartUp, a: Actuation, wanted: Vector) -> None:
 
 @kernel
 def strength(level: int) -> tuple[float, float, float, float, float]:
-    """Return a strength of pulses.
+    """Return the five numbers of a strength of pulses.
 
-    It is the displacement as a share of the largest one, the shortest duration [s] and number of
-    states, the largest effort beyond gravity and the largest speed as shares of the limits.
+    These are the displacement as a share of the largest one, the shortest duration [s] and number
+    of states, and the largest effort beyond gravity and the largest speed as shares of the limits.
     """
     if level == 0:
         return 0.4, 0.12, 16.0, GENTLE, 0.3

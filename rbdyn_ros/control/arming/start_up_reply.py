@@ -51,24 +51,24 @@ class Reply(Record):
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("count", (), "number of states", "int"),
-        Field("time", (ROWS,), "since the pulse began [s]"),
+        Field("time", (ROWS,), "time since the pulse began [s]"),
         Field("place", (ROWS,), "reported displacement [rad or m]"),
         Field("expected", (ROWS,), "displacement by the model, without friction"),
         Field("speed", (ROWS,), "reported velocity"),
-        Field("sent", (ROWS,), "effort beyond gravity, or displacement, that was sent"),
-        Field("measured", (ROWS,), "what was measured of it"),
+        Field("sent", (ROWS,), "effort beyond gravity, or displacement, that was commanded"),
+        Field("measured", (ROWS,), "measured effort or displacement"),
         # a fit
-        Field("share", (), "of the expected signal in the reported one"),
+        Field("share", (), "share of the expected signal in the reported signal"),
         Field("sigma", (), "standard deviation of the share"),
-        Field("delay", (), "of the reported signal [s]"),
+        Field("delay", (), "delay of the reported signal [s]"),
         Field("unlike", (), "part of the signal that the fit does not explain, 0 to 1"),
         # work space
         Field("moving", (ROWS,), "velocity by the positions"),
         Field("counts", (ROWS,), "1, -1: the joint moves forth, back; 0: the state is left out"),
-        Field("signal", (ROWS,), "what is explained, without the terms"),
-        Field("due", (ROWS,), "the delayed term"),
+        Field("signal", (ROWS,), "reported signal, with the fitted terms subtracted"),
+        Field("due", (ROWS,), "the expected signal, delayed"),
         Field("basis", (TERMS, ROWS), "the other terms, orthonormal"),
-        Field("terms", (), "their number", "int"),
+        Field("terms", (), "number of these terms", "int"),
         Field("whole", (), "square of the signal"),
     )
 

@@ -46,7 +46,7 @@ class Limits:
         inset: distance from the robot's position limits [rad or m].
         acceleration: largest measured change of a velocity [rad/s^2 or m/s^2].
         latency: largest lag of states that may last [s].
-        power_limit: largest product of effort and velocity of every joint [W]; 0: none is given.
+        power_limit: largest product of effort and velocity of every joint [W]; 0: no limit.
         contact: effort that a contact may withstand in mode impedance, as a share of the effort
             limits; a joint that withstands more counts as frozen.
     """

@@ -40,7 +40,7 @@ SHORTEST, LONGEST = 1e-5, 0.02
 BRIEF, RECENT, LONG = 0.04, 0.25, 10.0
 BRIEF_GAP, RECENT_GAP, LONG_GAP = 0.03, 0.1, 0.05
 #: Positions must follow a velocity that jumped by JOLT between two states [rad/s or m/s]: over the
-#: briefest time they may then differ by this much [rad or m].
+#: shortest time they may then differ by this much [rad or m].
 JOLT, JOLTED = 0.5, 0.01
 #: Over the longest time, they may also differ by this share of the distance travelled.
 SHARE = 0.05
@@ -75,8 +75,8 @@ def inspect(
 ) -> None:
     """Write the first fault of a state into `found`.
 
-    Positions are checked before velocities. `step` is the time since the state before, infinite if
-    there is none; `effort` (n,) acted since then.
+    Positions are checked before velocities. `step` is the time since the previous state, infinite
+    for the first state; `effort` (n,) acted since then.
     """
     found[KIND] = found[BLIND] = 0.0
     for i in range(len(dofs)):

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Desired motion of the joints at one moment."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

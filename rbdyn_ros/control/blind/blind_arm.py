@@ -34,7 +34,7 @@ class BlindArm:
         at: arguments of the kernels for the arm and the memory: m, d, bare, own, a, b.
 
     Raises:
-        ParameterError: gains are negative or their number is wrong.
+        ParameterError: a gain is negative, or the number of gains is wrong.
     """
 
     def __init__(self, arm: Arm, settings: ControlSettings, limits: Limits) -> None:
@@ -73,12 +73,12 @@ class BlindArm:
         self.end_coasting()
 
     def forget(self) -> None:
-        """Continue with the next state, which is no evidence about the efforts sent before it."""
+        """Restart with the next state, which does not count as evidence about earlier efforts."""
         self.pause()
         _forget.call(self.s.handle)
 
     def pause(self) -> None:
-        """Do not use the next state as evidence about the efforts before it; keep older states."""
+        """Do not count the next state as evidence about earlier efforts; keep older states."""
         _pause.call(self.s.handle)
 
     def end_coasting(self) -> None:
@@ -93,10 +93,10 @@ class BlindArm:
 
     @property
     def phase(self) -> str:
-        """braking, holding, blind or silent."""
+        """Phase of the arm: braking, holding, blind or silent."""
         return endings.PHASES[self.s.phase]
 
     @property
     def reason(self) -> str:
-        """Why braking was given up, or an empty string."""
+        """Reason why braking was given up, or an empty string."""
         return endings.REASONS[self.s.reason]

@@ -48,7 +48,7 @@ def coast(
     command: Vector,
     effort: Vector,
 ) -> float:
-    """Write the efforts of an arm whose newest state is late; return the time since the last.
+    """Write the efforts of an arm whose newest state is late; return the time since the last ones.
 
     The arm coasts from where the efforts sent have taken it since that state. The efforts overcome
     no friction.

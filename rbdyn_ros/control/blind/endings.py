@@ -58,7 +58,7 @@ NEAR, ALIKE = 0.03, 0.3
 #: Largest unexplained effort that a brake compensates, as a share of the effort limits.
 CARRIED = 0.25
 
-#: If the states were too old by more than this at the first call, the arm stays silent [s].
+#: If the newest state is too old by more than this at the first call, the arm stays silent [s].
 PAUSE = 0.1
 
 #: Reasons for giving up braking.
@@ -104,8 +104,8 @@ def see(
 ) -> bool:
     """Write the efforts for a valid state; return False to stay silent.
 
-    If braking does not work, the last efforts only hold the arm. `time` is that of the state [ns],
-    `dt` the time since the last one [s].
+    If braking does not work, the last efforts only hold the arm. `time` is the time of the state
+    [ns], `dt` the time since the previous state [s].
     """
     if s.phase == SILENT:
         return False
@@ -206,7 +206,7 @@ def foresee(s: BlindState, now: int) -> None:
 
 @kernel
 def doubt(s: BlindState, dropped: bool) -> None:
-    """Note a wrong state; `dropped` means that it jumped and was dropped."""
+    """Record that a state was wrong; `dropped` means that it jumped and was dropped."""
     s.lied = 1
     if not dropped:
         s.lasts = 1
@@ -315,7 +315,7 @@ def judge_braking(s: BlindState, qpos: Vector, qvel: Vector, dt: float) -> None:
 
 @kernel
 def judge_speed(s: BlindState, qvel: Vector, since: float) -> None:
-    """Give up braking that accelerates the arm; `since`: time of braking before this state [s]."""
+    """Give up braking that accelerates the arm; `since` is the time of braking so far [s]."""
     share, fast = 0.0, False
     for i in range(len(s.dofs)):
         # limit of the robot, not tightened

@@ -40,9 +40,9 @@ def forget(s: BlindState) -> None:
 
 @kernel
 def remember(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
-    """Store a state, unless it is close to the state before; restart after a pause.
+    """Store a state, unless it follows the last stored state too soon; restart after a pause.
 
-    `time` is that of its measurement [ns].
+    `time` is the time of measurement [ns].
     """
     step = seconds(s.newest, time)
     if not 0.0 <= step <= LONGEST:
@@ -60,7 +60,7 @@ def remember(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
 
 @kernel
 def vote(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
-    """Write the median for a state, which need not be remembered; arguments as `remember`.
+    """Write the median for a state, stored or not; the arguments are those of `remember`.
 
     If the state is certainly old, the model alone decides.
     """

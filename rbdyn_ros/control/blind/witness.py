@@ -50,7 +50,7 @@ MOVED, STOPPED = 0.25, 0.25
 CONTACT, BY_HAND, ANYTHING = 0.1, 0.25, 1e6
 #: If a joint stands still, the measured effort must follow a command that changed by more than
 #: this share of the effort limit: by this share of the change, after this time [s]. It does so
-#: where friction, a contact or a hand holds the joint, but not in a state that is repeated.
+#: where friction, a contact or a hand holds the joint, but not if the driver repeats old states.
 HEARD, FOLLOWED, DELAY = 0.02, 0.1, 0.04
 #: At a fault, a measured effort that has not followed its command for longer than this time [s]
 #: shows that the states are old: no contact blocks the joint.
@@ -76,7 +76,7 @@ def begin(s: BlindState) -> None:
 
 @kernel
 def pause(s: BlindState) -> None:
-    """Continue with the next state, which is no evidence about the efforts sent before it."""
+    """Restart with the next state, which does not count as evidence about earlier efforts."""
     for k in range(len(s.last_qvel)):
         s.last_qvel[k] = np.nan
 
@@ -99,10 +99,10 @@ def look(
 ) -> int:
     """Compare a state with the prediction; return the controlled joint that has frozen, or -1.
 
-    `command` (nv,) are the commands that acted since the state before, `measured` (nv,) efforts,
+    `command` (nv,) are the commands that acted since the previous state, `measured` (nv,) efforts,
     NaN where there are none, and `dt` the time since then [s]; after a longer time than LONGEST
     the prediction begins anew. A contact may withstand the share `contact` of the effort limits,
-    and the share `blocked` where the numbers of a joint do not repeat to the last bit.
+    and the share `blocked` if the numbers of a joint do not repeat exactly.
     """
     if not dt <= LONGEST:
         pause(s)
@@ -129,7 +129,7 @@ def hears_nothing(s: BlindState) -> bool:
 
 @kernel
 def weigh(m: Model, d: Data, s: BlindState, qpos: Vector) -> None:
-    """Turn dry friction and the largest efforts into accelerations, at a position."""
+    """Convert dry friction and the largest efforts to accelerations at a position."""
     for k in range(m.nv):
         d.qpos[k] = qpos[k]
     mass_matrix(m, d, s.mass)
@@ -229,7 +229,7 @@ def learn(
     s.lag[k] = kept * s.lag[k] + dt * np.copysign(beyond, unmodelled)
     s.behind[k] = kept * s.behind[k] + dt * s.lag[k]
     s.peak[k] *= kept
-    if abs(v) > abs(s.peak[k]):  # motion before the peak is no evidence about a stop
+    if abs(v) > abs(s.peak[k]):  # motion before the peak does not count as evidence of a stop
         s.peak[k], s.lag[k], s.behind[k] = v, 0.0, 0.0
 
 
@@ -254,7 +254,7 @@ def follows(s: BlindState, command: float, measured: float, k: int) -> bool:
 
 @kernel
 def learn_friction(s: BlindState, a: float, withstood: float, k: int) -> None:
-    """Learn the efforts that do not move a joint, from new numbers that repeat."""
+    """Learn which efforts do not move a joint whose numbers repeat exactly."""
     held = abs(a) - s.grip[k]
     if held <= withstood:
         s.still_push[EXACTLY, k] = max(s.still_push[EXACTLY, k], held)
@@ -265,7 +265,7 @@ def learn_friction(s: BlindState, a: float, withstood: float, k: int) -> None:
 def listen(
     s: BlindState, command: float, measured: float, dt: float, blocked: float, k: int
 ) -> float:
-    """Return the suspicion that the measured effort of a standing joint is an old one."""
+    """Return the suspicion that the measured effort of a joint at rest is old."""
     # drivers that measure no effort often report 0
     unknown = np.isnan(measured) or measured == 0.0
     if s.still_time[NEARLY, k] == 0.0 or unknown or blocked >= ANYTHING:
@@ -304,7 +304,7 @@ def stand(
     q, v = s.last_qpos[k], s.last_qvel[k]
     if abs(q - s.still_qpos[i, k]) > near or abs(v - s.still_qvel[i, k]) > slow:
         stop_standing(s, i, k)
-        # a velocity that was wrong before the standstill is no evidence about the positions
+        # a velocity that was wrong before the standstill does not show that the positions are old
         s.still_qpos[i, k], s.still_qvel[i, k] = q, v
         s.still_moving[i, k] = abs(moved - v) < AGREES * abs(v)
         s.still_push[i, k] = abs(s.push[k] if i == EXACTLY else s.steady_push[k])

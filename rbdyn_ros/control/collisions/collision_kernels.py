@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
-#: Shortest step between two checked poses, as relative motion of two points of the arm [m].
+#: Shortest step between two checked poses: how far two points of the arm may move apart [m].
 RESOLUTION = 1e-3
 #: Pairs that are farther apart than the margin plus this distance are not measured [m].
 SIGHT = 0.2

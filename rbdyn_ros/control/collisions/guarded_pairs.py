@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of links that an arm must keep apart, although the simulation leaves them out."""
-
-from __future__ import annotations
+"""Pairs of links that an arm must keep apart, although the simulation ignores their contacts."""
 
 import numpy as np
 

@@ -28,7 +28,7 @@ from rbdyn_ros.errors import Finding, ParameterError, RbdynError, apart, refusal
 from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model
 
-#: A pair that starts nearer than the margin may not come nearer, but for rounding [m].
+#: A pair that starts nearer than the margin may come nearer only by this rounding error [m].
 ROUNDING = 1e-9
 
 
@@ -37,15 +37,15 @@ class SelfCollision:
 
     Args:
         m: the arm with its geometries; all its joints turn or slide.
-        dofs: (n,) degrees of freedom that the columns of paths belong to.
+        dofs: (n,) degrees of freedom of the columns of a path.
         margin: smallest distance of two links, or of a link and an obstacle [m], RESOLUTION or
-            more. Two that are nearer where a path starts may not come nearer.
+            more. Two bodies that are nearer where a path starts must not come nearer.
         links: whether pairs of links are checked.
         world: whether links and obstacles are checked.
 
     Attributes:
         model: the arm with its geometries.
-        margin: as above.
+        margin: the argument.
         overlaps: the pairs of links that overlap at qpos0, which are not checked.
         uncontrolled: joints outside of dofs that the distances depend on.
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joints that are not controlled, but decide where the arm can touch itself or its world."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -16,9 +14,10 @@ class Uncontrolled(NamedTuple):
     """Degrees of freedom that are not controlled, and change the distance of a checked pair.
 
     Attributes:
-        needed: those whose position must be known: of a rail, a torso, a head, another arm.
-        assumed: those beyond the last controlled joint of a chain, as in a gripper, and wheels:
-            joints that turn without limits, and carry only such joints.
+        needed: degrees of freedom whose position must be known, as of a rail, a torso, a head or
+            another arm.
+        assumed: degrees of freedom beyond the last controlled joint of a chain, as in a gripper,
+        and wheels: joints that turn without limits and carry only such joints.
     """
 
     needed: tuple[int, ...]
@@ -26,7 +25,7 @@ class Uncontrolled(NamedTuple):
 
 
 def uncontrolled(m: Model, dofs: Ints, pairs: Ints) -> Uncontrolled:
-    """Return the degrees of freedom that change a distance which controlled joints change, too.
+    """Return the uncontrolled degrees of freedom that change the distance of a checked pair.
 
     Args:
         m: the arm with its geometries.
@@ -56,7 +55,7 @@ def _above(m: Model) -> Bools:
 
 
 def _moved_by(m: Model) -> Bools:
-    """Return whether a body moves in its parent with a degree of freedom (nbody, nv)."""
+    """Return whether a degree of freedom moves a body in its parent (nbody, nv)."""
     moved = np.zeros((m.nbody, m.nv), bool)
     joints = np.flatnonzero(m.jnt_dofadr < m.nv)  # a mimic joint has its leader's address
     moved[joints + 1, m.jnt_dofadr[joints]] = True
@@ -66,7 +65,8 @@ def _moved_by(m: Model) -> Bools:
 def _ends(m: Model, controlled: Bools, above: Bools, moved_by: Bools) -> Bools:
     """Return whether the last controlled joint of a chain carries all bodies of each dof (nv,)."""
     driven = moved_by[:, controlled].any(axis=1)
-    carries_driven = (above[driven].sum(axis=0) - driven) > 0  # other than itself
+    # bodies other than the carrier itself
+    carries_driven = (above[driven].sum(axis=0) - driven) > 0
     ends = np.ones(m.nv, bool)
     for body, dof in np.argwhere(moved_by).tolist():
         carriers = np.flatnonzero(above[body] & driven)

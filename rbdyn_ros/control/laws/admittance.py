@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Admittance of an arm that takes positions: a link yields to forces like a mass on a spring."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -45,7 +43,7 @@ class Admittance:
         mass, damping, stiffness: (6,) mass, damping and stiffness of VirtualMass, about and along
             the axes.
         deadband: (6,) torques [N m] and forces [N] that move nothing.
-        axes: "base": those of the base link; "tool": those of the link at its target.
+        axes: "base": the axes of the base link; "tool": the axes of the link at its target.
         clearance: smallest distance of links from each other and from obstacles [m], or None.
 
     Raises:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrival of an arm under Cartesian impedance control: little of its motion remains."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints

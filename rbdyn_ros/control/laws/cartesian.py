@@ -35,10 +35,10 @@ class CartesianImpedance:
     """J^T (K e - D J qvel) + P^T (k (posture - qpos) - d P qvel) + C qvel + g.
 
     The pose error e is [angular; linear] in world axes: log(R_d R^T), and the difference of the
-    positions. The inertia is not shaped. D gives every mode of the robot on the spring K the same
-    damping ratio: with B = K^1/2 J and B M^-1 B^T = U Omega^2 U^T it is 2 ratio K^1/2 U Omega^-1
-    U^T K^1/2. B^T U Omega^-1 U^T B stays finite in singular postures and for robots with fewer
-    than six joints.
+    positions. The law does not change the inertia. D gives every mode of the robot on the spring K
+    the same damping ratio: with B = K^1/2 J and B M^-1 B^T = U Omega^2 U^T it is 2 ratio K^1/2 U
+    Omega^-1 U^T K^1/2. B^T U Omega^-1 U^T B stays finite in singular postures and for robots with
+    fewer than six joints.
 
     P is the dynamically consistent projector: efforts P^T tau do not accelerate the frame, and
     P qvel is the motion in the null space. Directions without stiffness, or in which the robot
@@ -120,8 +120,8 @@ class CartesianImpedance:
         Args:
             qpos: (nv,) position at the start.
             qvel: (nv,) velocity at the start.
-            pose: as for a call.
-            posture: as for a call.
+            pose: desired pose, as for a call.
+            posture: desired posture, as for a call.
             dofs: (n,) degrees of freedom that move, the columns of the path; others stay.
 
         Raises:
@@ -150,8 +150,8 @@ class CartesianImpedance:
         )  # fmt: skip
         if count == 0:
             text = (
-                f"the arm would still move {REHEARSED:g} s after the pose was set, or on a way "
-                "too long to be checked, so it is not known where it ends; raise the stiffness of "
+                f"the arm would still move {REHEARSED:g} s after the pose was set, or move too "
+                f"far to be checked, so its end is unknown; raise the stiffness of "
                 "the frame or of its null space, or choose a damping that is nearer to critical"
             )
             raise refusal(text, "too-slow")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wrench of the surroundings on a link: from a sensor, or estimated from joint efforts."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -61,7 +59,7 @@ class SensedWrench:
         """Store a measurement.
 
         Args:
-            link: link whose axes and origin it has, unless `sensor` is given.
+            link: link whose axes and origin the measurement has, unless `sensor` is given.
             force: (3,) force of the surroundings on the robot, with the weight behind the sensor
                 [N].
             torque: (3,) about the link's origin [N m].
@@ -104,7 +102,7 @@ class SensedWrench:
 
 
 class EstimatedWrench:
-    """The wrench that explains measured joint efforts best; accelerations count as forces.
+    """The wrench that explains measured joint efforts best; it includes inertial forces.
 
     Args:
         seen: the newest state.

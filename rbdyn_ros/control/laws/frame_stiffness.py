@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.data import Data
     from rbdyn_ros.model.model import Model
 
-#: Modes slower than this fraction of the fastest one are rounding.
+#: Modes slower than this fraction of the fastest one are rounding errors.
 NO_MODE = 1e-7
 #: Modes slower than this fraction of the fastest one fade into the null space.
 FADING = 0.005

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The control law of each mode of a controller."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy.spatial.transform import Rotation
 
@@ -40,7 +38,7 @@ class ModeLaws:
         gains: stiffness and damping of computed torque, (nv,) each.
 
     Raises:
-        ParameterError: gains are negative or their number is wrong.
+        ParameterError: a gain is negative, or the number of gains is wrong.
         ModelError: there is no such frame.
     """
 

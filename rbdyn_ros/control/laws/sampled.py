@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of gains against the rate of the states: gains too high for it make the arm shake."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,7 +16,7 @@ LARGEST = 0.8
 def check_joint_gains(
     names: Sequence[str], stiffness: Array, damping: Array, inertia: Array, dt: float
 ) -> None:
-    """Raise RbdynError if gains would make a joint shake; it names the worst joint.
+    """Raise RbdynError if gains would make a joint shake; the message names the worst joint.
 
     Args:
         names: names of the joints (n).

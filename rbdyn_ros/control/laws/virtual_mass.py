@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rigid body on a spring and a damper, which a force moves: the law of admittance."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wheel speeds of a twist, the twist of wheel speeds, and ramps between twists.
 
-A twist is (vx, vy, wz) of the base: forward, to the left [m/s], and to the left [rad/s]. A wheel
-at p that rolls along d and holds the floor along g has the speed g (v + w x p) / (r g d): hub and
-surface of the wheel have the same velocity along the grip. Sideways its rollers turn, or it slips.
+A twist is (vx, vy, wz) of the base: forward and to the left [m/s], and rotation to the left
+[rad/s]. A wheel at p that rolls along d and grips the floor along g has the speed g (v + w x p) /
+(r g d): along g, the point of contact does not slip. Across g the rollers of the wheel turn, or
+the wheel slips.
 """
-
-from __future__ import annotations
 
 import math
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ class WheelFit:
     Attributes:
         twist: (3,) twist of the reference point.
         ways: (n,) distances or speeds of the wheels that count, at their surfaces [m or m/s].
-        slip: (n,) the part of them that the twist does not explain.
+        slip: (n,) the part of `ways` that the twist does not explain.
         inverse: (3, n) change of the twist per distance of a wheel.
     """
 
@@ -39,7 +38,7 @@ class WheelFit:
     inverse: Array
 
     def contradiction(self) -> float:
-        """Return the variance of the distances, estimated from slip, over their mean square."""
+        """Return the variance of the distances by their slip, divided by their mean square."""
         spare = len(self.ways) - np.linalg.matrix_rank(self.inverse)
         length = float(self.ways @ self.ways) / len(self.ways)
         return float(self.slip @ self.slip) / (spare * length) if spare > 0 < length else 0.0
@@ -47,7 +46,7 @@ class WheelFit:
 
 @dataclass(frozen=True, slots=True)
 class TwistLimits:
-    """Limits of a base, for (vx, vy, wz): infinite is not a limit.
+    """Limits of a base for (vx, vy, wz); infinite means no limit.
 
     Attributes:
         speed: (3,) [m/s, rad/s].
@@ -63,11 +62,11 @@ class WheelDrive:
 
     Args:
         base: the wheels.
-        track_scale: the base turns as one whose wheels are so much farther apart; wheels that slip
-            sideways need more than 1.
+        track_scale: the base turns like a base whose wheels are farther apart by this factor;
+            wheels that slip sideways need more than 1.
 
     Attributes:
-        moves: (3,) which parts of a twist the base can have.
+        moves: (3,) whether the base can move along each part of a twist.
         reference: (2,) point of the base that never moves sideways, unless the base can [m].
     """
 
@@ -79,7 +78,7 @@ class WheelDrive:
         self.reference = np.zeros(2) if self.moves[1] else places[self._counted].mean(axis=0)
 
     def check(self, twist: Array) -> None:
-        """Raise RbdynError for a motion that the base cannot do."""
+        """Raise RbdynError for a twist that the base cannot follow."""
         if not self.moves[1] and abs(twist[1]) > STILL:
             raise refusal(
                 f"linear.y is {exactly(twist[1])}; a base of kind {quote(self.base.kind)} does "
@@ -150,7 +149,7 @@ class WheelDrive:
         return WheelFit(twist, ways, ways - lengths @ found, per_way)
 
     def curvature(self, angles: Array) -> float:
-        """Return the curvature of the path with these steering angles: their mean [1/m]."""
+        """Return the mean curvature of the path over the steering angles [1/m]."""
         found = []
         for joint, angle in zip(self.base.steerings, angles, strict=True):
             x, y = np.array(joint.at) - self.reference
@@ -182,9 +181,9 @@ def _bend(x: float, y: float, angle: float) -> float:
     """Return the curvature at which a wheel has a steering angle; infinite: at no curvature.
 
     Args:
-        x: distance of its steering joint from the reference, forward [m].
-        y: to the left [m].
-        angle: to the left [rad].
+        x: forward distance of the steering joint of the wheel from the reference [m].
+        y: its distance to the left [m].
+        angle: steering angle to the left [rad].
     """
     if math.isinf(angle):
         return angle
@@ -203,8 +202,8 @@ def ramped_arc(
 
     Args:
         now: speed [m/s] and curvature [1/m].
-        target: the same.
-        most: acceleration [m/s^2], and of turning [rad/s^2].
+        target: speed [m/s] and curvature [1/m] to reach.
+        most: largest acceleration [m/s^2] and angular acceleration [rad/s^2].
         period: [s].
     """
     (v, k), (v_end, k_end) = now, target

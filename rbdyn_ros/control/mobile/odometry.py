@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Odometry of a base by its wheels: exact arcs, a covariance that grows with the distance."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -66,13 +64,13 @@ class WheelOdometry:
         self.twist_covariance = share * along @ along.T / period**2 + np.eye(3) * LEAST
 
     def _of_base(self, way: Array) -> Array:
-        """Return the motion of the base, given that of the reference point."""
+        """Return the motion of the base, given the motion of the reference point."""
         x, y = self._drive.reference
         moved: Array = way + way[2] * np.array([y, -x, 0.0])
         return moved
 
     def _advance(self, way: Array) -> tuple[Array, Array]:
-        """Move along an arc; return derivatives by the pose before it and by the motion (3, 3)."""
+        """Move along an arc; return the derivatives by the last pose and by the motion (3, 3)."""
         turn, reference = way[2], np.array(self._drive.reference)
         before, after = _turned(self.pose[2]), _turned(self.pose[2] + turn)
         arc, bend = _arc(turn)
@@ -94,7 +92,7 @@ def _turned(angle: float) -> Array:
 
 
 def _arc(turn: float) -> tuple[Array, Array]:
-    """Return the mean of the rotations from 0 to `turn`, and its derivative by it (2, 2)."""
+    """Return the mean of the rotations from 0 to `turn`, and its derivative by `turn` (2, 2)."""
     if abs(turn) < SMALL:
         a, b, a_slope, b_slope = 1.0 - turn**2 / 6.0, turn / 2.0, -turn / 3.0, 0.5
     else:

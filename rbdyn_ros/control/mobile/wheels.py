@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheels of a robot, found by the axes of joints and the geometries on them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,14 +27,15 @@ class Wheel:
     """A driven wheel; position and axis are in the base, with all joints at zero.
 
     Attributes:
-        name: its joint.
+        name: name of its joint.
         dof, qposadr: numbers of the joint in qvel and qpos.
-        at: (2,) where it touches the floor [m].
+        at: (2,) point where it touches the floor [m].
         heading: direction in which it rolls forward [rad].
         radius: [m].
         grip: direction in which it holds the floor: `heading`, or the axis of the roller that
             touches the floor [rad].
-        steering: number of its steering joint among those of the base; -1: none.
+        steering: number of its steering joint among the steering joints of the base; -1: not
+            steered.
     """
 
     name: str
@@ -59,11 +58,11 @@ class Steering:
     """A joint that turns a wheel about the vertical.
 
     Attributes:
-        name: the joint.
+        name: name of the joint.
         dof, qposadr: numbers of the joint in qvel and qpos.
         at: (2,) its axis in the base [m].
         sign: sign of the angle to the left per position of the joint.
-        low, high: limits of the angle to the left [rad]; infinite: none.
+        low, high: limits of the angle to the left [rad]; infinite: no limit.
     """
 
     name: str
@@ -81,7 +80,7 @@ class WheelBase:
 
     Attributes:
         kind: one of KINDS.
-        wheels, steerings: its joints.
+        wheels, steerings: its wheels and its steering joints.
     """
 
     kind: str
@@ -96,10 +95,10 @@ def wheel_base(
 
     Args:
         m: the robot with its contact geometries, from which radii follow.
-        kind: one of KINDS; empty: by the wheels.
-        names: joints of the wheels; empty: joints whose name has `wheel`, else all joints that a
-            round geometry turns on.
-        radius: radius of the wheels [m]; 0: by their geometries.
+        kind: one of KINDS; empty: found from the wheels.
+        names: joints of the wheels; empty: joints whose names contain `wheel`, else all joints
+            that carry a round geometry on their axis.
+        radius: radius of the wheels [m]; 0: computed from their geometries.
 
     Raises:
         ParameterError: there are no wheels, one of them cannot be used, or their kind is
@@ -134,7 +133,9 @@ def _named(m: Model, names: Sequence[str]) -> list[int]:
     for name in names:
         if name not in known:
             hint = did_you_mean(name, known) or f"; there are {listing(known)}"
-            raise _error(f"base.wheels has {quote(name)}, no joint that can be commanded{hint}")
+            raise _error(
+                f"base.wheels has {quote(name)}, which is not a joint that can be commanded{hint}"
+            )
         if list(names).count(name) > 1:
             raise _error(f"base.wheels names {quote(name)} twice")
     return [able[known.index(name)] for name in names]
@@ -296,7 +297,9 @@ def _kind(kind: str, wheels: Sequence[Wheel], steerings: Sequence[Steering]) -> 
     if len(able) == 1:
         return able[0]
     if not able:
-        raise _error(f"no kind of base has the wheels {names}; name those of it in base.wheels")
+        raise _error(
+            f"no kind of base has the wheels {names}; name the wheels of the base in base.wheels"
+        )
     raise _error(
         f"the wheels {names} cannot be told apart: they can be {' or '.join(able)}; set base.kind"
     )
@@ -309,7 +312,7 @@ def _kinds_of(wheels: Sequence[Wheel], steerings: Sequence[Steering]) -> list[st
     sides = {wheel.at[1] > 0.0 for wheel in fixed}
     one_axle = len(fixed) > 0 and np.ptp([wheel.at[0] for wheel in fixed]) < NEAR
     if steerings:
-        # one wheel, or wheels that turn all around, may as well be casters
+        # a single wheel, or wheels that swivel without limits, can be casters
         free = len(steerings) == 1 or any(math.isinf(joint.high) for joint in steerings)
         casters = free and len(sides) == 2 and all(abs(wheel.at[1]) >= NEAR for wheel in fixed)
         return ["ackermann", *["differential"] * casters] if level and one_axle else []

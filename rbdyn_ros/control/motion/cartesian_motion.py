@@ -6,8 +6,6 @@ stays, and falls. Where poses are blended, a segment begins while the one before
 shares add up.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -20,7 +18,7 @@ from rbdyn_ros.errors import bad_argument
 NOTHING = 1e-9
 #: Smallest and largest limits.
 SLOWEST, FASTEST = 1e-6, 1e6
-#: Largest acceleration of a ramp in units of its mean.
+#: Largest acceleration of a ramp, divided by its mean acceleration.
 STEEPEST = 1.5
 
 
@@ -61,7 +59,7 @@ class _Segment:
         number: number of the pose that it leads to.
         way: (3,) translation of the origin [m].
         turn: (3,) rotation vector in the axes of the pose before [rad].
-        axis: (3,) the same in the axes of the world.
+        axis: (3,) the rotation vector in the axes of the world [rad].
         rate: largest rate of the share [1/s].
         ramp: time in which the rate rises, and falls [s].
         start: [s].
@@ -140,11 +138,11 @@ class CartesianMotion:
         return places, turns
 
     def where(self, time: float) -> str:
-        """Return words for the part of the motion at a time, for a message."""
+        """Return a description of the part of the motion at a time, for a message."""
         begun = [s for s in self._segments if s.start <= time]
         segment = (begun or self._segments[:1])[-1]
         share = segment.share(np.array([time]))[0]
-        return f"{share:.0%} of the way to pose {segment.number}"
+        return f"{share:.0%} of the motion to pose {segment.number}"
 
 
 def _ramp(x: Array) -> Array:
@@ -192,7 +190,7 @@ def _gentle(before: _Segment, after: _Segment) -> float:
 
 
 def _change(before: Array, after: Array) -> float:
-    """Return the distance of two directions, at least 1."""
+    """Return the distance between two unit vectors, at least 1."""
     sizes = np.linalg.norm(before), np.linalg.norm(after)
     if min(sizes) <= NOTHING:
         return 1.0
@@ -202,7 +200,7 @@ def _change(before: Array, after: Array) -> float:
 def _overlap(segment: _Segment, blend: float, share: float) -> float:
     """Return the longest overlap of a segment with another one that keeps it within the blend.
 
-    The part x of a ramp covers less than x^3 of rate times ramp times length.
+    In the fraction x of a ramp the frame moves less than x^3 times rate times ramp times length.
     """
     reach = segment.rate * segment.ramp * segment.length
     near = np.cbrt(blend / reach) if reach > 0.0 else float(blend > 0.0)

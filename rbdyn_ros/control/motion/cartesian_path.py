@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Paths of joints that move a frame along straight lines."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -24,7 +22,7 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 
-#: Time between two points of the path [s], and the numbers of points of short and long ones.
+#: Time between two points of the path [s], and the fewest and the most points of a path.
 SPACING, FEWEST, MOST = 0.005, 20, 4000
 #: Longest motion [s], and the largest coordinate of a position [m].
 LONGEST, FARTHEST = 3600.0, 1e4
@@ -57,13 +55,13 @@ def cartesian_path(
         m: the robot.
         d: its Data; d.qpos is the start.
         frame: name or number of a frame.
-        positions: (n, 3) positions of its origin in the world, one after the other [m]; None: it
-            stays.
+        positions: (n, 3) positions of its origin in the world, one after the other [m]; None: the
+            origin stays.
         rotations: rotations of its axes in the world, (n, 3, 3) or quaternions wxyz (n, 4); None:
-            they stay.
+            the axes stay.
         limits: limits of the frame's speed and acceleration, and its blend; None:
             CartesianLimits().
-        joints: names of the joints that may move, the columns of the path; None: all.
+        joints: names of the joints that may move, the columns of the path; None: all joints.
 
     Raises:
         ModelError: as rb.ik.

@@ -41,7 +41,7 @@ class Departure:
     Attributes:
         rows: (3, n) target at that moment.
         ahead: time until then [s].
-        at: time on the clock of the motion [s].
+        at: time of that moment on the clock of the motion [s].
         motion: pieces of the motion that leads there; empty: the target rests.
         stops: number of stops of the target.
     """
@@ -68,7 +68,7 @@ class WayIn:
     approach: Path
 
     def pieces(self, path: Path, at: float) -> tuple[Piece, ...]:
-        """Return the motion to the end of the path; the departure is at a time of the clock."""
+        """Return the motion to the end of the path, if the departure is at a time of the clock."""
         shift, first, last = at - self.since, float(path.times[0]), float(path.times[-1])
         whole = Piece(path, shift, shift + last)
         return (Piece(self.approach, shift, shift + first), whole) if first > 0.0 else (whole,)

@@ -19,8 +19,8 @@ ORDERS = (1, 3, 5)
 class Path:
     """An immutable path of n joints through p points in time.
 
-    Between two points each joint follows the polynomial of degree `order` that has the positions
-    of both (1), their velocities too (3), their accelerations too (5).
+    Between two points each joint follows a polynomial of degree `order`. It has the positions of
+    both points (1), also their velocities (3), or also their accelerations (5).
 
     Args:
         times: (p,) increasing times of the points [s].

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Path planning: minimum jerk through points, and time-optimal within limits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -18,10 +16,10 @@ from rbdyn_ros.errors import Finding, ParameterError, bad_argument
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model, check_model
 
-#: Names of joints, and a limit of each.
+#: Names of joints, and one limit for each joint.
 Limits = tuple[Sequence[str], Array]
 
-#: Points closer in time are merged, as shorter polynomials would be rounding [s].
+#: Points closer in time are merged, because shorter polynomials would have rounding errors [s].
 SHORTEST = 1e-6
 
 
@@ -98,14 +96,15 @@ def time_optimal(
 
     Args:
         points: (p, n) positions [rad or m]; the path starts at the first one at time 0.
-        velocity: velocity limits, one number or one per joint [rad/s or m/s]; None: those of m.
+        velocity: velocity limits, one number or one per joint [rad/s or m/s]; None: the limits of
+            m.
         acceleration: acceleration limits, one number or one per joint [rad/s^2 or m/s^2]; None:
             the smaller of the acceleration and deceleration limits of m.
-        jerk: jerk limits, one number or one per joint [rad/s^3 or m/s^3]; None: those of m;
-            without m, or where m has none, unlimited.
+        jerk: jerk limits, one number or one per joint [rad/s^3 or m/s^3]; None: the limits of m;
+            without m, or for joints without a limit in m, unlimited.
         m: the robot.
-        joints: names of the joints of m that the columns of points belong to; None: the joints
-            of all degrees of freedom.
+        joints: names of the joints of m for the columns of points; None: the joints of all degrees
+            of freedom.
 
     Raises:
         ParameterError: points or limits are not finite numbers, a limit is missing or not

@@ -17,7 +17,7 @@ from rbdyn_ros.engine.algebra.hermite import hermite
 if TYPE_CHECKING:
     from rbdyn_ros.engine.compiler.jit import Cube, Matrix, Vector
 
-#: Bisections of a segment, to the precision of the numbers.
+#: Number of bisections of a segment, which reach the precision of the numbers.
 HALVINGS = 60
 
 
@@ -102,7 +102,7 @@ def _inside(s):
 
 @kernel
 def _climb(nodes, order, i, k, h, low, high, peaks):
-    """Update the peaks from a piece with monotone acceleration: its ends, and its zero."""
+    """Update the peaks at the ends and the zero of a piece with monotone acceleration."""
     start, end = _between(nodes, order, i, k, low, h), _between(nodes, order, i, k, high, h)
     _raise(peaks, k, start)
     _raise(peaks, k, end)
@@ -116,7 +116,7 @@ def _climb(nodes, order, i, k, h, low, high, peaks):
 
 @kernel
 def _turn(nodes, order, i, k, h, low, high, peaks):
-    """Update the extreme positions from a piece with monotone velocity: where it is zero."""
+    """Update the extreme positions at the zero velocity of a piece with monotone velocity."""
     start, end = _between(nodes, order, i, k, low, h), _between(nodes, order, i, k, high, h)
     if (start[1] > 0.0) != (end[1] > 0.0):
         zero = _zero(nodes, order, i, k, h, 1, low, high)
@@ -140,7 +140,7 @@ def _zero(nodes, order, i, k, h, row, low, high):
 def _raise(peaks, k, state):
     for r in range(2):
         value = abs(state[r + 1])
-        if not value < np.inf:  # NaN too
+        if not value < np.inf:  # also if the value is NaN
             value = np.inf
         peaks[r, k] = max(peaks[r, k], value)
     peaks[2, k] = min(peaks[2, k], state[0])

@@ -2,8 +2,8 @@
 """Twists of a tool as velocities of joints, as MoveIt Servo has them.
 
 A twist is (6,) angular, then linear: the velocity of the tool's origin in the axes of a frame. The
-joints follow it exactly unless a limit is near. Near a singular posture, a limit of position or a
-limit of velocity the whole twist is scaled, so that its direction stays.
+joints follow it exactly unless a limit is near. Near a singular posture, a position limit or a
+velocity limit the whole twist is scaled down, so that its direction stays.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ PROBE = 1e-4
 WHOLE = 1.0 - 1e-9
 #: If the arm leaves out a larger share of a twist, this is reported.
 LEFT_OUT = 0.01
-#: Share of the largest rate below which a rate is rounding.
+#: Share of the largest rate below which a rate is a rounding error.
 ROUNDING = 1e-12
-#: Singular values below this share of the largest are rounding, and number of postures from which
-#: the rank is computed.
+#: Singular values below this share of the largest are rounding errors. POSTURES is the number of
+#: postures from which the rank is computed.
 NO_DIRECTION, POSTURES = 1e-9, 5
-#: Halvings of the change of a velocity that would not stop before a limit.
+#: Number of halvings of the change of a velocity from which joints could not stop in time.
 HALVINGS = 30
 #: Time between two points of a path [s].
 SPACING = 0.01
@@ -47,7 +47,7 @@ SPACING = 0.01
 
 @dataclass(frozen=True, slots=True)
 class ServoSettings:
-    """How a tool follows twists.
+    """Settings of a tool that follows twists.
 
     Attributes:
         frame: link of the tool.
@@ -108,9 +108,9 @@ class JointRates:
     Attributes:
         velocity: (n,) [rad/s or m/s].
         scale: share of the twist that they follow.
-        reason: why they follow only a part of it: `singularity`, `velocity`, `limit`, `direction`;
-            or "".
-        joint: number of the joint whose limit it is, or -1.
+        reason: reason why they follow only a part of the twist: `singularity`, `velocity`,
+            `limit`, `direction`; or "".
+        joint: number of the joint whose limit is the reason, or -1.
     """
 
     velocity: Array
@@ -163,8 +163,8 @@ def joint_rates(
 def _inverse(J: Array, twist: Array, worst: float, rank: int | None) -> tuple[Array, float]:
     """Return joint velocities and the condition number of J.
 
-    It is the pseudo-inverse up to the condition number `worst`. Beyond it, the gain of the weak
-    directions falls again, to 0 in a singular posture.
+    The inverse is the pseudo-inverse up to the condition number `worst`. Beyond it, the gain of
+    the weak directions falls again, to 0 in a singular posture.
     """
     U, S, Vt = np.linalg.svd(J, full_matrices=False)
     U, S, Vt = U[:, :rank], S[:rank], Vt[:rank]
@@ -175,7 +175,7 @@ def _inverse(J: Array, twist: Array, worst: float, rank: int | None) -> tuple[Ar
     with np.errstate(divide="ignore"):
         condition = float(np.divide(S[0], S[-1]))
     rates = Vt.T @ (gain * (U.T @ twist))
-    # a joint at its limit must not stop the others for the rounding of its own rate
+    # the rounding error of a rate must not let a joint at its limit stop the other joints
     rates[np.abs(rates) < ROUNDING * np.abs(rates).max()] = 0.0
     return rates, condition
 
@@ -204,10 +204,10 @@ def _velocity_scale(rates: Array, limits: JointLimits) -> tuple[float, int]:
 def _limit_scale(
     q: Array, rates: Array, limits: JointLimits, settings: ServoSettings
 ) -> tuple[float, int]:
-    """Return the share of velocities from which all joints stop together before their limits.
+    """Return the share of velocities at which all joints can stop together before their limits.
 
     With the share s they stop in the time s T, in which a joint moves by s^2 T / 2 times its rate.
-    Before that, one and a half steps of a path pass at the speed s.
+    Before that they move at the share s for one and a half steps of a path.
     """
     if not np.any(rates):
         return 1.0, -1
@@ -230,7 +230,7 @@ def room_of(q: Array, rates: Array, limits: JointLimits, settings: ServoSettings
 
 
 def reachable_share(now: Array, wanted: Array, change: Array) -> float:
-    """Return the largest share of wanted velocities (n,) that now (n,) can become by a change.
+    """Return the largest share of wanted velocities (n,) that is within a change of now (n,).
 
     So joints that cannot reverse fast enough slow all joints down, and the direction stays. If
     there is no such share, return the share whose largest change is smallest.
@@ -249,8 +249,8 @@ class TwistServo:
 
     Args:
         m: the robot.
-        names: joints that may move; only those above the tool are used.
-        settings: see there.
+        names: joints that may move; only the joints above the tool are used.
+        settings: see ServoSettings.
 
     Attributes:
         names: the joints above the tool, n.
@@ -317,9 +317,9 @@ class TwistServo:
         """Return the velocities of the joints.
 
         Args:
-            qpos: (nq,) position of the robot; the joints of the servo are elsewhere.
-            q: (n,) their positions.
-            frame: whose axes the twist has; empty: of the world.
+            qpos: (nq,) position of the robot; q replaces the joints of the servo in it.
+            q: (n,) positions of the joints of the servo.
+            frame: frame whose axes the twist has; empty: the world.
             twist: (6,) angular, then linear [rad/s, m/s].
         """
         self._d.qpos[:] = qpos
@@ -378,7 +378,7 @@ class TwistServo:
         """Return the motion of the joints until a twist has timed out and they rest.
 
         Arguments as for `rates`, and v: (n,) velocities of the joints at the start. The second
-        value is the velocity of the joints in the first step. Nothing moves: the path has one
+        value is the velocity of the joints in the first step. If nothing moves, the path has one
         point.
         """
         places, rates, seen = [q], [v], JointRates(np.zeros(len(q)))
@@ -399,7 +399,7 @@ class TwistServo:
 
 
 def joints_above(m: Model, frame: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the joints among some that carry a frame, from the root on.
+    """Return those of the given joints that carry a frame, from the root on.
 
     Raises:
         ModelError: there is no such frame.
@@ -432,7 +432,7 @@ def towards(place: Array, R: Array, goal: Array, R_goal: Array, gain: float) -> 
 
 
 def reason_text(rates: JointRates, names: tuple[str, ...]) -> str:
-    """Return the reason why a tool follows a part of a twist only; empty if it follows it."""
+    """Return the reason why a tool follows only a part of a twist, or an empty string."""
     joint = f" of joint '{names[rates.joint]}'" if rates.joint >= 0 else ""
     why = {
         "": "",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 ROUNDING = 1.0 + 1e-6
 #: A path may exceed a position limit by this rounding error [rad or m].
 ON_LIMIT = 1e-9
-#: Time in which a moving target is stopped, and the shortest such time, near a limit [s].
+#: Time in which a moving target is stopped, and the shortest time near a limit [s].
 STOPPING, QUICKEST = 0.4, 0.05
 #: A slower target stops at once [rad/s or m/s].
 STANDING = 0.02
@@ -36,7 +36,7 @@ class PathTracker:
 
     Args:
         nv: degrees of freedom of the robot.
-        dofs: (n,) degrees of freedom that the columns of paths belong to.
+        dofs: (n,) degrees of freedom of the columns of a path.
         names: names of these joints.
 
     Attributes:
@@ -110,7 +110,7 @@ class PathTracker:
     def way_into(
         self, path: Path, fastest: Array, since: float | None = None, ahead: float = 0.0
     ) -> WayIn:
-        """Return the transition into a path, from a departure in `ahead` seconds.
+        """Return the transition into a path that departs in `ahead` seconds.
 
         Args:
             path: path of the n joints.
@@ -154,7 +154,7 @@ class PathTracker:
         start = way.departure.rows[0]
         if path.times[0] > 0.0:
             self._check_velocity(way.approach, limits.velocity)
-            self._check_positions(way.approach, start, limits, "the way to the path")
+            self._check_positions(way.approach, start, limits, "the motion to the path")
         else:
             self._check_start(way.approach, tolerance)
         self._check_velocity(path, limits.velocity)

@@ -48,7 +48,7 @@ def judge(
 ) -> int:
     """Judge a new state; return JUMPED, TOO_FAST, LATE, or 0.
 
-    Its `stamp` is the time of measurement, and it came at `arrival` on the steady clock [ns]. The
+    The state was measured at `stamp` and arrived at `arrival` on the steady clock [ns]. The
     largest lag that may last is `latency`, or `timeout` if that is shorter; a jump may be as long
     as `timeout` [s]. A `simulated` clock may run at any speed.
     """
@@ -84,7 +84,7 @@ def judge(
 
 @kernel
 def restart(stamp: int, arrival: int, times: Ints, numbers: Vector) -> None:
-    """Restart the judgement with this state, which counts as one without delay."""
+    """Restart the judgement with this state, which counts as a state without delay."""
     numbers[BASE], numbers[AHEAD], numbers[LAG] = float(arrival - stamp), 0.0, 0.0
     times[TIMELY], times[LATE_SINCE] = arrival, 0
 

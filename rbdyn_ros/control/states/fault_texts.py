@@ -32,7 +32,7 @@ class Found(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name of the joint, with the word."""
+        """Name of the joint after the word joint."""
         return f"joint '{self.limits.names[self.joint]}'"
 
     @property

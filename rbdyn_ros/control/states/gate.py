@@ -38,8 +38,8 @@ class GateSettings:
 
     Attributes:
         state_timeout: largest age of a state [s].
-        effort_rate: largest rate of change of an effort [N m/s or N/s], for effort limits above
-            150 in proportion more; HASTE times as much after a fault.
+        effort_rate: largest rate of change of an effort [N m/s or N/s]; in proportion more for
+            effort limits above 150, and HASTE times as much after a fault.
         blend_time: time in which the initial difference between law and arm decays [s].
         simulated: the states' clock belongs to a simulator and may run at any speed.
 
@@ -124,7 +124,7 @@ class SafetyGate:
         """Accept or reject a state.
 
         Args:
-            names: names of joints; these and the next three as for Measured.take.
+            names: names of joints; this argument and the next three are those of Measured.take.
             position: [rad or m].
             velocity: [rad/s or m/s].
             effort: [N m or N].
@@ -132,8 +132,8 @@ class SafetyGate:
             arrival: time of arrival on the steady clock [ns].
 
         Returns:
-            The time since the previous state [s], from SHORTEST to LONGEST, or 0 if there is no
-            new state to believe; and the fault, or None.
+            The time since the previous state [s], from SHORTEST to LONGEST, or 0 without a new
+            credible state; and the fault, or None.
         """
         time = stamp or arrival
         if self.measured.is_from(time):
@@ -143,7 +143,7 @@ class SafetyGate:
         return dt, self.wrong()
 
     def take(self, names: Sequence[str], position: Array, velocity: Array, effort: Array) -> bool:
-        """Store a state for the kernels; return False if it is refused. As Measured.take."""
+        """Store a state for the kernels; return False if it is refused. See Measured.take."""
         refused = self.measured.take(names, position, velocity, effort)
         if refused is not None:
             text = f"a state was refused: {refused.text}"
@@ -203,6 +203,6 @@ class SafetyGate:
         return self.release_own(self._wanted, self._holding, dt, last)
 
     def release_own(self, wanted: Array, holding: Array, dt: float, last: bool = False) -> Array:
-        """Return the efforts as `release` does, from arrays that the caller made itself."""
+        """Return the efforts as `release` does. The arrays are not checked."""
         self.unfit = _release.call(self.s.handle, wanted, holding, dt, last)
         return self.effort

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 #: Time constant of the mean of the time for which an effort acts [s]. The mean may be up to
 #: LONGEST, or its value after one pause of state_timeout.
 HELD = 0.25
-#: States are missing after this many periods without one, if that is more than the largest lag.
+#: States count as missing after this many periods without a state, if that exceeds the largest
+#: lag.
 MISSED = 2.0
 #: After a fault efforts may change this many times as fast: they may have to stop an arm that
 #: wrong states set in motion.
@@ -51,14 +52,14 @@ def admit(s: ArmLoopState, time: int, arrival: int, stored: bool) -> float:
     """Judge a state; write its fault into s.wrong.
 
     Args:
-        s: the state, and what came before.
+        s: the state, and the earlier states.
         time: time of measurement [ns].
         arrival: on the steady clock [ns].
-        stored: whether it is in s.state; False: it was refused.
+        stored: whether the state is in s.state; False: it was refused.
 
     Returns:
-        The time since the previous state [s], from SHORTEST to LONGEST, or 0 if there is no new
-        state to believe.
+        The time since the previous state [s], from SHORTEST to LONGEST, or 0 without a new
+        credible state.
     """
     if not stored:
         report(s, FINITE, 0, True, 0.0, 0.0)
@@ -139,7 +140,7 @@ def count_held(s: ArmLoopState, time: float) -> None:
 
 @kernel
 def is_slow(s: ArmLoopState) -> bool:
-    """Return whether efforts act for so long that feedback may shake the arm; it is a fault."""
+    """Return whether efforts act for so long that feedback may shake the arm, which is a fault."""
     if s.held <= LONGEST:
         return False
     pause = s.state_timeout
@@ -152,7 +153,7 @@ def is_slow(s: ArmLoopState) -> bool:
 
 @kernel
 def is_old(s: ArmLoopState, now: int) -> bool:
-    """Return whether the newest state is too old, a fault. `now` is on the steady clock [ns]."""
+    """Return whether the newest state is too old, which is a fault; `now`: steady clock [ns]."""
     if age(s, now) <= s.state_timeout:
         return False
     report(s, OLD, 0, True, age(s, now), s.state_timeout)
@@ -177,7 +178,7 @@ def age(s: ArmLoopState, now: int) -> float:
 
 @kernel
 def begin(s: ArmLoopState, effort: Vector) -> None:
-    """Start bumpless: the next efforts are these (n,); their difference to the law decays."""
+    """Start bumpless: the next efforts are `effort` (n,), and the difference to the law decays."""
     for i in range(len(s.dofs)):
         cap = s.limits[3, i]
         s.out[START, i] = s.out[RELEASED, i] = min(max(effort[i], -cap), cap)

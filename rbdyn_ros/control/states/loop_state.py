@@ -19,20 +19,24 @@ LIMITED, SATURATED, START, DIFFERENCE, RELEASED, OUT = range(6)
 class ArmLoopState(Record):
     """State of the kernels of the gate and of the loop.
 
-    Angles are in rad and lengths in m; velocities and efforts go with them.
+    Angles are in rad and lengths in m, times in s, masses in kg.
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
         # settings
         Field("dofs", ("n",), "controlled degrees of freedom", "int"),
         Field("limits", (6, "n"), "limits of these joints, rows as in state_kernels"),
-        Field("acceleration", (), "limit of every measured acceleration"),
+        Field("acceleration", (), "largest measured acceleration"),
         Field("contact", (), "effort of a contact in the soft modes, as a share of the limits"),
-        Field("bounds", (3, "nv"), "measurements are clipped: lower and upper positions, speed"),
+        Field(
+            "bounds",
+            (3, "nv"),
+            "bounds of other joints' measurements: lower and upper positions, speed",
+        ),
         Field("state_timeout", (), "largest age of a state [s]"),
         Field("latency", (), "largest lag of states that may last [s]"),
         Field("effort_rate", (), "largest rate of change of an effort"),
-        Field("blend_time", (), "of a bumpless start [s]"),
+        Field("blend_time", (), "duration of a bumpless start [s]"),
         Field("simulated", (), "1: the clock of the states may run at any speed", "int"),
         Field("measures", (), "1: measured efforts are compared with the efforts sent", "int"),
         Field("period", (), "mean time between two states [s]; NaN: not known yet"),
@@ -44,21 +48,21 @@ class ArmLoopState(Record):
         Field("soft", (), "1: the mode lets contacts push the arm", "int"),
         # states
         Field("state", (3, "nv"), "positions, velocities and measured efforts (NaN: none)"),
-        Field("before", (3, "nv"), "the state before it"),
+        Field("before", (3, "nv"), "the previous state"),
         Field("known", (), "1: there is a state", "int"),
-        Field("time", (), "its stamp [ns]", "int"),
-        Field("arrival", (), "when it arrived, steady clock [ns]", "int"),
-        Field("passed", (), "time since the state before; infinite: it is the first [s]"),
-        Field("step", (), "the same of the newest state in order, at least SHORTEST [s]"),
-        Field("dt", (), "the same from SHORTEST to LONGEST; 0: there is no new state to believe"),
+        Field("time", (), "stamp of the newest state [ns]", "int"),
+        Field("arrival", (), "arrival of the newest state, steady clock [ns]", "int"),
+        Field("passed", (), "time since the previous state; infinite for the first state [s]"),
+        Field("step", (), "time step of the newest accepted state, at least SHORTEST [s]"),
+        Field("dt", (), "step, from SHORTEST to LONGEST; 0: no new credible state"),
         Field("held", (), "mean time for which an effort acted, until the next states came [s]"),
         Field("dropped", (), "1: the newest state was replaced by the one before", "int"),
         Field("lost", (), "1: the newest state is not believed", "int"),
         # checks of states
-        Field("times", (TIMES,), "of the clock of the states", "int"),
-        Field("numbers", (NUMBERS,), "of the clock of the states"),
-        Field("memory", (ROWS, "n"), "of the inspection, see state_kernels"),
-        Field("found", (FOUND,), "by the inspection, see faults"),
+        Field("times", (TIMES,), "times of the clock of the states, see clock", "int"),
+        Field("numbers", (NUMBERS,), "numbers of the clock of the states, see clock"),
+        Field("memory", (ROWS, "n"), "memory of the inspection, see state_kernels"),
+        Field("found", (FOUND,), "finding of the inspection, see faults"),
         Field("wrong", (FOUND,), "fault of the newest state, see faults"),
         Field("lie", (FOUND,), "first fault of a wrong state"),
         Field("latched", (FOUND,), "fault of the arm, or the one that ended its start-up test"),
@@ -69,5 +73,5 @@ class ArmLoopState(Record):
         Field("measured", ("nv",), "measured efforts to compare with them; NaN: none"),
         Field("wanted", ("nv",), "commands before the gate"),
         Field("out", (OUT, "n"), "efforts of the gate"),
-        Field("since_start", (), "time since a bumpless start; infinite: it is over [s]"),
+        Field("since_start", (), "time since a bumpless start; infinite after its end [s]"),
     )

@@ -31,7 +31,7 @@ LARGEST = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The refusal of a message: a code, finite or names, and the reason."""
+    """The refusal of a message: the code `finite` or `names`, and the reason."""
 
     code: str
     text: str
@@ -50,10 +50,10 @@ class Measured:
 
     Attributes:
         s: the memory of the loop, which has the states.
-        state: (3, nv), the next three.
+        state: (3, nv), the rows qpos, qvel and effort.
         qpos, qvel, effort: (nv,); effort is NaN where it is not measured.
-        before: (3, nv), the state before it.
-        known: (nv,) whether a message has named the joint; else its position is assumed.
+        before: (3, nv), the previous state.
+        known: (nv,) whether a message has named the joint; otherwise its position is assumed.
     """
 
     def __init__(self, m: Model, required: Sequence[str]) -> None:
@@ -94,7 +94,7 @@ class Measured:
         return (now - self.s.arrival) / NANOSECONDS if self.s.known else math.inf
 
     def concerns(self, names: Sequence[str]) -> bool:
-        """Return whether a message names a required joint, so it is not from another device."""
+        """Return whether a message names a required joint, and so is not from another device."""
         return names == self._last_names or not set(self._required).isdisjoint(names)
 
     def take_others(self, names: Sequence[str], position: Array) -> str:
@@ -203,7 +203,8 @@ def store(s: ArmLoopState, given: Matrix, at: Ints, to: Ints) -> bool:
     """
     measured = False
     for k in range(given.shape[1]):
-        fine = abs(given[0, k]) < LARGEST and abs(given[1, k]) < LARGEST  # NaN fails it too
+        # NaN also fails this comparison
+        fine = abs(given[0, k]) < LARGEST and abs(given[1, k]) < LARGEST
         known = abs(given[2, k]) < LARGEST
         if not (fine and (known or np.isnan(given[2, k]))):
             return False
@@ -227,7 +228,7 @@ _store = Entry(store)
 
 
 def _named_twice(names: Sequence[str]) -> str:
-    """Return which joint is named twice, or ""."""
+    """Return the message about a joint that is named twice, or ""."""
     if len(set(names)) == len(names):
         return ""
     return f"joint {quote(Counter(names).most_common(1)[0][0])} is named twice"
@@ -235,7 +236,7 @@ def _named_twice(names: Sequence[str]) -> str:
 
 def _wrong_number(names: Sequence[str], kind: str, values: Array) -> str:
     """Return the fault of a number of a kind, or ""."""
-    fine = np.abs(values) < LARGEST  # NaN fails it too
+    fine = np.abs(values) < LARGEST  # NaN also fails this comparison
     if kind == "effort":
         fine |= np.isnan(values)
     if fine.all():

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arm of the box: seven joints of the simulated robot, and the bodies behind them."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree as ET
 
@@ -31,17 +29,17 @@ class FrankaArm(BoxedJoints):
     Args:
         m: the robot or scene.
         description: its description.
-        prefix: prefix of the names of this arm's joints, such as `left/`; empty: the only arm.
+        prefix: prefix of the names of this arm's joints, such as `left/`; empty: there is one arm.
 
     Attributes:
         finger_joints: numbers of the finger joints in the simulated Model.
-        finger_effort, finger_reach: their limits.
+        finger_effort, finger_reach: limits of the fingers.
         mimics: whether a finger follows the other one.
         limits: limits of the interface.
-        F_T_NE: (4, 4).
+        F_T_NE: nominal end effector in the flange (4, 4).
 
     Raises:
-        RbdynError: this robot has no such arm, or its base moves.
+        RbdynError: the robot has no such arm, or the base of the arm moves.
     """
 
     def __init__(self, m: Model, description: Description, prefix: str = "") -> None:
@@ -74,7 +72,7 @@ class FrankaArm(BoxedJoints):
         self.mimics = any(j.mimic is not None for j in slides)
 
     def _add_limits(self, joint: ET.Element, k: int) -> None:
-        """Add the element that libfranka needs."""
+        """Add the element of a joint that libfranka needs."""
         offsets = {
             "velocity_offset": repr(float(self.limits.velocity_offset[k])),
             "deceleration_limit": repr(float(self.limits.deceleration[k])),

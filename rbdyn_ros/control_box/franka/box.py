@@ -105,7 +105,7 @@ class FrankaBox(ControlBox):
         return [self.robot.act(), *hand]
 
     def _deliver(self, packet: bytes) -> bool:
-        """Send a state to the client; return whether it is newer than all before."""
+        """Send a state to the client; return whether it is newer than all earlier states."""
         self._ends[0].send(packet)
         number = int.from_bytes(packet[:8], "little")
         fresh = number > self._given
@@ -129,7 +129,7 @@ class FrankaBox(ControlBox):
             self._ends[1].send(packet)
 
     def _stand(self) -> bool:
-        """Let time stand; after it the first command of a motion may have come."""
+        """Stop time; afterwards the first command of a motion may have arrived."""
         sent, due, stood = 0, 0.0, False
         while self._may_stand():
             if not self._stands():
@@ -152,7 +152,7 @@ class FrankaBox(ControlBox):
         return stood
 
     def _stands(self) -> bool:
-        """Return whether time stands: before a motion's first command, or while all boxes idle."""
+        """Return whether time stops before a motion's first command, or because all boxes idle."""
         together = self._idles() and all(peer.idle for peer in self._peers)
         return self.robot.waits_to_begin or together
 
@@ -172,7 +172,7 @@ class FrankaBox(ControlBox):
             for data in self._ends[0].datagrams():
                 number = self.robot.answered_by(data)
                 if number == 0:
-                    continue  # no command for now
+                    continue  # no command is needed now
                 answered = answered or number >= self._given
                 if tick is not None:
                     self._commands.send(tick, data)

@@ -4,8 +4,6 @@
 Like the server of the arm, it uses no socket and no clock; see robot.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +17,7 @@ from rbdyn_ros.control_box.franka.server import FrankaServer
 from rbdyn_ros.control_box.laws import Torques
 from rbdyn_ros.control_box.paths import CYCLE
 
-#: Speed of homing, and the largest one [m/s]; force of homing and moving [N], and the largest one.
+#: Speed of homing, and largest speed [m/s]; force of homing and moving, and largest force [N].
 HOMING_SPEED, MOST_SPEED, MOVING_FORCE, MOST_FORCE = 0.05, 0.2, 20.0, 140.0
 #: Stiffness [N/m] and damping [N s/m] of a finger.
 STIFFNESS, DAMPING = 2000.0, 11.0
@@ -34,8 +32,8 @@ class GripperServer(FrankaServer):
     """The state machine of the hand.
 
     Args:
-        arm: has its fingers.
-        log: called with a sentence about what a client did wrong.
+        arm: the arm with its fingers.
+        log: called with a message about a mistake of a client.
     """
 
     def __init__(self, arm: FrankaArm, log: Callable[[str], object]) -> None:
@@ -58,7 +56,7 @@ class GripperServer(FrankaServer):
         self.open()
 
     def restart(self) -> None:
-        """Begin anew after the simulated hand was reset; a command ends."""
+        """Restart after the simulated hand was reset; the present command ends."""
         if self._running is not None:
             self._end(GripperStatus.ABORTED)
         self._aim, self._grasped = None, False
@@ -70,7 +68,7 @@ class GripperServer(FrankaServer):
 
     @property
     def width(self) -> float:
-        """Distance of the fingers [m]."""
+        """Distance between the fingers [m]."""
         return float(self._x.sum() * self._sides)
 
     def _serve(self, command: int, number: int, given: Any) -> None:

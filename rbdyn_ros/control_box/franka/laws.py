@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The torques of the box's own controllers, without gravity, which the box always adds."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.laws import RATIO, At
 from rbdyn_ros.control_box.paths import gap_between, turn_between
 
-#: Stiffness at the start [N m/rad; N/m and N m/rad], and its largest values (the vendor's).
+#: Stiffness at the start [N m/rad; N/m and N m/rad], and the vendor's largest values.
 JOINT_STIFFNESS = np.array([3000.0, 3000.0, 3000.0, 2500.0, 2500.0, 2000.0, 2000.0])
 CARTESIAN_STIFFNESS = np.array([3000.0, 3000.0, 3000.0, 300.0, 300.0, 300.0])
 MOST_JOINT_STIFFNESS = 14250.0
@@ -40,21 +38,21 @@ def cartesian_impedance(s: At, K: Array, T: Array, q: Array, dq: Array, ddq: Arr
     D = 2.0 * RATIO * np.sqrt(K / np.maximum(np.diag(mobility), 1e-3))
     force = K * gap + D * (J @ (dq - s.dq))
     beside = POSTURE * (q - s.q) + 2.0 * RATIO * np.sqrt(POSTURE * np.diag(s.M)) * (dq - s.dq)
-    # dynamically consistent: it does not accelerate the stiffness frame
+    # the projection is dynamically consistent: it does not accelerate the stiffness frame
     task = np.linalg.solve(mobility + 1e-6 * np.eye(6), J @ inverse @ beside)
     torque: Array = J.T @ (force - task) + beside + s.M @ ddq + s.coriolis
     return torque
 
 
 def guiding(s: At, free: Array, elbow_free: bool, T: Array, q: Array) -> Array:
-    """Return springs along the directions that a hand may not move; all else is free.
+    """Return springs along the directions in which a hand must not move the arm.
 
     Args:
         s: the state.
         free: (6,) whether a hand may move the stiffness frame along x y z, about x y z of O.
-        elbow_free: whether it may move joint 3.
+        elbow_free: whether a hand may move joint 3.
         T: (4, 4) pose of the stiffness frame where guiding began.
-        q: (7,) positions where it began.
+        q: (7,) positions where guiding began.
     """
     gap = gap_between(s.T, T)
     K = np.where(free, 0.0, CARTESIAN_STIFFNESS)

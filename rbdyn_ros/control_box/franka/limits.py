@@ -5,8 +5,6 @@ Source: Franka Robotics, Franka Control Interface Documentation, Robot and inter
 specifications, https://frankarobotics.github.io/docs/control_parameters.html.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +15,7 @@ from rbdyn_ros.arrays import Array
 MOST_LOST = 20
 #: The success rate counts this many cycles.
 COUNTED = 100
-#: Tolerance of limits, as a share, for numbers that a client computed from rounded numbers.
+#: Relative tolerance of limits, because a client computes its commands from rounded numbers.
 TOLERANCE = 1e-2
 #: A motion must begin within these distances of the desired state: joints [rad], position [m] and
 #: rotation [rad]. So its first command may be the measured state. The vendor's tolerance is not
@@ -34,7 +32,7 @@ class InterfaceLimits:
         velocity, acceleration, jerk: velocity, acceleration and jerk of the joints (7,) [rad/s,
             rad/s^2, rad/s^3].
         torque_rate: largest rate of commanded torques (7,) [N m/s].
-        translation, rotation: largest speed, acceleration, jerk of the end effector (3,), in m
+        translation, rotation: largest speed, acceleration and jerk of the end effector (3,), in m
             and rad.
         elbow: the same limits for joint 3 in Cartesian motions (3,).
         flip: position of joint 4 at which the elbow changes its side [rad].

@@ -34,19 +34,19 @@ class ClientMotion:
 
     Attributes:
         number: number of the request.
-        controller, generator: source of the torques, and source of the motion.
+        controller, generator: sources of the torques and of the motion.
         arm: the robot.
         joints: the desired joints, which follow the commands.
         path: path of a Cartesian motion, or None.
         deviation: (3,) largest deviation from the path: [m], [rad], elbow [rad].
         asynchronous: goals arrive at irregular times, and the box moves to them within `speed`.
         speed: (7,) speed of an asynchronous motion.
-        begun: whether a command came.
+        begun: whether a command has arrived.
         answered: message_id of the newest command.
-        fresh: whether it came in this cycle.
-        lost: cycles without a command, in a row.
-        finished: the last command ends the motion.
-        is_finite: the last command had only finite numbers below LARGEST.
+        fresh: whether it arrived in this cycle.
+        lost: number of consecutive cycles without a command.
+        finished: whether the last command ends the motion.
+        is_finite: whether the last command had only finite numbers below LARGEST.
         torque: (7,) torque of the external controller.
     """
 
@@ -74,7 +74,7 @@ class ClientMotion:
     def of(
         given: Any, number: int, arm: FrankaArm, joints: Stream, settings: Settings
     ) -> ClientMotion | MoveStatus:
-        """Return the motion of a request, or why it is refused."""
+        """Return the motion of a request, or the status with which it is refused."""
         controller, generator = int(given["controller"]), int(given["generator"]) + 1
         if controller > ControllerMode.EXTERNAL or not 1 <= generator <= Generator.NONE:
             return MoveStatus.INVALID_ARGUMENT
@@ -110,7 +110,7 @@ class ClientMotion:
         )
 
     def take(self, given: Any) -> None:
-        """Store a command that is newer than the last command."""
+        """Store a command if it is newer than the last command."""
         self.answered, self.begun, self.fresh = int(given["message_id"]), True, True
         self._given = given
 
@@ -195,4 +195,4 @@ class ClientMotion:
 
 
 def _is_plain(numbers: Array) -> bool:
-    return bool((np.abs(numbers) < LARGEST).all())  # a NaN is not below it
+    return bool((np.abs(numbers) < LARGEST).all())  # a NaN is not below the limit

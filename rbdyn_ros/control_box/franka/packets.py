@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The packets of Franka's control interface, field by field: packed, little endian.
 
-The facts are in the public headers of libfranka-common (version 10 of the robot's protocol,
-version 3 of the gripper's). ENTRIES is also the table of docs/reference/control_box.md.
+The facts are in the public headers of libfranka-common (version 10 of the protocol of the robot,
+version 3 of the gripper). ENTRIES is also the table of docs/reference/control_box.md.
 """
-
-from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
@@ -134,7 +132,7 @@ class ControllerMode(IntEnum):
     JOINT_IMPEDANCE, CARTESIAN_IMPEDANCE, EXTERNAL, OTHER = range(4)
 
 
-#: The errors of the interface in their order; each True: the box raises it.
+#: The errors of the interface in their order; True: the box raises this error.
 ERRORS = {
     "joint_position_limits_violation": True,
     "cartesian_position_limits_violation": False,
@@ -246,7 +244,7 @@ GRIPPER_STATE = np.dtype(
 
 
 class RequestStatus(IntEnum):
-    """Answers to requests; for those to a Move see MoveStatus."""
+    """Answers to requests; for answers to a Move see MoveStatus."""
 
     SUCCESS, NOT_POSSIBLE, INVALID_ARGUMENT = range(3)
 
@@ -256,7 +254,7 @@ INCOMPATIBLE = 1
 
 
 class MoveStatus(IntEnum):
-    """Answers to a Move: at once that it started, then how it ended."""
+    """Answers to a Move: the first at its start, the second at its end."""
 
     (
         SUCCESS, STARTED, PREEMPTED, PREEMPTED_BY_SAFETY, REJECTED_BY_SAFETY, NOT_POSSIBLE,
@@ -275,9 +273,9 @@ class Interface:
     """The interface of the arm or of the hand.
 
     Attributes:
-        name: in messages.
+        name: name in messages.
         version: version of its protocol.
-        clients: which clients speak it, for messages.
+        clients: clients that use this version, for messages.
         command: type of a command in the header of a request.
         status: bytes of the status in an answer.
         payloads: payloads of the requests, by command; 0 is Connect.
@@ -307,10 +305,10 @@ class Framing:
         self._payloads, self._pending = interface.payloads, b""
 
     def take(self, data: bytes) -> list[tuple[int, int, NDArray[Any]]]:
-        """Return the complete requests so far: command, number, payload.
+        """Return the complete requests so far, each with command, number and payload.
 
         Raises:
-            ValueError: this is not a request of the protocol; the connection should end.
+            ValueError: the bytes are not a request of the protocol; the connection should end.
         """
         self._pending += data
         found = []

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commanded motions: their limits, and their continuation without a command."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,7 +23,7 @@ DAMPING = 1e-4
 
 
 def broken(v: Array, a: Array, jerk: Array, limits: Sequence[Array] | Array) -> str:
-    """Return which limit a motion breaks: velocity, acceleration, jerk or ""."""
+    """Return the limit that a motion exceeds: velocity, acceleration, jerk or ""."""
     for power, (name, x, most) in enumerate(
         zip(("velocity", "acceleration", "jerk"), (v, a, jerk), limits, strict=True), 1
     ):
@@ -47,8 +45,8 @@ def joint_error(kind: str, stream: Stream, jerk: Array, arm: FrankaArm) -> str:
     Args:
         kind: `joint_motion_generator_` or `cartesian_motion_generator_joint_`.
         stream: stream of the joints.
-        jerk: (7,).
-        arm: has the limits.
+        jerk: (7,) jerk of the joints.
+        arm: the arm, which has the limits.
     """
     limits = arm.limits
     if (stream.x < arm.lower).any() or (stream.x > arm.upper).any():
@@ -76,12 +74,12 @@ class CartesianPath:
 
     Args:
         arm: the robot; the joints begin at `joints`.
-        joints: the desired joint positions, which follow.
+        joints: the desired joint positions, which follow the path.
         F_T_EE: end effector in the flange (4, 4).
 
     Attributes:
         T: commanded pose (4, 4).
-        twist: its velocity and acceleration; positions are not used.
+        twist: its velocity and acceleration; the positions of this stream are not used.
         elbow: commanded position of joint 3.
     """
 
@@ -145,7 +143,7 @@ class CartesianPath:
         return ""
 
     def extrapolate(self) -> None:
-        """Go on with the same acceleration."""
+        """Continue with the same acceleration."""
         self.twist.extrapolate()
         self.elbow.extrapolate()
         v = self.twist.v
@@ -157,7 +155,7 @@ class CartesianPath:
     def _follow(self) -> Array:
         """Move the joints to the pose and the elbow; return their jerk.
 
-        Newton's method, one step a cycle, with joint 3 as the elbow.
+        This is Newton's method with one step a cycle and joint 3 as the elbow.
         """
         arm, q = self._arm, self._joints.x
         arm.at(q, self._joints.v)

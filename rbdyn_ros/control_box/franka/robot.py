@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The server of the arm: bytes and measured states come in, bytes and torques go out.
 
-It uses no socket and no clock. In each cycle its caller calls `observe`, which returns the
-packet of the state, gives it what arrived with `request` and `command`, and calls `act` for the
-torques until the next cycle.
+It uses no socket and no clock. In each cycle its caller calls `observe`, which returns the packet
+of the state, passes the received bytes to `request` and `command`, and calls `act`, which returns
+the torques until the next cycle.
 """
-
-from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
@@ -46,11 +44,11 @@ class RobotServer(BoxedRobot, FrankaServer):
 
     Args:
         arm: the robot.
-        log: called with a sentence about what a client did wrong, or about a reflex.
+        log: called with a message about a mistake of a client, or about a reflex.
 
     Attributes:
         arm, sensing: the robot and its measurements.
-        settings: made by clients.
+        settings: settings made by clients.
         mode: see Mode.
     """
 
@@ -66,7 +64,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         self._errors, self._reasons = np.zeros(41, bool), np.zeros(41, bool)
         self._received: deque[bool] = deque(maxlen=COUNTED)
         self._guide_T = np.eye(4)
-        self._recovery = -1  # number of the request that waits for its end
+        self._recovery = -1  # number of the request whose motion runs
         self._next: tuple[int, np.ndarray] | None = None  # a Move that waits until the arm rests
 
     # a client
@@ -102,7 +100,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         self._answer(command, number, self.settings.apply(command, given))
         self.sensing.change()
         if guided:
-            self.guide(True)  # axes that are locked now stay where they are
+            self.guide(True)  # axes that are now locked stay where they are
 
     # motions
 
@@ -143,7 +141,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         self._received.clear()
 
     def _hold(self) -> None:
-        """Continue the desired joints from the measured ones, and brake."""
+        """Continue the desired joints from the measured joints, and brake."""
         self._joints = Stream(self.sensing.at.q, self.sensing.at.dq)
 
     def _stop_move(self, number: int) -> None:
@@ -214,7 +212,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         self._errors[:], self._reasons[:], self._recovery = False, False, -1
 
     def restart(self) -> None:
-        """Begin anew after the simulated arm was reset; motions, guiding and errors end."""
+        """Restart after the simulated arm was reset; motions, guiding and errors end."""
         if self._motion is not None:
             self._finish(MoveStatus.ABORTED)
         self._recovered()
@@ -298,7 +296,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         return replace(torques, effort=torques.effort + self.sensing.gravity)
 
     def _pass(self) -> None:
-        """Move the desired pose by a cycle."""
+        """Advance the desired pose by a cycle."""
         assert self._joints is not None
         motion = self._motion
         if motion is not None and motion.begun:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurements and estimates of the box: joint torques, contacts, external forces."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array
@@ -27,11 +25,11 @@ class Sensing:
 
     Attributes:
         at: the state with its dynamics.
-        flange: its pose (4, 4).
+        flange: pose of the flange (4, 4).
         gravity: torques (7,).
         tau, dtau: torques behind gear, rotor and friction, and their rate (7,).
         external: torques of the robot on its surroundings (7,), filtered.
-        wrench: wrench of the robot on its surroundings at K (6,): axes of O.
+        wrench: wrench of the robot on its surroundings at K, in the axes of O (6,).
         joint_contact, contact: 1 above the lower thresholds, (7,) and (6,).
         joint_collision, collision: 1 if above the upper thresholds at any time since `clear`.
     """

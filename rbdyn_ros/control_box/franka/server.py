@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The base of the servers of arm and hand: requests of a client by TCP, and the answers."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +14,7 @@ class FrankaServer(Server):
 
     Args:
         interface: interface of the arm or the hand.
-        log: called with a sentence about what a client did wrong.
+        log: called with a message about a mistake of a client.
 
     Attributes:
         udp_port: port of the client to which states are sent, or 0.
@@ -33,10 +31,10 @@ class FrankaServer(Server):
         self._answers, self.udp_port = b"", 0
 
     def request(self, data: bytes) -> None:
-        """Take bytes of the TCP connection.
+        """Process bytes of the TCP connection.
 
         Raises:
-            ValueError: this is not the protocol; the connection should end.
+            ValueError: the bytes are not of the protocol; the connection should end.
         """
         for command, number, given in self._framing.take(data):
             if (command == 0) == bool(self.udp_port):
@@ -48,7 +46,7 @@ class FrankaServer(Server):
 
     @abstractmethod
     def _serve(self, command: int, number: int, given: Any) -> None:
-        """Act on a request other than Connect: its command, number and payload."""
+        """Process a request other than Connect, with its command, number and payload."""
 
     def _answer(self, command: int, number: int, status: int, more: bytes = b"") -> None:
         body = status.to_bytes(self._interface.status, "little") + more

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of a client: frames, load, stiffness, thresholds, guiding."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,7 @@ from rbdyn_ros.errors import ParameterError
 
 #: Larger numbers are refused.
 LARGEST = 1e6
-#: The heaviest load [kg]; how far loads and frames may be from the flange [m].
+#: The heaviest load [kg], and the largest distance of loads and frames from the flange [m].
 HEAVIEST, FARTHEST = 50.0, 2.0
 #: Thresholds of contacts and collisions at the start [N m; N and N m].
 _TORQUES = np.array([20.0, 20.0, 18.0, 18.0, 16.0, 14.0, 12.0])
@@ -29,18 +27,17 @@ _FORCES = np.array([20.0, 20.0, 20.0, 25.0, 25.0, 25.0])
 
 
 class Settings:
-    """The settings of an arm; they stay when a client leaves.
+    """The settings of an arm, which are kept when a client leaves.
 
     Args:
         arm: the robot.
 
     Attributes:
         F_T_NE, NE_T_EE, EE_T_K: frames (4, 4).
-        joint_stiffness: (7,).
+        joint_stiffness: (7,) stiffness of the joints.
         stiffness: (6,) stiffness of the Cartesian controller.
-        torques, forces: thresholds (2, 2, 7) and (2, 2, 6): accelerating and nominal, lower and
-            upper.
-        free, elbow_free: axes that guiding moves.
+        torques, forces: thresholds (2, 2, 7) and (2, 2, 6); the axes are accelerating or nominal,
+            and lower or upper. free, elbow_free: axes that guiding moves.
     """
 
     def __init__(self, arm: FrankaArm) -> None:
@@ -61,9 +58,9 @@ class Settings:
         return self.F_T_EE @ self.EE_T_K
 
     def apply(self, request: Request, given: Any) -> RequestStatus:
-        """Apply a request to set something, or refuse it."""
+        """Apply a request that sets something, or refuse it."""
         numbers = [given[name] for name in given.dtype.names]
-        if not all((np.abs(x) < LARGEST).all() for x in numbers):  # a NaN is not below it
+        if not all((np.abs(x) < LARGEST).all() for x in numbers):  # a NaN is not below the limit
             return RequestStatus.INVALID_ARGUMENT
         right = {
             Request.SET_COLLISION_BEHAVIOR: self._thresholds,

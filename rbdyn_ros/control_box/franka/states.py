@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The result of a cycle: the RobotState for clients, and the reflexes that it causes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,8 +21,8 @@ class CycleState:
     """The arm in a cycle.
 
     Attributes:
-        arm, sensing, settings: the robot, its measurements, and what clients set.
-        joints: the desired ones.
+        arm, sensing, settings: the robot, its measurements, and the settings of clients.
+        joints: the desired joints.
         motion: motion of a client, or None.
     """
 
@@ -89,9 +87,9 @@ class StatePacket:
 
         Args:
             number: message_id.
-            now: the arm.
+            now: the arm in this cycle.
             tau_d: (7,) desired torques without gravity.
-            errors: (41,) now, and of the last reflex.
+            errors: (41,) present errors, and errors of the last reflex.
             mode: mode of the arm.
             rate: share of cycles with a command.
         """

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The arm of the box: six joints of the simulated robot, their kinematics, the tool."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -38,21 +36,21 @@ MOST_TURN, MOST_GRAVITY = 1e3, 30.0
 class UrArm(BoxedJoints):
     """Finds the arm in a simulated robot, and computes its kinematics and dynamics.
 
-    O is the frame `base` of the controller, the flange its `tool0`; without such links in the
-    robot file they are the parent of the first joint and the child of the last one.
+    O is the frame `base` of the controller, and the flange is its `tool0`. If the robot file has
+    no such links, they are the parent of the first joint and the child of the last joint.
 
     Args:
         m: the robot or scene.
         description: its description.
-        prefix: prefix of the names of this arm's joints, such as `left/`; empty: the only arm.
+        prefix: prefix of the names of this arm's joints, such as `left/`; empty: there is one arm.
 
     Attributes:
         model: the name of the arm, such as UR5.
         velocity: (6,) largest speeds [rad/s].
-        tool: load behind the flange in the robot file: the payload at the start.
+        tool: load behind the flange in the robot file, which is the payload at the start.
 
     Raises:
-        RbdynError: this robot has no such arm, or its base moves.
+        RbdynError: the robot has no such arm, or the base of the arm moves.
     """
 
     def __init__(self, m: Model, description: Description, prefix: str = "") -> None:
@@ -75,15 +73,15 @@ class UrArm(BoxedJoints):
         self._first_gravity = self.gravity
 
     def restore_gravity(self) -> None:
-        """Compute with the gravity of the robot file again, not with a client's."""
+        """Use the gravity of the robot file again instead of a client's."""
         if (self.gravity != self._first_gravity).any():
             self.build(self.urdf, self._first_gravity, self.load)
 
     def set_gravity(self, gravity: Array) -> None:
-        """Compute with another gravity (3,) in O from now on [m/s^2].
+        """Use another gravity (3,) in O from now on [m/s^2].
 
         Raises:
-            ValueError: an axis has more than MOST_GRAVITY.
+            ValueError: gravity along an axis exceeds MOST_GRAVITY.
         """
         if not (np.abs(gravity) <= MOST_GRAVITY).all():
             raise ValueError(f"a gravity of {gravity} m/s^2; allowed are {MOST_GRAVITY:g} an axis")
@@ -110,7 +108,7 @@ class UrArm(BoxedJoints):
         return np.concatenate([linear, dJ[:3]])
 
     def solve(self, T: Array, near: Array, F_T: Array) -> Array | None:
-        """Return joints (6,) in which a frame at the flange has a pose, near others; or None."""
+        """Return joints (6,), near others, at which a frame at the flange has a pose, or None."""
         if not np.isfinite(T).all():
             return None
         goal = T @ np.linalg.inv(F_T)

@@ -91,7 +91,8 @@ class UrBox(ControlBox):
         seed, again = loop.settings.seed, round(RETRANSMIT / self._period)
         self._states = WireLine[_State](seed, 0, number, again)
         self._commands = WireLine[_Bytes](seed, 1, number, again)
-        self._shown = 0.0  # time of the last state for clients of the primary interface
+        # time of the last state that was sent to clients of the primary interface
+        self._shown = 0.0
         self._free_since = 0.0, 0
 
     def _open(self, address: str, log: Callable[[str], object]) -> None:
@@ -137,7 +138,7 @@ class UrBox(ControlBox):
         self._show()
 
     def _show(self) -> None:
-        """Send the state to clients of the primary and the secondary interface, if it is time."""
+        """Send the state to clients of the primary and the secondary interface when it is due."""
         if self.robot.clock < self._shown + STATES_EVERY or self._states.faults.dead:
             return
         self._shown, data = self.robot.clock, b""
@@ -181,7 +182,7 @@ class UrBox(ControlBox):
         until, again = time.monotonic() + timeout, time.monotonic() + AGAIN
         while True:
             self._wait(min(until, again) - time.monotonic())
-            if time.monotonic() >= again:  # a client that gets no state for long disconnects
+            if time.monotonic() >= again:  # a client that gets no state for too long disconnects
                 self._shown = -math.inf
                 self._repeat()
                 again += AGAIN
@@ -194,9 +195,9 @@ class UrBox(ControlBox):
             self._keep_pace(tick)
 
     def _is_abandoned(self) -> bool:
-        """Return whether no next command will come, in lock-step.
+        """Return whether, in lock-step, no further command will come.
 
-        This happens after a button or a reset of the arm, or if the client of the program has
+        This happens after a button was pressed, the arm was reset, or the client of the program
         left.
         """
         if not self._lockstep:
@@ -207,10 +208,10 @@ class UrBox(ControlBox):
         return left or bool(self._asked) or self._is_outdated()
 
     def _serve_all(self, tick: int | None) -> bool:
-        """Serve all clients; return whether the one that commands the program sent something.
+        """Serve all clients; return whether the client that commands the program sent something.
 
         A program needs the registers that its client wrote before it started. So the box reads
-        RTDE after the programs, and passes it on before them.
+        RTDE after the programs, but processes it before them.
         """
         self._call_back()
         others = [(end, *found) for end in self.ends[1:] for found in end.receive()]
@@ -238,7 +239,7 @@ class UrBox(ControlBox):
             self._reverse.ask(partial(start_program, self.robot))
 
     def _keep_pace(self, tick: int) -> None:
-        """In lock-step, go no faster than the clock while a client times its own commands."""
+        """In lock-step, run no faster than the clock while a client times its own commands."""
         began, first = self._free_since
         if not self.robot.runs_free:
             self._free_since = 0.0, 0
@@ -247,7 +248,7 @@ class UrBox(ControlBox):
         else:
             early = began + (tick - first) * self._period - time.monotonic()
             time.sleep(max(0.0, min(early, STEP)))
-            if early < -LATE:  # no catching up: simulated time would race for the client
+            if early < -LATE:  # do not catch up: for the client simulated time would run too fast
                 self._free_since = time.monotonic(), tick
 
     def _act(self, tick: int) -> list[Torques]:

@@ -23,17 +23,17 @@ Step = Callable[[UrRobot], Move | None]
 
 
 class CommandQueue(ArmProgram):
-    """The base of commands: registers with an offset, and motions one after the other.
+    """The base of commands: registers with an offset, and a queue of motions.
 
     Args:
         offset: number of the first register.
         path: the calls of the path that was uploaded with the script.
 
     Attributes:
-        path: as given.
+        path: the argument.
         watch: (3,) direction of a contact that is watched, or None.
         free_first: whether the tool must be free before the contact.
-        steps: how many steps ago the last contact began.
+        steps: number of steps since the last contact began.
         most_silent: longest silence of the client [s]; 0: no watchdog.
         damping, gain: damping and gain of force mode.
         goal: (6,) pose of the last goal.
@@ -84,7 +84,7 @@ class CommandQueue(ArmProgram):
 
     @property
     def is_busy(self) -> bool:
-        """Return whether something is left to do."""
+        """Return whether steps or motions are left."""
         return bool(self._queue) or self._current is not None
 
     @property
@@ -92,7 +92,7 @@ class CommandQueue(ArmProgram):
         return self._current is not None and not self._asynchronous
 
     def go_on(self, r: UrRobot) -> None:
-        """Begin the next motion of the queue when the last one is over."""
+        """Begin the next motion of the queue when the last motion is over."""
         if self._current is not None and r.motion is self._current:
             return
         self._current = None
@@ -113,7 +113,7 @@ class CommandQueue(ArmProgram):
             self.tell_int(r, DONE, 0)
 
     def progress(self, r: UrRobot, value: int) -> None:
-        """Write the progress of an asynchronous operation: 0 it begins, negative it is over."""
+        """Write the progress of an asynchronous operation: 0 at its begin, negative at its end."""
         self._writes = (self._writes + 1) % 128
         self._operation = (self._operation + (value == 0)) % 128
         word = self._writes << 16 | self._operation << 24
@@ -125,7 +125,7 @@ class CommandQueue(ArmProgram):
         return [lambda _: stop(3.0, of_tool=True), lambda r: line_move(r, T, 0.25, 1.2)]
 
     def do(self, r: UrRobot, steps: list[Step], asynchronous: bool = False) -> None:
-        """Do steps one after the other, from rest; they replace the earlier steps."""
+        """Do steps one after the other, starting at rest; they replace the earlier steps."""
         self._drop(r)
         self._asynchronous = asynchronous
         moves = r.motion is not None or bool(r.joints.v.any())
@@ -133,12 +133,12 @@ class CommandQueue(ArmProgram):
         self._queue = deque([*first, *steps])
 
     def stream(self, r: UrRobot, motion: Move) -> None:
-        """Begin a motion that no step waits for, and drop the steps that are left."""
+        """Begin a motion that no step waits for, and drop the remaining steps."""
         self._drop(r)
         r.begin(motion)
 
     def _drop(self, r: UrRobot) -> None:
-        """Drop the steps that are left; an asynchronous operation is over."""
+        """Drop the remaining steps, which ends an asynchronous operation."""
         if self._asynchronous and self.is_busy:
             self.progress(r, -1)
         self._queue.clear()
@@ -148,7 +148,7 @@ class CommandQueue(ArmProgram):
         self.do(r, [make], asynchronous=self.number(r, 1) == 1)
 
     def halt(self, r: UrRobot, a: float, of_tool: bool, asynchronous: bool = False) -> None:
-        """Brake with a deceleration of the leading joint or of the tool."""
+        """Brake with a given deceleration of the leading joint or of the tool."""
         motion = stop(a, of_tool)
         self.do(r, [], asynchronous)
         self._queue = deque([lambda _: motion])

@@ -5,8 +5,6 @@ The numbers are public in ur_rtde (rtde.h). STREAMED and COMMANDS are also a tab
 docs/reference/control_box.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -27,13 +25,13 @@ from rbdyn_ros.control_box.ur.statements import (
     set_tool,
 )
 
-#: A step of the controller, as programs see it [s].
+#: A step of the controller in programs [s].
 STEP_TIME = 2e-3
-#: Gains of servoj and its lookahead [s], as the vendor allows.
+#: Allowed gains and lookahead times [s] of servoj, from the vendor.
 GAINS, LOOKAHEADS = (100.0, 2000.0), (0.03, 0.2)
-#: Damping and gain of force mode, as the vendor allows.
+#: Allowed damping and gain of force mode, from the vendor.
 DAMPINGS, FORCE_GAINS = (0.0, 1.0), (0.0, 2.0)
-#: Speeds below this are at rest for is_steady [rad/s].
+#: Joints slower than this count as at rest in is_steady [rad/s].
 STEADY = 1e-2
 
 
@@ -127,8 +125,8 @@ def start_force(
     Args:
         r: the robot.
         T: pose (4, 4) of the task frame.
-        kind: 1: y points from the tool to the origin of the frame; 3: x is the tool's velocity in
-            the plane of the frame; else the frame as it is.
+        kind: 1: y points from the tool to the origin of the frame; 3: x is along the tool's
+            velocity in the plane of the frame; otherwise the frame is used as it is.
         selected: (6,) whether each axis is compliant.
         wrench: (6,) wrench of the robot on its surroundings.
         limits: (6,) largest speeds of the selected axes.
@@ -169,7 +167,7 @@ def _set_gain(s: CommandQueue, r: UrRobot) -> None:
 def _freedrive(s: CommandQueue, r: UrRobot) -> None:
     free = s.ints(r, 1)
     feature = s.six(r)
-    tool = bool((feature != 0.0).any())  # the vendor's constants: the base is the null pose
+    tool = bool((feature != 0.0).any())  # the base is the zero pose among the vendor's constants
     s.stream(r, Freedrive(free, pose_from(feature)[:3, :3] if tool else None))
 
 

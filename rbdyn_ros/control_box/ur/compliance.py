@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compliant motions: force mode, freedrive, and torques of the client."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +12,7 @@ from rbdyn_ros.control_box.ur.moves import DAMPING, Course, Move, Streamed
 from rbdyn_ros.control_box.ur.sensing import ToolSensing
 
 #: Speed of a compliant axis for a missing force or torque [m/s for N, rad/s for N m], and the
-#: time constant in which it is reached [s]. The vendor's are not public.
+#: time constant in which it is reached [s]. The vendor's values are not public.
 MOBILITY, LAG = np.array([1e-3] * 3 + [5e-2] * 3), 0.03
 #: Largest speeds of a compliant axis [m/s, rad/s].
 FASTEST = np.array([0.2] * 3 + [0.5] * 3)
@@ -52,7 +50,7 @@ class ForceMode:
             c: the desired joints after the cycle.
             before: joints at the beginning of the cycle (6,).
             sensing: the measured forces.
-            rests: whether the selected axes come to rest, in a pause.
+            rests: whether the selected axes come to rest, as in a pause.
         """
         R = np.kron(np.eye(2), self.frame)
         missing = self.wanted + R.T @ sensing.wrench  # the wrench acts on the robot
@@ -100,7 +98,7 @@ class ClientTorque(Streamed):
     """direct_torque: torques of the client; the box adds gravity.
 
     Attributes:
-        given: (6,) [N m].
+        given: (6,) commanded torques [N m].
     """
 
     stiff = False

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control script of ur_rtde: commands come by input registers, and are acted out.
+"""The control script of ur_rtde, which executes commands from input registers.
 
 The script is recognised by its structure: a function `process_cmd` that compares a command with
 numbers, which it reads from an input register, and registers with an offset. It answers in an
@@ -28,7 +28,7 @@ class ControlScript(CommandQueue):
         path: the calls of the path that was uploaded with the script.
 
     Attributes:
-        command: the input that commands it.
+        command: name of the input that commands the script.
     """
 
     name, called = "rtde_control", "the control script"
@@ -36,7 +36,7 @@ class ControlScript(CommandQueue):
     def __init__(self, offset: int, path: list[Call]) -> None:
         super().__init__(offset, path)
         self.command = f"input_int_register_{offset}"
-        self._seen = -1  # number of writes to the command's register
+        self._seen = -1  # number of writes to the register of the command
         self._executing = self._begun = False
         self._silent = 0.0  # time for which the client has been silent [s]
 
@@ -45,8 +45,8 @@ class ControlScript(CommandQueue):
         """Return the program of a text, or None if the text is not one.
 
         Raises:
-            ValueError: its path has calls that the box does not support, or its registers another
-                offset than 0 or 24.
+            ValueError: its path has calls that the box does not support, or the offset of its
+                registers is neither 0 nor 24.
         """
         _, lines = body_of(program)
         text = "\n".join(lines)
@@ -62,7 +62,7 @@ class ControlScript(CommandQueue):
         calls = [call for call in calls if call.name != "textmsg"]
         for call in calls:
             if call.name not in (*CALLS, "signal_async_progress"):
-                raise ValueError(f"the box does not act out {call.name} in a path")
+                raise ValueError(f"the box does not support {call.name} in a path")
         return ControlScript(first, calls)
 
     # a tick
@@ -93,7 +93,7 @@ class ControlScript(CommandQueue):
         return self._serve(r, self.number(r, 0), fresh)
 
     def _serve(self, r: UrRobot, number: int, fresh: bool) -> bool:
-        """Act out a command; return whether it ends the program."""
+        """Execute a command; return whether it ends the program."""
         if number == 0 or number in STREAMED:
             self._executing = False
             if number and fresh:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dashboard: lines of text switch the power, and start and stop programs.
+"""The dashboard, whose lines of text switch the power and start and stop programs.
 
 Source: Universal Robots, Dashboard server e-Series.
 """
@@ -33,7 +33,7 @@ class DashboardSession(Session):
         robot: the robot.
 
     Attributes:
-        quits: whether the client said quit: its connection ends after the answer.
+        quits: whether the client sent quit, so that its connection ends after the answer.
     """
 
     def __init__(self, robot: UrRobot) -> None:
@@ -79,10 +79,10 @@ class DashboardSession(Session):
         }  # fmt: skip
 
     def request(self, data: bytes) -> None:
-        """Take bytes of the client.
+        """Process bytes of the client.
 
         Raises:
-            ValueError: they are not lines.
+            ValueError: the bytes are not lines of text.
         """
         self._pending += data
         *lines, self._pending = self._pending.split(b"\n")
@@ -94,7 +94,7 @@ class DashboardSession(Session):
             self.push(f"{self.answer(line.decode(errors='replace').strip())}\n".encode())
 
     def answer(self, line: str) -> str:
-        """Act on a line; return the answer."""
+        """Execute a line; return the answer."""
         for word, serve in self._words.items():
             if line == word or line.startswith(f"{word} "):
                 return serve(line[len(word) :].strip())

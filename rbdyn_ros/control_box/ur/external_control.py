@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program external_control.urscript of ur_client_library and ur_robot_driver.
 
-It opens three connections to its client, and follows modes, points and settings that come from
-there. Its threads are generators here; each `yield` is a tick.
+It opens three connections to its client, from which it receives modes, points and settings. Its
+threads are generators here; each `yield` is a tick.
 
 Source: ur_client_library, resources/external_control.urscript.
 """
@@ -39,7 +39,7 @@ CONTACT, NO_CONTACT = range(2)
 #: Modes in which the client commands each step.
 STREAMED = ("SERVOJ", "POSE", "SPEEDJ", "SPEEDL", "TORQUE")
 RESTING = ("UNINITIALIZED", "IDLE")
-#: Shortest time between two sentences about the same mistake [s].
+#: Shortest time between two messages about the same mistake [s].
 SELDOM = 5.0
 
 
@@ -47,7 +47,7 @@ class ReverseMessage(NamedTuple):
     """A message of the reverse interface.
 
     Attributes:
-        timeout: in which the next one must come [s]; 0: never.
+        timeout: time within which the next message must come [s]; 0: no timeout.
         numbers: (6,) integers.
         mode: name of the mode; empty: the message has none.
         number: number of the mode.
@@ -63,11 +63,11 @@ class ExternalControl(ArmProgram):
     """The program on the controller.
 
     Args:
-        script: its version.
+        script: version of the program.
 
     Attributes:
         host, lines, unreachable: see CallingProgram.
-        mode: its mode by name.
+        mode: name of its mode.
     """
 
     name, is_blocked = "externalControl", False
@@ -99,7 +99,7 @@ class ExternalControl(ArmProgram):
         """Return the program of a text, or None if the text is not one.
 
         Raises:
-            ValueError: it is of a version that the box does not support.
+            ValueError: the box does not support the version of the program.
         """
         script = ExternalScript.read(text)
         return None if script is None else ExternalControl(script)
@@ -147,7 +147,7 @@ class ExternalControl(ArmProgram):
             r.motion.target = self._goal
 
     def _say(self, r: UrRobot, text: str) -> None:
-        """Log the fault of a stream of commands, but not for every command."""
+        """Log the fault of a stream of commands, but not once for every command."""
         if r.clock >= self._complained + SELDOM:
             self._complained = r.clock
             r.say(text)
@@ -155,7 +155,7 @@ class ExternalControl(ArmProgram):
     # the main thread
 
     def _listen(self, r: UrRobot) -> Flow:
-        timeout = 0.0  # the first message may take its time
+        timeout = 0.0  # the first message may come late
         while True:
             yield from self._until_message(r, timeout)
             if not self._reverse.rows:
@@ -175,14 +175,14 @@ class ExternalControl(ArmProgram):
                     yield from repeat(None, round(STEP / r.dt))
             if self._watches and self.mode != "TOOL_IN_CONTACT":
                 yield from self._look_for_contact(r)
-        self._streams = False  # the end needs no command
+        self._streams = False  # a stopped program needs no command
         self._trajectory.kill()
         yield from halting(r)
 
     def _until_message(self, r: UrRobot, timeout: float) -> Flow:
         self._until = r.clock + timeout if timeout > 0.0 else math.inf
         self._listens = True
-        if self._taken >= CALLS_PER_CYCLE:  # a flood waits
+        if self._taken >= CALLS_PER_CYCLE:  # further messages wait
             yield
         while not self._reverse.rows and self._reverse.open and r.clock < self._until:
             yield
@@ -194,7 +194,7 @@ class ExternalControl(ArmProgram):
         return f"no message has come by the reverse interface for {timeout:g} s"
 
     def _take(self, early: int = 0) -> ReverseMessage:
-        """Take the next message; in a stream the newest one, if more than `early` wait."""
+        """Return the next message; in a stream the newest message, if more than `early` wait."""
         rows = self._reverse.rows
         row = rows.popleft()
         self._taken += 1
@@ -207,7 +207,7 @@ class ExternalControl(ArmProgram):
     def _change(
         self, r: UrRobot, message: ReverseMessage
     ) -> Generator[None, None, ReverseMessage]:
-        """Change the mode as the program does; return the newest message."""
+        """Change the mode as the vendor's program does; return the newest message."""
         self._check(r, message)
         if self.mode == "FORWARD":
             yield from self._trajectory.leave(r)
@@ -226,12 +226,12 @@ class ExternalControl(ArmProgram):
         """Refuse modes that the box or the program does not support."""
         known = (*RESTING, *STREAMED, "STOPPED", "FORWARD", "FREEDRIVE")
         if message.mode and message.mode not in known:
-            raise ValueError(f"the box does not act out MODE_{message.mode}")
+            raise ValueError(f"the box does not support MODE_{message.mode}")
         if not message.mode:
             self._say(r, f"program {self.name} has no mode {message.number}; the arm rests")
 
     def _act_out(self, r: UrRobot, message: ReverseMessage) -> Flow:
-        """Act out a message of the present mode."""
+        """Execute a message of the present mode."""
         numbers = np.array(message.numbers) / self._script.scale
         if message.mode in STREAMED:
             self._stream(r, message.mode, numbers)
@@ -280,7 +280,7 @@ class ExternalControl(ArmProgram):
     # settings and contacts
 
     def _obey(self, r: UrRobot, row: tuple[int, ...]) -> None:
-        """Act out a script command."""
+        """Execute a script command."""
         known = (*COMMANDS, "START_TOOL_CONTACT", "END_TOOL_CONTACT")
         name = next((name for name in known if self._script.numbers.get(name) == row[0]), "")
         if name == "START_TOOL_CONTACT":

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from rbdyn_ros.errors import quote
 
-# spaces within a line only, and few factors: hostile texts take no more time than others
+# only spaces within a line and few factors, so that hostile texts take no more time than others
 _NUMBER = re.compile(
     r"^[ \t]*([A-Z][A-Z_]+)[ \t]*="
     r"[ \t]*(-?\d{1,10}(?:[ \t]*[*+][ \t]*\d{1,10}){0,3})[ \t\r]*(?:#.*)?$",
@@ -38,7 +38,7 @@ FORMER = {
     "TRAJECTORY_POINT_CARTESIAN": "MOTION_TYPE_MOVEL",
     "TRAJECTORY_POINT_JOINT_SPLINE": "MOTION_TYPE_SPLINE",
 }
-#: Lengths of messages [integers], and the shortest point: numbers, time; how many names it has.
+#: Lengths of messages [integers], shortest point (numbers, time), and number of names of a point.
 LONGEST, SHORTEST_POINT, MOST_NAMES = 256, 19, 500
 
 
@@ -48,11 +48,12 @@ class ExternalScript:
 
     Attributes:
         host: host of the client.
-        ports: by name of the socket, see SOCKETS.
-        numbers: by name, such as MODE_SERVOJ.
+        ports: ports by the name of the socket, see SOCKETS.
+        numbers: numbers by name, such as MODE_SERVOJ.
         scale, time_scale: scales of numbers and times in messages.
         lookahead, gain: lookahead and gain of servoj.
-        velocity, acceleration: their indices in a point, from 0; None: a point has none.
+        velocity, acceleration: indices of these numbers in a point, from 0; None: a point lacks
+            them.
     """
 
     host: str
@@ -70,7 +71,7 @@ class ExternalScript:
         """Read the text of a program; return None if it is not external_control.urscript.
 
         Raises:
-            ValueError: it is of a version that the box does not support.
+            ValueError: the box does not support the version of the program.
         """
         marks = (*SOCKETS, "socket_read_binary_integer", "MODE_SERVOJ", "script_commands()")
         if not all(mark in text for mark in marks):
@@ -125,7 +126,7 @@ class ExternalScript:
         return self.numbers["SCRIPT_COMMAND_DATA_DIMENSION"]
 
 
-#: Messages, and how many integers each has at least.
+#: Messages, and the least number of integers of each.
 _LENGTHS = {"REVERSE_INTERFACE": 8, "TRAJECTORY": SHORTEST_POINT, "SCRIPT_COMMAND": 2}
 
 

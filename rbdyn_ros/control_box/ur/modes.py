@@ -6,8 +6,6 @@ Modes are numbers of RTDE and words of the dashboard.
 Source: Universal Robots, RTDE guide and dashboard server, e-Series.
 """
 
-from __future__ import annotations
-
 from enum import IntEnum
 
 import numpy as np
@@ -43,7 +41,7 @@ JOINT_RUNNING, JOINT_IDLE, JOINT_OFF = 253, 255, 239
 POWERED, PROGRAM_RUNS, TEACH_PRESSED, POWER_PRESSED = (1 << k for k in range(4))
 #: Bits of safety_status_bits.
 IS_NORMAL, IS_PROTECTIVE, IS_EMERGENCY, IS_STOPPED = 1 << 0, 1 << 2, 1 << 7, 1 << 10
-#: The version of PolyScope whose interfaces the box has.
+#: The version of PolyScope whose interfaces the box implements.
 VERSION = (5, 26, 0, 0)
 #: Largest force of the surroundings on the tool [N] and deviation of a joint [rad] before a
 #: protective stop. The force is the most restricted preset of the vendor's safety limits.
@@ -58,14 +56,14 @@ class Signals:
     Attributes:
         in_int, in_double: (48,) registers that clients write.
         out_int, out_double: (48,) registers that programs write.
-        in_bits, out_bits: 128 bits each.
-        digital_in, digital_out: bits 0 to 7 standard, 8 to 15 configurable, 16 and 17 of the tool.
-        analog_in, analog_out: (2,) [V or A].
+        in_bits, out_bits: input and output registers of 128 bits each.
+        digital_in, digital_out: bits 0 to 7 are standard, 8 to 15 configurable, 16 and 17 of the
+            tool. analog_in, analog_out: (2,) analog inputs and outputs [V or A].
         analog_types: bits of analog outputs: 1 for voltage.
         slider: slider of the speed, 0 to 1.
         tool_voltage: 0, 12 or 24 [V].
-        wrench: external_force_torque of a client (6,).
-        written: number of writes of each in_int by a client.
+        wrench: (6,) external_force_torque that a client has sent.
+        written: number of times that clients wrote each in_int.
     """
 
     def __init__(self) -> None:

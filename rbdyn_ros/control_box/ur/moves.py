@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The laws of motions: each moves the desired joints by a cycle, until it is done.
 
-Speeds and accelerations have the meaning of URScript: of the leading joint [rad/s, rad/s^2] for
-movej, speedj and stopj, of the tool [m/s, m/s^2] for movel, speedl and stopl.
+Speeds and accelerations are defined as in URScript: they are those of the leading joint [rad/s,
+rad/s^2] for movej, speedj and stopj, and of the tool [m/s, m/s^2] for movel, speedl and stopl.
 
 Source: Universal Robots, The URScript Programming Language, module motion.
 """
@@ -32,9 +32,9 @@ class Course:
 
     Attributes:
         arm: the robot.
-        joints: the desired ones.
+        joints: the desired joints.
         F_T: the tool in the flange (4, 4).
-        dt: a cycle [s].
+        dt: duration of a cycle [s].
         scale: scale of the speed, 0 to 1.
     """
 
@@ -49,7 +49,7 @@ class Course:
         return self.arm.tool_pose(self.joints.x, self.F_T)
 
     def go(self, T: Array) -> None:
-        """Move the joints to a pose of the tool near them: Newton's method, one step a cycle."""
+        """Move the joints to a nearby pose of the tool by one step of Newton's method."""
         q = self.joints.x
         now, J = self.tool(), self.arm.tool_jacobian(q, self.F_T)
         step = np.linalg.solve(J.T @ J + DAMPING**2 * np.eye(6), J.T @ gap_between(now, T))
@@ -59,7 +59,7 @@ class Course:
         """Scale the speeds of the joints down by a cycle; return whether they rest.
 
         Args:
-            most: 1 / s of the present speed.
+            most: largest deceleration divided by the present speed [1/s].
         """
         v = self.joints.v
         left = max(0.0, 1.0 - most * self.dt)
@@ -71,7 +71,7 @@ class Move(ABC):
     """A motion.
 
     Attributes:
-        stiff: whether springs hold the joints; else the motion computes torques itself.
+        stiff: whether springs hold the joints; otherwise the motion computes torques itself.
     """
 
     stiff = True
@@ -92,7 +92,7 @@ class Profile:
     Args:
         length: length of the path.
         v, a: largest speed and acceleration.
-        t: duration [s], instead of speed and acceleration: a third of it for each ramp; or 0.
+        t: duration [s] instead of speed and acceleration, with a third of it for each ramp; or 0.
 
     Attributes:
         duration: [s].
@@ -123,8 +123,8 @@ class JointMove(Move):
     """movej: all joints begin and end together; the joint with the largest motion leads.
 
     Args:
-        start, goal: (6,).
-        v, a, t: of the leading joint, see Profile.
+        start, goal: (6,) joint positions.
+        v, a, t: speed, acceleration and time of the leading joint, see Profile.
     """
 
     def __init__(self, start: Array, goal: Array, v: float, a: float, t: float = 0.0) -> None:
@@ -148,8 +148,8 @@ class LineMove(Move):
 
     Args:
         start, goal: poses of the tool (4, 4).
-        v, a, t: of the tool, see Profile; in [rad] instead of [m] if the path rotates more than it
-            moves.
+        v, a, t: speed, acceleration and time of the tool, see Profile; in rad instead of m if the
+            path rotates more than it moves.
     """
 
     def __init__(self, start: Array, goal: Array, v: float, a: float, t: float = 0.0) -> None:
@@ -186,8 +186,8 @@ class ArcMove(LineMove):
     Args:
         start, via, goal: poses of the tool (4, 4); the rotation of via does not count.
         v, a: largest speed and acceleration of the tool.
-        fixed: whether it keeps its rotation relative to the path: the rotation of goal does not
-            count.
+        fixed: whether the tool keeps its rotation relative to the path, so that the rotation of
+            goal does not count.
 
     Raises:
         ValueError: the three points are on a line.
@@ -200,7 +200,7 @@ class ArcMove(LineMove):
         n = np.cross(first, second)
         if np.linalg.norm(n) < STILL:
             raise ValueError("the three points of movec are on a line")
-        # the centre is as far from the start as from the two others
+        # the centre is equally far from the three points
         rows = np.stack([first, second, n])
         middle = 0.5 * np.array([first @ first, second @ second, 0.0])
         self._arm = -np.linalg.solve(rows, middle)  # from the centre to the start
@@ -245,10 +245,10 @@ class StopMove(Move):
 
 
 class Streamed(Move):
-    """A motion that the client commands again and again; the last command repeats itself.
+    """A motion that the client commands repeatedly; the last command applies until the next.
 
     Attributes:
-        lasts: how long a command lasts [s]; 0: until the next one.
+        lasts: how long a command lasts [s]; 0: until the next command.
     """
 
     lasts = 0.0
@@ -268,11 +268,11 @@ class Streamed(Move):
 
 
 class SpeedJoints(Streamed):
-    """speedj: speeds of the joints that change by at most an acceleration.
+    """speedj: commanded speeds of the joints, reached with a largest acceleration.
 
     Attributes:
-        speed: (6,) commanded [rad/s].
-        a: of the leading joint.
+        speed: (6,) commanded speeds [rad/s].
+        a: acceleration of the leading joint.
     """
 
     def take(self, speed: Array, a: float, lasts: float) -> None:
@@ -309,7 +309,7 @@ class UntilContact(SpeedLine):
     """A motion that ends when the tool touches something.
 
     Args:
-        touches: returns whether the tool touches something.
+        touches: function that returns whether the tool touches something.
     """
 
     def __init__(self, touches: Callable[[], bool]) -> None:
@@ -320,13 +320,14 @@ class UntilContact(SpeedLine):
 
 
 class ServoJoints(Streamed):
-    """servoj: the desired joints are drawn to the commanded ones.
+    """servoj: springs pull the desired joints to the commanded joints.
 
-    The vendor: `gain` works as the P of a controller, and `lookahead_time` projects the position
-    forward. So q'' = gain (q_commanded - (q + lookahead_time q')), within the limits.
+    The vendor writes that `gain` works as the P of a controller, and that `lookahead_time`
+    projects the position forward. So q'' = gain (q_commanded - (q + lookahead_time q')), within
+    the limits.
 
     Attributes:
-        target: (6,) commanded.
+        target: (6,) commanded positions.
         lookahead: [s].
         gain: [1/s^2].
     """
@@ -339,7 +340,7 @@ class ServoJoints(Streamed):
     def step(self, c: Course) -> bool:
         self.spend(c)
         q, v = c.joints.x, c.joints.v
-        # the damper acts on the speed at the end of the cycle: stable for all gains
+        # the damper acts on the speed at the end of the cycle, which is stable for all gains
         a = self.gain * (self.target - q - self.lookahead * v)
         v = v + c.dt * a / (1.0 + c.dt * self.gain * self.lookahead)
         most = c.arm.velocity

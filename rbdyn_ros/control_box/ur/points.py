@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Points of a trajectory that a client sends: each becomes a motion.
+"""Points of a trajectory that a client sends, each of which becomes a motion.
 
 KINDS is also a table of docs/reference/control_box.md.
 """
@@ -33,9 +33,9 @@ from rbdyn_ros.control_box.ur.statements import (
 IGNORED_SPEED = 20.0
 #: The first point of a spline may have no time if it is nearer to the arm than this [rad].
 NEAR = 0.01
-#: optimovel with a factor of 1: speed and acceleration of the tool [m/s, m/s^2]; not public.
+#: Assumed speed and acceleration of the tool in optimovel with a factor of 1 [m/s, m/s^2].
 OPTIMAL_V, OPTIMAL_A = 1.0, 2.5
-#: Splines by their numbers: how many derivatives their ends have.
+#: Number of derivatives at the ends of a spline, by the number of the spline.
 CUBIC, QUINTIC = 1, 2
 
 
@@ -48,7 +48,7 @@ class TrajectoryPoint:
         number: number of the kind.
         target, second, third: (6,) numbers.
         velocity, acceleration: limits of the motion.
-        time: duration of the motion [s]; 0: from velocity and acceleration.
+        time: duration of the motion [s]; 0: given by velocity and acceleration.
         form: CUBIC or QUINTIC.
     """
 
@@ -80,7 +80,7 @@ class TrajectoryPoint:
 
 
 def _joints(r: UrRobot, p: TrajectoryPoint) -> Array:
-    """Return joints of a pose, near others if the client names them."""
+    """Return joints of a pose, near the joints that the client names, if any."""
     near = p.second if p.third[2] else None
     return joints(r, pose_from(p.target), near)
 
@@ -105,7 +105,7 @@ def _movec(via_is_pose: bool, goal_is_pose: bool) -> Callable[[UrRobot, Trajecto
 
 
 def _optimal(r: UrRobot, p: TrajectoryPoint) -> tuple[float, float]:
-    """Return speed and acceleration of joints for factors of the largest ones."""
+    """Return the speed and the acceleration of joints, as factors of the largest values."""
     v, a = np.clip([p.velocity, p.acceleration], 0.0, 1.0)
     return float(v * r.arm.velocity.min()), float(a * MOST_ACCELERATION)
 
@@ -115,7 +115,7 @@ def _optimovel(r: UrRobot, T: Array, p: TrajectoryPoint) -> Move:
     return line_move(r, T, float(v * OPTIMAL_V), float(a * OPTIMAL_A))
 
 
-#: Motions to a point, without splines: how the box acts them out, and the motion.
+#: Motions to a point, except splines: the kind of simulation, and the motion.
 KINDS: dict[str, tuple[str, Callable[[UrRobot, TrajectoryPoint], Move]]] = {
     "MOVEJ": (
         "simulated, without blending",
@@ -153,7 +153,7 @@ KINDS: dict[str, tuple[str, Callable[[UrRobot, TrajectoryPoint], Move]]] = {
 
 
 def too_fast(start: Array, end: Array, time: float) -> str:
-    """Return which joint would have to be faster than IGNORED_SPEED, or ""."""
+    """Return a message about a joint that would have to be faster than IGNORED_SPEED, or ""."""
     speed = np.abs(end - start) / time
     joint = int(np.argmax(speed))
     if speed[joint] <= IGNORED_SPEED:
@@ -173,8 +173,8 @@ def spline(
         r: the robot.
         p: the point.
         before: the spline that has ended, if the arm still moves.
-        first: whether it is the first of the trajectory.
-        last: whether it is the last one.
+        first: whether the point is the first of the trajectory.
+        last: whether the point is the last of the trajectory.
 
     Raises:
         LookupError: there is no such spline.

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States of the primary and the secondary interface: the version first, then ten a second.
+"""Packages of the primary and the secondary interface: the version, then ten states a second.
 
 Source: Universal Robots, Remote Control via TCP/IP, client interfaces of e-Series.
 """
-
-from __future__ import annotations
 
 import struct
 
@@ -20,7 +18,7 @@ STATES_EVERY = 0.1
 #: Kinds of packages, and of the parts of a state.
 STATE, MESSAGE = 16, 20
 MODE, JOINTS, TOOL, KINEMATICS, CONFIGURATION = 0, 1, 4, 5, 6
-#: Numbers of the models in robotType; the box is of the e-Series, subtype 1.
+#: Numbers of the models in robotType; the box belongs to the e-Series, which has subtype 1.
 ROBOT_TYPES = {"UR5": 1, "UR10": 2, "UR3": 3, "UR16": 4, "UR20": 7, "UR30": 8}
 #: Largest acceleration of a joint that the configuration names [rad/s^2].
 MOST_ACCELERATION = 40.0
@@ -76,12 +74,12 @@ def _tool(r: UrRobot) -> bytes:
 
 
 def _kinematics(_: UrRobot) -> bytes:
-    """Checksums and parameters of Denavit and Hartenberg, all zero: the arm is not calibrated."""
+    """Return checksums and DH parameters, which are all zero because the arm is not calibrated."""
     return struct.pack(">6I24dI", *[0] * 6, *np.zeros(24), UNCALIBRATED)
 
 
 def _configuration(r: UrRobot) -> bytes:
-    """Limits and defaults; the parameters of Denavit and Hartenberg are zero."""
+    """Return limits and defaults; the DH parameters are zero."""
     arm = r.arm
     ranges = np.stack([arm.lower, arm.upper], axis=1).ravel()
     speeds = np.stack([arm.velocity, np.full(6, MOST_ACCELERATION)], axis=1).ravel()

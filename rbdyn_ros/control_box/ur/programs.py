@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uploaded programs: recognised and started, or refused with their first line."""
+"""Start uploaded programs that are recognised, and refuse others with their first line."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ def start_program(robot: UrRobot, text: str) -> None:
         program = ControlScript.read(text) or ExternalControl.read(text) or StatementRow.read(text)
     except ValueError as error:
         first = next((line.strip() for line in text.splitlines() if line.strip()), "")
-        robot.say(f"the program that begins with {quote(first)} is not acted out: {error}")
+        robot.say(f"the program that begins with {quote(first)} is not supported: {error}")
         return
     robot.start(program)

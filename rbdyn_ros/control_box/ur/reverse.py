@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections from the box to the servers of a client, which a program on the controller opens.
 
-The servers are those of ur_client_library: one sends commands (reverse interface), one points of a
-trajectory, one settings (script commands); each in rows of big-endian integers with 32 bits. A
-fourth one sends the program itself to a controller that plays it (URCap External Control).
+The servers are those of ur_client_library. Three of them send rows of big-endian integers with 32
+bits: commands (reverse interface), points of a trajectory, and settings (script commands). A
+fourth server sends the program itself to a controller that plays it (URCap External Control).
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from rbdyn_ros.control_box.sockets import Dialled, Session
 from rbdyn_ros.control_box.ur.scripts import LARGEST_PROGRAM
 from rbdyn_ros.errors import quote
 
-#: Most rows of a client that wait; further rows stay in its connection. Bytes read in one cycle.
+#: Most rows of a client that wait, while further rows stay in its connection; most bytes that are
+#: read in one cycle.
 MOST_ROWS, PIECE_OF_ROWS = 256, 4096
 #: The port at which a client serves its program, and the mark of the program's end.
 SENDER = ("127.0.0.1", 50002)
@@ -32,7 +33,7 @@ class IntegerSession(Session):
         count: integers of a row.
 
     Attributes:
-        rows: that have come and wait.
+        rows: rows that have arrived and wait.
         open: whether the program counts the connection as open.
     """
 
@@ -51,7 +52,7 @@ class IntegerSession(Session):
         self.open = False
 
     def request(self, data: bytes) -> None:
-        """Take bytes of the client."""
+        """Process bytes of the client."""
         data = self._pending + data
         whole = len(data) - len(data) % self._row.size
         self.rows.extend(self._row.iter_unpack(data[:whole]))
@@ -71,10 +72,10 @@ class SenderSession(Session):
     """Asks a client for its program.
 
     Args:
-        start: takes the program.
+        start: function that is called with the program.
 
     Attributes:
-        quits: whether the program has come; its connection ends.
+        quits: whether the program has arrived, so that the connection ends.
     """
 
     def __init__(self, start: Callable[[str], None]) -> None:
@@ -82,7 +83,7 @@ class SenderSession(Session):
         self._start, self._text = start, b""
 
     def request(self, data: bytes) -> None:
-        """Take bytes of the client.
+        """Process bytes of the client.
 
         Raises:
             ValueError: the program is too large.
@@ -103,7 +104,7 @@ class CallingProgram(Protocol):
     Attributes:
         host: host of the client.
         lines: name, port and session of each connection, in the order in which they open.
-        unreachable: set to the reason why one did not open.
+        unreachable: set to the reason why a connection did not open.
     """
 
     host: str
@@ -112,14 +113,15 @@ class CallingProgram(Protocol):
 
 
 class ReverseLinks:
-    """The connections of the program that runs, for one thread.
+    """The connections of the running program, for one thread.
 
     Args:
-        address: where the box listens; from a loopback address it calls no other machine.
-        log: takes a sentence.
+        address: address at which the box listens; from a loopback address it calls no other
+            machine.
+        log: called with a message.
 
     Attributes:
-        lines: connections of the program that are open, or try to open.
+        lines: connections of the program that are open or being opened.
     """
 
     def __init__(self, address: str, log: Callable[[str], object]) -> None:
@@ -134,13 +136,13 @@ class ReverseLinks:
         return [*self.lines, *([] if self._sender is None else [self._sender])]
 
     def ask(self, start: Callable[[str], None]) -> None:
-        """Ask a client at SENDER for its program; `start` gets it."""
+        """Ask a client at SENDER for its program, and call `start` with it."""
         if self._sender is not None:
             self._sender.close()
         self._sender = Dialled(SenderSession(start), "program of a client", *SENDER, self._log)
 
     def follow(self, program: object) -> None:
-        """Open the connections of a program one after the other; close the last program's."""
+        """Open the connections of a program one by one; close those of the last program."""
         self._look_for_program()
         if program is not self._program:
             self._hang_up()

@@ -42,7 +42,8 @@ BRAKES = 8.0
 RAMP = 2.0
 #: A step of the controller [s].
 STEP = 2e-3
-#: Most sentences that wait for clients; most that are logged in a second; longest one [letters].
+#: Most messages that wait for clients, most messages logged in a second, and longest message
+#: [letters].
 MOST_MESSAGES, SENTENCES, LONGEST = 100, 20, 500
 #: Speeds above the limit by this share are a violation.
 TOLERANCE = 1e-2
@@ -52,10 +53,10 @@ class ArmProgram(ABC):
     """A program on the controller.
 
     Attributes:
-        name: for the log and the dashboard.
-        called: its name in the message about its end.
-        command: the input through which a client commands it, or nothing.
-        is_blocked: whether it waits for the end of a motion, and its client with it.
+        name: name in the log and at the dashboard.
+        called: name in the message about its end.
+        command: the input through which a client commands the program, or "".
+        is_blocked: whether the program and its client wait for the end of a motion.
     """
 
     name: str
@@ -70,7 +71,7 @@ class ArmProgram(ABC):
         return True
 
     def step(self, robot: UrRobot) -> bool:
-        """Go on for a tick; return whether the program is over.
+        """Run the program for a tick; return whether it is over.
 
         A program that fails ends, and the arm brakes.
         """
@@ -84,7 +85,7 @@ class ArmProgram(ABC):
 
     @abstractmethod
     def _step(self, r: UrRobot) -> bool:
-        """Go on for a tick; return whether the program is over."""
+        """Run the program for a tick; return whether it is over."""
 
     def has_work(self, r: UrRobot) -> bool:  # noqa: ARG002
         """Return whether the program acts before a command of a client."""
@@ -104,25 +105,25 @@ class UrRobot(BoxedRobot):
 
     Args:
         arm: the robot.
-        dt: a tick [s].
-        log: called with a sentence about what a client did wrong, or about a stop.
+        dt: duration of a tick [s].
+        log: called with a message about a mistake of a client, or about a stop.
 
     Attributes:
         arm, sensing, signals: the robot, its measurements, its registers.
         mode, safety: mode and safety of the robot.
-        program: that runs, or None.
+        program: the running program, or None.
         paused: whether the program is paused.
         motion, force: the motion, and force mode during it; or None.
         F_T: the tool in the flange (4, 4).
         past: joints and forces of the last ticks.
-        clock: [s]; it goes on while time stands.
-        joints: the desired ones.
+        clock: time that continues while simulated time is stopped [s].
+        joints: the desired joints.
         teaches: whether the freedrive button of the arm is pressed.
-        messages: sentences for clients, until they are sent.
-        in_turn: whether each command of a stream lasts for its time; else only the newest one
-            counts.
-        told: whether a client of RTDE has got the state of this tick.
-        plays: whether the program that a client serves shall be played.
+        messages: messages for clients, until they are sent.
+        in_turn: whether each command of a stream lasts for its time; otherwise only the newest
+            command counts.
+        told: whether a client of RTDE has received the state of this tick.
+        plays: whether the program that a client serves is to be played.
     """
 
     def __init__(self, arm: UrArm, dt: float, log: Callable[[str], object]) -> None:
@@ -145,14 +146,14 @@ class UrRobot(BoxedRobot):
         self._second, self._sentences = -1, 0
 
     def say(self, text: str, always: bool = False) -> None:
-        """Log a sentence as `note` does, and send it to clients."""
+        """Log a message as `note` does, and send it to clients."""
         text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
         self.note(text, always)
         if len(self.messages) < MOST_MESSAGES:
             self.messages.append(text)
 
     def note(self, text: str, always: bool = False) -> None:
-        """Log a sentence; a flood of them is cut, if not `always`."""
+        """Log a message; drop messages beyond SENTENCES in a second unless `always` is true."""
         second = int(self.clock)
         if second != self._second:
             self._second, self._sentences = second, 0
@@ -160,9 +161,7 @@ class UrRobot(BoxedRobot):
         if always or self._sentences <= SENTENCES:
             self._log(text)
         elif self._sentences == SENTENCES + 1:
-            self._log(
-                f"more than {SENTENCES} sentences in a second; the log leaves out the others"
-            )
+            self._log(f"more than {SENTENCES} messages in a second; the log leaves out the others")
 
     # programs
 
@@ -206,14 +205,14 @@ class UrRobot(BoxedRobot):
     # motions
 
     def begin(self, motion: Move | None) -> None:
-        """Begin a motion, which replaces the motion before."""
+        """Begin a motion, which replaces the present motion."""
         gave = self.motion is not None and not self.motion.stiff
         if gave:  # no spring held the arm at the desired joints
             self._hold()
         self.motion = motion
 
     def _hold(self) -> None:
-        """Continue the desired joints from the measured ones."""
+        """Continue the desired joints from the measured joints."""
         self.joints = Stream(self.sensing.at.q, self.sensing.at.dq, self.dt)
 
     def protective_stop(self, reason: str) -> None:
@@ -266,7 +265,7 @@ class UrRobot(BoxedRobot):
         return True
 
     def reboot(self) -> None:
-        """Return to the state after power-on, brakes released: program and settings are lost."""
+        """Return to the state after power-on, with released brakes, no program and no settings."""
         self.program, self.teaches, self.paused, self.plays = None, False, False, False
         stopped = self.safety == SafetyMode.ROBOT_EMERGENCY_STOP
         self.safety = self.safety if stopped else SafetyMode.NORMAL
@@ -278,7 +277,7 @@ class UrRobot(BoxedRobot):
         self.sensing.forget()
 
     def restart(self) -> None:
-        """Begin anew after the simulated arm was reset; program and protective stop end."""
+        """Restart after the simulated arm was reset; program and protective stop end."""
         self.program, self.motion, self.force, self.teaches = None, None, None, False
         if self.safety == SafetyMode.PROTECTIVE_STOP:
             self.safety = SafetyMode.NORMAL
@@ -289,7 +288,7 @@ class UrRobot(BoxedRobot):
     # a cycle
 
     def is_taken(self, names: Collection[str]) -> bool:
-        """Return whether the last command must be acted out before these inputs may change."""
+        """Return whether the last command must be executed before these inputs may change."""
         program = self.program
         if program is None or program.command not in names:
             return False
@@ -298,7 +297,7 @@ class UrRobot(BoxedRobot):
 
     @property
     def awaits(self) -> bool:
-        """Return whether the newest command of a stream has run out, and the next may come."""
+        """Return whether the newest command of a stream is over, so that the next can come."""
         if self.program is None or self.paused:
             return False
         return self.program.awaits(self) or (self.motion is not None and self.motion.waits)
@@ -322,7 +321,7 @@ class UrRobot(BoxedRobot):
 
         Args:
             now: the state.
-            ticks: since the last call.
+            ticks: number of ticks since the last call.
         """
         self.clock += ticks * self.dt
         self.sensing.take(now, self.F_T, ticks * self.dt)
@@ -334,7 +333,7 @@ class UrRobot(BoxedRobot):
             self.protective_stop(reason)
 
     def _violation(self) -> str:
-        """Return which safety limit the measured state breaks."""
+        """Return a message about the safety limit that the measured state violates, or ""."""
         arm, at = self.arm, self.sensing.at
         far = (at.q < arm.lower) & (at.dq < -REST) | (at.q > arm.upper) & (at.dq > REST)
         if far.any():
@@ -354,7 +353,7 @@ class UrRobot(BoxedRobot):
 
     @property
     def _gives(self) -> Giving | None:
-        """Return the motion that computes torques; None in a pause, when the arm is held."""
+        """Return the motion that computes torques, or None in a pause, when the arm is held."""
         motion = None if self._stands else self.motion
         return motion if isinstance(motion, Freedrive | ClientTorque) else None
 
@@ -392,7 +391,7 @@ class UrRobot(BoxedRobot):
         return replace(torques, effort=torques.effort + self.sensing.gravity)
 
     def _move(self) -> None:
-        """Move the desired joints by a tick, within the limits."""
+        """Move the desired joints within the limits for a tick."""
         course, x, v = self.course, self.joints.x, self.joints.v
         held = self._stands and self.motion is not None and not self.motion.stiff
         if self.motion is None or held:
@@ -405,11 +404,11 @@ class UrRobot(BoxedRobot):
             self._check(x, v)
 
     def _check(self, x: Array, v: Array) -> None:
-        """Stop joints that could not brake before their limits; x and v are the last allowed."""
+        """Stop joints that could not brake before their limits; x and v were allowed last."""
         if self.safety != SafetyMode.NORMAL:
             return
         arm, now = self.arm, self.joints
-        # all joints brake together, in the time that the fastest one needs
+        # all joints brake together, in the time that the fastest joint needs
         rest = now.x + now.v * np.abs(now.v).max() / (2.0 * BRAKES)
         inside = (rest >= arm.lower) | (now.v > 0.0)
         inside &= (rest <= arm.upper) | (now.v < 0.0)

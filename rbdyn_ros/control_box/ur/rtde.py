@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real-time data exchange (RTDE): a client reads and writes variables by recipes.
 
-Big endian; each packet has its size, a letter and a body.
+Packets are big endian; each has its size, a letter and a body.
 
 Source: Universal Robots, Real-Time Data Exchange (RTDE) guide, versions 1 and 2 of the protocol.
 """
@@ -27,7 +27,7 @@ MOST_OFTEN, VERSION_1_OFTEN = 500.0, 125.0
 #: Recipes of a client.
 MOST_RECIPES = 255
 _HEADER = struct.Struct(">HB")
-#: Largest packet [bytes]: its size has two bytes.
+#: Largest packet [bytes], because its size has two bytes.
 LARGEST = 2**16 - 1
 #: Levels of text messages.
 LEVEL_WARNING = 2
@@ -40,7 +40,7 @@ class Recipe:
     Attributes:
         names: names of the variables.
         layout: layout of their numbers.
-        counts: number of values of each.
+        counts: number of values of each variable.
     """
 
     names: tuple[str, ...]
@@ -52,7 +52,7 @@ class Recipe:
         """Return the recipe of variables with known types.
 
         Raises:
-            ValueError: a package of it is larger than a packet may be.
+            ValueError: a package of the recipe does not fit in a packet.
         """
         letters = "".join(TYPES[kind][0] for kind in types)
         counts = tuple(TYPES[kind][1] for kind in types)
@@ -111,11 +111,11 @@ class RtdeSession(Session):
 
     Args:
         robot: the robot.
-        owners: owners of the inputs, of all clients.
+        owners: owners of the inputs among all clients.
         period: period of a cycle [s].
-        log: called with a sentence about what a client did wrong.
-        in_turn: whether each command is acted out before the next one is read; else the newest
-            one counts.
+        log: called with a message about a mistake of a client.
+        in_turn: whether each command is executed before the next is read; otherwise the newest
+            command counts.
     """
 
     def __init__(
@@ -155,10 +155,10 @@ class RtdeSession(Session):
         self._started = False
 
     def request(self, data: bytes) -> None:
-        """Take bytes of the client.
+        """Process bytes of the client.
 
         Raises:
-            ValueError: they are not of the protocol; the connection should end.
+            ValueError: the bytes are not of the protocol; the connection should end.
         """
         self._pending += data
         self._waits = False
@@ -276,7 +276,7 @@ def packet(command: bytes, body: bytes) -> bytes:
     """Return a packet.
 
     Raises:
-        ValueError: it is larger than LARGEST.
+        ValueError: the packet is larger than LARGEST.
     """
     if _HEADER.size + len(body) > LARGEST:
         raise ValueError(f"an answer of {len(body)} bytes does not fit in a packet of {LARGEST}")

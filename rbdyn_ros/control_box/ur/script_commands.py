@@ -4,8 +4,6 @@
 COMMANDS is also a table of docs/reference/control_box.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -46,7 +44,7 @@ def _nothing(_: UrRobot, __: Array) -> None:
     pass
 
 
-#: By name of the command: what the box does, and the function, which gets the numbers behind it.
+#: For each command: the kind of simulation, and the function that is called with its numbers.
 COMMANDS: dict[str, tuple[str, Callable[[UrRobot, Array], None]]] = {
     "ZERO_FTSENSOR": ("simulated", lambda r, _: r.sensing.zero()),
     "SET_PAYLOAD": ("simulated", lambda r, n: set_payload(r, n[0], n[1:4])),

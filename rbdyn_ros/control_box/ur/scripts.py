@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that clients upload: cut from a stream, read as far as the box acts them out.
+"""Programs that clients upload, cut from a stream and read as far as the box supports them.
 
 The box does not interpret URScript. It recognises two kinds of programs by their structure: a
-control script that reads commands from input registers (that of ur_rtde), and a row of known calls
-with numbers. Anything else is refused by name.
+control script that reads commands from input registers (the script of ur_rtde), and a row of known
+calls with numbers. Anything else is refused by name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rbdyn_ros.control_box.sockets import Session
 
 #: Largest program [bytes].
 LARGEST_PROGRAM = 2**20
-#: Calls of a program, and how many without a motion are acted out in a cycle.
+#: Most calls of a program, and most calls without a motion that are executed in a cycle.
 MOST_CALLS, CALLS_PER_CYCLE = 10_000, 20
 _OPENS = re.compile(r"\s*(def|sec|thread|while|if|for)\b.*:\s*$")
 _DEFINES = re.compile(r"\s*(?:def|sec)\s+(\w+)\s*\(\s*\)\s*:\s*$")
@@ -34,7 +34,7 @@ def _bare(line: str) -> str:
 
 
 class ProgramCutter:
-    """Cuts a stream of bytes into programs: from `def` to its `end`, or a line of its own."""
+    """Cuts a stream of bytes into programs, each from `def` to its `end`, or a single line."""
 
     def __init__(self) -> None:
         self._pending = b""
@@ -75,7 +75,7 @@ class Call:
 
     Attributes:
         name: name of the function.
-        values: its arguments without names: numbers, text, or (n,) arrays.
+        values: its arguments without names, which are numbers, texts or arrays (n,).
         named: its arguments by name.
         is_pose: whether the first argument is a pose.
     """
@@ -89,7 +89,7 @@ class Call:
         """Return a numeric argument by name or position.
 
         Raises:
-            ValueError: it is not a finite number.
+            ValueError: the argument is not a finite number.
         """
         found = self.named.get(name, self.values[at] if at < len(self.values) else default)
         if not isinstance(found, float | bool) or not np.isfinite(found):
@@ -100,7 +100,7 @@ class Call:
         """Return an argument of six finite numbers.
 
         Raises:
-            ValueError: it has another form.
+            ValueError: the argument has another form.
         """
         found = self.named.get(name, self.values[at] if at < len(self.values) else None)
         if not isinstance(found, np.ndarray) or found.shape != (6,):
@@ -114,7 +114,7 @@ def read_call(line: str) -> Call:
     """Read a line with one call.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: the line is not a call.
     """
     match = _CALL.match(_bare(line))
     if match is None:
@@ -133,10 +133,10 @@ def read_call(line: str) -> Call:
 
 
 def read_calls(lines: list[str]) -> list[Call]:
-    """Read lines with a call each.
+    """Read lines with one call each.
 
     Raises:
-        ValueError: a line is something else, or there are more than MOST_CALLS.
+        ValueError: a line is not a call, or there are more than MOST_CALLS lines.
     """
     if len(lines) > MOST_CALLS:
         raise ValueError(f"it has {len(lines)} lines; allowed are {MOST_CALLS} at most")
@@ -182,7 +182,7 @@ def body_of(program: str) -> tuple[str, list[str]]:
 
 
 def function_in(lines: list[str], name: str) -> list[str] | None:
-    """Return the lines of a function without arguments inside a program; None: it has none."""
+    """Return the lines of a function without arguments inside a program, or None."""
     begins = re.compile(rf"\s*def\s+{name}\s*\(\s*\)\s*:\s*$")
     found: list[str] | None = None
     for line in lines:
@@ -199,7 +199,7 @@ class ScriptSession(Session):
     """The conversation with a client that uploads programs.
 
     Args:
-        start: takes a program.
+        start: function that is called with a program.
         hello: first bytes for the client.
     """
 
@@ -208,7 +208,7 @@ class ScriptSession(Session):
         self._start, self._cutter = start, ProgramCutter()
 
     def request(self, data: bytes) -> None:
-        """Take bytes of the client.
+        """Process bytes of the client.
 
         Raises:
             ValueError: a program is too large.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurements and estimates of the box: the tool, its speed, its forces and contacts."""
 
-from __future__ import annotations
-
 from collections import deque
 
 import numpy as np
@@ -15,7 +13,9 @@ from rbdyn_ros.dynamics.toolbox.momentum_observer import MomentumObserver
 
 #: Gain of the momentum observer [1/s].
 GAIN = 100.0
-#: Force from which a contact counts, and force from which it began [N]. The vendor's values are
+#: Force above which a contact counts, and force above which it has begun [N]. The vendor's values
+#: are
+
 #: not public.
 CONTACT, BEGAN = 10.0, 3.0
 #: Longest past that is kept [ticks].
@@ -30,14 +30,14 @@ class ToolSensing:
 
     Attributes:
         at: the state with its dynamics at the tool.
-        flange: its pose (4, 4) in O.
-        twist: twist of the tool (6,): linear first, axes of O.
+        flange: pose of the flange in O (4, 4).
+        twist: twist of the tool in the axes of O, linear first (6,).
         gravity: torques (6,).
         effort: effort of the motors (6,), measured.
         qdd: accelerations (6,).
         external: torques of the surroundings on the joints (6,).
-        wrench: wrench of the surroundings on the tool (6,): axes of O, about the tool; since
-            `zero`.
+        wrench: wrench of the surroundings on the tool since `zero`, in the axes of O about the
+            tool (6,).
     """
 
     at: At
@@ -62,9 +62,9 @@ class ToolSensing:
         self.external = np.zeros(6)
 
     def take(self, now: MeasuredArm, F_T: Array, period: float) -> None:
-        """Measure a state that follows after a period [s], with a tool in the flange (4, 4)."""
+        """Measure a state after a period [s], with a tool at a pose in the flange (4, 4)."""
         arm = self._arm
-        if self._m is not arm.m:  # another payload
+        if self._m is not arm.m:  # the payload has changed
             self._m = arm.m
             self._observer.change(arm.m)
         tau = now.link_torque(arm)
@@ -84,7 +84,7 @@ class ToolPast:
     """The last joints of the arm and forces on its tool.
 
     Args:
-        step: ticks of a step of the controller.
+        step: number of ticks in a step of the controller.
     """
 
     def __init__(self, step: int) -> None:
@@ -96,14 +96,14 @@ class ToolPast:
         self._past.appendleft((q.copy(), force.copy()))
 
     def joints(self, steps: int) -> Array:
-        """Return the joints (6,) of some steps ago, at most of the whole past."""
+        """Return the joints (6,) some steps ago, or the oldest that are kept."""
         return self._past[min(max(steps, 0) * self._step, len(self._past) - 1)][0]
 
     def contact(self, direction: Array) -> int:
-        """Return how many steps ago a contact began; 0: there is none.
+        """Return the number of steps since a contact began, or 0 without a contact.
 
         Args:
-            direction: (3,) in which the tool would move on; zero: any.
+            direction: (3,) direction in which the tool would move on; zero: any direction.
         """
         length = float(np.linalg.norm(direction))
         forces = [force for _, force in self._past]

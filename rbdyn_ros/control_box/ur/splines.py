@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Splines of the joints, as the program of ur_client_library follows them point by point."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -10,8 +8,8 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.ur.moves import STILL, Course, Move
 
-#: A spline that has to end at rest slows down with this deceleration [rad/s^2] from this speed
-#: [rad/s], and ends this close to its end [s].
+#: A spline that has to end at rest slows down with this deceleration [rad/s^2] above this speed
+#: [rad/s], and is over this time before its end [s].
 BRAKES, FAST, NEARLY = 15.0, 6.283185, 1e-5
 
 
@@ -32,7 +30,7 @@ _INVERSES = {order: _inverse(order) for order in (2, 3)}
 
 
 class SplineMove(Move):
-    """A polynomial of third or fifth degree of all joints.
+    """A motion of all joints along polynomials of third or fifth degree.
 
     Args:
         start, end: (2, 6) positions and velocities of the joints: third degree; or (3, 6) with
@@ -42,7 +40,7 @@ class SplineMove(Move):
         before: time of the spline that has passed already [s].
 
     Attributes:
-        end: as given.
+        end: the argument.
         over: time that was left in its last cycle [s].
     """
 
@@ -61,7 +59,7 @@ class SplineMove(Move):
         return np.array(s @ self._powers / self._T**derivative)
 
     def move_on(self, x: Array) -> None:
-        """Set the end to the position of the arm (6,), which went on with the end's speed."""
+        """Set the end to the position of the arm (6,), which has moved on at the final speed."""
         self.end, self.over = np.array([x, *self.end[1:]]), 0.0
 
     def step(self, c: Course) -> bool:
@@ -78,7 +76,7 @@ class SplineMove(Move):
         return True
 
     def _share(self, dt: float) -> float:
-        """Return the share of the planned speed: the arm slows down before a fast end."""
+        """Return the share of the planned speed, which falls before a fast end."""
         left, time = self._T - self._t, FAST / BRAKES
         if self._rests and not self._slowing and dt < left <= time:
             speed = np.abs(self.at(self._t + dt, 1)).max()

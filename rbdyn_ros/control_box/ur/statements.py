@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of URScript that the box acts out: moves, stops, settings, registers."""
+"""Calls of URScript that the box supports: moves, stops, settings, registers."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from rbdyn_ros.errors import ParameterError, exactly, quote
 
 #: Defaults of movej and movel: accelerations and speeds. Source: the URScript manual.
 JOINT_A, JOINT_V, LINE_A, LINE_V = 1.4, 1.05, 1.2, 0.25
-#: Speeds and accelerations that make sense; others are refused.
+#: Least and largest speeds and accelerations; others are refused.
 LEAST, MOST = 1e-6, 1e3
-#: Numbers of an integer register.
+#: Least and largest number of an integer register.
 INT32 = range(-(2**31), 2**31)
-#: The heaviest payload [kg], and how far it and the tool may be from the flange [m].
+#: The heaviest payload [kg], and the largest distance of payload and tool from the flange [m].
 HEAVIEST, FARTHEST = 50.0, 2.0
 
 
@@ -72,10 +72,10 @@ def arc_move(robot: UrRobot, via: Array, goal: Array, v: float, a: float, fixed:
 
 
 def joints(robot: UrRobot, T: Array, near: Array | None = None) -> Array:
-    """Return joints (6,) that have a pose (4, 4), near the present or given ones.
+    """Return joints (6,) that have a pose (4, 4), near the present or given joints.
 
     Raises:
-        ValueError: there are none.
+        ValueError: no joints have this pose.
     """
     found = robot.arm.solve(T, robot.joints.x if near is None else near, robot.F_T)
     if found is None:
@@ -96,7 +96,7 @@ def set_tool(robot: UrRobot, pose: Array) -> None:
     """Set the tool in the flange: x y z and a rotation vector (6,).
 
     Raises:
-        ValueError: it is too far away.
+        ValueError: the tool is too far from the flange.
     """
     if not np.linalg.norm(pose[:3]) <= FARTHEST:
         raise ValueError(f"a tool is at most {FARTHEST:g} m from the flange")
@@ -107,7 +107,7 @@ def set_payload(robot: UrRobot, mass: float, com: Array, inertia: Array | None =
     """Set the payload: mass [kg], centre (3,) in the flange [m], inertia (6,).
 
     Raises:
-        ValueError: it is not a rigid body.
+        ValueError: the payload is not a rigid body.
     """
     if not (0.0 <= mass <= HEAVIEST and np.linalg.norm(com) <= FARTHEST):
         raise ValueError(
@@ -175,10 +175,10 @@ def _say(r: UrRobot, c: Call) -> None:
 
 
 class _Pause(Move):
-    """sleep: time passes.
+    """sleep: wait for a time.
 
     Args:
-        time: [s].
+        time: duration [s].
     """
 
     def __init__(self, time: float) -> None:
@@ -189,7 +189,7 @@ class _Pause(Move):
         return self._left <= 0.0
 
 
-#: The known calls; a call that returns a motion lasts until its end.
+#: The known calls; a call that returns a motion lasts until the end of the motion.
 CALLS: dict[str, Callable[[UrRobot, Call], Move | None]] = {
     "movej": _movej,
     "movel": _movel,
@@ -228,7 +228,7 @@ class StatementRow(ArmProgram):
         """Read a program.
 
         Raises:
-            ValueError: it has a line that is not a known call.
+            ValueError: the program has a line that is not a known call.
         """
         name, lines = body_of(program)
         if not lines:
@@ -236,7 +236,7 @@ class StatementRow(ArmProgram):
         calls = read_calls([_summed(line) for line in lines])
         for call in calls:
             if call.name not in CALLS:
-                raise ValueError(f"the box does not act out {call.name}")
+                raise ValueError(f"the box does not support {call.name}")
         return StatementRow(name, calls)
 
     def _step(self, r: UrRobot) -> bool:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The thread of external_control.urscript that follows a trajectory, point by point."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Generator
 
@@ -22,14 +20,14 @@ COAST_A = 40.0
 POINT_PATIENCE = 0.5
 #: Results of a trajectory.
 SUCCESS, CANCELED, FAILURE = range(3)
-#: Points that are left in a trajectory whose end the client has not named yet.
+#: Number of remaining points of a trajectory whose end the client has not sent yet.
 ENDLESS = 2**31 - 1
 #: A thread: each `yield` is a tick.
 Flow = Generator[None, None, None]
 
 
 def halting(r: UrRobot, a: float = STOP_A, of_tool: bool = False) -> Flow:
-    """Brake, and wait until the arm rests; force mode may move it on."""
+    """Brake, and wait until the arm rests, except for motion by force mode."""
     if r.motion is None:
         return
     motion, until = stop(a, of_tool), r.clock + LONGEST_STOP
@@ -43,12 +41,12 @@ class TrajectoryThread:
     """Follows the points of a client.
 
     Args:
-        script: the program's version.
-        session: brings points, and takes results.
+        script: version of the program.
+        session: session that receives points and sends results.
         name: name of the program, in messages.
 
     Attributes:
-        waits: whether it waits for a point.
+        waits: whether the thread waits for a point.
     """
 
     def __init__(self, script: ExternalScript, session: IntegerSession, name: str) -> None:
@@ -56,7 +54,7 @@ class TrajectoryThread:
         self._thread: Flow | None = None
         self._left = 0  # points of the trajectory
         self._endless = False
-        # True while it waits for a point, and the end of the wait
+        # True while the thread waits for a point, and the time at which it stops waiting
         self.waits, self._until = False, math.inf
 
     def kill(self) -> None:
@@ -64,18 +62,18 @@ class TrajectoryThread:
         self._thread, self.waits = None, False
 
     def step(self) -> None:
-        """Go on for a tick."""
+        """Run the thread for a tick."""
         if self._thread is not None:
             next(self._thread)
 
     def has_work(self, r: UrRobot) -> bool:
-        """Return whether it does something before the client sends a point."""
+        """Return whether the thread has work before the client sends a point."""
         if self.waits:
             return bool(self._session.rows) or r.clock >= self._until
         return self._thread is not None
 
     def awaits(self, r: UrRobot) -> bool:
-        """Return whether the arm moves on, and the client has to send a point now."""
+        """Return whether the arm moves on, so that the client has to send a point now."""
         coasts = self.waits and isinstance(r.motion, SpeedJoints)
         return coasts and self._session.open and not self._session.rows
 
@@ -89,7 +87,7 @@ class TrajectoryThread:
             self._session.tell(CANCELED)
 
     def forward(self, r: UrRobot, action: int, count: int) -> Flow:
-        """Act out a message that controls the trajectory."""
+        """Execute a message that controls the trajectory."""
         name = self._script.name("TRAJECTORY_MODE_", action)
         if name in ("RECEIVE", "STREAM_START"):
             self.kill()
@@ -117,7 +115,7 @@ class TrajectoryThread:
         self._session.tell(CANCELED)
 
     def clear(self, r: UrRobot) -> Flow:
-        """Drop the points of a trajectory until all have come, or no more come."""
+        """Drop the points of a trajectory until all have arrived, or no more arrive."""
         self.waits = False
         while self._left > 0:
             yield from self._until_point(r, POINT_PATIENCE)
@@ -134,7 +132,7 @@ class TrajectoryThread:
         self.waits = False
 
     def _follow(self, r: UrRobot, endless: bool) -> Flow:
-        """The thread of a trajectory: point by point, then its result."""
+        """Follow a trajectory point by point, then send its result."""
         result, first = SUCCESS, True
         before: SplineMove | None = None  # the loop lasts while the arm moves
         while result == SUCCESS and self._left > 0:
@@ -160,14 +158,14 @@ class TrajectoryThread:
                 before = motion
         yield from halting(r)
         self._session.tell(result)
-        # otherwise the next trajectory, or mode, drops the points that are left
+        # otherwise the next trajectory or mode drops the remaining points
         if result == SUCCESS:
             self._left, self._endless = 0, False
         self._thread = None
         yield
 
     def _coast(self, r: UrRobot, before: SplineMove) -> None:
-        """Go on with the speed at the end of a spline until the next point comes."""
+        """Continue at the final speed of a spline until the next point comes."""
         motion = SpeedJoints()
         motion.take(before.end[1], COAST_A, 0.0)
         r.begin(motion)

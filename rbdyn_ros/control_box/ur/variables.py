@@ -6,8 +6,6 @@ OUTPUTS and INPUTS are also tables of docs/reference/control_box.md.
 Source: Universal Robots, Real-Time Data Exchange (RTDE) guide, PolyScope 5.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -32,7 +30,7 @@ from rbdyn_ros.control_box.ur.modes import (
 )
 from rbdyn_ros.control_box.ur.robot import UrRobot
 
-#: Types of RTDE: letters of struct, and how many numbers.
+#: Types of RTDE: letters of struct, and the count of numbers.
 TYPES = {
     "BOOL": ("?", 1), "UINT8": ("B", 1), "UINT32": ("I", 1), "UINT64": ("Q", 1),
     "INT32": ("i", 1), "DOUBLE": ("d", 1), "VECTOR3D": ("ddd", 3), "VECTOR6D": ("dddddd", 6),
@@ -51,7 +49,7 @@ class OutputVariable:
         name, type: as in the vendor's guide.
         fidelity: whether the box computes it from the simulated arm.
         meaning: meaning of the written value.
-        read: reads the value from the robot.
+        read: function that reads the value from the robot.
     """
 
     name: str
@@ -67,8 +65,8 @@ class InputVariable:
 
     Attributes:
         name, type: as in the vendor's guide.
-        meaning: what the box does with it.
-        write: writes the value to the robot.
+        meaning: how the box uses the variable.
+        write: function that writes the value to the robot.
     """
 
     name: str
@@ -264,7 +262,7 @@ def _set_bits(low: int, count: int) -> Callable[[UrRobot, Any], None]:
     return write
 
 
-#: Digital outputs, which count where their mask has ones: their lowest bit.
+#: Lowest bits of digital outputs, which are set where their mask has ones.
 MASKED = {
     "standard_digital_output": 0,
     "configurable_digital_output": 8,
@@ -288,7 +286,7 @@ def set_analog(r: UrRobot, mask: int, types: int, values: tuple[float, float]) -
 
 
 def _together(_: UrRobot, __: Any) -> None:
-    """Do nothing: `apply_together` writes it."""
+    """Do nothing, because `apply_together` writes the value."""
 
 
 def _in(

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check the appearance of a URDF, which loading ignores: broken elements are errors here."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The colors and textures of the `<visual>` elements of a URDF."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +18,7 @@ class Colors:
     """The named materials of a robot, as in RViz and Pinocchio.
 
     Materials of the robot come first, then materials defined inside a `<visual>`, which other
-    visuals may name, too. The first definition of a name counts everywhere.
+    visuals may name, too. All visuals use the first definition of a name.
 
     Args:
         robot: the `<robot>` element, not pruned yet.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collect errors in the appearance of a robot as warnings, which never make a load fail."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from rbdyn_ros.checks.audit import Audit

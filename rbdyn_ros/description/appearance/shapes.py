@@ -83,7 +83,7 @@ class MeshFile:
     Attributes:
         path: of an existing file inside the allowed folders.
         scale: factors along x, y and z, not 0; a negative factor mirrors.
-        only: the part of it that counts.
+        only: the part of the mesh to use.
     """
 
     path: Path
@@ -280,7 +280,7 @@ def read_shapes(
         kind: `visual` or `collision`.
         robot: the `<robot>` element, not pruned yet.
         meshes: finds its meshes.
-        colors: of its visuals; None: they do not matter.
+        colors: of its visuals; None: the colors are not needed.
         audit: receives findings.
     """
     shapes: list[LinkShape] = []

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check the arguments of a builder before anything is built."""
 
-from __future__ import annotations
-
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.parts.bounds import BOUNDS
 from rbdyn_ros.description.parts.poses import Pose

@@ -251,7 +251,7 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
             DescriptionError: with all errors.
         """
         audit = Audit(strict=strict)
-        # of duplicate joints the first one counts
+        # the first of duplicate joints is used
         joints = {joint.name: joint for joint in reversed(self._joints)}
         changes: dict[str, dict[str, Any]] = {}
         for joint, mimic in self._couplings:

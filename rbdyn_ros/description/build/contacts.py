@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Apply the argument `contact`: obstacles for a robot, surfaces, filters, excluded pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the properties of a joint for a SystemBuilder."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

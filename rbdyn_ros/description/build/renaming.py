@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Change all parts of a Description: rename them, drop their lines, add another Description."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

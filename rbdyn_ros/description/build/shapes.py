@@ -20,7 +20,7 @@ from rbdyn_ros.description.parts.geometries import Box, Capsule, Cylinder, Shape
 from rbdyn_ros.description.parts.inertials import total
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3, compose
 from rbdyn_ros.description.parts.types import Inertial
-from rbdyn_ros.errors import Finding, ParameterError, not_allowed
+from rbdyn_ros.errors import Finding, ParameterError, counted, not_allowed
 
 ALUMINIUM = 2.7e3  # [kg/m^3]
 
@@ -123,7 +123,10 @@ def hull(
     try:
         found = hull_moments(corners)
     except NoHullError:
-        text = f"{len(corners)} points have no volume; a body needs four that are not in a plane"
+        text = (
+            f"{counted(len(corners), 'point')} cannot enclose a volume; a body needs four points "
+            "that are not in a plane"
+        )
         raise ParameterError(Finding("no-volume", text)) from None
     return of_moments(found, density=density, mass=mass, at=at)
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit axes, the directions of joints and constraints, and normalise them."""
 
-from __future__ import annotations
-
 import math
 
 from rbdyn_ros.checks.audit import Subject
@@ -14,7 +12,7 @@ DEFAULT_AXIS = (1.0, 0.0, 0.0)
 ZERO_AXIS = 1e-6  # a shorter axis is a mistake, not a direction
 UNIT_AXIS = 1e-9  # a larger deviation from unit length gets a note
 SQUARE_AXES = 1e-6  # a larger cosine between two axes is more than a rounding error
-ROUNDING = 1e-15  # below it two axes count as perpendicular
+ROUNDING = 1e-15  # two axes with a smaller cosine count as perpendicular
 
 
 def unit_vector(what: str, axis: Vec3, needing: str, at: Subject) -> Vec3 | None:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check a Description from any reader or builder; audit_description lists all audits."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -71,7 +69,7 @@ def audit_built(description: Description, audit: Audit) -> Description:
 
 
 def _audit_roots(description: Description, audit: Audit) -> None:
-    """Add an error for every object and robot of a scene whose root link is not one."""
+    """Add an error for every object and robot of a scene without a valid root link."""
     floating = {joint.child for joint in description.joints if joint.type == "floating"}
     links = {link.name for link in description.links}
     objects = ("bad-object", "object", "is not the child link of a floating joint")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit whether links and joints form one connected graph, and find its rigid bodies."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 

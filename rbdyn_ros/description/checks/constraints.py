@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit springs and constraints between bodies: lengths, gears, rolling."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -21,7 +19,7 @@ from rbdyn_ros.description.parts.types import (
     Roll,
     Spring,
 )
-from rbdyn_ros.errors import listing, quote, shown
+from rbdyn_ros.errors import counted, listing, quote, shown
 
 #: Numbers of a spring, and their quantities.
 _NUMBERS = {"stiffness": "force coefficient", "damping": "force coefficient", "length": "position"}
@@ -70,7 +68,7 @@ def audit_constraints(
     for constraint in description.constraints:
         if isinstance(constraint, Length):
             _audit_length(constraint, bodies, audit)
-    # of duplicate joints the first one counts
+    # the first of duplicate joints is used
     by_name = {joint.name: joint for joint in reversed(joints)}
     for gear in (one for one in description.constraints if isinstance(one, Gear)):
         _audit_gear(gear, by_name, audit)
@@ -99,11 +97,14 @@ def _audit_length(line: Length, bodies: Mapping[str, str], audit: Audit) -> None
     audit_positive("length", line.length, "size", at)
     least, kind = (3, "closed") if line.closed else (2, "open")
     if len(line.points) != count:
-        message = f"has {count} links and {len(line.points)} points; it needs one point a link"
+        message = (
+            f"has {counted(count, 'link')} and {counted(len(line.points), 'point')}; it "
+            "needs one point a link"
+        )
         at.error("bad-points", message, allowed="one point a link")
     elif count < least:
-        points = f"{count} point{'s' if count != 1 else ''}"
-        message = f"has {points}; a line that is {kind} needs {least} at least"
+        points = counted(count, "point")
+        message = f"has {points}; a line that is {kind} needs at least {least}"
         at.error("bad-points", message, allowed=f"{least} points or more")
     elif sound:
         _audit_corners(line, bodies, at)
@@ -128,8 +129,8 @@ def _audit_gear(gear: Gear, joints: Mapping[str, Joint], audit: Audit) -> None:
     at, count = audit.about("constraint", gear), len(gear.terms)
     audit_finite("offset", (gear.offset,), 1, "coordinate", at)
     if count < 2:
-        terms = f"{count} term{'s' if count != 1 else ''}"
-        message = f"has {terms}; a gear needs 2 at least"
+        terms = counted(count, "term")
+        message = f"has {terms}; a gear needs at least 2"
         at.error("bad-terms", message, found=terms, allowed="2 or more")
     seen: set[tuple[str, int]] = set()
     for term in gear.terms:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit contact: geometries of links, obstacles of the world, and their surfaces."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable
 
@@ -39,7 +37,7 @@ from rbdyn_ros.description.parts.geometries import (
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.parts.triangles import MOST_TRIANGLES, cleaned
 from rbdyn_ros.description.parts.types import Description
-from rbdyn_ros.errors import exactly, listing, quote, shown
+from rbdyn_ros.errors import counted, exactly, listing, quote, shown
 
 #: Maximum number of corners of a geometry made in Python; meshes have far fewer (hulls.py).
 MOST_POINTS = 10_000
@@ -108,7 +106,7 @@ def audit_exclusions(
 
 
 def _meanings(description: Description) -> dict[str, list[str]]:
-    """Return by name the parts that can touch; a geometry named like its link is the link."""
+    """Return by name the parts that can touch; a link hides its geometry of the same name."""
     found: dict[str, list[str]] = {one.link: ["a link"] for one in description.geometries}
     for geometry in description.geometries:
         if geometry.name != geometry.link:
@@ -127,7 +125,7 @@ def audit_obstacles(obstacles: Iterable[Obstacle], audit: Audit) -> None:
         audit_place(obstacle.origin, at)
         audit_filter(obstacle.filter, at)
         audit_finite("velocity", obstacle.velocity, 3, "surface velocity", at)
-        friction: object = obstacle.friction  # at infinity that of the geometry counts
+        friction: object = obstacle.friction  # infinity: contacts use the friction of the geometry
         if not are_numbers((friction,)):
             message = f"the friction is {shown(friction)}, not a number"
             at.error("bad-friction", message, allowed="a number or infinity")
@@ -223,14 +221,14 @@ def _audit_areas(mesh: TriangleMesh, at: Subject) -> None:
         message = "none of its triangles has an area"
         at.error("bad-triangles", message, found=str(count))
     elif left < count:
-        message = f"{count - left} of its {count} triangles have no area and do not count"
+        message = f"it ignores triangles without an area: {count - left} of {count}"
         at.note("flat-triangles", message, found=str(count - left))
 
 
 def _audit_points(points: Points, at: Subject) -> None:
     count = len(points.points)
     if not 1 <= count <= MOST_POINTS:
-        message = f"has {count} points; allowed are 1 to {MOST_POINTS}"
+        message = f"has {counted(count, 'point')}; allowed are 1 to {MOST_POINTS}"
         at.error("bad-points", message, found=str(count))
         return
     for number, point in enumerate(points.points, start=1):

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit the mass distributions of links."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 

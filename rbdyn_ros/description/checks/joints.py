@@ -5,8 +5,6 @@ The JointSpec of a type lists the arguments of its joints. axes.py, limits.py an
 these.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from typing import Any
@@ -19,7 +17,7 @@ from rbdyn_ros.description.checks.values import audit_finite, audit_pose, audit_
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS, JointSpec
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
 from rbdyn_ros.description.parts.types import Joint
-from rbdyn_ros.errors import apart, quote, shown
+from rbdyn_ros.errors import apart, counted, quote, shown
 
 #: Scalar coefficients of a joint, and their quantities.
 _FORCES = {
@@ -81,7 +79,7 @@ def _audit_start(joint: Joint, at: Subject) -> bool:
     count = 7 if joint.type == "floating" else len(spec.coordinates) if spec else 0
     if len(given) != count:
         takes = f"takes {count}" if count else "has no start"
-        message = f"the start has {len(given)} numbers; a {joint.type} joint {takes}"
+        message = f"the start has {counted(len(given), 'number')}; a {joint.type} joint {takes}"
         at.error("bad-start", message, found=str(given), allowed=str(count))
         return False
     if not audit_finite("start", given, count, "coordinate", at):
@@ -184,7 +182,9 @@ def _audit_rest(joint: Joint, spec: JointSpec, at: Subject) -> None:
         )
         at.error("bad-rest", message, found=str(joint.rest))
     elif given != count:
-        message = f"the rest position has {given} numbers; a {joint.type} joint takes {count}"
+        message = (
+            f"the rest position has {counted(given, 'number')}; a {joint.type} joint takes {count}"
+        )
         at.error("bad-rest", message, found=str(joint.rest))
     elif joint.stiffness == 0.0:
         message = "the rest position has no effect: the stiffness is 0"
@@ -218,7 +218,7 @@ def _audit_actuator(joint: Joint, spec: JointSpec, at: Subject) -> None:
     if not forces:
         return
     if len(forces) != spec.dofs:
-        count = f"{len(forces)} force{'s' if len(forces) != 1 else ''}"
+        count = counted(len(forces), "force")
         takes = f"{spec.dofs}, one for each degree of freedom"
         message = f"the transmission has {count}; a {joint.type} joint takes {takes}"
         at.error("bad-transmission", message, found=count, allowed=takes)

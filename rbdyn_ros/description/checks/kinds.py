@@ -5,8 +5,6 @@ Readers and builders use the right types; a Description from a user may hold any
 Numbers, vectors, poses, limits and motions are audited with their values.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import fields

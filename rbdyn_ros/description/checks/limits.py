@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit the limits of a joint: one, one per coordinate, or the angle of a spherical joint."""
 
-from __future__ import annotations
-
 import math
 import operator
 from dataclasses import replace

@@ -8,8 +8,6 @@ weld holds both halves together. Equal halves add up to the inertia of the link 
 both joints move an inertia, and m1 m2 / (m1 + m2), which the weld works on, is the largest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -25,7 +23,7 @@ from rbdyn_ros.description.parts.spanning import rigid_groups, span
 from rbdyn_ros.description.parts.types import Description, Gear, Inertial, Joint, Limit, Link
 from rbdyn_ros.errors import listing, quote
 
-#: What a joint loses without a coordinate: nothing, its start or actuator, or a property.
+#: The loss of a joint without a coordinate: nothing, its start or actuator, or a property.
 NOTHING, LITTLE, MUCH = range(3)
 
 #: A moment of inertia below this part of the largest one counts as zero.

@@ -28,7 +28,7 @@ def audit_mimics(joints: Sequence[Joint], types: Collection[str], audit: Audit) 
     """
     if all(joint.mimic is None for joint in joints):
         return list(joints)
-    # of duplicate joints the first one counts
+    # the first of duplicate joints is used
     by_name = {joint.name: joint for joint in reversed(joints)}
     names = [joint.name for joint in joints]
     single = [name for name in types if len(JOINT_SPECS[name].coordinates) == 1]
@@ -151,7 +151,7 @@ class _Lead(NamedTuple):
 
 
 def _lead(joint: Joint, by_name: Mapping[str, Joint], leads: dict[str, _Lead]) -> _Lead:
-    """Return the leader of a joint; `leads` keeps the known ones, for chains may be long."""
+    """Return the leader of a joint; `leads` caches the leaders, because chains can be long."""
     mimics: list[Joint] = []
     while joint.mimic is not None and joint.name not in leads:
         mimics.append(joint)

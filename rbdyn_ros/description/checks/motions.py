@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit joints with a prescribed motion."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence
@@ -13,7 +11,7 @@ from rbdyn_ros.checks.audit import Subject
 from rbdyn_ros.description.parts.bounds import audit_range
 from rbdyn_ros.description.parts.joint_types import JointSpec
 from rbdyn_ros.description.parts.types import Joint, Trajectory
-from rbdyn_ros.errors import apart, quote, shown
+from rbdyn_ros.errors import apart, counted, quote, shown
 
 #: Fields of Joint that have no effect on a prescribed motion, and their default values. The
 #: transmission is kept because the motion needs a force.
@@ -81,10 +79,13 @@ def _audit_trajectory(motion: Trajectory, count: int, at: Subject) -> Trajectory
     if len(times) < 2:
         return wrong(f"needs two samples at least, got {len(times)}", "two samples or more")
     if len(rows) != len(times):
-        return wrong(f"has {len(times)} times and {len(rows)} positions", "one row per time")
+        return wrong(
+            f"has {counted(len(times), 'time')} and {counted(len(rows), 'position')}",
+            "one row per time",
+        )
     for number, row in enumerate(rows, start=1):
         if len(row) != count:
-            numbers = f"{len(row)} number{'s' if len(row) != 1 else ''}"
+            numbers = counted(len(row), "number")
             return wrong(f"has {numbers} in sample {number}, not {count}", f"{count} per sample")
         if not all(map(math.isfinite, (times[number - 1], *row))):
             return wrong(f"is not finite in sample {number}", "finite numbers")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit the names of the parts of a description: not empty, and unique."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from rbdyn_ros.checks.audit import Audit, Named

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit how joints connect links: one tree, or a graph if the description names a base."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from rbdyn_ros.checks.audit import Audit, Subject, robot_element

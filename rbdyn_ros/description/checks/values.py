@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit single values of a Description: numbers and poses."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The constraints and springs of a mechanism file."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rbdyn_ros.description.build.constraints import centre_line

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The geometries, obstacles and floor of a mechanism file."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import fields
@@ -65,7 +63,7 @@ CYLINDER = table("cylinder", _length("radius"), _length("length"), make=Cylinder
 CAPSULE = table("capsule", _length("radius"), _length("length"), make=Capsule)
 MESH = table(
     "mesh",
-    Key("file", Name("a file"), "whose convex hull counts", needed=True),
+    Key("file", Name("a file"), "whose convex hull is used", needed=True),
     Key("scale", VECTOR, "along its axes", default=(1.0, 1.0, 1.0)),
 )
 SHAPES = (

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the height field of an obstacle: a CSV file of heights, or a picture."""
 
-from __future__ import annotations
-
 import importlib
 import io
 import math
@@ -14,7 +12,7 @@ from rbdyn_ros.description.parts.geometries import HeightField
 from rbdyn_ros.description.reading.requests import note_opened
 from rbdyn_ros.description.yaml_files.kinds import Name, Number, NumberList
 from rbdyn_ros.description.yaml_files.tables import Given, Key, table
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import counted, quote
 
 PICTURES = (".png", ".tif", ".tiff")
 SUFFIXES = (".csv", *PICTURES)
@@ -22,7 +20,7 @@ MOST_BYTES = 1 << 26
 
 
 class UnusableFieldError(Exception):
-    """A file does not hold heights; the message follows the name of the file."""
+    """Raised for a file without usable heights; the message follows the name of the file."""
 
 
 HEIGHT_FIELD = table(
@@ -61,9 +59,9 @@ def heights_in(folder: Path | None, name: str, height: float | None) -> Any:
     path = folder / name
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise UnusableFieldError(f"is none of {', '.join(SUFFIXES)}")
+        raise UnusableFieldError(f"does not have one of the suffixes {', '.join(SUFFIXES)}")
     if (suffix in PICTURES) != (height is not None):
-        wanted = "needs the key 'height', that of white [m]"
+        wanted = "needs the key 'height', the height of white pixels [m]"
         unwanted = "has its heights in metres; the key 'height' is for pictures"
         raise UnusableFieldError(wanted if suffix in PICTURES else unwanted)
     note_opened(path)
@@ -95,7 +93,7 @@ def _of_text(data: bytes) -> list[list[float]]:
         if not all(map(math.isfinite, rows[-1])):
             raise UnusableFieldError(f"has a number that is not finite in line {number}")
         if len(rows[-1]) != len(rows[0]):
-            text = f"has {len(rows[-1])} numbers in line {number}, not {len(rows[0])}"
+            text = f"has {counted(len(rows[-1]), 'number')} in line {number}, not {len(rows[0])}"
             raise UnusableFieldError(text)
     return rows
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The joints, loops, couplings and drives of a mechanism file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

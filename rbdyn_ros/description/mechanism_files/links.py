@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The links of a mechanism file: inertials by shape, or by numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from rbdyn_ros.description.build import shapes

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read mechanism files: robots in YAML, with features that URDF lacks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check a COLLADA document with expat, before a library parses it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection
 from typing import NoReturn

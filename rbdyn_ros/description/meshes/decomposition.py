@@ -5,8 +5,6 @@ Source: Wei, Liu, Ling, Su, Approximate convex decomposition for 3D meshes with 
 concavity and tree search, 2022.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import importlib

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convex hulls of meshes, reduced to few corners for simulation."""
 
-from __future__ import annotations
-
 import importlib
 import math
 from collections.abc import Sequence

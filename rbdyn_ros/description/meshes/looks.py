@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The appearance of a link as a file describes it, before its meshes are opened."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +18,7 @@ class MeshName(NamedTuple):
     Attributes:
         uri: of its file.
         scale: along its axes.
-        submesh: the only part of it that counts; empty: all parts.
+        submesh: the only part of it that is used; empty: all parts.
         centred: whether the centre of the part is moved to the origin.
     """
 

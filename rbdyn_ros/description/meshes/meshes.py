@@ -59,7 +59,7 @@ _TITLE, _HEAD, _TRIANGLE = 80, 84, 50
 _START = 1000
 
 
-#: The name of the only part of a mesh that counts, and whether its centre is moved to the origin.
+#: The name of the only part of a mesh to use, and whether its centre is moved to the origin.
 Only = tuple[str, bool]
 WHOLE: Only = ("", False)
 
@@ -85,7 +85,7 @@ class Meshes:
         Args:
             name: of the file, as for MeshFiles.find.
             scale: factors along x, y and z, not 0; a negative factor mirrors.
-            only: the part of it that counts.
+            only: the part of it to use.
 
         Raises:
             UnusableMeshError: there is no such file, or it is not a usable mesh.
@@ -280,8 +280,8 @@ class MeshPart:
         mirrored: whether the scene mirrors it, so that its faces are inside out.
         texture: name of its image in the file; "" for none.
         names: of the part in the file.
-        flaw: of a file that was read despite it; follows the name of the file in a warning; "" for
-            none.
+        flaw: of a file that was read although it has a flaw; follows the name of the file in a
+            warning; "" for none.
     """
 
     vertices: Array
@@ -306,7 +306,7 @@ def joined(parts: Sequence[MeshPart]) -> tuple[Array, Ints]:
 
 
 def parts_of(parts: Sequence[MeshPart], only: Only) -> list[MeshPart]:
-    """Return the parts of a mesh that count.
+    """Return the parts of a mesh that are used.
 
     Raises:
         UnusableMeshError: no part has the name.
@@ -333,8 +333,9 @@ def read_parts(
         path: of the file.
         materials: reads the material files that it names; None: they are not read.
         apart: whether each object of an OBJ is a part.
-        as_mujoco: whether the polygons of an OBJ have the triangles of MuJoCo, which lacks some
-            where sides cross, instead of fans.
+        as_mujoco: whether to divide the polygons of an OBJ into triangles as MuJoCo does, which
+        drops
+            some where sides cross; else into fans.
 
     Raises:
         UnusableMeshError: the file is not a mesh, or is too large.

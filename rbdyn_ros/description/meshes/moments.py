@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The volume that triangles enclose, its centre and its second moments."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
@@ -59,7 +57,7 @@ def closed_moments(vertices: Array, faces: Ints) -> Moments:
         UnusableMeshError: it is not closed, or encloses no volume.
     """
     if not is_closed(vertices, faces):
-        raise UnusableMeshError("open-mesh", "is open, or some of its faces look inwards")
+        raise UnusableMeshError("open-mesh", "is open, or some of its faces point inwards")
     signed = np.linalg.det(vertices[faces] - vertices.mean(axis=0)).sum()
     return moments(vertices, faces if signed > 0.0 else faces[:, ::-1], "exact")
 

@@ -4,8 +4,6 @@
 The corners of a polygon may leave its plane, so the choice of its triangles changes the volume.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 
@@ -85,7 +83,7 @@ def _ears(corners: Array) -> Iterator[Sequence[int]]:
 
 
 def _axes(corners: Array) -> list[int]:
-    """Return the axes of the plane, by the first corner that is not straight."""
+    """Return the axes of the plane for clipping, chosen at the first corner with an angle."""
     sides = np.roll(corners, -1, axis=0) - corners
     for normal in np.abs(np.cross(sides, np.roll(sides, -1, axis=0))):
         if (normal > np.finfo(np.float32).eps).any():
@@ -95,7 +93,7 @@ def _axes(corners: Array) -> list[int]:
 
 
 def _is_ear(ear: Array, others: Array) -> bool:
-    """Return whether a triangle winds like its first side about the origin, and is empty."""
+    """Return whether a triangle passes tinyobjloader's winding test, and is empty."""
     (ax, ay), (bx, by), (cx, cy) = ear
     turn = (bx - ax) * (cy - by) - (by - ay) * (cx - bx)
     if turn * (ax * by - ay * bx) < 0.0:

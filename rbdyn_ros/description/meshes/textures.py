@@ -6,8 +6,6 @@ formats and sizes are decoded. trimesh never reads an image; it gets a substitut
 of one pixel.
 """
 
-from __future__ import annotations
-
 import importlib
 import io
 from functools import lru_cache

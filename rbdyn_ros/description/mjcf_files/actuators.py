@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The actuators of an MJCF as servos, and their effects on joints."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -81,7 +79,7 @@ class _ServoReader:
         """Return the reason why an actuator is not read: its target or its delay."""
         for name in ELSEWHERE:
             if item.element.get(name):
-                return f"it acts on a {name}; read are actuators of joints and fixed tendons"
+                return f"it acts on a {name}; only actuators of joints and fixed tendons are read"
         delay = item.number("delay")
         item.text("nsample"), item.text("interp")
         return f"its delay of {delay:g} s is not read" if delay > 0.0 else ""

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The equalities and fixed tendons of an MJCF: loop joints, mimic joints and gears."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -75,7 +73,7 @@ class _CouplingReader:
     def _tendon(self, item: Item) -> None:
         name, tag = item.text("name"), item.element.tag
         if tag != "fixed":
-            message = f"a <{tag}> tendon is not read; read are <fixed> tendons"
+            message = f"a <{tag}> tendon is not read; only <fixed> tendons are"
             item.repair("not-supported", message, _LEFT_OUT, found=tag, allowed="fixed")
             for child in item.element.iter():
                 self._document.pass_over(child)
@@ -128,7 +126,9 @@ class _CouplingReader:
             return
         (first, at1), (second, at2) = ends
         if first.group is second.group:
-            message = f"{quote(first.name)} and {quote(second.name)} do not move to each other"
+            message = (
+                f"{quote(first.name)} and {quote(second.name)} do not move relative to each other"
+            )
             item.warn("not-used", f"{message}; it has no effect", "note")
             return
         kind = "spherical" if tag == "connect" else "fixed"
@@ -192,7 +192,7 @@ class _CouplingReader:
         """Return the constant and the ratio of an equality; None if it is not linear."""
         constant, ratio, *rest = item.filled("polycoef", (0.0, 1.0, 0.0, 0.0, 0.0))
         if any(rest):
-            message = f"polycoef is '{item.text('polycoef')}'; read are its first two numbers"
+            message = f"polycoef is '{item.text('polycoef')}'; only its first two numbers are read"
             item.repair("not-supported", message, _LEFT_OUT, found=item.text("polycoef"))
             return None
         return constant, ratio
@@ -247,7 +247,10 @@ class _CouplingReader:
         taken = {gear.name for gear in self.couplings.gears} | self._names
         kept = tuple(term for term in terms if term.factor)
         if len(kept) < 2:
-            message = "it holds one joint, which is not read; give the joint a range of one value"
+            message = (
+                "it holds a single joint in place, which is not read; give the joint a "
+                "range of one value"
+            )
             item.repair("not-supported", message, _LEFT_OUT)
             return
         self.couplings.gears.append(Gear(free_name(name, taken), kept, offset, item.line))

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contacts of an MJCF: the geometries of links, obstacles, pairs and excluded bodies."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

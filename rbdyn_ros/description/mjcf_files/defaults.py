@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The default classes of an MJCF."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument, elements, overlaid

@@ -127,7 +127,7 @@ def parsed(data: bytes | str, source: str, folder: Path | None, audit: Audit) ->
         audit: receives findings about includes.
 
     Raises:
-        DescriptionError: it is no MJCF; or an included file is none, or cannot be read.
+        DescriptionError: it is not MJCF; or an included file is not MJCF, or cannot be read.
     """
     root = guard.parse(data, source, "mujoco", guard.Everything())
     document = MjcfDocument(source, folder, audit, root)

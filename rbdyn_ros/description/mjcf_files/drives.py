@@ -35,7 +35,7 @@ class Drives:
         affine: whether the bias counts.
         ratio: damping ratio, which gives the force per velocity; 0: none.
         inherit: part of the range of the joint that is the range of the control; 0: none.
-        other: what is not read: dynamics, gains and biases of other types.
+        other: attributes that are not read: dynamics, gains and biases of other types.
     """
 
     shared: Mapping[str, str] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Drives:
     def reason(self) -> str:
         """Return the reason why the actuator is not read; empty if it is."""
         if "type" in self.other:
-            return f"a <{self.other['type']}> is not read; read are {listing(READ)}"
+            return f"a <{self.other['type']}> is not read; only {listing(READ)} are"
         for name, value in self.other.items():
             return f"{name} is {quote(value)}, which is not read; use a <motor> or <position>"
         return ""

@@ -28,7 +28,7 @@ from rbdyn_ros.description.parts.geometries import (
 )
 from rbdyn_ros.description.parts.poses import Pose, compose
 from rbdyn_ros.description.parts.types import Inertial
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import counted, quote
 
 KINDS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
 #: The number of sizes of each kind; capsules and cylinders have one less with `fromto`.
@@ -254,8 +254,10 @@ def read_geom(
         at, sizes = Pose(pos, quat), _with_length(kind, sizes, length / 2)
     count = _SIZES.get(kind, 0) if mesh is None else 0
     if len(sizes) < count or not all(size > 0.0 for size in sizes[:count]):
-        message = f"size is '{item.text('size')}'; a {kind} needs {count} numbers above 0"
-        item.error("bad-value", message, found=item.text("size"), allowed=f"{count} numbers")
+        message = (
+            f"size is '{item.text('size')}'; a {kind} needs {counted(count, 'number')} above 0"
+        )
+        item.error("bad-value", message, found=item.text("size"), allowed=counted(count, "number"))
         return None
     return Geom(
         item,

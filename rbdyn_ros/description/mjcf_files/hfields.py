@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The height fields of an MJCF: of a picture, a file of MuJoCo, or the numbers of `elevation`."""
 
-from __future__ import annotations
-
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -20,7 +18,7 @@ from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
 from rbdyn_ros.description.mjcf_files.settings import CompilerSettings
 from rbdyn_ros.description.parts.geometries import HeightField
 from rbdyn_ros.description.reading.files import read_bytes
-from rbdyn_ros.errors import DescriptionError, quote
+from rbdyn_ros.errors import DescriptionError, counted, quote
 
 #: A file with another suffix has the numbers of rows and columns and then the heights, 4 bytes
 #: each.
@@ -76,7 +74,9 @@ def _of_numbers(item: Item) -> Array:
         raise UnusableFieldError(f"nrow x ncol must be from 2 x 2 to {MOST_HEIGHTS} numbers")
     numbers = item.numbers("elevation", 1, rows * columns)
     if len(numbers) not in (0, rows * columns):
-        raise UnusableFieldError(f"elevation has {len(numbers)} numbers, not {rows * columns}")
+        raise UnusableFieldError(
+            f"elevation has {counted(len(numbers), 'number')}, not {rows * columns}"
+        )
     return np.array(numbers or [0.0] * (rows * columns)).reshape(rows, columns)[::-1]
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The joints of an MJCF. Several joints of a body become a chain of links without mass."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -195,7 +193,7 @@ def limiting_range(
     Args:
         item: the element.
         flag: attribute that says whether the range limits.
-        range_of: attribute with the range. Automatically, only one with room counts.
+        range_of: attribute with the range. With `auto`, a range that is empty does not limit.
         settings: of the compiler.
     """
     word, given = item.choice(flag, _LIMITED, "auto"), item.numbers(range_of, 2, inf=True)
@@ -215,5 +213,5 @@ def _coefficient(item: Item, name: str) -> float:
     found = item.numbers(name, 1, 3)
     if any(found[1:]):
         message = f"{name} has more than one number, which is not read"
-        item.repair("not-supported", message, "the first one is taken", allowed="one number")
+        item.repair("not-supported", message, "the first one is used", allowed="one number")
     return found[0] if found else 0.0

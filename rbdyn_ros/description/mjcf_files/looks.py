@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The visible geoms and the lights of an MJCF."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +37,7 @@ def read_looks(
         audit: receives findings.
 
     Raises:
-        DescriptionError: it is no MJCF.
+        DescriptionError: it is not MJCF.
     """
     document = parsed(data, source, folder, audit)
     classes, settings = Classes(document), read_settings(document)

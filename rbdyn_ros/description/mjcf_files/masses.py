@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mass distributions of the bodies of an MJCF."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The meshes of an MJCF: their files, and the mass distributions of the solids inside."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -20,7 +18,7 @@ from rbdyn_ros.description.mjcf_files.settings import CompilerSettings
 from rbdyn_ros.description.parts.geometries import HeightField, Points, TriangleMesh
 from rbdyn_ros.description.parts.poses import Pose, Vec3, inverse
 from rbdyn_ros.description.parts.types import Inertial
-from rbdyn_ros.errors import quote
+from rbdyn_ros.errors import counted, quote
 
 #: Largest number of triangles of a mesh that gives an inertia, as for an STL in MuJoCo.
 MOST_TRIANGLES = 200_000
@@ -96,7 +94,10 @@ def _triples(item: Item, name: str) -> Array:
     """Return the numbers of an attribute, three in each row."""
     numbers = item.numbers(name, 3, 10 * MOST_TRIANGLES)
     if len(numbers) % 3:
-        item.error("bad-value", f"{name} has {len(numbers)} numbers; allowed are multiples of 3")
+        item.error(
+            "bad-value",
+            f"{name} has {counted(len(numbers), 'number')}; allowed are multiples of 3",
+        )
         numbers = []
     return np.array(numbers).reshape(-1, 3)
 

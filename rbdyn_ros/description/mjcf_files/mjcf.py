@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read robots and worlds from MJCF, the format of MuJoCo."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -58,8 +56,8 @@ def read_text(
         text: the document.
         source: its name, for messages.
         folder: of its includes and meshes; None: the text opens no file but meshes of packages.
-        strict: refuse errors that can be repaired, such as a muscle; otherwise leave out what is
-            not read, each with a warning.
+        strict: refuse errors that can be repaired, such as a muscle; otherwise leave out unread
+        parts, each with a warning.
         package_dirs: folders to search for packages of meshes.
         contact: True or a Contact: read the geoms that touch, with their meshes, and the obstacles
             of the world. False: open only meshes that give a body its inertia.

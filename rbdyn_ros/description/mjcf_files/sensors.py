@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sensors of an MJCF that exist here, as entries of a sensors file.
 
-An accelerometer and a gyro of one site are an IMU, a force and a torque one force/torque sensor.
+An accelerometer and a gyro of one site become one IMU; a force and a torque sensor become one
+force/torque sensor.
 All others stay unread, so that a note names each kind with its reason in silent.py.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The settings of <compiler> and <option>, and the orientations and angles that they decide."""
 
-from __future__ import annotations
-
 import math
 import posixpath
 from dataclasses import dataclass
@@ -29,12 +27,12 @@ class CompilerSettings:
         eulerseq: axes of Euler angles; axes in small letters rotate with the body.
         autolimits: whether a range limits a joint without `limited`.
         inertiafromgeom: whether geoms give the inertia of a body: false, true or auto.
-        groups: first and last group of the geoms that do.
+        groups: first and last group of the geoms that give inertia.
         balance: whether impossible principal moments become their mean.
         mass, moment: lower bounds of the mass and the moments of moving bodies.
         total: mass to which all bodies are scaled; not above 0: they are not.
         meshdir: folder of meshes.
-        strippath: whether only the names of mesh files count.
+        strippath: whether mesh files are found by their names alone, without folders.
         exact: whether a mesh without `inertia` has its exact inertia.
         fitaabb: whether shapes fit the bounding box of a mesh, which is not read.
     """

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of MJCF that are not read, with the reasons. Parts of the appearance get no note."""
 
-from __future__ import annotations
-
 #: Words without meaning for dynamics. A key is the tag of an element; or a tag and a blank, for
 #: attributes of the element; or "", for attributes of all elements.
 SILENT: dict[str, frozenset[str]] = {

@@ -44,23 +44,23 @@ class Bound(NamedTuple):
 
 
 BOUNDS = {
-    "mass": Bound(1e12, "kg", "a thousand of the heaviest ships; a dust grain", 1e-30),
-    "inertia": Bound(1e24, "kg m^2", "the heaviest ship, turned about a point 1e7 m away"),
+    "mass": Bound(1e12, "kg", "a thousand of the heaviest ships; below a dust grain", 1e-30),
+    "inertia": Bound(1e24, "kg m^2", "inertia of the heaviest ship about a point 1e7 m away"),
     "density": Bound(1e9, "kg/m^3", "osmium has 2.3e4; the best vacuum 1e-18", 1e-18),
     "position": Bound(1e9, "m", "beyond the moon; a float still resolves 1e-7 m there"),
     "size": Bound(1e9, "m", "beyond the moon; the parts of MEMS have 1e-7 m", 1e-12),
     "contact length": Bound(1e5, "m", "a float resolves the depth of a contact, 1e-11 m"),
     "contact size": Bound(1e5, "m", "a float resolves the depth of a contact", 1e-12),
-    "scale": Bound(1e9, "", "from nanometres to metres, and back", 1e-9),
+    "scale": Bound(1e9, "", "converts nanometres to metres or metres to nanometres", 1e-9),
     "surface velocity": Bound(1e6, "m/s", "no belt is faster than a rocket"),
     "angle": Bound(1e6, "rad", "a float still resolves 1e-10 rad there"),
-    "coordinate": Bound(1e9, "rad or m", "as a position"),
+    "coordinate": Bound(1e9, "rad or m", "the range of a position"),
     "gravity": Bound(1e6, "m/s^2", "the sun has 274; a centrifuge 1e5"),
     "direction": Bound(1e6, "", "only the direction of a vector matters"),
     "force coefficient": Bound(
         1e12, "N m and N, per rad, m, rad/s or m/s", "a steel beam has 1e9 N/m"
     ),
-    "armature": Bound(1e12, "kg m^2 or kg", "as a mass; a rotor has 1e-9 kg m^2", 1e-30),
+    "armature": Bound(1e12, "kg m^2 or kg", "the range of a mass; a rotor has 1e-9 kg m^2", 1e-30),
     "actuator": Bound(
         1e9, "in SI units", "a large generator has 1e7 N m; a small winding 1e-7 H", 1e-12
     ),
@@ -73,7 +73,7 @@ BOUNDS = {
     "contact time": Bound(1e6, "s", "its inverse square is a stiffness", 1e-6),
     "friction": Bound(1e6, "", "rubber has 2"),
     "damping ratio": Bound(1e6, "", "critical damping is 1", 1e-9),
-    "trial": Bound(1e12, "in SI units", "as an actuator; noises are squared", 1e-30),
+    "trial": Bound(1e12, "in SI units", "a large actuator has 1e7; noises are squared", 1e-30),
     "stored": Bound(1e60, "", "sums and products of the numbers of a robot file"),
 }
 

@@ -74,7 +74,7 @@ class HeightField:
     """Terrain: the solid below a grid of heights, around the origin of its frame; for obstacles.
 
     Four neighbouring heights span two triangles: the cell is cut from its corner of small x and y
-    to that of large x and y. Outside the grid there is no ground.
+    to its corner of large x and y. Outside the grid there is no ground.
 
     Attributes:
         heights: (rows, columns), at least (2, 2), of z [m]; rows along y, columns along x, the
@@ -258,7 +258,7 @@ class Contact:
         obstacles: of the world; by default a floor at z = 0.
         surface: of the geometries without another surface in the robot's file, such as `<mu1>` of
             a URDF or any of an SDF, or from Python.
-        surfaces: by the name of a geometry or of a link; it wins over the file.
+        surfaces: by the name of a geometry or of a link; it overrides the file.
         exclude: pairs of names of links, geometries or obstacles that do not push each other;
             `collisions` leaves these pairs out.
         self_collision: whether links of one robot push each other, except those that overlap at

@@ -25,7 +25,7 @@ class Object:
     Attributes:
         name: of the object, its link, its floating joint and its geometry.
         shape: a Sphere, Box, Cylinder, Capsule or Points; a list of shapes, or of pairs (shape,
-            pose in the object); the path of a mesh (.stl, .obj, .dae), whose convex hull counts;
+            pose in the object); the path of a mesh (.stl, .obj, .dae), whose convex hull is used;
             the path of a .urdf, .xacro, .sdf or mechanism .yaml file; or a Description.
         mass: [kg], of all shapes together, which are of one density.
         density: [kg/m^3], instead of the mass. A robot file has masses of its own.

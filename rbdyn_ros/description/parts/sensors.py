@@ -18,8 +18,8 @@ class SensorEntry:
 
     Attributes:
         type: one of the types of a sensors file.
-        link: whose frame it has; empty: it measures across a joint.
-        joint: across which it measures; empty: it has a link.
+        link: link whose frame it has; empty: it measures across a joint.
+        joint: joint across which it measures; empty: it has a link.
         frame: link in whose axes a force/torque sensor reports; empty: the child link.
         values: of the other keys.
     """

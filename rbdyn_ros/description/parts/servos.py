@@ -33,7 +33,7 @@ class Servo:
         gain: factor of the control.
         bias: force at rest, per length and per velocity.
         damping_ratio: with it bias[2] is -2 damping_ratio sqrt(gain * mass), with the inertia that
-            the servo moves at qpos0 while the other joints are free; 0: bias[2] counts.
+            the servo moves at qpos0 while the other joints are free; 0: bias[2] is used.
         control: range to which the control is clamped.
         force: range to which the force is clamped.
     """

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the bytes of a file that a user names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NoReturn
 

@@ -5,8 +5,6 @@ Only expat parses the text. DOCTYPE and entities are refused, and more than MAX_
 MAX_ELEMENTS. Subtrees that the caller does not want are not built.
 """
 
-from __future__ import annotations
-
 import codecs
 import re
 from collections.abc import Collection, Iterator, Mapping

@@ -5,14 +5,12 @@ The places, in this order:
 
 1. the given folders: each is the package, or has it somewhere below;
 2. around the robot file: the folders above it, and the packages that one of them has; if a folder
-   above is a repository, a workspace or its `src`, also deeper;
+   above is a repository, a workspace or its `src`, deeper folders too;
 3. the workspaces of AMENT_PREFIX_PATH, and the folders of ROS_PACKAGE_PATH and
    GZ_SIM_RESOURCE_PATH.
 
 A package may be in a folder of another name.
 """
-
-from __future__ import annotations
 
 import importlib
 import os

@@ -2,11 +2,9 @@
 """Robots by name: bundled ones, and robots of example-robot-data and robot_descriptions.
 
 A name is the name of a URDF file without `.urdf` and without `_robot`, such as `panda` or `ur5`.
-Where two files have one name, it is the name of the folder without `_description`. In
-robot_descriptions it is the name of the module without `_description`.
+If two files have the same name, a robot has the name of its folder without `_description`. A robot
+of robot_descriptions has the name of its module without `_description`.
 """
-
-from __future__ import annotations
 
 import importlib
 import importlib.util

@@ -5,8 +5,6 @@ xacro evaluates Python, so it runs on files that a user names, never on text, an
 its own, whose time and memory are limited: an expression such as ${9**9**9} has no end.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process that expands one xacro file: it reads a request and prints an answer, as JSON."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The declared scene around an arm: the fixed obstacles of a scene file, seen from its base."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -96,7 +94,10 @@ def read_arm_scene(path: str, package_dirs: Sequence[str | Path] = ()) -> ArmSce
     parts = read_parts(path, audit, package_dirs)
     audit.raise_errors(path)
     if len(parts.robots) > 1:
-        text = f"the scene has several robots: {listing(parts.robots)}; an arm may be the only one"
+        text = (
+            f"the scene has several robots: {listing(parts.robots)}; the arm must be the only "
+            "robot"
+        )
         raise refused_scene(path, text)
     name, placed = next(iter(parts.robots.items()), ("", Placed(None)))
     if placed.floating_base:

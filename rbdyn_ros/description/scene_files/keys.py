@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keys of a scene file. Units are SI; files are found from the folder of the scene."""
 
-from __future__ import annotations
-
 from rbdyn_ros.description.mechanism_files.geometries import (
     FILTER,
     FLOOR_TABLE,
@@ -63,7 +61,7 @@ ROBOT_TABLE = table(
     Key(
         "base",
         OneOf(BASES),
-        "how it takes `cmd_vel` in the simulator; auto: by its wheels; default: not at all",
+        "how it follows `cmd_vel` in the simulator; auto: by its wheels; default: not at all",
     ),
 )
 ROBOT: Kind = Either(scalar=Name("a file"), table=ROBOT_TABLE)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robots and free objects of a scene file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

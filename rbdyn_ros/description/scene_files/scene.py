@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read scene files: robots, free objects and obstacles in YAML, whose keys are in keys.py."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the world of an SDF file as the parts of a scene."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Change the objects, obstacles, attachments and belts of a running scene."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -139,7 +137,7 @@ def with_world(
 
     Args:
         robots: checked.
-        parts: of the world; its robots do not count.
+        parts: of the world; its robots are ignored.
         source: of the parts, for messages.
         strict: as for load_urdf.
         package_dirs: as for load_urdf.
@@ -180,7 +178,7 @@ class Weld:
 def welds_in(scene: Description, welds: Iterable[Weld]) -> tuple[Weld, ...]:
     """Return the welds of links that a scene has, without the names of parts that it lacks.
 
-    A new part with such a name is another one, which is not attached.
+    A part that gets such a name later is a different part, so it is not attached.
     """
     links = {link.name for link in scene.links}
     there = {*links, *(one.name for one in scene.obstacles)}

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a part of a scene, and join it to the other parts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Join robots, free objects and obstacles into one Description."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Add a free object to a scene: from shapes, from a mesh, or from a robot file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

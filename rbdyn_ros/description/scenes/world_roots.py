@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of a scene whose file has its own world: the floating and the fixed parts of the file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -20,7 +18,7 @@ from rbdyn_ros.description.parts.geometries import (
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, inverse, rotate
 from rbdyn_ros.description.parts.types import WORLD, Description, Joint, Length, Roll
-from rbdyn_ros.errors import DescriptionError, Finding, quote
+from rbdyn_ros.errors import DescriptionError, Finding, counted, quote
 
 _AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 #: Shapes that no link can have.
@@ -53,7 +51,8 @@ def without_free_root(found: Description) -> Description:
     pairs = tuple(pair for pair in found.exclusions if {pair.first, pair.second} <= kept)
     findings = found.findings
     if count := len(found.obstacles) + len(found.geometries) - len(shapes):
-        text = f"an object has no world of its own; {count} shapes of its world are left out"
+        lost_shapes = counted(count, "shape")
+        text = f"an object has no world of its own, so it loses {lost_shapes} of its world"
         findings = (*findings, Finding("world-left-out", text, "warning"))
     return replace(
         found,

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the <collision> elements of an SDF: shapes with surfaces, and contact filters."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Open the files of an SDF: the first file, and the files that it includes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find the files that an SDF includes: models by their folders, as Gazebo finds them."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Divide an SDF into groups of links that joints connect: its bodies and robots."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace

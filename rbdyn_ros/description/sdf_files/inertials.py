@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the <inertial> of the links of an SDF."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

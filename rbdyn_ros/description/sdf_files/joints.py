@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the joints of an SDF."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,8 +30,8 @@ _SQUARE = 1e-6
 def read_joint(frame: Frame, places: FramePlaces, top: Frame) -> Joint | None:
     """Return a joint; its ends are full names of links, or `world`.
 
-    A link of a static model counts as the world. Return None after an error, or if both ends are
-    the world.
+    A link of a static model is treated as the world. Return None after an error, or if both ends
+    are the world.
 
     Args:
         frame: of the joint.

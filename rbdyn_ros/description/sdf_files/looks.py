@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the appearance of an SDF: its <visual> elements, its collisions, its lights."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the models of an SDF with all that they include: their links, joints and frames."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

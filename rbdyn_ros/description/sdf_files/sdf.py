@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a robot from an SDF file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -46,7 +44,7 @@ def read(
         contact: True or a Contact: read the `<collision>` elements and their meshes, and add the
             obstacles of the Contact; False: ignore them.
         in_model: whether the frame of the model is the root, and the world for fixed parts; the
-            pose of the model then does not count.
+        pose of the model is then ignored.
 
     Returns:
         The checked Description, in SI units.

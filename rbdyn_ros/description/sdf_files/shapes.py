@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the shapes of an SDF: of collisions and of visuals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -6,8 +6,6 @@ Broken elements are reported and left out. appearance/shapes.py reads `<visual>`
 same ShapeReader.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 

@@ -12,8 +12,6 @@ The file narrows limits of velocity, and sets limits of acceleration, decelerati
 the robot lacks. The position limits of the robot stay.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -25,7 +23,7 @@ from rbdyn_ros.description.parts.types import Joint
 from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.reading.packages import is_open, own_package
 from rbdyn_ros.description.yaml_files.text import Scalar, YamlTable, parse
-from rbdyn_ros.errors import DescriptionError, listing, quote
+from rbdyn_ros.errors import DescriptionError, counted, listing, quote
 
 _NAME, _KEY = "joint_limits.yaml", "joint_limits"
 _PARAMETERS = ("ros__parameters", "robot_description_planning")
@@ -70,7 +68,7 @@ def with_limits(joints: tuple[Joint, ...], robot: Path | None, audit: Audit) -> 
         changed.append(narrowed(joint, found))
     if changed != list(joints):
         count = sum(new != old for new, old in zip(changed, joints, strict=True))
-        text = f"it narrows the limits of {count} joint{'s' if count > 1 else ''}"
+        text = f"it narrows the limits of {counted(count, 'joint')}"
         at.note(_CODE, text)
     return tuple(changed)
 

@@ -20,8 +20,6 @@ Three extensions of URDF describe them next to the tree of joints:
 All may have the <limit>, <dynamics> and <mimic> of a joint.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from xml.etree import ElementTree as ET

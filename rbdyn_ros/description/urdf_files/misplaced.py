@@ -6,8 +6,6 @@ counts first. Words of other formats are in FOREIGN. All other unknown words are
 are skipped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET

@@ -6,8 +6,6 @@ in a joint it refuses the robot; after an error in a link it drops the rest of t
 order inertial, visuals, collisions.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from xml.etree import ElementTree as ET
 

@@ -5,8 +5,6 @@ Broken elements are reported and dropped, so that the rest of the document is st
 rest has only known tags, known attributes and well-formed finite numbers.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Collection, Mapping
@@ -104,8 +102,8 @@ def _refuse_raw_xacro(robot: Element, source: str) -> None:
 class Pruner:
     """Prunes elements by a schema, which has a Tag for each wanted tag.
 
-    The version of URDF decides which attributes count. `part` is the child of a link that is being
-    pruned, for messages.
+    The version of URDF decides which attributes are read. `part` is the child of a link that is
+    being pruned, for messages.
     """
 
     def __init__(

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read numbers and poses from pruned elements, whose text is known to be well-formed."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree as ET
 
 from rbdyn_ros.description.parts.poses import ZERO, Pose, Vec3, pose

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The elements and attributes of URDF that dynamics needs."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any

@@ -6,8 +6,6 @@ Only `<disable_collisions>`, `<disable_default_collisions>`, `<enable_collisions
 with a warning: one SRDF often serves several variants of a robot.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +16,7 @@ from rbdyn_ros.description.parts.bounds import BOUNDS
 from rbdyn_ros.description.parts.geometries import Exclusion, GroupState
 from rbdyn_ros.description.reading import guard
 from rbdyn_ros.description.reading.files import read_bytes
-from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, quote, shown
+from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, counted, quote, shown
 
 SUFFIX = ".srdf"
 #: Codes of findings that are not about links.
@@ -151,9 +149,7 @@ def _read(data: bytes | str, source: str, links: Collection[str], audit: Audit) 
         if len(pair) == 2
     ]
     count = len(found)
-    message = (
-        f"{count} pairs of links may overlap" if count != 1 else "1 pair of links may overlap"
-    )
+    message = f"{counted(count, 'pair')} of links may overlap"
     audit.add("note", "srdf", f"srdf {quote(source)}", None, message, found=str(count))
     enabled = [pair for pair in enabled if pair not in disabled]
     return Semantics(tuple(found), tuple(reader.states(robot)), tuple(enabled))

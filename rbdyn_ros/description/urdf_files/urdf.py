@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read robots from URDF and xacro: guard, prune, parse, convert, check."""
 
-from __future__ import annotations
-
 import importlib
 import math
 from collections.abc import Mapping, Sequence
@@ -67,7 +65,7 @@ def read_file(
         xacro_args: values for the ``$(arg ...)`` of a xacro file: text, bools and numbers.
         contact: True or a Contact: read the `<collision>` elements and their meshes, and add the
             obstacles of the Contact; False: ignore them.
-        srdf: path or text of the SRDF whose `<group_state>` count, and for contact its
+        srdf: path or text of the SRDF whose `<group_state>` are used, and for contact its
             `<disable_collisions>`; True: a file next to the robot; False: none.
 
     Raises:
@@ -143,7 +141,7 @@ def _convert(text: str | bytes, source: str, audit: Audit, beside: _Beside) -> D
         described, _ = _described(robot, source, audit, beside.srdf)
         semantic = Audit()
         named = beside.srdf.read(described.name, (), semantic)
-        # findings about pairs do not count
+        # leave out findings about pairs
         audit.findings += [x for x in semantic.findings if x.code in OF_STATES]
         return replace(described, states=named.states)
     robot = guard.parse(text, source, "robot", collisions.WANTED)

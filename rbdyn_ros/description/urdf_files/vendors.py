@@ -29,7 +29,7 @@ from rbdyn_ros.description.xml_files.sdf_sensors import SensorEntries
 from rbdyn_ros.description.xml_files.sdf_surfaces import bounded
 from rbdyn_ros.description.xml_files.sdf_words import count_unused
 from rbdyn_ros.description.xml_files.unused import Unused
-from rbdyn_ros.errors import listing, quote
+from rbdyn_ros.errors import counted, listing, quote
 
 _NEWEST = (1, 12)
 #: Largest number of pairs of links that <selfCollide> excludes from contact.
@@ -146,9 +146,7 @@ class VendorParts:
     def _note(self, what: str, kind: str, names: Sequence[str]) -> None:
         """Add one note about a change of several links or joints."""
         if names:
-            text = (
-                f"{what} of {len(names)} {kind}{'s' if len(names) > 1 else ''}: {listing(names)}"
-            )
+            text = f"{what} of {counted(len(names), kind)}: {listing(names)}"
             self._file.audit.add("note", "vendor-value", robot_element(self._name), None, text)
 
     def _dressed(self, geometry: Geometry) -> Geometry:

@@ -6,8 +6,6 @@ makes the limits of effort and velocity optional, and those of the position of r
 prismatic joints required. A file without a version has version 1.0.
 """
 
-from __future__ import annotations
-
 import re
 
 from rbdyn_ros.checks.audit import Audit

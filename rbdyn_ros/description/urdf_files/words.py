@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reasons why words of a URDF are not used, and replacements. A <gazebo> has the words of SDF."""
 
-from __future__ import annotations
-
 from rbdyn_ros.description.xml_files import sdf_words
 from rbdyn_ros.description.xml_files.unused import Unused
 

@@ -4,8 +4,6 @@
 An element of a type missing in the simulator stays unread, so that a note names it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The friction of SDF, of a <surface> or of the <gazebo> of a URDF."""
 
-from __future__ import annotations
-
 from rbdyn_ros.description.parts.bounds import BOUNDS
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Note the unread elements and attributes of an SDF, and the reasons."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from xml.etree import ElementTree as ET
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Note each kind of unread element and attribute of a robot file once, and the reason."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Mapping
 

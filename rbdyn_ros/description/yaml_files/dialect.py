@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A dialect: one kind of YAML file, its version and its table."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -16,7 +16,7 @@ from typing import Any
 from rbdyn_ros.checks.audit import Audit, Subject
 from rbdyn_ros.description.parts.bounds import BOUNDS, audit_range
 from rbdyn_ros.description.yaml_files.text import Items, Node, Scalar, YamlTable
-from rbdyn_ros.errors import exactly, quote
+from rbdyn_ros.errors import counted, exactly, quote
 
 # The digits are written out: [0-9] is ASCII only. No leading zeros: in YAML 1.1 010 is eight.
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -329,7 +329,7 @@ class NumberList(Kind):
             at.refuse(node, self.allowed)
             return None
         if self.count is not None and len(node.nodes) != self.count:
-            message = f"{len(node.nodes)} numbers are given for the {at.what}, not {self.count}"
+            message = f"the {at.what} has {counted(len(node.nodes), 'number')}, not {self.count}"
             at.error("bad-value", node.line, message, allowed=f"{self.count} numbers")
             return None
         known: list[float] = []

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keys of a pose in all elements of YAML files."""
 
-from __future__ import annotations
-
 import math
 
 from rbdyn_ros.checks.rotations import unit_quaternion

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The keys of a robot file in all YAML files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rbdyn_ros.checks.names import kind_of

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of YAML files: one row for each key."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -83,8 +81,8 @@ class Key:
         name: the key.
         kind: of its value.
         doc: its meaning, a phrase of one line.
-        needed: whether the table must have it.
-        default: the value without it; None: the key is left out then.
+        needed: whether a table must have the key.
+        default: the value if the key is missing; None: the key is then left out.
         field: name of the value in Given; empty: the key.
     """
 
@@ -214,7 +212,7 @@ class ByName(Kind):
 
     Attributes:
         kind: of each value.
-        each: what the values are, such as "joint".
+        each: noun for a value, such as "joint".
         element: word for each of them in messages, if they are elements.
         empty: whether nothing is an empty table.
         own: keys that are not names, and their kinds.

@@ -23,9 +23,8 @@ from rbdyn_ros.model.model import Model
 class MovedPairs:
     """The pairs of geometries whose relative pose changes with given dofs, and their distances.
 
-    Pairs that `rb.collisions` leaves out are left out here too. Pairs that the dofs cannot
-    separate are left out as well: two fingers of a hand that moves as a whole, or an object on a
-    table.
+    Pairs that `rb.collisions` leaves out are not measured. The same holds for pairs that the dofs
+    cannot separate, such as two fingers of a hand that moves as a whole, or an object on a table.
 
     Args:
         m: the Model, loaded with `contact`.

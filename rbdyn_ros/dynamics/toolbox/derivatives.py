@@ -26,7 +26,7 @@ _forward = public(_derivatives.forward_derivatives)
 def inverse_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
     """Return the derivatives of qfrc_inverse by qpos, qvel and qacc, each (nv, nv).
 
-    The third result is M. The fields that inverse writes are written too.
+    The third result is M. The call also writes the fields that inverse writes.
 
     Raises:
         ModelError: d was not made for m, or there are no analytic derivatives: with constraints,
@@ -48,7 +48,7 @@ def forward_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
     """Return the derivatives of qacc by qpos, qvel and qfrc_applied, each (nv, nv).
 
     The third result is M^-1. Forces on bodies (xfrc_applied) keep their direction in the world.
-    The fields that forward_dynamics writes are written too. Dry friction and limits of joints
+    The call also writes the fields that forward_dynamics writes. Dry friction and limits of joints
     follow the smooth law, because the exact law has no slope where a joint is at rest.
 
     Raises:
@@ -59,7 +59,8 @@ def forward_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
     """
     check_mass_matrix(m, d, "forward_derivatives")
     _check(m, "forward_derivatives")
-    if d.accelerate_stage and np.count_nonzero(d.drive_mode):  # costs a third of any()
+    # this takes a third of the time of any()
+    if d.accelerate_stage and np.count_nonzero(d.drive_mode):
         raise _none("forward_derivatives", m, "drive modes of joints (set_drive)")
     out = np.empty((3, m.nv, m.nv))
     _forward(m, d, out)
@@ -109,7 +110,7 @@ def linear_system(
 
 
 def _carried_along(m: Model, d: Data) -> Array:
-    """Return the rate of a change of position due to qvel alone: -v x, if its axes rotate."""
+    """Return the rate of a change of position due to qvel alone, -v x if its axes rotate."""
     G = np.zeros((m.nv, m.nv))
     for j in range(m.njnt):
         kind, v = JointType(m.jnt_type[j]), int(m.jnt_dofadr[j])

@@ -29,12 +29,12 @@ _pose_error, _separation_rows, _survey = Entry(pose_error), Entry(separation_row
 
 #: Pairs whose distance exceeds the clearance by more than this are ignored in a step [m].
 SIGHT = 0.1
-#: No bound, and the marks of inequalities and equalities, for daqp.
+#: Numbers of daqp: a missing bound, and the marks of inequalities and equalities.
 UNBOUNDED, WITHIN, EQUAL = 1e30, 0, 5
 #: Allowed violation of a bound by a step [rad or m].
 TOLERANCE = 1e-9
 SOLVED = 1
-#: Reasons why no step exists.
+#: Messages about the reason why no step exists.
 NOT_CLOSED = (
     "no step keeps the closed loops closed within the limits; give a configuration whose loops "
     "are closed, see rb.assemble"
@@ -74,7 +74,8 @@ class PostureTask(NamedTuple):
 
     Attributes:
         qpos: (nq,) the configuration.
-        weight: weight of an error of a dof [1/rad or 1/m], small compared with those of frames.
+        weight: weight of an error of a dof [1/rad or 1/m], small compared with the weights of
+            frames.
         gain: share of the error that one step should remove, from 0 to 1.
     """
 
@@ -101,8 +102,8 @@ def differential_ik(
 
     under the constraints that no joint passes a limit of position or velocity, that closed loops
     stay closed, and that with a clearance all pairs keep their distance. Weights decide between
-    conflicting tasks. A joint outside its limits, or a pair nearer than the clearance, can stay
-    where it is but not move farther. d.qpos stays as it is; call
+    conflicting tasks. A joint outside its limits can stay there, but not move farther out; a pair
+    nearer than the clearance can stay, but not come nearer. d.qpos stays as it is; call
     `rb.integrate_pos(m, d.qpos, qvel, dt)` to move. Distances and loops are linearised, so their
     error grows with the square of the step; a step that moves a link by more than 0.1 m can pass
     through an obstacle.
@@ -115,7 +116,7 @@ def differential_ik(
         fixed: names of joints that keep their positions.
         clearance: smallest distance of links from each other and from obstacles [m]; m is loaded
             with `contact`. None: distances do not matter.
-        damping: weight of the squared step; a larger one slows the robot near singularities.
+        damping: weight of the squared step; a larger weight slows the robot near singularities.
 
     Raises:
         ModelError: d was not made for m, a name is unknown, a Model without geometries is given a
@@ -149,7 +150,7 @@ class _VelocityProblem(NamedTuple):
 
     Attributes:
         dofs: (n,) the dofs that may move.
-        at: (n,) the entry of qpos of each dof with limits, else -1.
+        at: (n,) the entry of qpos of each dof with limits, or -1.
         limits: (n, 2) limits of its position [rad or m].
         fastest: (n,) limit of its velocity [rad/s or m/s].
         loops: (nefc,) the equations of closed loops.

@@ -79,7 +79,7 @@ class fills:  # noqa: N801  a decorator
         def run(m: Model, d: Any, body: str | int = 0) -> Any:
             nonlocal call
             try:
-                # a look-up in the dict alone would accept True and 1.0
+                # a look-up in the dict alone would also accept True and 1.0
                 if d.model is m and (type(body) is int or type(body) is str):
                     out = empty(d.shapes[shape])
                     call(d.model_address, d.address, m.body_numbers[body], out)

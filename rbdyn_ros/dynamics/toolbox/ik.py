@@ -41,7 +41,8 @@ class IkResult(NamedTuple):
     """The result of rb.ik. With many targets every field has one row per target.
 
     Attributes:
-        qpos: (nq,) or (n, nq): the configuration; if success is False, the nearest one found.
+        qpos: (nq,) or (n, nq): the configuration; if success is False, the nearest configuration
+            found.
         success: whether every error is within the tolerance.
         position_error: distance of the frame from its target [m]; 0 without a position target.
         rotation_error: angle between the frame and its target [rad]; 0 without a rotation target.
@@ -109,13 +110,13 @@ def ik(
 ) -> IkResult:
     """Return a configuration within the joint limits in which a frame is at a target.
 
-    The search starts at d.qpos, then at random configurations within the limits, the same ones at
-    every call. In these, slides, planar and floating joints without limits bring the frame to the
-    target. The first solution found is returned: if there are several (elbow up or down), start
-    near the one that you want. Only the joints between the frame and the world move, and with
-    closed loops those that the loops couple to them. Mimic joints follow within their own limits,
-    and loops are closed. A joint that can rotate by more than a full rotation ends within half a
-    rotation of the start if its limits allow it. d.qpos stays as it is.
+    The search starts at d.qpos, then at random configurations within the limits, which are the
+    same at every call. In these, slides, planar and floating joints without limits bring the frame
+    to the target. The first solution found is returned: if there are several (elbow up or down),
+    start near the wanted solution. Only the joints between the frame and the world move, and the
+    joints that closed loops couple to them. Mimic joints follow within their own limits, and loops
+    are closed. A joint that can rotate by more than a full rotation ends within half a rotation of
+    the start if its limits allow it. d.qpos stays as it is.
 
     Many targets can be solved in one call, each independently from d.qpos.
 
@@ -266,10 +267,10 @@ def _new_problem(
 
 
 def _weight(m: Model, frame: int) -> float:
-    """Return the weight of an error in position [1/m] relative to one in rotation [1/rad].
+    """Return the weight of an error in position [1/m] relative to an error in rotation [1/rad].
 
-    The weight is 1 for robots of usual size, else 1 over the length of the links that carry the
-    frame.
+    The weight is 1 for robots of usual size, and otherwise 1 over the length of the links that
+    carry the frame.
     """
     length, body = float(np.linalg.norm(m.frame_pos[frame])), int(m.frame_bodyid[frame])
     while body > 0:
@@ -300,13 +301,13 @@ def _moving_dofs(m: Model, frame: int, fixed: tuple[str, ...]) -> Ints:
 
 
 def mark_joint(m: Model, moves: Any, j: int, moving: bool) -> None:
-    """Mark the dofs of a joint, or for a mimic joint those of its leader."""
+    """Mark the dofs of a joint, or the dofs of the leader of a mimic joint."""
     leader = int(m.jnt_mimic[j]) if m.jnt_mimic[j] >= 0 else j
     moves[m.dof_jntid == leader] = moving
 
 
 def _mark_coupled(m: Model, moves: Any) -> None:
-    """Mark all dofs that position constraints couple to marked ones, at a random qpos."""
+    """Mark all dofs that position constraints couple to marked dofs, at a random qpos."""
     d = make_data(m)
     d.qpos[:] = random_qpos(m, np.random.default_rng(0))
     _survey.call(*handles(m, d))
@@ -318,7 +319,7 @@ def _mark_coupled(m: Model, moves: Any) -> None:
 
 
 def dof_limits(m: Model, dofs: Ints) -> tuple[Ints, Array]:
-    """Return the entry of qpos of each dof with limits, else -1, and the limits (n, 2).
+    """Return the entry of qpos of each dof with limits, or -1, and the limits (n, 2).
 
     The limits of a mimic joint apply to its leader.
     """
@@ -338,7 +339,7 @@ def dof_limits(m: Model, dofs: Ints) -> tuple[Ints, Array]:
 
 
 def _seeds(m: Model, number: int) -> Array:
-    """Return configurations to start from, the same ones for every call."""
+    """Return configurations to start from, which are the same for every call."""
     kept: Array | None = m.kept.get("ik_seeds")
     if kept is None or len(kept) < number:
         rng = np.random.default_rng(0)

@@ -22,7 +22,7 @@ NOWHERE, UNTURNED = np.zeros((1, 3)), np.eye(3).reshape(1, 9)
 
 
 def targets_of(position: ArrayLike | None, rotation: ArrayLike | None) -> tuple[Array, bool]:
-    """Return targets (n, 12), each a position and a rotation matrix, and True for a single one."""
+    """Return targets (n, 12), each a position and a rotation matrix; True for a single one."""
     if position is None and rotation is None:
         text = "there is no target; give a position, a rotation, or both"
         raise ParameterError(Finding("no-target", text, "error", "position"))
@@ -60,7 +60,7 @@ def _matrices(rotation: ArrayLike) -> Array:
         allowed = "a matrix (3, 3) or (n, 3, 3), or a quaternion wxyz (4,) or (n, 4)"
         raise _wrong_shape("rotation", turns, allowed)
     w, x, y, z = turns.reshape(-1, 4).T
-    # of a quaternion q these are the entries of a rotation, times q.q
+    # these are the entries of the rotation of a quaternion q, times q.q
     rows = [
         w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y),
         2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x),

@@ -98,7 +98,7 @@ def operational_inertia(
     mobility = frame_mobility(m, d, frame, reference)
     if not np.isfinite(mobility).all():  # eigh would raise its own error
         return np.full((6, 6), np.nan)
-    # use one unit for rotations and translations, or the size of the robot would decide
+    # use one unit for rotations and translations; otherwise the size of the robot would matter
     turn, shift = np.trace(mobility[:3, :3]), np.trace(mobility[3:, 3:])
     unit = np.repeat([1.0 / np.sqrt(x) if x > 0.0 else 1.0 for x in (turn, shift)], 3)
     values, vectors = np.linalg.eigh(unit[:, None] * mobility * unit)
@@ -106,7 +106,8 @@ def operational_inertia(
     if rank < 6:
         text = (
             f"operational_inertia: frame {frame!r} moves in {rank} of 6 directions at this "
-            "posture, and its inertia in the others is infinite; use frame_mobility for the "
+            "posture, and its inertia in the other directions is infinite; use frame_mobility "
+            "for the "
             "inverse, or reflected_mass for one direction"
         )
         raise ModelError(Finding("singular-frame", text, "error", str(frame)))
@@ -145,6 +146,6 @@ def _unit(direction: object) -> Array:
     if largest == 0.0:
         text = f"direction is {direction!r}; allowed are {allowed}"
         raise ParameterError(Finding("direction", text, "error", "direction"))
-    u = u / largest  # so that the square of its length cannot overflow
+    u = u / largest  # scale the vector so that the square of its length cannot overflow
     unit: Array = u / np.linalg.norm(u)
     return unit

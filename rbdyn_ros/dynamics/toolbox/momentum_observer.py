@@ -100,8 +100,8 @@ class MomentumObserver:
         Args:
             frame: name or number of the link.
             reference: reference of the wrench, as for `frame_jacobian`.
-            dofs: the dofs whose residual the wrench must explain, those with a known effort; None:
-                all.
+            dofs: the dofs whose residual the wrench must explain because their effort is known;
+                None: all dofs.
 
         Returns:
             (6,) torque about the link's origin and force on the link [N m; N], in world axes, or

@@ -57,7 +57,7 @@ def actuate(m, d):
 
 @inline
 def _rotor_torque(m, d, a, w):
-    """Return all torques on the rotor at w = 0, as joint torques, and their decrease per w."""
+    """Return the torque on the rotor at w = 0, as a joint torque, and its decrease per w."""
     n = m.actuator_gear[a]
     torque, slope = motor_torque(m, d, a, w)
     slope += n * n * m.actuator_damping[a]
@@ -80,7 +80,7 @@ def _position(m, d, a):
 
 @kernel
 def _through_gear(m, d, a, torque, slope):
-    """Return the force of an elastic gear on the joint at speed 0, and its fall with the speed."""
+    """Return the force of an elastic gear on the joint at speed 0, and its decrease per speed."""
     at, h, n = m.actuator_actadr[a], m.opt.timestep, m.actuator_gear[a]
     inertia, k = n * n * m.actuator_armature[a], m.actuator_spring[a, 0]
     twist, half = d.act[at + TWIST], 0.5 * m.actuator_backlash[a]

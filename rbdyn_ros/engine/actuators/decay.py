@@ -11,7 +11,7 @@ FARTHEST = 64.0
 #: x is halved this often before the series, and the result is squared this often after it.
 HALVINGS = 7
 
-#: 1 / 14, 1 / 13 ... 1 / 1: x / 128 is 0.5 at most, where 14 terms of the series are exact.
+#: 1 / 14, 1 / 13 ... 1 / 1. x / 128 is at most 0.5, where 14 terms of the series suffice.
 DIVISORS = tuple(1.0 / k for k in range(14, 0, -1))
 
 #: For a smaller x mean_decay uses a series, because 1 - exp(-x) would lose digits.

@@ -50,6 +50,6 @@ def stribeck(m, a, speed):
 
 @inline
 def advance_bristles(m, d, a, speed):
-    """Write the deflection at the end of a step; `speed` is that of the motor there [rad/s]."""
+    """Write the deflection at the end of a step; `speed` is the final motor speed [rad/s]."""
     at, work = m.actuator_actadr[a] + BRISTLE, d.actuator_work
     d.act[at] = work[a, BRISTLE_LEFT] * d.act[at] + work[a, BRISTLE_GROWTH] * speed

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small vectors and spatial algebra on tuples: pure functions the compiler keeps in registers.
 
-Conventions, here and nowhere else: spatial 6-vectors are [angular; linear]; 3x3 matrices are
-9-tuples row by row; quaternions are wxyz; a rigid-body inertia is MuJoCo's cinert
-(Ixx, Iyy, Izz, Ixy, Ixz, Iyz, mx, my, mz, m), its I about the frame's origin.
+These conventions hold in the whole engine: spatial 6-vectors are [angular; linear]; 3x3 matrices
+are 9-tuples row by row; quaternions are wxyz; a rigid-body inertia is MuJoCo's cinert (Ixx, Iyy,
+Izz, Ixy, Ixz, Iyz, mx, my, mz, m), its I about the frame's origin.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def scaled6(a, s):
 
 @inline
 def dot6(a, b):
-    # two chains of three: half the latency of a chain of six
+    # two sums of three products have half the latency of a sum of six
     return (a[0] * b[0] + a[1] * b[1] + a[2] * b[2]) + (a[3] * b[3] + a[4] * b[4] + a[5] * b[5])
 
 

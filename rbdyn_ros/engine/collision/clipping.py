@@ -116,7 +116,7 @@ def _chosen(P, Q, codes, number, points, names):
         if Q[n, 0] < Q[best, 0] - same:
             best = n
     for n in range(number):
-        Q[n, 1] = np.inf  # squared distance from the chosen ones
+        Q[n, 1] = np.inf  # squared distance from the chosen points
     for kept in range(POINTS):
         x = load3(P, best)
         write_point(points, names, kept, x, Q[best, 0], codes[best, 0])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The nearest or deepest points of two cores at the flat end of a cylinder, in closed form.
 
-A rim has no farthest point along its axis, so Newton's method (smooth.py) cannot find them.
+A rim has no farthest point along its axis, so Newton's method (smooth.py) fails there.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _write(F, pairs, x, y, i, j):
 def _above_disc(x, near, centre, v, level, radius, rounding):
     """Return whether a farthest point x is within a disc's radius of its axis, and the point.
 
-    If a whole face is farthest, x is any of its corners: then the point of the simplex, `near`, is
+    If a whole face is farthest, x is any of its corners. The point `near` of the simplex is then
     tried as well.
     """
     found = _is_within(sub3(x, centre), v, radius)

@@ -34,7 +34,7 @@ from rbdyn_ros.model.geometry.pushing import FACE_CORNERS
 #: part of the size.
 FACES_FIRST = 1e-4
 
-#: The same where a core has a radius: then a corner of the core is not a corner of the surface.
+#: The same part if a core has a radius, because its corners are not corners of the surface.
 ROUND_FIRST = 1e-7
 
 #: Sine of the angle between axes that count as parallel.
@@ -43,7 +43,7 @@ PARALLEL_AXES = 1e-2
 #: Least overlap of two parallel axes, as a part of half the first one.
 MIN_COMMON = 1e-2
 
-#: Bit of the number of a point above a face of B; number of the nearest point.
+#: Bit that is set in the number of a point above a face of B; number of the nearest point.
 SECOND, NEAREST = 1 << 23, (1 << 23) - 1
 
 
@@ -126,14 +126,14 @@ def _apart(m, a, b, R, t, v):
 def _beside(m, a, b, R, t, normal, reach, points, names):
     """Write the ends of the overlap of two parallel capsules or cylinders side by side.
 
-    Returns their number, and the normal: from one axis to the other, which is exact for cylinders.
+    Return their number and the normal, which leads from axis to axis and is exact for cylinders.
     """
     h_a, h_b = m.geom_size[a, 1], m.geom_size[b, 1]
     u, v = (0.0, 0.0, h_a), mat_vec(R, (0.0, 0.0, h_b))
     n = cross3(u, v)
     if dot3(n, n) > (PARALLEL_AXES * h_a * h_b) ** 2:
         return 0, normal
-    # in parts of u, from the centre of A
+    # positions in units of u, from the centre of A
     along, middle = v[2] / h_a, t[2] / h_a
     low, high = max(middle - abs(along), -1.0), min(middle + abs(along), 1.0)
     if high - low < MIN_COMMON:

@@ -48,9 +48,9 @@ def mesh_distance(m, a, b, R, t, reach):
     """Return distance, normal and nearest points of a geometry A and a mesh b, in A.
 
     The pose of the mesh in A is R, t. The distance is to the nearest triangle. If A overlaps
-    triangles, it is minus the depth in the triangle in which A is deepest, to either side of the
-    triangle. If A is inside a closed mesh and overlaps no triangle, it is minus the distance to
-    the surface. Beyond `reach` it can be infinite.
+    triangles, it is minus the largest depth of A in a triangle, to either side of this triangle.
+    If A is inside a closed mesh and overlaps no triangle, it is minus the distance to the surface.
+    Beyond `reach` it can be infinite.
     """
     walk, axis = stack_ints(WALK, 1), stack_floats(1, AXIS)
     _vert, face, _number, _node = mesh_of(m, b)

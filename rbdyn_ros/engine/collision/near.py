@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 @kernel
 def measure(m, place, g, h, reach, axis, out):
-    """Write distance, normal and nearest points of a pair, in the world; return whether written.
+    """Write distance, normal and nearest points of a pair in the world, and return True.
 
-    Nothing is written if the two are farther apart than `reach`. At most one of them may be a
-    plane or a triangle mesh, and neither may be a height field. `out` receives the distance, the
-    unit normal from g to h, the point of g and the point of h. `axis` (AXIS) holds a direction
-    that may separate the two, or zero, and the corners farthest along it. It is replaced if
-    another direction separates them.
+    If the two are farther apart than `reach`, write nothing and return False. At most one of them
+    may be a plane or a triangle mesh, and neither may be a height field. `out` receives the
+    distance, the unit normal from g to h, the point of g and the point of h. `axis` (AXIS) holds a
+    direction that may separate the two, or zero, and the corners farthest along it. It is replaced
+    if another direction separates them.
     """
     a, b, swapped = in_order(m, g, h)
     R, t = relative(place, a, b)

@@ -95,8 +95,8 @@ def hull_distance(m, a, b, R, t, apart, axis):
 def _still_apart(m, a, b, R, t, apart, axis):
     """Return whether the last separating direction still separates two cores by more than `apart`.
 
-    The search for the corners farthest along it starts from the last ones, which are in the last
-    columns of `axis`: a robot moves little in a step.
+    The search for the corners farthest along it starts from the previous corners, which are in the
+    last columns of `axis`, because a robot moves little in a step.
     """
     v = (axis[0], axis[1], axis[2])
     square = dot3(v, v)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A step of Newton's method for the normal of two cores, whose equations are in smooth.py.
 
-The features of a solution are in F, pairs: a row for each pair of features, as of a simplex.
+The features of a solution are in F and pairs, as a simplex: one row for each pair of features.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _with_rim(curve, radius, square, around):
 
 @inline
 def _drop_lightest(F, pairs):
-    """Drop the pair with the least weight of three."""
+    """Drop the pair with the least weight from three pairs."""
     least = 0
     for k in range(1, 3):
         least = k if F[k, WEIGHT] < F[least, WEIGHT] else least

@@ -2,7 +2,8 @@
 """Support functions: the point of a convex geometry that is farthest along a direction.
 
 A geometry is its core and everything within its radius around the core. The core of a sphere is
-its centre and the core of a capsule its axis; all others are their own core, with the radius 0.
+its centre and the core of a capsule its axis. All other geometries are their own core, with the
+radius 0.
 """
 
 from __future__ import annotations

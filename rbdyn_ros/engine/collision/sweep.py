@@ -29,7 +29,7 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 #: are to be listed, see contact_list.py.
 LOW, HIGH, REACH, WAY, ASKED = 12, 15, 18, 19, 20
 
-#: Bounds are wider by this part of the size, so that rounding separates no touching pair.
+#: Bounds are wider by this part of the size, so that rounding errors separate no touching pair.
 BOUND_MARGIN = 1e-12
 
 

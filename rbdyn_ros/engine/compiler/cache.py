@@ -75,8 +75,8 @@ def write(file: str | Path, content: bytes) -> None:
 def alone(folder: str, name: str) -> Iterator[None]:
     """Let other processes wait that would compile code of this name for the same folder.
 
-    They find the code in the folder afterwards. They do not wait without a folder, or without
-    locks in it, and never for ever: a process may be suspended while it compiles.
+    They find the code in the folder afterwards. They do not wait if there is no folder or it has
+    no locks, and never forever, because a process can be suspended while it compiles.
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):

@@ -140,7 +140,7 @@ class Kernel:
     def dispatcher(self) -> Any:
         """The dispatcher for calls from Python; kernels that call it use the code of `linked`."""
         made = _dispatcher(self.py_func, self._options, self._directory, False)
-        # Numba asks for these when a kernel calls another one
+        # Numba reads these when a kernel calls another kernel
         made.get_call_template = self._call_template
         made.get_overload = self._overload
         return made

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stages that plain trees do not need: compiled when a Data needs them, called by address.
+"""Stages that plain trees do not need. They are compiled when a Data needs them.
 
 All kernels that a tick can call are compiled with it, once for each entry point, so rare stages
 would slow the first tick of every robot. An optional stage is compiled once, when the first Data

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Small arrays on the stack of a kernel: its private scratch memory.
 
-A kernel cannot allocate memory. Scratch in a Data would be copied, reset and hashed with it, and
-scratch passed as an argument would have to go through every function in between.
+A kernel cannot allocate memory. Scratch arrays in a Data would be copied, reset and hashed with
+it, and scratch arrays passed as arguments would have to go through every function in between.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _compile(function: Callable[[int, int], Any], element: types.Type) -> None:
     def _lowered(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         rows, columns = (size.literal_value for size in signature.args)
         kind = context.get_data_type(element)
-        with builder.goto_entry_block():  # Numba's alloca_once would fill it with zeros
+        with builder.goto_entry_block():  # Numba's alloca_once would fill the array with zeros
             place = builder.alloca(ir.ArrayType(kind, rows * columns))
         array = make_array(array_type)(context, builder)
         populate_array(

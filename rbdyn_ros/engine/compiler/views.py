@@ -47,17 +47,17 @@ INT64 = ir.IntType(64)
 NUMBERS = (*SIZES, *STAGES)
 LOOPS = len(NUMBERS)
 
-#: Places of the addresses before a Data's row.
+#: Positions of the addresses before a Data's row.
 HEAD = {name: STAGES_AT + k for k, name in enumerate(DATA_STAGES)}
 
 
 class ViewType(types.Type):
-    """Numba type of a Model, Options or Data; `fields` maps a name to its place in the table.
+    """Numba type of a Model, Options or Data; `fields` maps a name to its index in the table.
 
     Args:
         name: name of the type.
         fields: its fields.
-        start: place of the first field in the table.
+        start: index of the first field in the table.
         read_only: whether kernels may not write it.
         in_row: the table holds offsets into a row of numbers, not addresses.
         sizes: the dims of the fields, in the order of the head of the table.
@@ -103,7 +103,7 @@ DATA = ViewType("Data", DATA_FIELDS, _OPTIONS_START + len(OPTION_FIELDS), in_row
 
 @register_model(ViewType)
 class _ViewModel(models.StructModel):
-    """Two addresses: that of the table, and that of the row or null if there is no row."""
+    """The address of the table, and the address of the row, or null if there is no row."""
 
     def __init__(self, manager: Any, kind: ViewType) -> None:
         members = [("table", types.voidptr), ("row", types.voidptr)]

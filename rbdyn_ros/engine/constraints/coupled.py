@@ -3,7 +3,7 @@
 
 M contains mimic joints already (crb.py), dofs with a given acceleration are taken out of it, and
 constraints correct the solution in the metric of M (project.py). Damping is implicit if the step
-is.
+is implicit.
 
 Source: RBDA eq 3.17, 3.20, section 6.5; section 9.1 (hybrid dynamics).
 """

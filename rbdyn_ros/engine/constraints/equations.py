@@ -153,9 +153,9 @@ def _gear(m, d, i, r):
 def _roll(m, d, i, r):
     """Write the equations of a body that touches a plane and does not slip on it.
 
-    Contact is holonomic, no slip is nonholonomic. The slip is the velocity of the body minus that
-    of the plane at the contact point c. Because c moves on both, the rate of the slip contains
-    (w_body - w_plane) x dc/dt. Source: RBDA eq 3.29.
+    The contact equation is holonomic, the two equations without slip are not. The slip is the
+    velocity of the body minus the velocity of the plane at the contact point c. Because c moves on
+    both, the rate of the slip contains (w_body - w_plane) x dc/dt. Source: RBDA eq 3.29.
     """
     body, plane = m.roll_bodyid[i, 0], m.roll_bodyid[i, 1]
     R = load9(d.xmat, plane)
@@ -190,7 +190,9 @@ def _spoke(m, d, i, body, normal, spin, turn):
     normal_dot = cross3(turn, normal)
     if dot3(own, own) == 0.0:  # a sphere
         return scaled3(normal, -r), scaled3(normal_dot, -r)
-    # the contact point of a disk is its lowest point: opposite to the normal's part in its plane
+    # the contact point of a disk is its lowest point, opposite to the normal projected on its
+    # plane
+
     axis = mat_vec(load9(d.xmat, body), own)
     axis_dot = cross3(spin, axis)
     lean = dot3(normal, axis)

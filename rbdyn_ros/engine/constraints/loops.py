@@ -71,7 +71,7 @@ def loop_equations(m, d, i):
     if not ball:
         v_own = _turned(transposed(R_s), v_J)
         rest = _apparent(m.loops, d.loops, i, v_own, d.loop_S[i], d.loop_R[i])
-    # k = T^T (c_J + v_p x v_J - a_s + a_p): the last two by attach
+    # k = T^T (c_J + v_p x v_J - a_s + a_p); attach adds the last two terms
     rest = add6(_turned(R_p, rest), cross_motion(v_p, v_J))
     for n in range(number):
         r = m.loop_efcadr[i] + n

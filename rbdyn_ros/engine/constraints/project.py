@@ -74,7 +74,7 @@ def respond(m, d, x):
 
 @kernel
 def _see_rows(m, d):
-    """Write row_response: Y."""
+    """Write Y to row_response."""
     _take_rows(m, d)
     for r in range(m.nefc):
         half_solve(m, d, d.row_response[r])
@@ -82,7 +82,7 @@ def _see_rows(m, d):
 
 @kernel
 def _take_rows(m, d):
-    """Write row_response: K without driven dofs."""
+    """Write K without driven dofs to row_response."""
     for r in range(m.nefc):
         for k in range(m.nv):
             d.row_response[r, k] = d.efc_J[r, k]
@@ -117,7 +117,7 @@ def choose_rows(m, d):
 
 @kernel
 def _measure_together(m, d):
-    """Set the sizes of all force rows of a constraint to that of the longest; also of moment rows.
+    """Set the sizes of all force rows of a constraint to the largest; so for moment rows.
 
     A row that cannot be violated in some pose is zero there and short nearby. Relative to its own
     length, it would not be found to depend on the others.

@@ -33,7 +33,7 @@ UNSURE = -1
 
 @kernel
 def decompose(Y, count, n, order, size, left, diag, beta):
-    """Decompose Y, next always the row with the largest relative remainder; return the rank."""
+    """Decompose Y; the row with the largest relative remainder comes next. Return the rank."""
     threshold = DEPENDENT * DEPENDENT
     return _decompose(Y, count, n, order, size, left, diag, beta, threshold, threshold)
 

@@ -104,7 +104,7 @@ def _relieve_passive(m, d, rank):
     for k in range(m.nv):
         if _has_actuator(m, k):
             continue
-        # a row of Q, and the remaining force on its joint
+        # each is a row of Q, with the remaining force on its joint
         row = d.share_rows[count]
         for n in range(m.nv):
             d.share_work[0, n] = 1.0 if n == k else 0.0

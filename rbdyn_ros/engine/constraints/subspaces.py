@@ -26,7 +26,7 @@ def orthonormalise(S, number, R):
             before += S[k, n] * S[k, n]
         for i in range(k):
             R[i, k] = 0.0
-        for _ in range(2):  # twice is enough
+        for _ in range(2):  # two passes of Gram-Schmidt are enough
             for i in range(k):
                 along = 0.0
                 for n in range(6):
@@ -63,8 +63,9 @@ def complement(S, number, T):
     for axis in range(6):
         if have == 6 - number:
             return
-        # the squares of these lengths, for all six, add up to the number of missing rows: one of
-        # them is above 1 / sqrt(6) = 0.408, and none of the skipped ones
+        # the squares of the six lengths add up to the number of missing rows, so one length is
+        # above 1 / sqrt(6) = 0.408; the skipped vectors are shorter
+
         length = _without(S, number, T, have, axis)
         if length > 0.4:
             for n in range(6):

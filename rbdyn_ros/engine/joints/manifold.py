@@ -139,8 +139,8 @@ def _shift_between(m, j, qpos1, qpos2):
 def joint_rate(m, j, rate, qvel, h):
     """Replace `rate` of joint j by the current rate of its displacement u = h `rate`.
 
-    integrate_joint takes a displacement u from the start of a step. For a flat joint u' is qvel;
-    for rotations qvel is the derivative of exp(u), so u' = dexp^-1(-u) w = w + [u, w] / 2 + [u,
+    integrate_joint takes a displacement u from the start of a step. For a flat joint u' is qvel.
+    For rotations qvel is the derivative of exp(u), so u' = dexp^-1(-u) w = w + [u, w] / 2 + [u,
     [u, w]] / 12; the next term is of fourth order in h.
     """
     kind = m.jnt_type[j]

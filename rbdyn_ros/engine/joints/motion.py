@@ -49,7 +49,7 @@ def _is_locked(m, d, j):
 
 @inline
 def _time(m, d, j):
-    """Return the time of a drive; a locked one has stopped (step/locks.py)."""
+    """Return the time of a drive; a locked drive has stopped (step/locks.py)."""
     return d.drive_stop[j] if _is_locked(m, d, j) else d.time
 
 

@@ -56,9 +56,9 @@ def register_joint(
     motion of the successor's frame F_s relative to the predecessor's frame F_p: E (3, 3), the
     coordinate transform from F_p to F_s; r (3,), the origin of F_s in F_p; S (6, nv), the motion
     subspace; and S_dot (6, nv), its apparent derivative dS/dq qd, both [angular; linear] in F_s.
-    At the call E is the identity and the others are zero. Numba compiles the function. It must
-    not keep state, index out of bounds (compiled code does not check) or raise (the engine prints
-    and ignores it). Source: RBDA section 4.4.
+    At the call E is the identity and all other outputs are zero. Numba compiles the function. It
+    must not keep state, index out of bounds (compiled code does not check) or raise (the engine
+    prints and ignores it). Source: RBDA section 4.4.
 
     Before a Model with the type is made, the Python function is called at some positions: S must
     be the derivative of the pose, S_dot the derivative of S. Register a type in every process,
@@ -132,7 +132,7 @@ def _jitted(function: Callable[..., None]) -> Any:
 
 @intrinsic
 def _read_only(context, array):
-    """Return the same array, of a type that Numba refuses to write to."""
+    """Return the same array with a type that kernels cannot write to."""
 
     def generate(context, builder, signature, values):
         return values[0]
@@ -177,7 +177,7 @@ def _row_filler(jcalc: Any, nv: int) -> Callable[..., None]:
 
 
 def _motion_callers(motion: Any, nv: int) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Return the same two functions of time and of the outputs q, qd, qdd."""
+    """Return two such functions of the time and of the outputs q, qd, qdd."""
     python = getattr(motion, "py_func", motion)
 
     def caller(t, q, qd, qdd):

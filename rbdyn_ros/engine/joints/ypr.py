@@ -16,9 +16,9 @@ from rbdyn_ros.model.declared.joints import JointClass, JointType
 FREE = int(JointClass.FREE)
 YPR = int(JointType.YPR)
 
-#: A ypr joint with |cos(pitch)| below this is counted in nsingular ...
+#: A ypr joint with |cos(pitch)| below this is counted in nsingular.
 NEAR_SINGULAR = 1e-2
-#: ... and below this value its axes are those at this value, so that its inertia stays regular.
+#: Below this value its axes are those at this value, so that its inertia stays regular.
 SINGULAR = 1e-5
 
 
@@ -124,7 +124,7 @@ def near_singular(m, d):
             if _turns_freely(m, j):
                 v = m.jnt_dofadr_all[j]
                 rates = abs(d.qvel[v]) + abs(d.qvel[v + 1]) + abs(d.qvel[v + 2])
-                # five steps away: found by trial, with 1 to 8 rad/s and steps of 1 to 5 ms
+                # a distance of five steps, found by trial with 1 to 8 rad/s and steps of 1 to 5 ms
                 reach = max(NEAR_SINGULAR, 5.0 * m.opt.timestep * rates)
                 near = near or _distance(m, d, j) < reach
     return near

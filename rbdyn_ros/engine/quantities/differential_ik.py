@@ -41,7 +41,7 @@ def pose_error(m: Model, d: Data, frame: int, target: Vector, J: Matrix, e: Vect
 
 @brief
 def separation_rows(m: Model, d: Data, first: Ints, second: Ints, near: Matrix, G: Matrix) -> None:
-    """Write G (n, nv): how fast distances of geometries grow, per velocity of each dof.
+    """Write G (n, nv), the rates of distances of geometries per velocity of each dof.
 
     Args:
         m: the Model.

@@ -69,7 +69,7 @@ def _potential(m, d):
 def _kinetic(m, d):
     twice = 0.0
     for i in range(1, m.nbody):
-        # m v.v + w.I w: v of the centre of mass, w in the axes of the body
+        # m v.v + w.I w, with v of the centre of mass and w in the axes of the body
         w, v = com_twist(m, d, i)
         w = mat_vec(transposed(load9(d.xmat, i)), w)
         twice += m.body_mass[i] * dot3(v, v)

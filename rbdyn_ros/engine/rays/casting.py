@@ -126,7 +126,7 @@ def cast(
         triangle: (k, 9), corners in the frame of the shape, in the order of their leaves.
         origins: (rays, 3), where the rays start.
         directions: (rays, 3), unit vectors.
-        cutoff: the largest distance.
+        cutoff: the largest distance of a hit.
         hit: (rays), receives the shape, or -1.
         found: (rays, 4), receives the distance, or infinity, and the normal of the surface.
     """

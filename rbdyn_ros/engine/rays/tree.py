@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A binary tree of bounding boxes, which finds the few things that a ray can hit among many.
+"""A binary tree of bounding boxes, which finds the few among many things that a ray can hit.
 
 A node is a row of numbers, one cache line. A leaf has COUNT things, the first ones of
 `order[FIRST:]`. An inner node has the COUNT 0; its children are the next node and the node FIRST.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: Columns of a node; a box has the first six.
 LOW, HIGH, FIRST, COUNT, NODE = 0, 3, 6, 7, 8
 
-#: Most things in a leaf, and number of intervals of an axis between which a node can be divided.
+#: Most things in a leaf, and number of intervals of an axis; a node is divided between two.
 LEAF, BINS = 4, 16
 
 #: Largest depth of a tree; deeper nodes become one leaf.
@@ -42,7 +42,8 @@ def grow(boxes: Matrix, order: Ints, node: Matrix) -> int:
         order: (n), the things of the tree; is sorted in the order of the leaves.
         node: (2 n, NODE), receives the nodes.
     """
-    waiting = stack_ints(DEEPEST, 4)  # first thing, end, depth, parent of a second child or -1
+    # columns: first thing, end, depth, and the parent of a second child or -1
+    waiting = stack_ints(DEEPEST, 4)
     left, nodes = 0, 0
     if len(order) > 0:
         left = _wait(waiting, 0, 0, len(order), 0, -1)
@@ -88,8 +89,8 @@ def _centre(boxes, thing, axis):
 def _divide(boxes, order, first, end):
     """Sort things into two groups; return where the second begins, or `first` for no groups.
 
-    The things are divided along the axis on which their centres spread most. Of BINS - 1 positions
-    the one with the least sum of area times number is used: the expected cost of a random ray.
+    The things are divided along the axis on which their centres spread most, at one of BINS - 1
+    positions. It has the least sum of area times number, the expected cost of a random ray.
     """
     axis, least, most = 0, 0.0, -1.0
     for k in range(3):
@@ -182,7 +183,7 @@ def enters(node, n, start, inverse):
     for k in range(3):
         a = (node[n, LOW + k] - start[k]) * inverse[k]
         b = (node[n, HIGH + k] - start[k]) * inverse[k]
-        # NaN: the ray is in the plane of a side of the box and meets nothing
+        # NaN: the ray lies in the plane of a side of the box and hits nothing
         near, far = max(near, min(a, b)), min(far, max(a, b))
     return near if far >= 0.0 and near <= far * WIDER else np.inf
 

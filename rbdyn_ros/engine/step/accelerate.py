@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One law: the acceleration of the next timestep, and the forces that act in it.
+"""The acceleration of the next timestep, and the forces that act in it, by one law.
 
 Forces of contact, dry friction, limits, constraints, drives and implicit damping depend on the
 velocity at the end of the step, so the acceleration and these forces are solved for together.

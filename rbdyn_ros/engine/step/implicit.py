@@ -101,7 +101,7 @@ def _by_rows(m, d, times):
 
 @kernel
 def _by_pairs(m, d, times):
-    """Do the same with mimic joints: pairs of coordinates add to the dofs that they act on."""
+    """Add the slopes with mimic joints: pairs of coordinates add to the dofs that they act on."""
     for n in range(m.npair):
         c, above = m.pair_coord[n, 0], m.pair_coord[n, 1]
         e, weight = m.pair_entry[n], times * m.pair_weight[n]

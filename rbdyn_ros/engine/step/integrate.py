@@ -70,7 +70,7 @@ def integrate(m, d, complete):
     """Advance qpos, qvel and time by one timestep; needs smooth_stages.
 
     If `complete` is true, the fields of the full tick are to be written at the start of the step.
-    Return whether they are: trial states of Runge-Kutta overwrite them.
+    Return whether they still have these values: trial states of Runge-Kutta overwrite them.
     """
     h = m.opt.timestep
     if m.opt.integrator_id == RK4:
@@ -268,14 +268,14 @@ def _stages_apart(m, d):
 
 @inline
 def _may_part(m, d):
-    """Return whether trees that touch nothing can take a separate step."""
+    """Return whether trees without contact can take a separate step."""
     tied = m.nefc > 0 or m.nqall > m.nq or d.accelerate_stage != 0
     return not tied and _is_any_apart(m, d)
 
 
 @kernel
 def _is_any_apart(m, d):
-    """Write chain: 1 for the roots of trees that touch; return whether a tree does not."""
+    """Write 1 to chain for roots of trees with contact; return whether a tree has no contact."""
     for i in range(m.nbody):
         d.chain[i] = 0
     for c in range(d.ncon):
@@ -290,7 +290,8 @@ def _is_any_apart(m, d):
 @kernel
 def _move_apart(m, d, h):
     """Move trees without contact by the step that _rk4 has left in rk_sum."""
-    if not _is_any_apart(m, d):  # with the contacts that begin in the step
+    # the trees with contact include those whose contacts begin in the step
+    if not _is_any_apart(m, d):
         return
     for j in range(m.njnt):
         if m.jnt_class[j] == FREE and d.chain[m.body_rootid[m.jnt_bodyid[j]]] == 0:
@@ -327,7 +328,7 @@ def _return_to_start(m, d):
 
 @kernel
 def _reach_targets(m, d, h):
-    """Set the positions of dofs driven by position: a constant acceleration would miss them."""
+    """Set dofs driven by position to their targets, which a constant acceleration would miss."""
     for k in range(m.nv):
         j = m.dof_jntid[k]
         locked = m.nefc > 0 and d.drive_locked[j] == 1

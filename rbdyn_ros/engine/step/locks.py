@@ -28,7 +28,7 @@ OPEN = 1e-3
 #: Loops count as closed again if the errors need less than this.
 CLOSED = 1e-6
 #: A state is kept if its loops are closed better than this; if none was kept for MEMORY timesteps,
-#: any state whose loops are closed: just beyond the last position they are nearly closed, too.
+#: any state with closed loops is kept. Just beyond the last position the loops are nearly closed.
 FINE = 1e-5
 MEMORY = 20
 #: Most corrections that are tried, and the largest sum of their displacements [rad or m].
@@ -127,7 +127,7 @@ def _can_close(m, d):
 
 @kernel
 def _mark(m, d):
-    """Set drive_locked of the drives that move open constraints, or of all if no such is found."""
+    """Set drive_locked of the drives that move open constraints, or of all drives if none does."""
     found = 0
     for j in range(m.njnt):
         if _has_drive(m, d, j) and d.drive_locked[j] == 0 and _moves_open_loops(m, d, j):
@@ -162,7 +162,7 @@ def _moves_open_loops(m, d, leader):
 
 @kernel
 def _influence(m, d, r, j, k):
-    """Return how coordinate k of joint j violates constraint r."""
+    """Return the rate at which coordinate k of joint j violates constraint r."""
     total = 0.0
     first = m.efc_wrenchadr[r]
     for w in range(first, first + m.efc_wrenchnum[r]):

@@ -55,7 +55,7 @@ def _by_address(table, row):
 
 @kernel
 def keep_momenta(m, d):
-    """Set the momentum of each tree in flight to what the forces of the step lead to."""
+    """Set the momentum of each tree in flight to the momentum that the forces of the step give."""
     for n in range(m.nflighttree):
         root = m.flight_rootid[n]
         if d.flight_mode[root] == TREE:
@@ -72,14 +72,17 @@ def _keep_momentum(m, d, root, h):
     mass = m.body_subtreemass[root]
     I, there = _at_end(m, d, root)
     x = load3(d.chain_xpos, root)
-    r = scaled3((I[6], I[7], I[8]), 1.0 / mass)  # the centre of mass from the free joint
+    # position of the centre of mass relative to the free joint
+    r = scaled3((I[6], I[7], I[8]), 1.0 / mass)
     now = (there[3], there[4], there[5])
     missed = sub3(sub3(spin, (there[0], there[1], there[2])), cross3(now, r))
     about = _about(I, r)
     a, b, c = inertia_columns(about)
     w = solved3(a, b, c, missed)
     v = sub3(scaled3(sub3(push, now), 1.0 / mass), cross3(w, r))
-    # from world axes to those of the free joint's velocities: its parent's side, its own
+    # from world axes to the axes of the free joint's velocities: the parent's for the linear part,
+    # its own for the angular part
+
     linear = transposed(load9(m.body_mat, root))
     angular = transposed(load9(d.chain_xmat, root))
     k, q = m.body_dofadr[root], m.jnt_qposadr[root - 1]
@@ -101,7 +104,7 @@ def _change(m, d, k, change, h):
 
 @kernel
 def _momentum_by_forces(m, d, root, h):
-    """Return the angular momentum about the centre of mass that forces lead to, and the linear."""
+    """Return the angular and the linear momentum about the centre of mass after the forces."""
     total, i = _forces_on_joint(m, d, root), root
     while i < m.nbody and m.body_rootid[i] == root:
         t = d.xfrc_applied[i]

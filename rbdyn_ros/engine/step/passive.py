@@ -42,10 +42,10 @@ def passive(m: Model, d: Data) -> None:
     With opt.exact_stops off, and in specialised code, these forces are a smooth function of
     position and velocity. Dry friction F is then damping with the coefficient F / max(|v|,
     STICTION_SPEED), so it is implicit in the step: a joint that F holds against a load T creeps at
-    STICTION_SPEED T / F. On a joint beyond its limit acts a spring and damper k = I / (t z)^2, b =
-    2 I / t with (t, z) = jnt_solref and I = dof_inertia0: time constant t and damping ratio z. By
-    default t is two timesteps; with the integrators euler and rk4 it is SOFT. Source: MuJoCo's
-    solref.
+    STICTION_SPEED T / F. On a joint beyond its limit acts a spring-damper with k = I / (t z)^2 and
+    b = 2 I / t, where (t, z) = jnt_solref are the time constant and the damping ratio, and I =
+    dof_inertia0. By default t is two timesteps; with the integrators euler and rk4 it is SOFT.
+    Source: MuJoCo's solref.
     """
     _forces(m, d, m.opt.exact_stops == 0 or d.step_stage != 0)
     if m.opt.passive and exact_stops(m, d):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Detect what a timestep cannot resolve: stiff springs, crushed, fast-rotating or lost bodies.
+"""Detect stiff springs, crushed contacts, and bodies that rotate too fast or are lost.
 
 `step` checks springs in joints at the start, and everything else after its last timestep.
 """
@@ -100,7 +100,7 @@ def _is_slow(m, d):
 
 @kernel
 def _look_closer(m, d):
-    """Do the same as too_fast, body by body."""
+    """Return the flags of too_fast, found body by body."""
     finite, fastest = True, 0.0
     for k in range(m.nv):
         finite = finite and abs(d.qvel[k]) < np.inf

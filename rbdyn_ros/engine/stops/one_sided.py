@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The force in a step of a spring-damper that only pushes: of a contact or a joint limit.
 
-Contact can begin and end within a step, so the force of a step is not that at its start. With q
-the distance (negative inside), and q0 = q - h v and q1 = q + h u its values a step earlier and
-later,
+Contact can begin and end within a step, so the force of a step differs from the force at its
+start. With q the distance (negative inside), and q0 = q - h v and q1 = q + h u its values a step
+earlier and later,
 
     f = -k q                     while all three are inside
     f = -k q q1 / (q1 - q0)      where q0 is outside
@@ -21,7 +21,7 @@ A step resolves h^2 k <= m and h b <= 2 m. Of a stiffer spring, the part of h k 
 a damper. The part of b above 2 m / h acts at the end of the step. Both are stable.
 
 Source: Gonzalez, Time integration and discrete Hamiltonian systems, 1996 (a force that is the
-slope of the potential between two places); Hairer, Lubich, Wanner, Geometric numerical
+slope of the potential between two positions); Hairer, Lubich, Wanner, Geometric numerical
 integration illustrated by the Stoermer-Verlet method, 2003 (two steps).
 """
 
@@ -75,7 +75,7 @@ def at_its_edge(force, slope, spring, past, width):
         slope: of `force`.
         spring: -k q.
         past: u - edge.
-        width: of the transition.
+        width: width of the transition, see spring_in_step.
     """
     if width > 0.0:
         if past <= 0.0:

@@ -4,7 +4,7 @@
 With u the velocity of the dof at the end of the step,
 
     friction = memory - D u, at most dof_frictionloss in either direction
-    limit    = max(0, push - slope u), for an upper limit the other way round
+    limit    = max(0, push - slope u), with the opposite signs for an upper limit
 
 The memory is the friction of the step before. A step without motion has u = (memory - friction) /
 D, so a joint that holds a constant load does not move, for any D; the rest of u, 1e-6 of the

@@ -46,8 +46,10 @@ CHANGED, UNLOADED = 1e-5, 1e-3
 #: Most passes that bring dofs at rest closer to zero velocity.
 SETTLINGS = 2
 
-#: In such a pass the slope of a dof that comes to rest is this part of that in the pass before,
-#: and of CHANGED. Its force contains the rounding error of slope v, so it is more exact with a
+#: In such a pass the slope of a dof that comes to rest is this part of its slope in the pass
+#: before, and of CHANGED. Its force contains the rounding error of slope v, so it is more exact
+#: with a
+
 #: smaller slope.
 YIELDING = 0.1
 

@@ -48,9 +48,9 @@ def articulated(m, d, step, share, qacc):
     """Write qacc with (M + E) qacc = applied + passive + contact - bias.
 
     The right side includes xfrc_applied. Constraints, mimic joints and drive modes have a separate
-    stage (coupled.py), where K qacc is share times k; share is 1 except in Euler's step. For
-    the explicit acceleration, step is 0 and E is zero. Otherwise velocity-dependent forces are
-    evaluated at the end of the step: E is step times diag(dof_viscosity), if the integrator is
+    stage (coupled.py), where K qacc is share times k; share is 1 except in Euler's step. For the
+    explicit acceleration, step and E are zero. Otherwise velocity-dependent forces are evaluated
+    at the end of the step: E is step times diag(dof_viscosity), if the integrator is
     implicit_damping, plus the terms of contacts (add_contact_slope) and of stops (stops/).
     """
     if d.accelerate_stage != 0:

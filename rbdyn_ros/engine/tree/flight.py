@@ -65,8 +65,9 @@ PLAIN, FLYING, HELD, TREE = 0, 1, 2, 3
 #: flight_mode of other bodies that touch something, with euler and implicit.
 TOUCHING = 4
 
-#: Most iterations of Newton's method. Errors of the equation, as a part of the momentum, below
-#: which the next iteration is exact; is exact even with the last slopes; or is not needed.
+#: Most iterations of Newton's method. Then three errors of the equation, as parts of the momentum:
+#: below the first the next iteration is exact, below the second it is exact even with the last
+#: slopes, and below the third it is not needed.
 ITERATIONS, NEAR, NEARER, EXACT = 5, 1e-9, 1e-11, 1e-15
 
 #: A body that rotates by more than this in a step [rad] keeps its angular velocity.
@@ -157,7 +158,8 @@ def _find_held(m, d):
                 if single and d.contact_spring[c, REBOUNDS] > 0.0:
                     continue
                 d.flight_mode[changed] = HELD if single else PLAIN
-                found = d.nmutual > 0  # the world holds all that touch it in the first round
+                # in the first round the world holds all bodies that touch it
+                found = d.nmutual > 0
 
 
 @inline
@@ -186,7 +188,7 @@ def _find_free(m, d, h):
         if d.flight_mode[i] == HELD:
             d.flight_mode[i], held = -HELD, held + 1
     for c in range(d.ncon):
-        if held == 0:  # all of them are pressed
+        if held == 0:  # all held bodies are pressed
             return
         if d.contact_end[c, NORMAL] > 0.0:
             for side in range(2):
@@ -202,7 +204,8 @@ def _find_free(m, d, h):
             k, R = m.body_dofadr[i], quat_mat(d.qpos, m.jnt_qposadr[i - 1] + 3)
             _accelerate(d, k + 3, change, h)
             away = mat_vec(R, cross3(change, load3(m.body_ipos, i)))
-            _accelerate(d, k, scaled3(away, -1.0), h)  # the centre of mass goes on as before
+            # the centre of mass moves on with its old velocity
+            _accelerate(d, k, scaled3(away, -1.0), h)
 
 
 @inline
@@ -213,7 +216,7 @@ def _accelerate(d, k, change, h):
 
 @inline
 def _gyroscopic(m, d, i, h):
-    """Return the gyroscopic torque w x J w of a body at the start of the step, in its axes."""
+    """Return the gyroscopic torque w x J w of a body at the start of the step, in body axes."""
     w = _turn_rate(m, d, i)
     if _is_still(w, h) or not is_slow(w, h):
         return ZERO3
@@ -244,7 +247,7 @@ def _drift(m, d, i, h):
     if turns:
         _accelerate(d, k + 3, sub3(after, w), h)
     if not central:
-        # the frame goes round the centre of mass, which goes straight on
+        # the frame moves around the centre of mass, which moves straight on
         R = quat_mat(d.qpos, m.jnt_qposadr[i - 1] + 3)
         t = scaled3(mean, half_step(mean, h))
         com_vel = cross3(w, r)
@@ -268,7 +271,7 @@ def _frame_turns(com_vel, t, end):
 
 @kernel
 def land(m, d, h):
-    """Replace qacc, that of the whole step, by that of the kick; inverse of `fly`.
+    """Replace the qacc of the whole step by the qacc of the kick; the inverse of `fly`.
 
     The drift is reversible: from w' it leads back to the end of the kick.
     """
@@ -345,7 +348,7 @@ def _pressed_turn(m, d, i, after, h):
 
 @inline
 def is_single(m, d, i):
-    """Return whether a body is a single one, in flight or held."""
+    """Return whether a body is a single body, in flight or held."""
     return m.nflight > 0 and (d.flight_mode[i] == FLYING or d.flight_mode[i] == HELD)
 
 

@@ -94,7 +94,7 @@ def centres(m, d):
         if m.body_haschild[i]:
             moment = add3(moment, load3(d.subtree_com, i))
         light = m.body_subtreemass[i] < MIN_MASS
-        # 1 without mass: the value that is not chosen stays finite
+        # 1 if there is no mass, so that the value that is not chosen stays finite
         scale = 1.0 / select(light, 1.0, m.body_subtreemass[i])
         store3(d.subtree_com, i, select3(light, (x, y, z), scaled3(moment, scale)))
         if i > 0:

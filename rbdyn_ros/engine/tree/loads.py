@@ -124,7 +124,7 @@ def load_drives(m, d, forces):
 
 @inline
 def add_to_drive(m, d, j, k, force):
-    """Add a force along coordinate k of driven joint j to its drive, or to that of its leader.
+    """Add a force along coordinate k of driven joint j to its drive, or to its leader's drive.
 
     The drive moves the joints that follow its joint as well: by the principle of virtual work
     their forces count times the ratio, which is 1 for the joint with the drive.

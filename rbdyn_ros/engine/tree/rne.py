@@ -40,9 +40,11 @@ def bias_force(m: Model, d: Data) -> None:
         first = m.jnt_dofadr_all[i - 1]
         end = first + m.jnt_dofnum[i - 1]
         in_world = m.jnt_common[i - 1] and is_floating_base(m, i)
-        for k in range(first + 3 if in_world else first, end):  # shifts in the world do not turn
+        # translation axes in the world do not rotate
+        for k in range(first + 3 if in_world else first, end):
             a = add_scaled6(a, load6(d.cdof_dot_all, k), d.qvel_all[k])
-        if first >= m.nv and is_driven(m, first):  # its acceleration is prescribed
+        # the acceleration of a driven joint is prescribed
+        if first >= m.nv and is_driven(m, first):
             for k in range(first, end):
                 a = add_scaled6(a, load6(d.cdof_all, k), d.qacc_all[k])
         store6(d.cacc_bias, i, a)

@@ -60,7 +60,7 @@ def spring_loads(m, d):
 
 @inline
 def _pull(m, d, n):
-    """Return both ends and the force on the first."""
+    """Return both ends of a spring-damper and the force on the first end."""
     p1, p2 = _end(m, d, n, 0), _end(m, d, n, 1)
     line, length = _between(p1, p2)
     v1 = point_velocity(m, d, m.spring_bodyid[n, 0], p1)
@@ -90,7 +90,7 @@ def _end(m, d, n, side):
 
 @inline
 def _between(p1, p2):
-    """Return the direction from p1 to p2, zero if there is none, and the distance."""
+    """Return the direction from p1 to p2, zero if the points coincide, and the distance."""
     r = sub3(p2, p1)
     length = np.sqrt(dot3(r, r))
     apart = length > NO_LENGTH

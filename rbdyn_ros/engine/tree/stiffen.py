@@ -17,7 +17,7 @@ def bounded_pivot(m, k, D):
     """Return the pivot D of a dof, but at least MIN_INERTIA of the dof's own inertia.
 
     A limit can hold joints where M is singular, as at the gimbal lock of three hinges. There the
-    smallest force would spin their massless motion so fast that no later step could follow.
+    smallest force would cause a velocity, without inertia, that no later step could resolve.
     Source: Gill, Murray, Newton-type methods for unconstrained and linearly constrained
     optimization, 1974 (a positive bound for the pivots).
     """

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decide which numbers of a drive a recording shows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from rbdyn_ros.actuators.specs import ActuatorSpec
@@ -15,7 +13,7 @@ EACH_WAY = 0.05
 #: A Stribeck speed within this factor of the slowest or fastest speed of the motion does not
 #: count.
 INSIDE = 1.05
-#: A fit that leaves a larger part of the efforts unexplained is worth a warning.
+#: A fit that leaves a larger part of the efforts unexplained causes a warning.
 POOR = 0.2
 
 
@@ -23,7 +21,7 @@ def identify_drive(findings: Findings, drive: DriveRecord, current: bool) -> Non
     """Identify torque constant, rotor and friction.
 
     Args:
-        findings: gets the result; the gear ratio must already be in it.
+        findings: receives the result; the gear ratio must already be in it.
         drive: the recording.
         current: whether the efforts are currents [A].
     """

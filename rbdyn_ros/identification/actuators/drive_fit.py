@@ -5,11 +5,9 @@ A drive reports e, in any unit; its torque on the joint is s e. It moves the loa
 dynamics of the robot), the rotor and the friction of the motor at speeds v:
   s e = L + J dv/dt + (Fc + (Fs - Fc) exp(-(v / vs)^2)) sgn v + d v + constant
 This is the LuGre model at constant speed (Canudas de Wit et al., 1995). Divided by s it is linear
-in all unknowns but the Stribeck speed vs, so only vs needs a search (variable projection: Golub,
-Pereyra, 1973).
+in all unknowns except the Stribeck speed vs, so only vs needs a search (variable projection:
+Golub, Pereyra, 1973).
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,7 +42,7 @@ class DriveRecord:
     """The recording of one drive.
 
     Attributes:
-        motion: of its joint alone, with the reported efforts.
+        motion: motion of its joint alone, with the reported efforts.
         load: (p,) torque on the joint without motor and gear [N m or N].
         kept: (p,) usable samples: the joint moves, and the drive is not saturated.
     """
@@ -66,13 +64,14 @@ class DriveFit:
     Attributes:
         scale: torque on the joint per reported effort.
         constant: torque [N m or N].
-        coulomb: friction while sliding fast, or without `rise` its mean [N m or N].
+        coulomb: friction while sliding fast, or the mean friction if `rise` is None [N m or N].
         viscous: [N m s/rad or N s/m].
         rotor: inertia [kg m^2 or kg].
         static: friction at the start of sliding [N m or N]; None if it was not fitted.
-        rise: static less Coulomb friction [N m or N]; None if it was not fitted.
-        speed: of the Stribeck curve [rad/s or m/s]; None if it was not fitted.
-        unexplained: RMS of the efforts that the fit does not explain, as a part of all.
+        rise: static friction minus Coulomb friction [N m or N]; None if it was not fitted.
+        speed: Stribeck speed [rad/s or m/s]; None if it was not fitted.
+        unexplained: RMS of the efforts that the fit does not explain, as a part of the RMS of all
+            efforts.
     """
 
     scale: Estimate
@@ -144,7 +143,7 @@ def _equations(
 
 
 def _of_speed(drive: DriveRecord, function: Callable[[Array], Array]) -> Array:
-    """Return a function of the speed, filtered like the efforts, (p,)."""
+    """Return the values (p,) of a function of the speed, filtered like the efforts."""
     return np.asarray(drive.motion.of_velocity(function)[:, 0], np.float64)
 
 

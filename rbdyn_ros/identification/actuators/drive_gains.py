@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identified drive gains, and their uncertainty."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,15 +13,15 @@ from rbdyn_ros.identification.data.motion import Motion
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DriveGains:
-    """Torque by current of the drives of an arm.
+    """Torque per current of the drives of an arm.
 
     Attributes:
         names: joints (n,).
         gains: (n,) [N m/A or N/A].
         covariance: (n, n) covariance of the logarithms of the gains.
         messages: a sentence for every gain that the recording does not determine.
-        grave: the messages because of which masses from these gains must not go into a URDF.
-        weighed: whether one of two recordings is with a weighed load.
+        grave: the messages that forbid to write masses from these gains into a URDF.
+        weighed: whether one of two recordings has a weighed load.
     """
 
     names: tuple[str, ...]
@@ -61,7 +59,7 @@ class DriveGains:
         """Return a motion whose efforts are the torques of its currents.
 
         Raises:
-            ParameterError: it moves a joint without a gain.
+            ParameterError: the motion moves a joint without a gain.
         """
         gains = dict(zip(self.names, self.gains, strict=True))
         for name in currents.names:
@@ -88,7 +86,7 @@ def not_separable(found: DriveGains) -> list[str]:
 
 
 def without_factor(found: DriveGains) -> list[str]:
-    """Return a sentence if only the described masses give the common factor of gains."""
+    """Return a sentence if only the masses of the description give the common factor of gains."""
     if not found.weighed:
         text = (
             f"the common factor of all gains is that of the described masses, +- "

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers of one actuator that a recording shows, and sentences about missing numbers."""
-
-from __future__ import annotations
+"""The identified numbers of one actuator, and messages about missing numbers."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -21,10 +19,10 @@ class Findings:
 
     Attributes:
         spec: the actuator; first as known before, then with the numbers that were found.
-        found: what was found, by the key of the actuators file, such as "lugre.coulomb".
+        found: the identified numbers by the key of the actuators file, such as "lugre.coulomb".
         messages: a sentence for everything that the recording does not show.
-        unexplained: RMS of the efforts that the result does not explain, as a part of all; NaN if
-            nothing was found.
+        unexplained: RMS of the efforts that the result does not explain, as a part of the RMS of
+            all efforts; NaN if nothing was found.
     """
 
     spec: ActuatorSpec
@@ -38,7 +36,7 @@ class Findings:
         self.spec = _with_number(self.spec, key, float(f"{estimate.value:.{DIGITS}g}"))
 
     def lack(self, what: str, reason: str) -> None:
-        """Add a message that something is not identifiable."""
+        """Add the message that a quantity is not identifiable."""
         self.say(f"{what} is not identifiable: {reason}")
 
     def say(self, text: str) -> None:
@@ -57,7 +55,7 @@ def _with_number(spec: ActuatorSpec, key: str, value: float) -> ActuatorSpec:
 
 
 def _lugre(spec: ActuatorSpec, key: str, value: float) -> tuple[float, float, float, float, float]:
-    """Return the friction with another number; set coulomb first, as it resets the others."""
+    """Return the friction with another number; set coulomb first, because it resets the others."""
     stiffness, damping, coulomb, static, stribeck = spec.lugre
     if key == "coulomb":
         return (value / BEND, damping, value, value, 1.0)

@@ -14,8 +14,6 @@ Source: Gautier, Briot, Global identification of joint drive gains and dynamic p
 robots, 2014.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -56,7 +54,7 @@ from rbdyn_ros.model.model import Model
 TERMS = "armature", "offset"
 #: Standard deviation of the logarithm of a gain around its first guess: a factor of ten.
 SPREAD = np.log(10.0)
-#: Standard deviation of a weighed load, relative to it.
+#: Relative standard deviation of a weighed load.
 WEIGHED = 1e-3
 #: Largest number of steps, largest step of log g, and the step at which the iteration stops.
 MOST_STEPS, LONGEST, DONE = 60, 0.5, 1e-4
@@ -158,7 +156,7 @@ def _times(currents: Motion, gains: Array) -> Motion:
 def _first_gains(m: Model, currents: Motion, smoothing: float, rest: ArrayLike | None) -> Array:
     """Return the gains (n,) with which the description explains the currents best.
 
-    A joint without information from its load has the geometric mean of the others.
+    A joint whose load shows nothing has the geometric mean of the other gains.
     """
     load = validate(m, Friction.of(m.nv, smoothing=smoothing), currents, rest=rest).predicted
     kept = kept_samples(m, currents, dofs_of(m, currents))
@@ -261,7 +259,7 @@ def _of_two(
 
 
 def _solved(problem: _GainProblem, tell: Progress) -> tuple[Array, Array, float]:
-    """Return the logarithms of the gains (n,) by the first ones, and their covariance.
+    """Return the logarithms of the gains (n,) relative to the first gains, and their covariance.
 
     The third value is the largest change of a logarithm in the last step.
     """
@@ -284,7 +282,7 @@ def _step(problem: _GainProblem, x: Array, sigma: Array, logs: Array) -> tuple[A
     """Return the Gauss-Newton step of the logarithms (n,), and their covariance (n, n)."""
     R = problem.at(logs).R / sigma[:, None, None]
     n, N = R.shape[1], len(x)
-    predicted = R[..., :-1] @ x  # (parts, n, rows)
+    predicted = R[..., :-1] @ x  # shape (parts, n, rows)
     by_gain = -predicted[..., None] * np.eye(n)[:, None, :]
     prior = problem.prior_at(logs)
     slope, curve = prior.terms(x)

@@ -8,8 +8,6 @@ T is the inverse dynamics of the robot, which needs no efforts. This is linear i
 n b / 2. Samples with a small T, where the motor crosses the free play, do not count.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,9 +51,9 @@ def fit_gear(angle: Array, position: Array, torque: Array) -> GearFit:
     """Return the gear between a motor and its joint.
 
     Args:
-        angle: (p,) of the motor [rad].
-        position: (p,) of the joint [rad or m].
-        torque: (p,) transmitted, at the joint [N m or N].
+        angle: (p,) angle of the motor [rad].
+        position: (p,) position of the joint [rad or m].
+        torque: (p,) transmitted torque at the joint [N m or N].
     """
     kept = transmitting(torque)
     ways = [float((kept & (side * torque > 0.0)).mean()) for side in (1.0, -1.0)]
@@ -102,9 +100,9 @@ def identify_gear(
     """Identify the ratio of a gear, and return its stiffness and backlash.
 
     Args:
-        findings: gets the ratio and the messages.
-        angle: (p,) of the motor [rad]; None: not recorded.
-        position: (p,) of the joint [rad or m].
+        findings: receives the ratio and the messages.
+        angle: (p,) angle of the motor [rad]; None: not recorded.
+        position: (p,) position of the joint [rad or m].
         load: (p,) transmitted torque at the joint [N m or N].
     """
     if angle is None:

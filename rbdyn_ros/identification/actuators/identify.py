@@ -6,8 +6,6 @@ currents, show its torque constant, its friction and its rotor (drive_fit.py), a
 motors show the gears (gear.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -43,13 +41,12 @@ class ActuatorEstimate:
 
     Attributes:
         joint: name of the joint.
-        spec: the actuator: the known one with the numbers that were found; None if nothing was
-            known or found.
+        spec: the known actuator with the identified numbers; None if nothing was known or found.
         found: numbers that were found, by the key of the actuators file ("lugre.coulomb"), in the
             units of the file.
         messages: a sentence for everything that the recording does not show.
-        unexplained: RMS of the efforts that the result does not explain, as a part of all; NaN if
-            the drive was not identified.
+        unexplained: RMS of the efforts that the result does not explain, as a part of the RMS of
+            all efforts; NaN if the drive was not identified.
     """
 
     joint: str
@@ -70,26 +67,26 @@ def identify_actuators(
 ) -> tuple[ActuatorEstimate, ...]:
     """Identify motors and gears of the joints of a motion.
 
-    Torque constants, friction (LuGre, viscous) and rotors follow from the efforts, gears, their
-    stiffness and backlash from angles of the motors. Numbers whose standard deviation is above a
-    tenth of them are not used. The friction of m is a part of the load: the result is the friction
-    beyond it.
+    Torque constants, friction (LuGre, viscous) and rotors follow from the efforts. Gears, their
+    stiffness and their backlash follow from angles of the motors. Numbers whose standard deviation
+    is above a tenth of their value are not used. The friction of m is a part of the load: the
+    result is the friction beyond it.
 
     Args:
         m: the robot without actuators, with true masses (and payload) and gravity m.opt.gravity.
-        motion: the recorded motion: slow and fast, with reversals.
+        motion: the recorded motion, slow and fast, with reversals.
         motors: angles of motors (p,) at the times of the motion, by joint [rad].
         current: whether efforts of the motion are currents [A]; otherwise torques, as the drive
             assumes them [N m or N].
-        known: actuators as far as they are known, from a data sheet; what is found replaces their
-            numbers. Known rotors (armature) are not identified.
+        known: actuators as far as they are known from a data sheet; identified numbers replace
+            theirs. Known rotors (armature) are not identified.
         rest: (nv,) positions of joints that are not in the motion; None: qpos0.
 
     Returns:
         an estimate for each joint of the motion.
 
     Raises:
-        ModelError: m has actuators, or as for identify.
+        ModelError: m has actuators, or see identify.
         ParameterError: the motion does not fit the Model, or angles are not p finite numbers of a
             joint of the motion.
     """

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identified actuators and drive gains as text and JSON, and an actuators file."""
-
-from __future__ import annotations
+"""Identified actuators and drive gains as text, as JSON and as an actuators file."""
 
 import math
 from collections.abc import Sequence
@@ -29,7 +27,7 @@ UNITS = {
 
 
 def actuators_report_text(found: Sequence[ActuatorEstimate]) -> str:
-    """Return a table of the numbers that were found, and of the missing ones."""
+    """Return a table of the identified numbers and of the missing numbers."""
     rows: list[Row] = [("joint", "key", "value", "standard deviation", "unit")]
     for one in found:
         for key, number in one.found.items():
@@ -100,8 +98,9 @@ def actuators_file(
 
     Args:
         found: result of identify_actuators.
-        known: all actuators that were known before; those of joints that did not move are kept.
-        head: lines of comment at the beginning.
+        known: all actuators that were known before; actuators of joints that did not move are
+            kept.
+        head: lines of the comment at the beginning.
     """
     specs = {spec.joint: spec for spec in known}
     specs |= {one.joint: one.spec for one in found if one.spec is not None}

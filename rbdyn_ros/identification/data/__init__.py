@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings, and the motions that they become."""
+"""Recordings, and their conversion to motions."""

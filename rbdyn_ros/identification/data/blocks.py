@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The states of a running arm, collected by its control thread and taken in blocks by another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,7 +15,7 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 CUTOFF = 10.0
 #: Length of a block [s]; the filter cuts off both ends, so the next block begins before its end.
 LENGTH, OVERLAP = 2.4, 2.0 * TRIMMED / CUTOFF
-#: Number of states that are kept, and number of the oldest ones that are not read because the
+#: Number of states that are kept, and number of the oldest states that are not read because the
 #: control thread soon overwrites them.
 ROOM, GUARD = 16384, 512
 
@@ -31,7 +29,7 @@ class StateBlocks:
         nv: number of degrees of freedom of a state.
 
     Attributes:
-        lost: number of times that states were lost: the reader was too late, or time went back.
+        lost: how often states were lost because the reader was too late or time went back.
     """
 
     def __init__(self, names: Sequence[str], dofs: Ints, nv: int) -> None:
@@ -78,5 +76,5 @@ class StateBlocks:
         return samples, np.asarray(states[:, 0].mean(axis=0)), int(times[end])
 
     def skip(self) -> None:
-        """Leave out all states until now; call it in the reading thread."""
+        """Skip all states until now; call it in the reading thread."""
         self._begin, self.lost = self._written, self.lost + 1

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings of other programs: tables without names, .npz and .mat, by a file of columns."""
 
-from __future__ import annotations
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -49,7 +47,7 @@ DIALECT = Dialect(
         Key("efforts", _ONE, "efforts of the drives at the joints, as positions"),
         Key("currents", _ONE, "currents of the drives [A], as positions"),
         Key("time_unit", OneOf(tuple(TIME_UNITS)), "of time", default="s"),
-        Key("angle_unit", OneOf(tuple(ANGLE_UNITS)), "of positions", default="rad"),
+        Key("angle_unit", OneOf(tuple(ANGLE_UNITS)), "of revolute joints", default="rad"),
         Key("effort_unit", OneOf(tuple(EFFORT_UNITS)), "of efforts", default="Nm"),
         Key("position_signs", NumberList(), "1 or -1 for each joint; default: 1"),
         Key("effort_signs", NumberList(), "1 or -1 for each joint; default: 1"),
@@ -66,14 +64,17 @@ _WITHOUT_EFFECT = {
 }
 
 
-def read_by_columns(path: Path, columns: Path, names: Sequence[str], *, raw: bool) -> Samples:
+def read_by_columns(
+    path: Path, columns: Path, names: Sequence[str], *, raw: bool, sliding: Collection[str] = ()
+) -> Samples:
     """Read a recording whose columns a columns file describes.
 
     Args:
         path: a table of numbers (.csv, .txt, separated by commas or spaces), .npz or .mat.
         columns: the columns file.
-        names: joints to read; those that the file lacks are left out.
+        names: joints to read; joints that the file lacks are left out.
         raw: whether currents stay currents.
+        sliding: prismatic joints, whose positions are in metres.
 
     Raises:
         DescriptionError: the columns file is wrong.
@@ -94,9 +95,11 @@ def read_by_columns(path: Path, columns: Path, names: Sequence[str], *, raw: boo
             raise recording_error("wrong-shape", text, str(path))
         return found
 
-    angle = ANGLE_UNITS[given["angle_unit"]] * _each(given, "position_signs", n, path)
-    qpos = angle * rows("positions")
-    qvel = angle * rows("velocities") if "velocities" in given else np.full_like(qpos, np.nan)
+    turn = ANGLE_UNITS[given["angle_unit"]]
+    unit = np.where(np.isin(joints, list(sliding)), 1.0, turn)
+    unit *= _each(given, "position_signs", n, path)
+    qpos = unit * rows("positions")
+    qvel = unit * rows("velocities") if "velocities" in given else np.full_like(qpos, np.nan)
     effort = rows("efforts" if "efforts" in given else "currents")
     effort = EFFORT_UNITS[given["effort_unit"]] * _each(given, "effort_signs", n, path) * effort
     if "currents" in given and not raw:
@@ -161,7 +164,8 @@ def _arrays(path: Path) -> dict[str, Array]:
         return {"": _table(path)}
     except ParameterError:
         raise
-    except Exception as error:  # the files are untrusted, and each library raises its own errors
+    # the files are untrusted, and each library raises errors of its own
+    except Exception as error:
         reason = str(error).split("\n")[0][:200]
         raise recording_error(
             "no-table", f"it is not a table of numbers: {reason}", str(path)
@@ -193,7 +197,7 @@ def _table(path: Path) -> Array:
 
 
 def _found(arrays: dict[str, Array], place: Any, n: int, path: Path, key: str) -> Array:
-    """Return the array (a, b) or the columns (p, n) at a place of a columns file."""
+    """Return the array (a, b) or the columns (p, n) to which a columns file refers."""
     if not isinstance(place, str):
         columns = [int(k) for k in place]
     elif place.isdecimal() and len(place) < 7:
@@ -219,7 +223,7 @@ def _found(arrays: dict[str, Array], place: Any, n: int, path: Path, key: str) -
 
 
 def _two_axes(array: Array, path: Path, key: str) -> Array:
-    """Return an array of one joint (p,) or of several as (a, b)."""
+    """Return the array of one joint (p,) or of several joints as (a, b)."""
     found = array[:, None] if array.ndim == 1 else array
     if found.ndim != 2 or not found.size:
         text = f"the array of {key} has the shape {array.shape}; expected one row for each sample"

@@ -4,8 +4,6 @@
 The first line names the columns: `time`, and `<joint>.<quantity>` for each joint and quantity.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 import warnings
@@ -142,9 +140,9 @@ def write_motion(
     controller may need them in every trajectory.
 
     Args:
-        path: of the file.
+        path: path of the file.
         names: the moving joints (n).
-        held: positions of the others, by name.
+        held: positions of the other joints, by name.
         time: (p,) [s].
         rows: positions, velocities and accelerations (p, n).
 

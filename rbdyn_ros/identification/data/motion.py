@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recorded motion of joints with its efforts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -32,10 +30,10 @@ class Motion:
         qpos, qvel, qacc: (p, n) [rad or m; per s; per s^2].
         effort: (p, n) efforts of the drives at the joints [N m or N].
         fast_qvel: (P, n) velocities before downsampling; None: qvel was not downsampled.
-        thin: filters and downsamples rows (P, n) to (p, n) as was done with the efforts; None if
-            and only if fast_qvel is None.
+        thin: function that filters and downsamples rows (P, n) to (p, n) as was done with the
+            efforts; None if and only if fast_qvel is None.
         kept: (p, n) False for unusable efforts: the drive was saturated, or the recording has a
-            gap; None: all are usable.
+            gap; None: all efforts are usable.
 
     Raises:
         ParameterError: a shape is wrong, a number is not finite, time does not increase, a name
@@ -79,7 +77,7 @@ class Motion:
             object.__setattr__(self, "kept", _marks(self.kept, self.qpos.shape))
 
     def of_velocity(self, function: Callable[[Array], Array]) -> Array:
-        """Return a function of the velocities, filtered like the efforts, (p, n).
+        """Return the values (p, n) of a function of the velocities, filtered like the efforts.
 
         The filter also smooths the steps of dry friction. So the function is evaluated at the
         velocities before downsampling, if there are any, and then filtered ("parallel filtering").
@@ -120,7 +118,7 @@ def dofs_of(m: Model, motion: Motion) -> Ints:
 
     Raises:
         ModelError: as check_identifiable.
-        ParameterError: not a Motion, or it names a joint without a dof of its own.
+        ParameterError: the argument is not a Motion, or names a joint without a dof of its own.
     """
     check_identifiable(m)
     if not isinstance(motion, Motion):
@@ -137,7 +135,7 @@ def dofs_of(m: Model, motion: Motion) -> Ints:
 
 
 def of_dofs(m: Model, dofs: Ints, columns: ArrayLike, rest: ArrayLike = 0.0) -> Array:
-    """Return columns (p, n) of some dofs as columns of all dofs (p, nv); the others are `rest`."""
+    """Return columns (p, n) of some dofs as columns (p, nv); all other dofs are at `rest`."""
     columns = np.asarray(columns, np.float64)
     rows = np.empty((len(columns), m.nv))
     rows[:] = rest
@@ -157,7 +155,7 @@ def resting(m: Model, rest: ArrayLike | None) -> Array:
     """Return the positions (nv,) of joints that are not in a motion; None: qpos0.
 
     Raises:
-        ParameterError: not nv finite numbers.
+        ParameterError: rest is not nv finite numbers.
     """
     if rest is None:
         return np.asarray(m.qpos0, np.float64)

@@ -5,8 +5,6 @@ Least squares finds an answer for every recording, even if efforts are missing, 
 degrees, or angles jump by a full turn.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -22,15 +20,15 @@ from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.bags import recording_error
 
-#: Largest step between samples [rad or m], ...
+#: Largest step between samples [rad or m],
 JUMP = 0.5
-#: ... unless the joint could make it at this multiple of its velocity limit.
+#: unless the joint could make the step at this multiple of its velocity limit.
 HASTE = 3.0
 #: Assumed velocity limit of a joint that has none [rad/s or m/s].
 FASTEST = 20.0
 #: Positions may exceed their limits by this fraction of the range, or by this distance [rad or m].
 BEYOND = 0.1, 0.2
-#: Factor by which mean speeds over this time [s] may exceed their limits.
+#: Factor by which mean speeds may exceed their limits, and the time of the mean [s].
 TOO_FAST, WHILE = 1.5, 0.1
 #: Smaller efforts count as missing [N m or N].
 LEAST_EFFORT = 1e-9
@@ -74,7 +72,7 @@ def at_rest(m: Model, samples: Samples) -> Array:
         column: Array = _unwrapped(m, np.array([k]), found[:, np.newaxis])[:, 0]
         rest[k] = np.median(column)
         away = np.abs(column - rest[k])
-        # take a quantile, as single samples may be wrong
+        # take a quantile, because single samples may be wrong
         if np.quantile(away, 0.99) > STILL:
             text = (
                 f"joint {quote(name)} should be at rest, but moves from {column.min():.4g} to "

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read recordings of joint states: rosbag2 folders, MCAP files, CSV files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,7 +38,7 @@ def read_recording(
     """Read the motion of some joints.
 
     Time is taken from the header stamps: the time of arrival would add network delays. Messages
-    that name none of the joints belong to another device and are ignored.
+    without any of the joints belong to another device and are ignored.
 
     Args:
         path: a rosbag2 folder (SQLite or MCAP), a `.mcap` or `.db3` file, or a `.csv` file with
@@ -49,17 +47,17 @@ def read_recording(
         names: names of the joints (n), in the order of the result.
         topic: in a bag, a topic of sensor_msgs/JointState.
         effort_topic: in a bag, another topic of sensor_msgs/JointState that has the efforts, for
-            example the commanded ones; they are interpolated. None: they are in `topic`.
+            example the commanded efforts; they are interpolated. None: the efforts are in `topic`.
         others: joints whose positions are read too, if the recording has them.
         motor_topic: in a bag, a topic of sensor_msgs/JointState whose positions are the angles of
-            the motors of joints, before their gears; they are interpolated. In a CSV file the
-            columns <joint>.motor have these angles.
+            the motors of joints, before their gears; the angles are interpolated. In a CSV file
+            the columns <joint>.motor have these angles.
         partly: leave out joints, such as fingers, that the recording does not have.
         gains: torque of the joints by current [N m/A], for a log of RTDE without torques.
         raw: whether currents of a log stay currents.
 
     Raises:
-        ParameterError: the recording cannot be used; the message says why.
+        ParameterError: the recording cannot be used; the message has the reason.
     """
     source = existing(path)
     is_folder = source.is_dir()
@@ -151,7 +149,7 @@ def _rows(
 ) -> tuple[NDArray[np.int64], Array]:
     """Return stamps (p,) [ns] and position, velocity and effort (p, 3, n), NaN where missing.
 
-    Positions of the joints in `beside` are appended to it, also from messages of other devices.
+    Positions of the joints in `beside` are added to it, also from messages of other devices.
     """
     stamps: list[int] = []
     rows: list[Array] = []

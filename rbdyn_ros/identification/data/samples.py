@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples of a recording, independent of its file format, and their checks."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -21,7 +19,7 @@ FEWEST = 10
 #: Largest position, speed, effort and time: products of larger numbers may overflow.
 LARGEST = 1e9
 
-#: Names of joints and rows (p, n), by what was measured.
+#: Names of joints and rows (p, n), by the measured quantity.
 Measured = Mapping[str, tuple[Sequence[str], Array]]
 
 

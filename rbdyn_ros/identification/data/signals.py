@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turn measured samples into a motion: resample, filter and differentiate.
 
-Positions and efforts pass the same filter, forward and backward. Forward and backward, so that
-efforts and accelerations are not delayed against each other. The same, because an equation that
-is linear in accelerations and efforts still holds if both are filtered equally ("parallel
-filtering"). The regressor is linear in accelerations, and nearly linear in the small changes that
-a filter well above the motion's frequencies makes to positions and velocities.
+Positions and efforts pass the same filter, forward and backward, so that efforts and accelerations
+are not delayed against each other. The filter is the same because an equation that is linear in
+accelerations and efforts still holds if both are filtered equally ("parallel filtering"). The
+regressor is linear in accelerations, and nearly linear in the small changes that a filter well
+above the motion's frequencies makes to positions and velocities.
 
 Source: Gautier, 1997, Dynamic identification of robots with power model; Khalil, Dombre, 2002,
 Modeling, Identification and Control of Robots, ch. 12.
 """
-
-from __future__ import annotations
 
 from dataclasses import replace
 
@@ -28,14 +26,14 @@ from rbdyn_ros.identification.data.motion import SATURATED, Motion
 from rbdyn_ros.identification.data.samples import Samples
 from rbdyn_ros.recording.bags import recording_error
 
-#: Order of the Butterworth filter; forward and backward it acts as one of twice the order.
+#: Order of the Butterworth filter; forward and backward it acts as a filter of twice the order.
 ORDER = 4
-#: Default cutoff as a multiple of the highest frequency of the motion. That frequency bounds all
-#: but the fraction REST_OF_POWER of the power of the velocities.
+#: Default cutoff as a multiple of the highest frequency of the motion. Only the fraction
+#: REST_OF_POWER of the power of the velocities is above that frequency.
 CUTOFF_RATIO, REST_OF_POWER = 10.0, 0.01
-#: Part of the peak density of a position below which there is no motion, only noise.
+#: Part of the peak power density of a position below which there is only noise.
 PART_OF_PEAK = 1e-6
-#: Least default cutoff, as gravity and friction vary faster than the joints [Hz].
+#: Least default cutoff, because gravity and friction vary faster than the joints [Hz].
 LEAST_CUTOFF = 5.0
 #: Largest cutoff as a fraction of the Nyquist frequency.
 MOST_OF_NYQUIST = 0.8
@@ -53,9 +51,9 @@ PERIODS = 1e-5, 0.2
 REGULAR = 1e-3
 #: Largest relative difference of measured velocities from differentiated positions.
 AGREEMENT = 0.02
-#: An extreme value is a saturation if it occurs this many times, in this fraction of samples, ...
+#: An extreme value is a saturation if it occurs this many times, in this fraction of samples,
 FLAT = 10, 0.01
-#: ... FLATNESS times as often as the NEXT neighbouring values, of LEVELS values or more.
+#: and FLATNESS times as often as the NEXT neighbouring values, of LEVELS values or more.
 FLATNESS, NEXT, LEVELS = 10.0, 5, 20
 
 
@@ -69,8 +67,8 @@ def to_motion(
 
     Samples are interpolated linearly to a regular grid if necessary, filtered by a Butterworth
     filter without delay, differentiated by central differences of fourth order, cut at both ends,
-    and downsampled. (Linearly, as a curve through two stamps that are closer than the sampling
-    period would overshoot.)
+    and downsampled. (A curve would overshoot between two stamps that are closer than the sampling
+    period.)
 
     Measured velocities of a joint are used, and differentiated to its acceleration, if they have
     less noise in the pass band than the differentiated position and agree with it within 2 %, as
@@ -79,12 +77,12 @@ def to_motion(
     Args:
         samples: samples of a recording.
         cutoff: cutoff of the low-pass filter [Hz]; None: ten times the highest frequency of the
-            motion, at least 5 Hz, and at most what the sampling rate allows.
+            motion, at least 5 Hz, and at most the cutoff that the sampling rate allows.
         rate: rate of the motion's samples [Hz]; None: five times the cutoff. The result has the
             nearest rate that skipping samples allows.
-        effort_limits: (n,) [N m or N], 0 or infinite where there is none. Efforts at their limits
-            and next to them in time, where the filter spreads them, are marked as unusable. So
-            are efforts that a drive cuts off below its limit, and interpolated ones in a gap.
+        effort_limits: (n,) [N m or N]; 0 or infinite means no limit. Efforts at their limits
+            and next to them in time, where the filter spreads them, are marked as unusable. So are
+            efforts that a drive cuts off below its limit, and interpolated efforts in a gap.
 
     Raises:
         ParameterError: an argument is not allowed, or the recording is too short or too sparse or

@@ -5,8 +5,6 @@ franka::logToCSV of libfranka writes `time` in milliseconds and the columns of f
 record.py of Universal Robots' RTDE client writes the names of RTDE outputs, separated by spaces.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +31,7 @@ class Log:
         time: column of time.
         time_unit: its unit [s].
         position, velocity, effort: columns of a joint [rad, rad/s, N m].
-        current: column of its current [A], if the log has no efforts; "" if there is none.
+        current: column of its current [A] if the log has no efforts, or "".
         joints: endings of the names of the joints, in order.
     """
 
@@ -107,8 +105,8 @@ def read_log(
         path: the log.
         log: its kind.
         header: its columns.
-        names: joints to read; those that the log lacks are left out.
-        gains: torque of the log's joints by current [N m/A], for a log without efforts.
+        names: joints to read; joints that the log lacks are left out.
+        gains: torque of the log's joints per current [N m/A], for a log without efforts.
         raw: whether currents stay currents.
 
     Raises:

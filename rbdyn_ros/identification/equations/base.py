@@ -2,12 +2,10 @@
 """Base inertial parameters: the combinations of parameters that efforts depend on.
 
 Efforts do not determine most of a body's ten parameters individually: the mass of a link acts
-together with the inertia of its parent link, and the mass of the base has no effect. Identifiable
-are as many combinations as the regressor has independent columns.
+together with the inertia of its parent link, and the mass of the base has no effect. The number of
+identifiable combinations is the number of independent columns of the regressor.
 Source: Gautier, Numerical calculation of the base inertial parameters of robots, 1991.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +32,7 @@ class BaseParameters:
     """Combinations of inertial parameters that determine the efforts.
 
     Attributes:
-        columns: (b,) index of each combination's leading one of the 10 (nbody - 1) parameters.
+        columns: (b,) index of the leading parameter of each combination, from 0 to 10 (nbody - 1).
         combination: (b, 10 (nbody - 1)); combination @ inertial_parameters gives the base
             parameters. Entry columns[k] of row k is 1.
         names: (b,) names such as "forearm.Izz + 0.21 hand.m".

@@ -4,8 +4,6 @@
 Without prior and constraints it predicts about as well as rigid bodies and this friction can.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -41,9 +39,9 @@ class BlackBox:
         m: the Model; only its kinematics count.
         x: (N,) parameters of all bodies, and the unknowns of the joints.
         extras: names of joints and kinds of the last unknowns.
-        friction: known friction of all dofs, which x lacks.
-        armature: (nv,) known rotor inertias, which x lacks.
-        at: the Model whose efforts make load-dependent friction and a tilt linear.
+        friction: known friction of all dofs, which is not in x.
+        armature: (nv,) known rotor inertias, which are not in x.
+        at: the Model at whose efforts load-dependent friction and a tilt are linearised.
     """
 
     m: Model
@@ -54,7 +52,7 @@ class BlackBox:
     at: Model
 
     def validate(self, motion: Motion, rest: ArrayLike | None = None) -> Residuals:
-        """Predict the efforts of a motion; arguments and errors as for `validate`."""
+        """Predict the efforts of a motion; arguments and errors are those of `validate`."""
         m, dofs = self.m, dofs_of(self.m, motion)
         size = len(self.x) - len(self.extras)
         qpos = of_dofs(m, dofs, motion.qpos, resting(m, rest))
@@ -76,7 +74,7 @@ class BlackBox:
 
 
 def plain_solution(A: Array, b: Array) -> Array:
-    """Return the least-squares solution of A x = b, the shortest one if there are several."""
+    """Return the shortest least-squares solution of A x = b."""
     lengths = np.linalg.norm(A, axis=0)
     scale = np.where(lengths > 0.0, lengths, 1.0)
     return np.linalg.lstsq(A / scale, b, rcond=UNDETERMINED)[0] / scale

@@ -5,8 +5,6 @@ Efforts that come late by d are e(t) - d e'(t) in the first order, so d is one m
 the least squares, common to all joints.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -20,9 +18,9 @@ from rbdyn_ros.identification.equations.regressor import extra_columns, torque_r
 from rbdyn_ros.identification.equations.residuals import memory
 from rbdyn_ros.model.model import Model
 
-#: A delay is corrected if it is this many times its standard deviation, ...
+#: A delay is corrected if it is this many times its standard deviation
 SURE = 4.0
-#: ... and longer than this [s]. The second number is the longest delay that can be estimated [s].
+#: and longer than this [s]. The second number is the longest delay that can be estimated [s].
 SHORTEST, LONGEST = 1e-3, 0.1
 #: Number of parts of the motion whose estimates are compared.
 PARTS = 8
@@ -30,7 +28,7 @@ PARTS = 8
 MOST = 2_000
 #: Number of repetitions of the linear estimate.
 ROUNDS = 3
-#: Columns below this fraction of the largest are dependent.
+#: Columns shorter than this fraction of the longest column count as dependent.
 DEPENDENT = 1e-7
 
 
@@ -51,7 +49,7 @@ def without_delay(
         ModelError, ParameterError: as identify.
     """
     count = len(motion.time)
-    # choose at random, as every tenth sample may have the same phase of a periodic motion
+    # choose at random, because every tenth sample may have the same phase of a periodic motion
     rows = np.sort(np.random.default_rng(0).choice(count, min(count, MOST), replace=False))
     Q = _basis(m, motion, smoothing, rest, rows)
     found, total, std = motion, 0.0, 0.0

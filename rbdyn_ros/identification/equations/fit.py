@@ -67,9 +67,9 @@ def identify(
         m: the prior; m.opt.gravity is the gravity of the recording in the axes of the base link.
         motion: the recorded motion.
         friction: known friction of all dofs; None: identify viscous and Coulomb friction.
-        offset: identify a constant effort of each joint; None: if it lowers the error on held-out
-            parts of the motion, see terms.py.
-        armature: identify the rotor inertia of each joint; False: take it from m; None: as offset.
+        offset: identify a constant effort of each joint; None: only if this lowers the error on
+            held-out parts of the motion, see terms.py.
+        armature: identify the rotor inertia of each joint; False: keep that of m; None: as offset.
         stribeck: identify additional friction near standstill; None: as offset.
         load: identify dry friction in proportion to the effort that a joint carries; None: as
             offset.
@@ -118,7 +118,7 @@ def _tried(
     x: Array,
     sigma: Array,
 ) -> list[Term]:
-    """Try terms one after the other, each together with the terms that were kept before."""
+    """Try the terms one after the other, each together with the terms kept so far."""
     fit = fit_of(kept)
     found: list[Term] = []
     largest = fit.unknowns.largest
@@ -136,7 +136,7 @@ def _tried(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FitOfMotion:
-    """A motion and the values that are known in advance; arguments as for identify."""
+    """A motion and the values that are known in advance; the arguments are those of identify."""
 
     m: Model
     motion: Motion
@@ -154,7 +154,7 @@ class FitOfMotion:
         return unknowns_of(self.m, self.motion, *known, kinds, self.rest, at)
 
     def fits(self, every: Sequence[str], near: Model | None) -> Callable[[Sequence[str]], _Fit]:
-        """Return a function that makes the fit of some of these kinds, linear near a Model."""
+        """Return a function that returns the fit of some of these kinds, linearised at a Model."""
         at = None if near is None else linearised(near, self.motion, self.rest)
         most = self.unknowns(every, at)
         whole = equations(self.m, most, most.effort())
@@ -179,9 +179,9 @@ def _searched(
     """Return the fit with all terms that improve it, its solution and the tried terms.
 
     Args:
-        run: the motion and what is known.
+        run: the motion and the values that are known in advance.
         kinds: kinds of terms that may be in the result.
-        kept: kinds that are in any case.
+        kept: kinds that the result has in any case.
     """
     bent = [kind for kind in kinds if kind in BENT]
     fit_of = run.fits([kind for kind in kinds if kind not in BENT], None)
@@ -235,7 +235,7 @@ class _Fit:
         return validate(m, friction, u.motion, offset, by_load=by_load, rest=u.rest)
 
     def held(self, x: Array) -> Residuals | None:
-        """Return the residuals of the patched URDF; None if a URDF can hold the whole solution."""
+        """Return the residuals of the patched URDF; None if a URDF holds the whole solution."""
         u = self.unknowns
         m, friction, _ = self.robot(x)
         extras = any(extra.kind not in ("viscous", "coulomb") for extra in u.extras)

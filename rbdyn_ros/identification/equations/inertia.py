@@ -12,8 +12,6 @@ Source: Wensing, Kim, Slotine, Linear matrix inequalities for physically consist
 parameter identification, 2018.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array
@@ -87,8 +85,8 @@ def bodies_of(x: Array) -> tuple[Array, Array, Array]:
 def consistent_prior(m: Model) -> tuple[Array, list[str]]:
     """Return physically consistent parameters (nbody - 1, 10) near those of a Model.
 
-    Also return the names of the changed bodies: massless ones, points, rods, plates, and bodies
-    with an impossible inertia.
+    Also return the names of the changed bodies: bodies without mass, points, rods, plates, and
+    bodies with an impossible inertia.
     """
     x = inertial_parameters(m).reshape(-1, 10)
     least = LIGHTEST * (float(m.body_mass[1:].mean()) or 1.0)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Iteratively reweighted least squares: each joint is weighted by its residuals."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -19,12 +17,12 @@ Progress = Callable[[str], None]
 ITERATIONS = 10
 #: Relative change of the standard deviations at which the iteration stops.
 SETTLED = 0.01
-#: Least standard deviation of an effort relative to the largest effort, and the initial one.
+#: Least and initial standard deviation of an effort, relative to the largest effort.
 FLOOR, HOPED = 1e-9, 1e-3
 
 
 def silent(_text: str) -> None:
-    """Ignore progress."""
+    """Do nothing with a message about progress."""
 
 
 def solved(
@@ -42,10 +40,10 @@ def solved(
         prior: prior of all unknowns.
         strength: weight of the prior.
         unknowns: unknowns of the joints, with usable samples and largest efforts.
-        residuals: returns the residuals of a solution.
+        residuals: function that returns the residuals of a solution.
         progress: called with a message after every iteration.
     """
-    # trust the data first, as a bad prior would otherwise inflate their standard deviations
+    # trust the data first: a bad prior would otherwise inflate their standard deviations
     x, sigma = prior.start, HOPED * unknowns.largest
     for k in range(ITERATIONS):
         x = solve(*eqs.weighted(sigma), prior, strength, x)

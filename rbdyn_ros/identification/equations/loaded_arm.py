@@ -5,8 +5,6 @@ Both motions share the bodies, friction, rotors and offsets. So errors of the ar
 share do not affect the payload, and load-dependent friction is measured at two loads.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,7 +62,7 @@ def identify_with_payload(
     rest: ArrayLike | None = None,
     progress: Progress | None = None,
 ) -> LoadedArm:
-    """Identify an arm from a motion, and its payload from another one, together.
+    """Identify an arm and its payload together, from motions without and with the payload.
 
     The terms are those that improve the fit of the motion without the payload.
 

@@ -8,8 +8,6 @@ A joint at rest differs: its dry friction can hold any part of the load. So all 
 form one equation, whose standard deviation is the dry friction.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -66,11 +64,11 @@ class OnlineEstimate:
         mass: [kg].
         com: (3,) centre of mass in the frame of the link [m].
         inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about com, in the axes of the link [kg m^2].
-        friction_scale: the friction of all joints, relative to the declared one.
+        friction_scale: the friction of all joints, relative to the declared friction.
         values: (11,) m, m c, Ixx Ixy Iyy Ixz Iyz Izz about the origin of the link, and the scale.
         covariance: (11, 11) of the values; large where the motion does not determine them.
         excess: (n,) mean effort of joints at rest that the estimate does not explain, relative to
-            their noise and dry friction; 0 of joints that move. Above SURE, something else than
+            their noise and dry friction; 0 for joints that move. Above SURE, something other than
             the drives holds the joint, such as a brake.
     """
 
@@ -134,12 +132,12 @@ class OnlinePayload:
         """Take a block of samples into account and return the estimate.
 
         Args:
-            samples: of the joints `dofs`, without a gap.
-            qpos: (nv,) positions; those of other joints count.
+            samples: samples of the joints `dofs`, without a gap.
+            qpos: (nv,) positions of all joints; only those of the other joints are read.
 
         Raises:
             ParameterError: the block is too short or has a gap, its efforts are all 0 or beyond
-                the limits, or its numbers are too large. Then it does not count.
+                the limits, or its numbers are too large. The block is then ignored.
         """
         before = self._saved()
         try:
@@ -149,11 +147,11 @@ class OnlinePayload:
             raise
 
     def interrupt(self) -> None:
-        """States are missing before the next block: joints that are elsewhere then do not rest."""
+        """Report missing states before the next block: joints that have moved do not rest."""
         self._interrupted = True
 
     def _saved(self) -> dict[str, Any]:
-        """Return the attributes, with copies of those that a block changes."""
+        """Return the attributes, with copies of the attributes that a block changes."""
         return vars(self) | {
             "_eqs": Equations(self._eqs.R.copy(), self._eqs.count.copy()),
             "_rests": self._rests.copy(),
@@ -194,7 +192,7 @@ class OnlinePayload:
             raise ParameterError(Finding("spurious-effort", text, "error", samples.names[i]))
 
     def _resume(self, motion: Motion) -> None:
-        """After an interruption, end the rests of joints that are elsewhere now."""
+        """After an interruption, end the rests of joints that have moved."""
         if self._interrupted:
             for i in np.flatnonzero(np.abs(motion.qpos[0] - self._place) > SAME):
                 self._end_rest(int(i))
@@ -217,7 +215,7 @@ class OnlinePayload:
         return block
 
     def _fold(self, i: int, rows: Array, slides: Bools) -> None:
-        """Fold rows (p, 13) of a joint in, in the order of time."""
+        """Add the rows (p, 13) of a joint to its triangular factor, in the order of time."""
         self._add(i, rows[slides])
         ends = [0, *(np.flatnonzero(np.diff(slides)) + 1).tolist(), len(rows)]
         for begin, end in pairwise(ends):
@@ -239,7 +237,7 @@ class OnlinePayload:
         self._eqs.count[0, k] += len(rows)
 
     def _solved(self) -> OnlineEstimate:
-        """Return the estimate from all rows, and the rests that last."""
+        """Return the estimate from all rows and the unfinished rests."""
         x, eqs = self._x, self._with_rests()
         sigma = self._least
         for _ in range(ITERATIONS):
@@ -273,7 +271,7 @@ class OnlinePayload:
 
     @property
     def _least(self) -> Array:
-        """Least standard deviations (n,): the errors of even the best arm and Model."""
+        """Least standard deviations (n,), which even the best arm and Model have."""
         return np.asarray(np.maximum(EXACT * self._largest, NO_EFFORT))
 
     def _stiction(self, x: Array, sigma: Array) -> Array:

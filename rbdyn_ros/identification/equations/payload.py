@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identify a payload of a known arm from the additional efforts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,13 +75,13 @@ def identify_payload(
         m: the arm without the payload, as identified before.
         motion: motion with the payload.
         link: name or number of the link that carries the payload.
-        friction: known friction of all dofs; None: identify it too.
+        friction: known friction of all dofs; None: it is identified, too.
         smoothing: as in identify, for identified friction.
         strength: as in identify; the prior is a ball of 1 kg at the origin of the link.
         rest: (nv,) positions of joints that are not in the motion; None: qpos0.
 
     Raises:
-        ModelError: as check_identifiable, or for an unknown link.
+        ModelError: as check_identifiable, or the link is unknown.
         ParameterError: no joint of the motion moves the link, the motion does not fit the Model,
             its efforts are all 0, its numbers are too large, or an argument is not allowed.
     """
@@ -93,7 +91,8 @@ def identify_payload(
     prior = Prior(EXPECTED[None], unknowns.positive, unknowns.scale)
     before = validate(m, unknowns.friction, motion, rest=rest)
     own = validate(m, Friction.of(m.nv), motion, rest=rest).predicted
-    own -= m.dof_armature[dofs] * motion.qacc  # unknowns.effort() already subtracts this
+    # unknowns.effort() already subtracts the known friction
+    own -= m.dof_armature[dofs] * motion.qacc
     eqs = equations(m, unknowns, unknowns.effort() - own, at_link(m, f, dofs))
     if not eqs.effects()[:, :10].any():
         raise _not_carried(m.frame_names[f])

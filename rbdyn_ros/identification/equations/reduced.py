@@ -42,7 +42,7 @@ class Equations:
             without: part to hold out; None: all parts count.
 
         Raises:
-            ParameterError: they, or their squares, are not finite.
+            ParameterError: A, b or their squares are not finite.
         """
         R = self.R if without is None else np.delete(self.R, without, axis=0)
         with np.errstate(all="ignore"):
@@ -57,13 +57,13 @@ class Equations:
         return squares
 
     def effects(self) -> Array:
-        """Return the RMS effort at each joint that one unit of an unknown makes, (n, N)."""
+        """Return the RMS effort at each joint that one unit of an unknown causes, (n, N)."""
         squares = np.sum(self.R[..., :-1] ** 2, axis=(0, 2))
         effects: Array = np.sqrt(squares / self.count.sum(axis=0)[:, None])
         return effects
 
     def only(self, columns: Sequence[int]) -> Equations:
-        """Return the equations of some unknowns; the others are 0."""
+        """Return the equations of some unknowns; the other unknowns are 0."""
         return replace(self, R=self.R[..., [*columns, self.R.shape[3] - 1]])
 
 

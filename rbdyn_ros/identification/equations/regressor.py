@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regressors of the efforts: inertia of all bodies, friction, offsets, rotors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,7 +55,7 @@ class Linearised:
 
     Attributes:
         effort: (p, n) efforts of bodies and rotors [N m or N].
-        tilt: (p, n, 2) change of the efforts by turning gravity about x and y [N m/rad or N/rad].
+        tilt: (p, n, 2) change of the efforts if gravity rotates about x and y [N m/rad or N/rad].
     """
 
     effort: Array

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Predict the efforts of a motion and compare them with the measured ones."""
-
-from __future__ import annotations
+"""Predict the efforts of a motion and compare them with the measured efforts."""
 
 from dataclasses import dataclass, fields, replace
 
@@ -32,7 +30,7 @@ class Residuals:
         names: names of the joints (n,).
         time: (p,) [s].
         measured, predicted: (p, n) [N m or N].
-        full_scale: (n,) effort limits of the joints; NaN where there is none.
+        full_scale: (n,) effort limits of the joints; NaN for joints without a limit.
         kept: (p, n) samples whose drive was not saturated; only these count below.
     """
 
@@ -126,7 +124,8 @@ def validate(
 def linearised(m: Model, motion: Motion, rest: ArrayLike | None = None) -> Linearised:
     """Return the efforts of bodies and rotors, and their change by a tilt of gravity.
 
-    Efforts are linear in gravity, so a difference is exact. Arguments and errors as validate.
+    Efforts are linear in gravity, so a difference is exact. Arguments and errors are those of
+    validate.
     """
     none = Friction.of(m.nv)
     effort = validate(m, none, motion, rest=rest).predicted
@@ -139,7 +138,7 @@ def linearised(m: Model, motion: Motion, rest: ArrayLike | None = None) -> Linea
 
 
 def tilted(m: Model, tilt: Array) -> Model:
-    """Return a Model with gravity turned by small angles (2,) about x and y [rad]."""
+    """Return a Model with gravity rotated by small angles (2,) about x and y [rad]."""
     found = m.replaced()
     found.opt.gravity = m.opt.gravity + np.cross([*tilt, 0.0], m.opt.gravity)
     return found
@@ -166,7 +165,8 @@ def friction_effort(friction: Friction, motion: Motion, dofs: Ints) -> Array:
 def memory(differences: Array) -> Array:
     """Return the correlation length (n,) of differences (p, n) in samples, 1 or more.
 
-    It is 1 plus twice the sum of the autocorrelations before the first that is not positive.
+    The length is 1 plus twice the sum of the autocorrelations before the first that is not
+    positive.
     """
     p = len(differences)
     spectrum = np.fft.rfft(differences - differences.mean(axis=0), 2 * p, axis=0)

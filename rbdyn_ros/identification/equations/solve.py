@@ -9,13 +9,12 @@ with pseudo-inertias J, prior pseudo-inertias P, masses m, prior masses M, d(c, 
 - 1, and D(J, P) = tr(P^-1 J) - log det(P^-1 J) - 4. D is zero for J = P, infinite at the boundary
 of consistent bodies, convex, and independent of frames and units. So it keeps every body
 consistent and determines the directions that the data do not excite. In the limit g -> 0 the data
-are fitted exactly. The term of the mass is there because CAD gives better masses than centres of
-mass and inertias: with D alone a small body would rather multiply its mass than move its centre.
+are fitted exactly. The masses have a term of their own because CAD gives better masses than
+centres of mass and inertias: with D alone the mass of a small body would change much before its
+centre does.
 Source: Lee, Wensing, Park, Geometric robot dynamic identification: a convex programming approach,
 2020.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass
 
@@ -26,7 +25,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.identification.data.motion import beyond_calculation, check_calculable
 from rbdyn_ros.identification.equations.inertia import BASIS, pseudo_inertia
 
-#: Standard deviation of a prior mass, relative to it; its term has the weight w = MASS_SPREAD^-2.
+#: Relative standard deviation of a prior mass; its term has the weight w = MASS_SPREAD^-2.
 MASS_SPREAD = 0.2
 #: Factor by which g decreases in each pass, until it has the wanted value.
 SHRINK = 0.1
@@ -48,7 +47,7 @@ class Prior:
         bodies: (k, 10) consistent parameters of bodies.
         positive: (c,) expected positive coefficients.
         scale: (o,) magnitudes of the free coefficients, whose expected value is 0.
-        spread: (k,) standard deviations of the masses, relative to them; None: MASS_SPREAD.
+        spread: (k,) relative standard deviations of the masses; None: MASS_SPREAD.
     """
 
     bodies: Array
@@ -133,7 +132,7 @@ def solve(A: Array, b: Array, prior: Prior, strength: float, start: Array | None
         A: (r, N), in units of a standard deviation.
         b: (r,), in units of a standard deviation.
         prior: prior with N entries.
-        strength: g; with 1 the prior weighs as much as data that determine everything to 100 %.
+        strength: g; with 1 the prior has the weight of data that determine each unknown to 100 %.
         start: a consistent x to start from; None: the prior.
 
     Raises:
@@ -157,7 +156,7 @@ def _solved(A: Array, b: Array, prior: Prior, strength: float, start: Array | No
     problem = _FitProblem(seen, target, L @ Vt.T, prior)
     x = prior.start if start is None else start
     z = Vt @ np.linalg.solve(L, x - prior.start)
-    if not np.isfinite(problem.value(z)):  # rounding can exceed the boundary
+    if not np.isfinite(problem.value(z)):  # a rounding error can exceed the boundary
         z = np.zeros(len(z))
     weight = max(strength, float(np.sum(problem.miss(z) ** 2)) / len(z))
     while True:

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judge the terms of a model by cross-validation on held-out parts of the motion.
 
-A term with more unknowns always fits better where it is fitted. So each part of the motion is
-predicted by a fit to the others, and a term stays if this makes the predictions better.
+More unknowns always improve a fit to the data that were fitted. So each part of the motion is
+predicted by a fit to the other parts, and a term stays if it improves these predictions.
 """
-
-from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,8 +25,8 @@ class Term:
 
     Attributes:
         kind: kind of Extra.
-        without, error: RMS error without and with it, as a fraction of the largest effort; the
-            geometric mean over the joints.
+        without, error: RMS error without and with the term, as a fraction of the largest effort;
+            the geometric mean over the joints.
         kept: whether the result has the term.
     """
 
@@ -41,7 +39,7 @@ class Term:
 def held_out(
     eqs: Equations, prior: Prior, strength: float, sigma: Array, start: Array, largest: Array
 ) -> float:
-    """Return the error of predicting each part of the motion from the others, as in Term.
+    """Return the error of predicting each part of the motion from the other parts, as in Term.
 
     Args:
         eqs: equations of the motion.
@@ -60,7 +58,7 @@ def held_out(
 
 
 def places(all_unknowns: Unknowns, some: Unknowns, inertial: int) -> list[int]:
-    """Return the columns of some unknowns among all, after `inertial` columns of the bodies."""
+    """Return the columns of some unknowns, after the `inertial` columns of the bodies."""
     found = [all_unknowns.extras.index(extra) for extra in some.extras]
     return [*range(inertial), *(inertial + k for k in found)]
 

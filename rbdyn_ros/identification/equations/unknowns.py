@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Unknowns of the joints: friction, rotors and offsets."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -22,7 +20,7 @@ from rbdyn_ros.model.model import Model
 MOVING = 5.0
 #: Friction of a joint is identified if this fraction of its samples shows it,
 MOVING_SHARE = 0.1
-#: and if no more than this fraction of these is saturated.
+#: and if at most this fraction of these samples is saturated.
 MOST_LOST = 0.5
 #: Prior friction of a joint without described friction, as a fraction of its largest effort. It is
 #: so large that the prior hardly resists smaller or larger values.
@@ -49,7 +47,7 @@ class Unknowns:
         motion: motion of its joints.
         dofs: (n,) dof of each joint of the motion.
         friction: friction of all dofs; the prior where it is unknown.
-        kinds: kinds of Extra; "tilt" is both tilts. Friction and rotors are not identified for
+        kinds: kinds of Extra; "tilt" means both tilts. Friction and rotors are not identified for
             joints that hardly moved or whose drives were saturated most of the time.
         rest: (nv,) positions of joints that are not in the motion; None: qpos0.
         at: efforts of a Model; "load" and "tilt" need them.
@@ -156,7 +154,7 @@ def unknowns_of(
     rest: ArrayLike | None,
     at: Linearised | None = None,
 ) -> Unknowns:
-    """Return the unknowns of some kinds, and the unknowns of friction if it is None."""
+    """Return the unknowns of some kinds, and the unknowns of friction if the friction is None."""
     smooth = finite("the smoothing", smoothing, above=0.0, element="")
     start = friction or Friction.of(m.nv, m.dof_damping, m.dof_frictionloss, smoothing=smooth)
     fitted = ["viscous", "coulomb"] if friction is None else []

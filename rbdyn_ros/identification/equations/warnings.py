@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Warnings about a recording and about an identified result."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -17,7 +15,7 @@ from rbdyn_ros.identification.equations.result import Identification
 from rbdyn_ros.identification.equations.solve import Prior
 from rbdyn_ros.identification.equations.unknowns import MOST_LOST, Unknowns
 
-#: Condition numbers above which model errors are amplified, and above which a motion is unusable.
+#: Condition number above which model errors are amplified, and that of an unusable motion.
 POOR, TOO_POOR = 100.0, 1e4
 #: Largest change of the total mass: URDFs are often wrong about links, rarely about the whole arm.
 MASS_RATIO = 2.0
@@ -29,11 +27,11 @@ ALIKE = 0.8
 OTHER_UNIT = 30.0
 #: Least friction of a real joint, as a fraction of its largest effort.
 NOTHING = 2e-3
-#: Residuals are friction if it explains this fraction of their power, ...
+#: Residuals count as friction if friction explains this fraction of their power,
 ALONG = 0.5
-#: ... and noise if they are below this fraction of the largest effort.
+#: and as noise if they are below this fraction of the largest effort.
 SEEN = 0.02
-#: Standard deviations above which a payload is significant.
+#: Number of standard deviations above which a payload is significant.
 SURE = 3.0
 #: Largest standard deviations of a payload's centre of mass [m] and moments by mass [m^2].
 FAR, SPREAD = 0.05, 0.01
@@ -103,7 +101,7 @@ def parameter_warnings(
         std: (b,) their standard deviations from the motion alone.
         prior: the prior.
         condition: condition number of the motion.
-        heard: (b,) effort that the prior spread of a parameter makes, relative to the noise.
+        heard: (b,) effort that the prior spread of a parameter causes, relative to the noise.
         after: residuals of the result, which are the noise.
     """
     found = []

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounds of a motion: positions, velocities, accelerations and efforts of its joints."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +30,7 @@ class Bounds:
         dofs: (n,) degrees of freedom of the joints.
         centre: (nv,) position where all joints start and end [rad or m].
         lower, upper: (n,) largest excursions from the centre, lower < 0 < upper [rad or m].
-        velocity, acceleration: (n,) limits; infinite if there is none.
+        velocity, acceleration: (n,) limits; infinite without a limit.
         effort: (nv,) effort limits of all joints; infinite without a limit.
     """
 
@@ -72,7 +70,7 @@ def bounds_of(
     acceleration_limits: ArrayLike | None,
     effort_share: float,
 ) -> Bounds:
-    """Return the bounds of the joints with these dofs; arguments as of excite.
+    """Return the bounds of the joints with these dofs; the arguments are those of excite.
 
     Raises:
         ParameterError: an argument is not allowed, or leaves a joint no room.
@@ -98,7 +96,7 @@ def bounds_of(
             )
             raise ParameterError(Finding("no-room", text, "error", "centre"))
     fast = np.where((speed > 0.0) & np.isfinite(speed), speed, DEFAULT_SPEED)
-    hard = np.where(hard > 0.0, hard, np.inf)  # many files write 0 for no limit
+    hard = np.where(hard > 0.0, hard, np.inf)  # many files write 0 for a missing limit
     if acceleration_limits is not None:
         hard = _positive("acceleration_limits", acceleration_limits, n)
     return Bounds(dofs, middle, low, high, share * fast, hard, part * effort)

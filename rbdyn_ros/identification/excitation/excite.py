@@ -5,8 +5,6 @@ Each joint follows a finite Fourier series around its centre. The coefficients m
 condition number of the base regressor, subject to the limits of each joint.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,7 +63,7 @@ class Excitation:
         coefficients: (2 h, n), see search.py.
         held: positions of the joints that do not move, by name.
         condition: condition number of the base regressor, with columns of unit length; together
-            with an earlier motion, if there was one.
+            with the earlier motion, if one was given.
         effort_share: largest effort of each joint as a fraction of its limit, by the model and
             without friction.
         box: (2, 3) least and largest coordinates of the origins of links [m]. Collisions are not
@@ -144,8 +142,8 @@ def excite(
 ) -> Excitation:
     """Return a motion for identification; equal arguments give equal motions.
 
-    Collisions are not checked without `check`, and those with people never. Watch the motion in
-    the simulator first, and reduce `reach` or move `centre` as needed.
+    Collisions are not checked without `check`, and collisions with people never. Watch the motion
+    in the simulator first, and reduce `reach` or move `centre` as needed.
 
     Args:
         m: the robot as far as it is known; gravity is m.opt.gravity.
@@ -163,11 +161,11 @@ def excite(
             limits, or qpos0.
         reach: largest distance from the centre, one number or (n,) [rad or m].
         effort_share: fraction of the effort limits that the inverse dynamics of m may use.
-        after: an earlier motion of some of these joints; the new one shows what the earlier one
-            did not, so that both together are well conditioned.
-        check: gets a path of the moving joints and the centre, and raises RbdynError if the path
-            is not allowed, such as one that collides; the motion is made smaller until it is.
-            None: all are allowed.
+        after: an earlier motion of some of these joints; the new motion complements it, so that
+            both together are well conditioned.
+        check: function of a path of the moving joints and the centre, which raises RbdynError if
+            the path is not allowed, for example because it collides; the motion is made smaller
+            until the path is allowed. None: every path is allowed.
         progress: called with a message after every iteration.
 
     Raises:
@@ -263,7 +261,8 @@ def dofs_of_joints(m: Model, joints: Sequence[str] | None) -> Ints:
     """Return the dofs of joints by name, in their order in the robot; None: all.
 
     Raises:
-        ParameterError: not a list of names; or a name is unknown, a mimic joint, or named twice.
+        ParameterError: the argument is not a list of names; or a name is unknown, that of a mimic
+            joint, or repeated.
     """
     names = dof_names(m)
     if joints is None:

@@ -5,8 +5,6 @@ Source: Swevers, Ganseman, Tukel, De Schutter, Van Brussel, 1997, Optimal robot 
 identification.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -62,8 +60,8 @@ ITERATIONS = 20
 MOST_MOTIONS = 20_000
 #: Samples per motion in the search, and per period of the highest harmonic in checks of limits.
 COARSE, FINE = 80, 100
-#: Raises RbdynError unless a path of the moving joints is allowed, with the others at (nv,)
-#: positions.
+#: A function that raises RbdynError unless a path of the moving joints is allowed, while the other
+#: joints are at positions (nv,).
 Check = Callable[[Path, Array], None]
 #: Smallest scale of a motion that is still checked.
 LEAST_SHARE = 0.05
@@ -83,7 +81,7 @@ class Search:
         bounds: bounds of its motion.
         harmonics: number of harmonics.
         period: duration of the motion [s].
-        after: an earlier motion of some joints; the condition number is for both together.
+        after: an earlier motion of some joints; the condition number is that of both together.
     """
 
     def __init__(
@@ -153,7 +151,7 @@ class Search:
         return np.asarray(weighted.reshape(-1, self.base.rank), np.float64)
 
     def _known(self, after: Motion) -> Array:
-        """Return an earlier motion's information on the base parameters, weighted as a new one."""
+        """Return an earlier motion's equations of the base parameters, weighted as a new one."""
         m, dofs, centre = self.m, dofs_of(self.m, after), self.bounds.centre
         rows = np.linspace(0, len(after.time) - 1, min(len(after.time), MOST_KNOWN)).astype(int)
         qpos = of_dofs(m, dofs, after.qpos[rows], centre)
@@ -192,7 +190,7 @@ class Search:
 
 
 def of_robot(bounds: Bounds, rows: Array) -> Array:
-    """Return the motion of all joints (3, t, nv) from one around the centre (3, t, n)."""
+    """Return the motion of all joints (3, t, nv), given a motion around the centre (3, t, n)."""
     full = np.zeros((3, rows.shape[1], len(bounds.centre)))
     full[:, :, bounds.dofs] = rows
     full[0] += bounds.centre

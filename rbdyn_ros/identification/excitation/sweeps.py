@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sweeps at constant speeds with reversals, which show friction, backlash and torque constants.
 
-Each joint goes up and back, then down and back, for every speed of a geometric series, the fast
-speeds first. A slow sweep is short, so each speed takes the same time.
+Each joint moves up and back, then down and back, at every speed of a geometric series, fast speeds
+first. A slow sweep is short, so each speed takes the same time.
 """
-
-from __future__ import annotations
 
 import os
 from collections.abc import Sequence
@@ -29,7 +27,7 @@ from rbdyn_ros.model.model import Model
 RAMP = 0.1
 #: Height of a lobe of the speed 1 and the period 1.
 HEIGHT = 0.5 - (1.5 - 2.0 / np.pi) * RAMP
-#: Part of a lobe by which rounding may shift a time.
+#: Part of a lobe by which a rounding error may shift a time.
 ROUNDING = 1e-9
 #: Largest number of speeds.
 MOST_SPEEDS = 50
@@ -107,7 +105,7 @@ def sweeps(
         m: the robot; gravity is m.opt.gravity.
         joints: names of the moving joints; None: all.
         speeds: number of speeds, 2 to 50.
-        slowest: slowest speed, as a part of the fastest one.
+        slowest: slowest speed, as a part of the fastest speed.
         duration: duration of the motion [s].
         rate: points per second.
         velocity_share: speed of the fastest sweep, as a fraction of the velocity limits.

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plot efforts: measured, predicted by the prior, predicted as identified, and the residuals."""
-
-from __future__ import annotations
+"""Plot measured efforts, efforts predicted by the prior and by the result, and residuals."""
 
 from pathlib import Path
 

@@ -2,10 +2,8 @@
 """Free simulation of a recording: apply its efforts to a Model, and compare the positions.
 
 Each window of the recording starts at its measured state. Then only the measured efforts act, so
-errors of the Model add up twice: a prediction of efforts shows them once.
+errors of the Model are integrated twice, unlike in a prediction of efforts.
 """
-
-from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -52,9 +50,9 @@ def free_motion(m: Model, run: RecordedRun, windows: Sequence[float] = WINDOWS) 
     """Simulate the windows of a recording with its efforts.
 
     Args:
-        m: the robot, with friction and rotors; its joints have the names of the recorded ones.
+        m: the robot, with friction and rotors; its joints have the names of the recorded joints.
         run: the recording.
-        windows: lengths of the windows [s]; those longer than the recording are left out.
+        windows: lengths of the windows [s]; windows longer than the recording are left out.
 
     Raises:
         ModelError: the robots have other joints, or joints with several coordinates.
@@ -119,7 +117,7 @@ def _efforts(run: RecordedRun, begin: Array, h: float) -> Array:
     """Return the efforts of steps that begin at times (p,), (p, nv)."""
     if not run.exact:
         return _at(run.time, run.effort, begin + 0.5 * h)
-    # a recorded state has the efforts of the step before it
+    # a recorded state has the efforts of the step before this state
     after = np.searchsorted(run.time, begin + 0.5 * h).clip(max=len(run.time) - 1)
     return np.asarray(run.effort[after], np.float64)
 

@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 def patched_urdf(text: str, m: Model) -> str:
     """Return a URDF with the bodies, damping and Coulomb friction of a Model.
 
-    The link that a joint moves gets the inertia of its body, less the inertias of the links fixed
-    to it, which keep their own. If no rigid body could have the difference, for example because
+    The link that a joint moves gets the inertia of its body minus the inertias of the links fixed
+    to it, which stay as they are. If no rigid body could have the difference, for example because
     the body is identified as lighter than its tool, the fixed links lose their `<inertial>` and
     the moving link gets the whole inertia. Unchanged bodies and joints are not touched. A mimic
-    joint keeps its friction unless its leader is identified with less; then it gets none. URDF
-    cannot hold rotor inertias, offsets and Stribeck friction.
+    joint keeps its friction unless its leader is identified with less friction; then the mimic
+    joint has no friction. URDF cannot hold rotor inertias, offsets and Stribeck friction.
 
     Args:
         text: the URDF that m was loaded from, with xacro expanded.
@@ -107,7 +107,7 @@ def _patch_inertias(
             own = wanted[k]
             for other in fixed:
                 element = first_child(document.links[other], "inertial")
-                assert element is not None  # its link has an inertial
+                assert element is not None  # the link of this body has an inertial
                 remove(element)
         _write_inertial(document.links[name], own)
 

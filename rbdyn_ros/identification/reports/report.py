@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports of an identification as text and as JSON."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -51,7 +49,7 @@ def report_text(found: Identification, checked: Sequence[Residuals] | None = Non
 def report_dict(
     found: Identification, checked: Sequence[Residuals] | None = None
 ) -> dict[str, Any]:
-    """Return the report as numbers for JSON, unknown numbers as None; arguments as report_text."""
+    """Return the report as numbers for JSON, with None for unknown numbers; see report_text."""
     m, report = found.m, {"robot": found.m.name, "condition": finite_or_none(found.condition)}
     report["residuals"] = _residuals(found.before, found.after)
     if checked is not None:
@@ -180,7 +178,7 @@ _TERM_HEAD = ("term", "error without", "with", "")
 
 
 def _term_table(found: Identification) -> list[list[str]]:
-    """Return the table of the terms that were tried; empty if there are none."""
+    """Return the table of the terms that were tried, or an empty table."""
     if not found.terms:
         return []
     rows: list[Row] = [_TERM_HEAD]
@@ -211,7 +209,7 @@ _ROTOR_HEAD = ("joint", "armature before", "after [kg m^2 or kg]", "offset [N m 
 
 
 def _rotor_table(found: Identification) -> list[list[str]]:
-    """Return the table of rotors and offsets; empty if there are none."""
+    """Return the table of rotors and offsets, or an empty table."""
     old, new = found.prior.dof_armature, found.m.dof_armature
     if not (new.any() or found.offset.any() or found.by_load.any()):
         return []

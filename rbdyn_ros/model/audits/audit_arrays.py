@@ -3,7 +3,7 @@
 
 Kernels do not check whether an index is within an array. A compiled Model is right by
 construction. Arrays from a file, a pickle or a user are checked: every index must be within its
-range, and the number of coordinates must be that of the joints. model/derive.py computes all other
+range, and the number of coordinates must match the joints. model/derive.py computes all other
 indices.
 """
 
@@ -72,7 +72,7 @@ SHARES = {
 _CARRYING = [kind for kind, row in JOINT_KINDS.items() if row.nv > 0]
 TYPES = {"jnt_type": [*_CARRYING, JointType.USER], "loop_type": list(JointType)}
 
-#: The fields that a file holds.
+#: The fields that a file contains.
 STORED = tuple(field for field in MODEL_FIELDS if not field.derived)
 
 
@@ -98,7 +98,7 @@ def checked(arrays: object, names: object) -> tuple[Arrays, dict[str, tuple[str,
 
 
 def _name_lists(names: object, audit: Audit) -> dict[str, tuple[str, ...]]:
-    """Return the lists NAMES; add an error for each that is not a list of strings."""
+    """Return the lists NAMES; add an error for each value that is not a list of strings."""
     if not isinstance(names, Mapping) or set(names) != set(NAME_DIMS):
         audit.error("bad-names", "names", None, f"a Model needs the lists {', '.join(NAME_DIMS)}")
         return {}
@@ -303,7 +303,7 @@ def _audit_drives(
                 )
             continue
         shares, at = number[at : at + kinds[j].nv], at + kinds[j].nv
-        if arrays["jnt_mimic"][j] >= 0:  # its leader is driven
+        if arrays["jnt_mimic"][j] >= 0:  # the leader of this joint is driven
             if name or shares.any():
                 wrong_array(audit, "drive_knotnum", f"drives joint {j}, which is a mimic joint")
             continue

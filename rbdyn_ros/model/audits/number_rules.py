@@ -42,7 +42,8 @@ def wrong_numbers(name: str, array: NDArray[Any]) -> str:
 def endless_friction(fields: NamedArrays) -> str:
     """Return the reason why the friction of a link cannot be infinite, or an empty string.
 
-    Infinite friction means that the other geometry decides; only geometries of the world have it.
+    Infinite friction means that the other geometry decides. Only geometries of the world can have
+    it.
     """
     endless = ~np.isfinite(fields["geom_friction"]) & (fields["geom_frameid"] >= 0)
     return (
@@ -57,7 +58,7 @@ def limit_ranges(fields: NamedArrays) -> list[tuple[str, NDArray[np.float64]]]:
 
 
 def descending(ranges: NDArray[np.float64]) -> str:
-    """Return a text on the first range (n, 2) that ends before it begins, or an empty string."""
+    """Return a text about the first range (n, 2) that ends before it begins, or ""."""
     for lower, upper in ranges[ranges[:, 0] > ranges[:, 1]].tolist():
         return "has a lower limit {} above its upper limit {}".format(*apart(lower, upper))
     return ""

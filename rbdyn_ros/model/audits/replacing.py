@@ -66,7 +66,7 @@ def _inertias(current: Current, given: dict[str, NDArray[Any]]) -> dict[str, NDA
 
     Raises:
         ModelError: no rigid body has these numbers, the world gets a mass, or an inertia is given
-            twice: by its matrix and by its principal moments.
+            twice, by its matrix and by its principal moments.
     """
     new, by_matrix = {**current, **given}, "body_fullinertia" in given
     if by_matrix and not {"body_inertia", "body_iquat"}.isdisjoint(given):
@@ -101,7 +101,7 @@ def followed(fields: Mapping[str, Any], changed: Collection[str]) -> dict[str, A
 def stale(current: Current, arrays: Mapping[str, Any]) -> list[str]:
     """Return the CONSTANTS that no longer belong to the arrays of a new Model.
 
-    A constant that the caller has changed is not among them. A Model that is still being loaded
+    Constants that the caller has changed are left out. A Model that is still being loaded
     has no such constants.
     """
     if not current["dof_inertia0"].any() or _same(current, arrays, WEIGHED):
@@ -146,7 +146,7 @@ def _numbers(values: Any) -> NDArray[Any] | None:
 def _check_only_where(
     joints: Sequence[str], name: str, array: NDArray[Any], possible: NDArray[np.bool_]
 ) -> None:
-    """Raise ModelError if a joint of this type can have no such limit or spring."""
+    """Raise ModelError if joints of this type cannot have such a limit or spring."""
     for j in np.flatnonzero((array != 0) & ~possible).tolist():
         part = "limit" if name == "jnt_limited" else "spring"
         raise _refused(name, f"must be 0 for joint '{joints[j]}', which can have no {part}")

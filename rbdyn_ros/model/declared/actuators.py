@@ -44,7 +44,7 @@ def no_actuators(fields: Any) -> dict[str, Any]:
 
 
 def wrong_actuators(arrays: NamedArrays) -> list[tuple[str, str]]:
-    """Return the errors in the arrays of actuators: (name of the array, reason) each."""
+    """Return the errors in the arrays of actuators, each as (name of the array, reason)."""
     wrong = []
     delay, gear, curve = (arrays[f"actuator_{name}"] for name in ("delay", "gear", "curve"))
     if ((delay < 0) | (delay > MAX_DELAY)).any():

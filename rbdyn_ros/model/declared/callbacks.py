@@ -43,7 +43,7 @@ WEIGHERS: list[Callable[[Any], Mapping[str, Any]]] = []
 
 def weighed(m: Any) -> Mapping[str, Any]:
     """Return the fields of a Model that only the engine can compute: replacing.CONSTANTS."""
-    if not WEIGHERS:  # the process has only unpickled Models
+    if not WEIGHERS:  # the process has only unpickled Models, so the engine is not imported
         importlib.import_module("rbdyn_ros.loading.inertias")
     return WEIGHERS[0](m)
 
@@ -61,7 +61,7 @@ class Callback:
         address: address of the machine code; a unique number if nothing is compiled.
         function: the user's Python function.
         nv: degrees of freedom of the joint type, or coordinates of the motion.
-        plain: the same computation in Python, on four arrays of objects.
+        plain: the same computation in Python on four arrays of objects, for symbols.
         keep: owner of the machine code.
     """
 

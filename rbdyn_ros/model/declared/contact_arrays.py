@@ -5,7 +5,7 @@ from __future__ import annotations
 
 #: Columns of contact_spring.
 PUSH, SLOPE, K, B, MASS_BY_H, MOST_PUSH, IS_SPRING, EDGE, WIDTH = 0, 1, 2, 3, 4, 5, 6, 7, 8
-#: 1 where restitution acts in the step.
+#: 1 if restitution acts in the step.
 REBOUNDS = 9
 
 #: Columns of contact_grip.
@@ -19,7 +19,7 @@ NORMAL = 3
 ALONG, ACROSS, SLIP = 0, 1, 2
 
 #: Values of contact_phase: list and prepare contacts, with velocities of the start of the step;
-#: only list them, with velocities of its end, too; only prepare them.
+#: only list contacts, with velocities of its end as well; only prepare contacts.
 AT_START, AT_END, PREPARE = 0, 1, 2
 
 #: Most features of a pair, which include the corners of a mesh.

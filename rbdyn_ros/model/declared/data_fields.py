@@ -28,7 +28,7 @@ DATA_FIELDS = (
     # state and input
     Field("time", (), "simulated time [s]", stage="integrate"),
     # driven joints and mimic joints have no freedom: their coordinates follow after the free
-    # joints, first the driven ones, then the mimic ones
+    # joints, first those of driven joints, then those of mimic joints
     Field("qpos_all", ("nqall",), "qpos, then driven, then mimic coordinates", stage="expand"),
     Field("qpos", ("nq",), "joint positions", stage="input, integrate", inside="qpos_all"),
     Field("qvel_all", ("nvall",), "qvel, then the others", stage="expand"),

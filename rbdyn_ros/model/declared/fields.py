@@ -22,9 +22,9 @@ class Field:
         dims: names of Model sizes, or numbers; empty for a scalar.
         doc: meaning, unit, frame.
         kind: element type; every element takes eight bytes.
-        stage: the stage that writes it (Data only); the user writes ``input``.
-        inside: an earlier field whose first entries this field is (Data only).
-        derived: computed from other fields by model/derive.py, never stored (Model only).
+        stage: the stage that writes the array (Data only); the user writes ``input``.
+        inside: an earlier field whose first entries are this field (Data only).
+        derived: whether model/derive.py computes the array, so that it is not stored (Model only).
     """
 
     name: str
@@ -40,7 +40,7 @@ class Field:
 
 
 def frozen(field: Field, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Return a copy of a field in C order that can never become writeable: its memory is `bytes`.
+    """Return a copy of a field in C order that can never become writeable, over `bytes`.
 
     Kernels read the copy as flat memory, by its address.
     """

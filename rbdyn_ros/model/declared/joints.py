@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The joint library as a table: sizes and neutral position of each joint type.
 
-engine/joints/jcalc.py computes how a joint moves, engine/joints/manifold.py how its coordinates
-add up; all are keyed by JointType. description/parts/joint_types.py lists the types of robot
-files.
+engine/joints/jcalc.py computes how a joint moves, and engine/joints/manifold.py how its
+coordinates are integrated. Both use JointType. description/parts/joint_types.py lists the types of
+robot files.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from rbdyn_ros.model.declared.callbacks import registered_joint
 class JointClass(IntEnum):
     """The cause of a joint's motion; coordinates in qpos_all and qvel_all are ordered by class.
 
-    FREE: the joint is moved by forces. DRIVEN: by a given motion over time, of the joint or its
-    leader. MIMIC: by a leader that forces move.
+    FREE: forces move the joint. DRIVEN: the joint or its leader has a given motion over time.
+    MIMIC: the joint follows a leader that forces move.
     """
 
     FREE = 0
@@ -64,8 +64,8 @@ class JointKind:
     Attributes:
         qpos0: neutral position; its length is the joint's share of qpos.
         newframe: for each dof, 1 if cdof_dot uses the velocity reached just before the dof, 0 if
-            it uses that of the dof before (the three axes of a ball rotate together).
-        quat: index of a quaternion in the joint's share of qpos, -1 without a quaternion.
+            it uses the velocity of the dof before (the three axes of a ball rotate together).
+        quat: index of a quaternion in the joint's share of qpos, or -1.
         flat: whether the velocities are the derivatives of the positions.
         carried: first dof from which on all axes are fixed in the successor.
     """
@@ -116,7 +116,7 @@ def joint_kinds(types: NDArray[Any], user_types: Sequence[str]) -> list[JointKin
 
     Args:
         types: (n,) JointType numbers.
-        user_types: (n,) the registered name if the type is user-defined, else empty.
+        user_types: (n,) registered names of user-defined types; empty for all other types.
 
     Raises:
         ModelError: a user-defined type is not registered.

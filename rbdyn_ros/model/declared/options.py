@@ -166,7 +166,7 @@ class Options:
         number = INTEGRATORS.index(name)
         if number >= IMPLICIT:
             self._check_part(name, self._not_implicit, INTEGRATORS[:IMPLICIT])
-            # look up first: this may be interrupted, or a thread may step
+            # look up first, because Ctrl-C may interrupt this, or another thread may step
             self._find_implicit_stage()
         else:
             self._check_explicit(name, self._not_explicit)
@@ -264,7 +264,7 @@ class Options:
         name = "exact_stops"
         exact = flag(f"opt.{name}", value, code="option-exact-stops", element=name)
         if exact and self._has_stops:
-            # look up first: this may be interrupted, or a thread may step
+            # look up first, because Ctrl-C may interrupt this, or another thread may step
             self._find_stop_stage()
         self._exact_stops[()] = exact
 

@@ -70,10 +70,10 @@ def far_corners(fields: NamedArrays) -> Arrays:
 def distance_pairs(fields: NamedArrays) -> Arrays:
     """Return distance_geom, distance_adr and distance_num: the pairs that may touch.
 
-    Left out are pairs of one body, pairs of two geometries of the world, excluded pairs, pairs
-    whose filters do not match, and pairs of parent and child: a body and the bodies that joints
-    connect to it. A joint with six degrees of freedom does not count. On the world only links of
-    the same robot are parents, obstacles are not.
+    The result leaves out pairs of one body, pairs of two geometries of the world, excluded pairs,
+    pairs whose filters do not match, and pairs of parent and child: a body and the bodies that
+    joints connect to it. A joint with six degrees of freedom does not count. On the world only
+    links of the same robot are parents, not obstacles.
 
     Args:
         fields: the primary fields of a Model, body_dofnum and geom_vertadr.
@@ -113,7 +113,7 @@ def obstacle_filter(fields: NamedArrays) -> Arrays:
 
 
 def masks_match(fields: NamedArrays, some: Ints, others: Ints) -> Bools:
-    """Return a mask (n, k): whether the filters of n geometries match those of k others."""
+    """Return a mask (n, k): whether the filters of n geometries match the filters of k others."""
     contype, conaffinity = fields["geom_contype"], fields["geom_conaffinity"]
     forth = contype[some, None] & conaffinity[None, others]
     back = conaffinity[some, None] & contype[None, others]
@@ -142,6 +142,6 @@ def listed(pairs: Ints, count: int) -> Arrays:
 
 
 def by_geometry(kind: str, pairs: Ints, count: int) -> Arrays:
-    """Return for each geometry its first pair with a later geometry, and how many it has."""
+    """Return for each geometry its first pair with a later one, and the number of such pairs."""
     number = np.bincount(pairs[:, 0], minlength=count)[:count]
     return {f"{kind}_num": number, f"{kind}_adr": np.cumsum(number) - number}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """All geometries of a robot and its world as arrays.
 
-The geometries of moving bodies come first, then those of links fixed to the world, then the
-obstacles, which are not on a link. So each of these groups is a range of numbers.
+The geometries of moving bodies come first, then the geometries of links fixed to the world, then
+the obstacles, which are not on a link. So each of these groups is a range of numbers.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ from rbdyn_ros.model.tree.rotation import quat_to_mat
 Frames = Mapping[str, Placement]
 Part = Geometry | Obstacle
 
-END_CORNERS = 12  # corners of each end of a cylinder (contact with a plane is exact)
+# number of corners of each end of a cylinder; contact with a plane does not use them
+END_CORNERS = 12
 
-#: A hull with more corners has a graph of its edges: a search for the farthest corner follows it.
+#: A hull with more corners has a graph of its edges, along which the farthest corner is searched.
 MANY_CORNERS = 40
 
 #: geom_frameid of an obstacle.

@@ -9,10 +9,10 @@ from rbdyn_ros.arrays import Array, Arrays, Bools, Ints, NamedArrays
 from rbdyn_ros.description.parts.geometries import HeightField, Obstacle
 from rbdyn_ros.model.geometry.geoms import GeomType
 
-#: Flags of field_ridge: the edges to the east (+x), north (+y), north-east; the corner itself.
+#: Flags of field_ridge: the edges to the east (+x), north (+y) and north-east, and the corner.
 EAST, NORTH, DIAGONAL, PEAK = 1, 2, 4, 8
 
-#: Change of slope at an edge that is not flat.
+#: Least change of slope at an edge that is not flat.
 BENT = 1e-9
 
 

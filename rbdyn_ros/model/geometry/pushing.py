@@ -17,7 +17,7 @@ WITH_EDGES = {
     GeomType.MESH: (GeomType.SPHERE, GeomType.BOX),
 }
 
-#: Most corners of a face; a rounder face loses some corners.
+#: Most corners of a face; a face with more corners loses some.
 FACE_CORNERS = 16
 
 
@@ -40,10 +40,10 @@ def no_pairs(count: int) -> Arrays:
 def pushing_pairs(fields: NamedArrays, self_collision: bool) -> Ints:
     """Return the pairs of geometries whose edges and faces push each other, (n, 2), ascending.
 
-    They are the pairs of distance_geom that belong to two robots, with `self_collision` also those
+    They are the pairs of distance_geom that belong to two robots, with `self_collision` also pairs
     of one robot, and pairs of a link and an obstacle WITH_EDGES or AS_LINKS. Bodies connected by a
     loop joint, and bodies that roll on each other, are left out. If the mass matrix is too large,
-    only geometries of the world push those of a robot.
+    only geometries of the world push geometries of a robot.
 
     Args:
         fields: all fields of a Model.
@@ -76,8 +76,9 @@ def _have_edges(fields: NamedArrays, pairs: Ints) -> Bools:
 def of_one_robot(fields: NamedArrays, pairs: Ints) -> Bools:
     """Return whether both geometries of each pair (n, 2) belong to the same robot.
 
-    Each free tree and each robot of a scene is a robot; everything else that is joined to the
-    world is one more robot. Trees connected by loop joints are one robot, except if the joint is a
+    Each free tree and each robot of a scene is a robot; all other bodies that are joined to the
+    world are one more robot. Trees connected by loop joints are one robot, except if the joint is
+    a
     weld: an object held by a hand is not a part of the robot, and an object welded to the world
     can still collide with it. An obstacle belongs to no robot.
     """

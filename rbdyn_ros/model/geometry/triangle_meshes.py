@@ -2,8 +2,8 @@
 """Triangle meshes of the world as arrays: their edges, their corners and a tree of boxes.
 
 The triangles of a mesh lie in the order of a space-filling curve, so neighbours in the list are
-neighbours in space, and the boxes of LEAF triangles each are the leaves of a complete binary tree:
-node k has the children 2 k + 1 and 2 k + 2.
+neighbours in space. Boxes of LEAF triangles each are the leaves of a complete binary tree, in
+which node k has the children 2 k + 1 and 2 k + 2.
 
 Source: Lauterbach et al., Fast BVH construction on GPUs, 2009 (order by Morton numbers).
 """
@@ -109,7 +109,7 @@ def _of_mesh(vertices: Array, faces: Ints) -> dict[str, Array]:
     corners = vertices[faces]
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normal /= np.linalg.norm(normal, axis=1, keepdims=True)
-    # ends of 3 k edges
+    # the ends of 3 k edges
     ends = np.stack([faces, np.roll(faces, -1, axis=1)], axis=2).reshape(-1, 2)
     other = _opposite(ends, len(vertices))
     own, beside = np.repeat(normal, 3, axis=0), normal[other // 3]

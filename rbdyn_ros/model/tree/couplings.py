@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mimic joints: their leaders, their coordinates, their load on the leader.
+"""Mimic joints: their leaders, their coordinates, and their load on the leader.
 
 A mimic joint has no freedom: q = ratio q_leader + offset, the explicit constraint of RBDA eq 3.11
 with a constant G. In qvel_all its coordinate comes after the free coordinates. A force along the
@@ -103,7 +103,7 @@ def reflected(joints: Sequence[Joint], mimic: Arrays, classes: Ints) -> list[Joi
 
 
 def _with_spring(leader: Joint, joint: Joint, ratio: float, offset: float) -> Joint:
-    """Return the leader with one spring that replaces its own and that of the mimic joint."""
+    """Return the leader with one spring that replaces its own spring and the mimic joint's."""
     seen = ratio * ratio * joint.stiffness
     rest = ((joint.rest or (0.0,))[0] - offset) / ratio
     stiffness = leader.stiffness + seen

@@ -19,7 +19,7 @@ IDENTITY = Pose()
 
 @dataclass(slots=True)
 class Placement:
-    """A frame in a body: origin and rotation matrix."""
+    """A frame in a body, with its origin and its rotation matrix."""
 
     body: int
     pos: Array

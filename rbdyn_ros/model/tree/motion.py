@@ -18,7 +18,7 @@ DEGREE = 5
 # few ranges for badly chosen samples. A much larger overshoot means wrong times, such as a
 # nanosecond between two samples.
 SWING = 10.0
-MISSED = 1e-6  # part of the range; a larger error at a sample is due to rounding
+MISSED = 1e-6  # a larger error at a sample, as a part of the range, is due to rounding
 PROBES = 33  # points of each piece at which the overshoot is measured
 
 
@@ -64,7 +64,7 @@ def _knots(motion: Trajectory, k: int) -> tuple[NDArray[np.float64], NDArray[np.
     Every sample begins a piece; in the last piece the joint is at rest. Coefficients are NaN if
     the numbers are too extreme for a spline.
     """
-    from scipy.interpolate import PPoly, make_interp_spline  # takes half a second to import
+    from scipy.interpolate import PPoly, make_interp_spline  # the import takes half a second
 
     t = np.array(motion.times)
     y = np.array(motion.positions)[:, k]
@@ -75,7 +75,8 @@ def _knots(motion: Trajectory, k: int) -> tuple[NDArray[np.float64], NDArray[np.
             pieces = PPoly.from_spline(make_interp_spline(t, y, DEGREE, bc_type=ends))
     except (ValueError, np.linalg.LinAlgError):
         return t, np.full((len(t), DEGREE + 1), np.nan)
-    begins = pieces.x[:-1]  # a periodic spline has pieces outside, and any spline empty pieces
+    # a periodic spline has pieces outside of the samples, and every spline has empty pieces
+    begins = pieces.x[:-1]
     real = (np.diff(pieces.x) > 0.0) & (begins >= t[0]) & (begins < t[-1])
     final = np.zeros(DEGREE + 1)
     final[0] = y[-1]
@@ -85,7 +86,7 @@ def _knots(motion: Trajectory, k: int) -> tuple[NDArray[np.float64], NDArray[np.
 def _audit(
     joint: Joint, motion: Trajectory, k: int, coefficient: NDArray[np.float64]
 ) -> list[Finding]:
-    """Return errors of a spline that misses its samples or overshoots them far."""
+    """Return the errors of a spline that misses its samples or overshoots them too far."""
     y = np.array(motion.positions)[:, k]
     lowest, highest = y.min(), y.max()
     with np.errstate(all="ignore"):

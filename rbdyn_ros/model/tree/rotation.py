@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations as arrays, for building a Model; wxyz quaternions, 3x3 matrices child to parent."""
+"""Rotations as arrays for building a Model: wxyz quaternions, matrices from child to parent."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def plane_basis(normal: Array) -> Array:
     x, y, z = np.asarray(normal, np.float64)
     # 1 + z, without cancellation where the normal points down
     above = 1.0 + z if z > 0.0 else (x * x + y * y) / (1.0 - z)
-    if above == 0.0:  # half a turn about x
+    if above == 0.0:  # the normal points down: half a turn about x
         return np.diag([1.0, -1.0, -1.0])
     return np.array(
         [

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The colour cameras of a recording: their times and their pictures, one after another."""
 
-from __future__ import annotations
-
 import importlib
 import struct
 from collections.abc import Iterator
@@ -86,7 +84,7 @@ class Cameras:
             self._count_before()
 
     def _count_before(self) -> None:
-        """Count the pictures of each camera before the last reset of time, as states tell it."""
+        """Count the pictures of each camera before the last reset of time in the states."""
         seen, clocks = dict.fromkeys(self.found, 0), dict[str, tuple[int, int]]()
         for message in Recording(self._path).messages(lambda x: x.name in seen or _is_state(x)):
             name = message.topic.name
@@ -172,7 +170,7 @@ def _pixels(image: Any) -> Picture:
 CODEC, FORMAT = "libx264", "yuv420p"
 #: Every second frame is complete, as in LeRobot, because learning reads single frames.
 KEY_EVERY = 2
-#: Quality (CRF): a picture with 18 can hardly be told from the original.
+#: Quality (CRF): a picture with 18 can hardly be distinguished from the original.
 QUALITY = 18
 
 

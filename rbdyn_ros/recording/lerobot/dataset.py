@@ -11,8 +11,6 @@
 Source: lerobot.datasets.utils and lerobot.datasets.lerobot_dataset of LeRobot 0.4.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One recording as an episode: frames at a constant rate, with states, actions and pictures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

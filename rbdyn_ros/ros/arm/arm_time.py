@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The clock for ages, timeouts and watchdogs of an arm: steady, or the simulator's."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rclpy.node import Node
@@ -13,23 +11,23 @@ from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds, steady_ns
 from rbdyn_ros.ros.common.graph.hidden_node import hidden_node
 
 CLOCK = "/clock"
-#: Stamps this far from the simulator's clock are of another clock [ns].
+#: A stamp this far from the simulator's clock, or farther, is from another clock [ns].
 SAME = 10 * NANOSECONDS
 
 
 class ArmTime:
     """The time of an arm; simulated time stands still while the simulator waits or is late.
 
-    The simulator's clock counts only if the states are stamped with it. So a real arm with
-    use_sim_time by mistake is still watched by the steady clock. An armed arm may change to the
+    The simulator's clock is used only if the states are stamped with it. So a real arm with
+    use_sim_time by mistake is still watched by the steady clock. An armed arm can change to the
     simulator's clock, whose first message may come late. It never changes back while armed.
 
     Args:
-        node: main node, whose name of /clock counts.
+        node: main node; its remappings give the name of /clock.
         simulated: whether the states may be of a simulator.
 
     Attributes:
-        simulated: whether the simulator's clock counts now.
+        simulated: whether the simulator's clock is used now.
     """
 
     def __init__(self, node: Node, simulated: bool) -> None:
@@ -42,7 +40,7 @@ class ArmTime:
             self._helper = helper = hidden_node(node, "time")
             qos = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
             topic = node.resolve_topic_name(CLOCK)
-            # read by `poll`: a callback for each tick would cost more than the control
+            # `poll` reads this topic: a callback for each tick would cost more than the control
             self._heard = helper.create_subscription(Clock, topic, lambda _: None, qos)
 
     def now(self) -> int:

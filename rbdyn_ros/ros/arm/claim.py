@@ -4,8 +4,6 @@
 The GID of a publisher identifies it, never the name of its node.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from rclpy.node import Node
@@ -18,9 +16,9 @@ from rbdyn_ros.ros.common.lifecycle.holders import process_of
 #: A publisher that has been silent for this time has ended or been replaced [ns]. It is not below
 #: the largest state_timeout, so the states of an armed arm cannot change their publisher.
 QUIET = NANOSECONDS
-#: Time between two questions about the names of publishers [ns].
+#: Interval between two queries of the names of publishers [ns].
 PAUSE = NANOSECONDS // 10
-#: Most other devices that are told apart, by the joints of their messages.
+#: Largest number of other devices that are distinguished by the joints of their messages.
 MOST_DEVICES = 100
 #: End of the message about another node that commands the arm.
 LINGERS = "A node that was killed counts until its DDS lease ends, for up to 20 s"
@@ -44,7 +42,7 @@ class StateSource:
         return self._owner
 
     def accepts(self, sender: bytes, arrival: int) -> bool:
-        """Return whether a state of the arm may be believed.
+        """Return whether to accept a state of the arm.
 
         Args:
             sender: GID of its publisher.
@@ -64,7 +62,7 @@ class StateSource:
         return True
 
     def disputed(self, now: int) -> bool:
-        """Return whether a second publisher still counts; `now` is on the steady clock [ns]."""
+        """Return whether two publishers send states; `now` is on the steady clock [ns]."""
         return self.rival is not None and now - self._rival_heard <= QUIET
 
 
@@ -74,17 +72,17 @@ class ArmClaim:
     Args:
         node: node that publishes the efforts and subscribes to the states.
         shown: topic ~/efforts; another publisher there is a controller of the same name.
-        efforts: topics that command the arm; whether this node publishes there.
+        efforts: topics that command the arm, each with whether this node publishes there.
         states: topic of the states.
     """
 
     def __init__(self, node: Node, shown: str, efforts: dict[str, bool], states: str) -> None:
         self._node, self._shown, self._efforts, self._states = node, shown, efforts, states
         self._source = StateSource()
-        self._two: tuple[bytes | None, bytes | None] | None = None  # publishers of the fault
+        self._two: tuple[bytes | None, bytes | None] | None = None  # publishers in the fault
         self._fault: Fault | None = None
         self._twin: str | None = None  # process of another controller of the same name
-        self._asked = -PAUSE  # time of the last question about their names [ns]
+        self._asked = -PAUSE  # time of the last query of their names [ns]
         self._devices: set[frozenset[str]] = set()
         self._senders_unknown = False
 

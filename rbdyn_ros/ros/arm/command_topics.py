@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics on which commands are sent to the arm: efforts or positions."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +24,7 @@ TOPICS = {
     "position_commands": Float64MultiArray,
     "trajectory_commands": JointTrajectory,
 }
-#: Topics of each output, and what is sent there.
+#: Topics of each output: for arms that take efforts, and for arms that take positions.
 EFFORT_OUTPUTS = {
     "joint_commands": ("joint_commands",),
     "effort_commands": ("effort_commands",),
@@ -38,7 +36,7 @@ POSITION_OUTPUTS = {
     "trajectory_commands": ("trajectory_commands",),
 }
 OUTPUTS = EFFORT_OUTPUTS | POSITION_OUTPUTS
-#: Time of the only point of a trajectory, in periods of the states, and the shortest one [s].
+#: Time of the only point of a trajectory: this many periods of the states, at least this time [s].
 AHEAD, SOONEST = 2.0, 0.004
 
 
@@ -78,7 +76,7 @@ class CommandTopics:
         if isinstance(controller, PositionController):
             numbers = np.concatenate([commands, controller.velocity])
         message = self._message.filled(stamp, numbers)
-        # checked again: another thread may have disarmed it, or a signal ends the process
+        # check again: another thread may have disarmed the arm, or a signal may end the process
         commanding = controller.sending and (controller.armed or controller.testing)
         if commanding and not self._stop.is_set():
             for name, publisher in self._publishers.items():

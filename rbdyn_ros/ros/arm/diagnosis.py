@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Diagnose a controlled arm: from its state to a level and a message."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.control.controller import Controller

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The payload of a link and a scale of the friction, estimated while an arm runs."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
@@ -43,7 +41,7 @@ class _Said:
     Attributes:
         found: the newest estimate.
         taken: number of blocks in it.
-        problem: why the newest states are not in it, or why the run has failed.
+        problem: reason why the newest states are not used, or why the run has failed.
     """
 
     found: OnlineEstimate | None = None
@@ -52,7 +50,7 @@ class _Said:
 
     @property
     def seconds(self) -> float:
-        """Time of the motion that counts [s]."""
+        """Duration of the motion in the estimate [s]."""
         return self.taken * (LENGTH - OVERLAP)
 
     @property
@@ -140,7 +138,7 @@ class ArmEstimate:
             run.thread.join()
 
     def status(self) -> Status | None:
-        """Return the line of the diagnosis; None: it was never asked."""
+        """Return the line of the diagnosis; None: no estimate was requested."""
         run = self._run
         if run is None:
             return None
@@ -178,7 +176,7 @@ class ArmEstimate:
             return before.said.text
 
     def _begun(self, before: _EstimateRun | None) -> _EstimateRun:
-        """Return a run that has begun; its thread waits for the one before."""
+        """Start a run and return it; its thread waits for the end of the thread before."""
         run = _EstimateRun(self._new_blocks())
         last = None if before is None else before.thread
         args = run, last
@@ -196,7 +194,7 @@ class ArmEstimate:
         return StateBlocks(names, self._dofs, self._controller.arm.m.nv)
 
     def _online(self, arm: Arm) -> OnlinePayload:
-        """Return an estimate that begins, of an arm with its payloads on other links."""
+        """Return a new estimate for an arm with its payloads on other links."""
         bare = arm.with_payload(self._link, 0.0, (0.0, 0.0, 0.0))
         link, adds = bare.m.frame_id(self._link), bare.bare if self._adds else None
         return OnlinePayload(bare.m, self._dofs, link, self._friction, adds)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """External efforts of an arm under control, estimated from its measured states."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np
@@ -43,7 +41,7 @@ class ArmObserver:
             return
         self._time = seen.time
         observer = self._topics.observer
-        if arm is not self._arm:  # another payload
+        if arm is not self._arm:  # the payload has changed
             observer.change(arm.m)
             self._arm, self._d = arm, make_data(arm.bare)
         if seen.time < before:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The action follow_joint_trajectory of a controlled arm, through which MoveIt moves it."""
 
-from __future__ import annotations
-
 import importlib
 import threading
 from typing import Any
@@ -27,9 +25,9 @@ FEEDBACK = 0.05
 class FollowAction:
     """Serves `~/follow_joint_trajectory` if control_msgs is installed.
 
-    It behaves as joint_trajectory_controller: there is one goal at a time. A new trajectory, also
-    one from the topic, replaces the present one and aborts its goal. A goal that is cancelled or
-    violates its tolerances stops the arm. Unlike there, invalid tolerances invalidate the goal.
+    It behaves like joint_trajectory_controller: there is one goal at a time. A new trajectory,
+    also one from the topic, replaces the present one and aborts its goal. A goal that is cancelled
+    or violates its tolerances stops the arm. Unlike there, invalid tolerances invalidate the goal.
 
     The response to a goal has no text, but its result has. So a goal that the arm does not follow
     is accepted and aborted at once with INVALID_GOAL and the reason; the present trajectory goes
@@ -44,7 +42,7 @@ class FollowAction:
         self._node, self._robot = node, robot
         self._thread: ActionThread | None = None
         self._accepting = threading.Lock()
-        # by the id of the request, which the handle of an accepted goal refers to
+        # the key is the id() of the request, which the handle of an accepted goal refers to
         self._goals: dict[int, GoalMonitor | GoalEnding] = {}
         try:
             self._type: Any = importlib.import_module("control_msgs.action").FollowJointTrajectory

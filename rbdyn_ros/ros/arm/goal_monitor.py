@@ -107,8 +107,8 @@ class GoalEnding:
     Attributes:
         how: method of the goal's handle: succeed, abort or canceled.
         code: name of the result's error_code.
-        why: for error_string.
-        stop: the arm stops and holds.
+        why: text of the result's error_string.
+        stop: whether the arm has to stop and hold.
     """
 
     how: str
@@ -191,7 +191,7 @@ class GoalMonitor:
         return GoalEnding("abort", "GOAL_TOLERANCE_VIOLATED", why, stop=True)
 
     def _violation(self, off: Array, allowed: Array, field: str) -> str:
-        """Return which tolerance is violated, or an empty string; NaN violates it."""
+        """Return the violated tolerance as text, or an empty string; NaN violates all."""
         for row, k in np.argwhere(~(np.abs(off) <= allowed))[:1]:
             kind = ("position", "velocity")[row]
             error, most = apart(abs(off[row, k]), allowed[row, k], digits=4)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The grippers of an arm: goals go to the driver of a gripper, its states come back."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Callable
@@ -73,7 +71,7 @@ class ArmGripper:
         )
 
     def move(self, goal: GripperGoal) -> int:
-        """Send a goal; return its number. Raises RbdynError if nothing may be sent."""
+        """Send a goal; return its number. Raises RbdynError if the gripper follows no goals."""
         with self._lock:
             return self._send(goal, self.state())
 
@@ -89,7 +87,7 @@ class ArmGripper:
         return self._number
 
     def hold(self, number: int) -> None:
-        """Stay at the present position, if this goal is the newest and something may be sent."""
+        """Stay at the present position if this goal is the newest and it follows goals."""
         with self._lock:
             own, now = self.gripper, self.state()
             if number == self._number and not now.failed:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared parts of the launch files of an arm: the controller, and a simulator as the arm."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -108,7 +106,8 @@ def _arguments() -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument(
             "sim_initial_positions",
             default_value="",
-            description="Its initial positions [rad or m], as {elbow_pitch: 0.5}; others at 0.",
+            description="Initial positions of its joints [rad or m], as {elbow_pitch: 0.5}; "
+            "other joints: 0.",
         ),
         launching.discovery_argument("the nodes"),
         *(
@@ -242,8 +241,8 @@ def _robot_of_scene(arm: Mapping[str, Any]) -> RobotFile | None:
 def _lockstep(arm: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of lock-step: time may wait, as no real device is in the loop.
 
-    Commands need a stamp, and the simulator needs the list of the commanded joints. Otherwise time
-    is real.
+    Commands need a stamp, and the simulator needs the list of the commanded joints. Otherwise the
+    simulator runs in real time.
     """
     if arm.get("output", STAMPED[0]) not in STAMPED:
         return {}

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters of the control laws of an arm: gains, frames, motions and friction."""
 
-from __future__ import annotations
-
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.laws.admittance import AXES, SMALLEST_MASS
 from rbdyn_ros.control.motion.cartesian_motion import FASTEST, SLOWEST
@@ -59,26 +57,28 @@ LAWS = (
         "admittance",
         Parameter("admittance.frame", "", "link that yields to forces in mode admittance, of an "
             "arm that takes positions", setting="admittance_frame"),
-        Parameter("admittance.axes", "base", "axes of mass, damping, stiffness and deadband: of "
-            "the base link, or of the link", choices=AXES, setting="admittance_axes"),
+        Parameter("admittance.axes", "base", "axes of mass, damping, stiffness and deadband: "
+            "those of the base link, or of admittance.frame", choices=AXES,
+            setting="admittance_axes"),
         _per_axis("mass", "virtual mass", "kg m^2, kg", SMALLEST_MASS),
         _per_axis("damping", "virtual damping", "N m s/rad, N s/m"),
         _per_axis("stiffness", "virtual stiffness; 0: the link stays where it is let go", STIFF),
-        _per_axis("deadband", "torque and force that move nothing", "N m, N"),
-        Parameter("admittance.wrench", "sensor", "topic wrench of a force-torque sensor; or "
-            "estimated from measured efforts", choices=WRENCHES, setting="admittance_wrench"),
+        _per_axis("deadband", "largest torque and force that do not move the link", "N m, N"),
+        Parameter("admittance.wrench", "sensor", "source of the wrench: topic wrench of a "
+            "force-torque sensor, or an estimate from measured efforts", choices=WRENCHES,
+            setting="admittance_wrench"),
         Parameter("admittance.sensor_frame", "", "link whose axes and origin the wrench of the "
             "sensor has; empty: its header.frame_id", setting="sensor_frame"),
         Parameter("admittance.tool_mass", 0.0,
-            "mass of what hangs behind the force-torque sensor", "kg", 0.0, 1e3,
+            "mass of the tool on the force-torque sensor", "kg", 0.0, 1e3,
             setting="tool_mass"),
         Parameter("admittance.tool_com", [0.0, 0.0, 0.0],
             "its centre of mass in the axes of the sensor", "m", -10.0, 10.0, setting="tool_com"),
     ),
     *group(
         "cartesian path",
-        Parameter("cartesian_path.frame", "", "link that poses on ~/cartesian_path are of; empty: "
-            "they are refused", setting="path_frame"),
+        Parameter("cartesian_path.frame", "", "link whose poses are on ~/cartesian_path; empty: "
+            "poses are refused", setting="path_frame"),
         *(
             Parameter(f"cartesian_path.{name}", default, doc, unit, low, FASTEST,
                 setting=f"path_{name}")
@@ -101,8 +101,8 @@ LAWS = (
         "friction",
         Parameter("friction_compensation", 0.0, "share of the friction that is compensated", "",
             0.0, 1.0),
-        Parameter("friction.from_robot", True, "take viscous and Coulomb friction from <dynamics> "
-            "in the robot file"),
+        Parameter("friction.from_robot", True, "read viscous and Coulomb friction from "
+            "<dynamics> in the robot file"),
         per_joint("friction.viscous", 0.0, "viscous friction if friction.from_robot is false",
             DAMPING),
         per_joint("friction.coulomb", 0.0, "Coulomb friction if friction.from_robot is false",

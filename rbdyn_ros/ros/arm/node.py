@@ -4,8 +4,6 @@
 It is not a safety function: the arm's own safety controller and emergency stop stay in charge.
 """
 
-from __future__ import annotations
-
 import gc
 import math
 import sys
@@ -350,7 +348,7 @@ class ArmController(process.ManagedNode):
         if seen is None:
             return
         place, R = arm.tool_pose(seen[0])
-        if arm.progress().failed:  # for example, the arm is not armed: no drag may go on later
+        if arm.progress().failed:  # for example, the arm is not armed: end the drag for good
             marker.drop()
         twist = marker.twist(place, R)
         move = partial(self._move, arm, "")
@@ -393,7 +391,7 @@ class ArmController(process.ManagedNode):
         for actions in (self._action, *self._grippers, self._arming, self._estimate):
             if actions is not None:
                 actions.close()
-        if self._topics is not None:  # last, for a request in progress uses its node
+        if self._topics is not None:  # close it last: a request in progress uses its node
             self._topics.stop()
         if self._topics is not None and armed and not self.values.dry_run:
             print("rbdyn: shut down while armed; the arm is on its own now", file=sys.stderr)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """All parameters of the arm controller, and the library's settings made from them."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
@@ -33,8 +31,9 @@ from rbdyn_ros.ros.common.tool.servoing import PARAMETERS as SERVO
 PARAMETERS = (
     *group(
         "robot",
-        Parameter("arm", "", "arm by name, such as ur5e: the topics of its driver, and what its "
-            "own controller compensates, see config/arms; set parameters and topics count more"),
+        Parameter("arm", "", "name of an arm, such as ur5e: its preset in config/arms sets the "
+            "topics of its driver and the compensation of its own controller; explicit "
+            "parameters and topics override the preset"),
         Parameter("urdf", "", "path of a .urdf or .xacro file"),
         XACRO_ARGS,
         PACKAGE_DIRS,

@@ -5,8 +5,6 @@ A preset gives defaults of parameters and the names of topics. Every fact names 
 fact was tried on a real arm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +85,7 @@ PRESET = Table(
         *FACTS,
         Key("topics", ByName(_fact(Name()), "fact"), "of the driver", needed=True),
         Key("parameters", ByName(_fact(_Value()), "fact"), "of the controller", needed=True),
-        Key("traps", List(_fact(Name()), "trap"), "what is easily done wrong", needed=True),
+        Key("traps", List(_fact(Name()), "trap"), "usual mistakes", needed=True),
     ),
 )
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Efforts of an arm by joint name: gravity, inverse dynamics and computed torque."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters of the safety of the arm controller: arming, limits, tolerances, clearances."""
 
-from __future__ import annotations
-
 from rbdyn_ros.control.arm.settings import LARGEST_JUMP
 from rbdyn_ros.control.base.limits import ACCELERATION, LATENCY
 from rbdyn_ros.ros.common.settings.parameters import Parameter, group, per_joint
@@ -17,11 +15,11 @@ TIGHTENING = (
     "power_limit",
     "contact_effort",
 )
-#: Largest acceleration_limit: over the 5 ms in which a change of velocity is measured it allows
-#: 5 rad/s, more than the velocity limits of most arms, which then find the same changes.
+#: Largest acceleration_limit. Velocity changes are measured over 5 ms, in which it allows 5 rad/s:
+#: that is more than the velocity limits of most arms, so these limits find larger changes.
 FASTEST_CHANGE = 1000.0
-#: Largest latency_limit [s]: from a lag of pi / (2 damping) on velocity feedback is unstable. That
-#: is 0.04 s with the default damping of computed_torque, and 0.1 s with a damping of 16 1/s.
+#: Largest latency_limit [s]: velocity feedback is unstable with a lag of pi / (2 damping) or more.
+#: That is 0.04 s with the default damping of computed_torque, and 0.1 s with a damping of 16 1/s.
 LONGEST_LAG = 0.1
 
 SAFETY = (
@@ -37,10 +35,12 @@ SAFETY = (
             "differ from the model in the start-up test of an arm that takes efforts; above 1",
             "", 1.01, 100.0),
         Parameter("state_timeout", 0.08, "age at which a state is too old", "s", 0.002, 1.0),
-        Parameter("simulated_clock", False, "the states come from a simulator: ages, timeouts and "
-            "watchdogs count its /clock, if states have its stamps, and their lag is not judged; "
+        Parameter("simulated_clock", False, "the states come from a simulator: ages, timeouts "
+            "and watchdogs use its /clock, if states have its stamps, and their lag is not "
+            "checked; "
             "use_sim_time implies it. Never with a real arm", setting="simulated"),
-        Parameter("blind_time", 0.03, "time for which the arm is held up without states", "s",
+        Parameter("blind_time", 0.03, "time for which the arm is held against gravity after the "
+            "last state", "s",
             0.0, 0.3),
         Parameter("target_timeout", 0.0, "longest wait for the next trajectory after one has "
             "ended; 0: unlimited", "s", 0.0, 1e6),
@@ -48,19 +48,20 @@ SAFETY = (
             "computed_torque; 0: unlimited", "rad or m", 0.0, 1e3),
         Parameter("start_tolerance", 0.05, "largest distance between the target and the start of "
             "a trajectory", "rad or m", 0.0, LARGEST_JUMP),
-        Parameter("check_self_collision", True, "refuse trajectories and poses on whose way the "
-            "arm would touch itself, if the robot has <collision> elements"),
+        Parameter("check_self_collision", True, "refuse trajectories and poses if the arm would "
+            "touch itself during the motion; needs <collision> elements"),
         Parameter("self_collision_margin", 0.01, "smallest distance between links, and of links "
-            "from the scene, on a trajectory or the way to a pose; those that are nearer already "
-            "may not come nearer. 1 mm or more: the way is checked in steps of 1 mm, between "
-            "which thin parts could pass each other", "m", 0.001, 1.0),
-        Parameter("scene", "", "path of a scene .yaml file: refuse trajectories and poses on "
-            "whose way the arm would touch its floor or obstacles; its robot is the arm and has "
-            "its place, and is the default of urdf"),
-        Parameter("srdf", "", "path of an SRDF with the pairs of links that may touch; empty: the "
-            "one beside urdf, if there is one"),
-        Parameter("effort_rate", 1000.0, "largest rate of change of an effort, for effort limits "
-            "above 150 in proportion more; five times as much after a fault", "N m/s or N/s",
+            "from the scene, during a motion; links that are nearer at its start must not come "
+            "nearer. 1 mm or more: motions are checked in steps of 1 mm, between which thin "
+            "parts could pass each other", "m", 0.001, 1.0),
+        Parameter("scene", "", "path of a scene .yaml file: refuse trajectories and poses if the "
+            "arm would touch its floor or obstacles during the motion; its robot is the arm in "
+            "its place, and the default of urdf"),
+        Parameter("srdf", "", "path of an SRDF with the pairs of links that may touch; empty: "
+            "the one next to urdf, if there is one"),
+        Parameter("effort_rate", 1000.0, "largest rate of change of an effort; in proportion "
+            "more for effort limits above 150, and five times as much after a fault", "N m/s or "
+                "N/s",
             1.0, 1e6),
         Parameter("blend_time", 0.5,
             "time over which efforts blend when a mode starts or changes", "s", 0.01, 10.0),
@@ -78,8 +79,9 @@ SAFETY = (
             "s", 0.001, LONGEST_LAG, live=True),
         Parameter("power_limit", 0.0, "largest product of effort and velocity of every joint; can "
             "only be lowered; 0: the product of the joint's limits", "W", 0.0, 1e9, live=True),
-        Parameter("contact_effort", 0.0, "effort with which a joint may push against a contact in "
-            "mode impedance, as a share of its effort limit, before it counts as frozen; can only "
+        Parameter("contact_effort", 0.0, "effort with which a joint can push against a contact "
+            "in mode impedance, as a share of its effort limit, without the fault frozen; can "
+            "only "
             "be lowered", "", 0.0, 0.5, live=True),
     ),
 )  # fmt: skip

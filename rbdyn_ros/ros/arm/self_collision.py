@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The check of trajectories for collisions: the arm's geometries, and the declared scene."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -18,7 +16,7 @@ from rbdyn_ros.description.scene_files.arm_scene import ArmScene
 from rbdyn_ros.description.source import MECHANISM_SUFFIXES, Source, read
 from rbdyn_ros.description.urdf_files.srdf import SrdfSource
 from rbdyn_ros.dynamics.collisions import overlap_text
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError, listing, quote
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, counted, listing, quote
 from rbdyn_ros.loading.load import complete
 
 #: Warnings about contact forces, which are not computed here; distances are exact.
@@ -88,7 +86,7 @@ def _is_mechanism(source: Source) -> bool:
 def _untested_text(pairs: list[str]) -> str:
     """Return a sentence about pairs that with_guarded_pairs leaves out."""
     return (
-        f"{len(pairs)} pairs of geometries are not checked, because they are nearer than "
+        f"the check leaves out {counted(len(pairs), 'pair')} of geometries that are nearer than "
         "self_collision_margin at zero position, in a state of the SRDF, or in most poses: "
         f"{listing(pairs)}"
     )

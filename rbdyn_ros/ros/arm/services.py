@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services of a controlled arm: efforts by joint name, and payloads."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

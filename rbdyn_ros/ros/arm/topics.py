@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics of the control loop: each state is answered with commands at once."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -60,7 +58,7 @@ class ArmTopics:
         observers: called after the answer to each state.
 
     Attributes:
-        time: that ages and timeouts of the arm count.
+        time: clock for the ages and timeouts of the arm.
         failure: exception that ended the thread.
         grant: scheduling that the thread was granted, once it runs.
         times: durations from the arrival of a state to the publication of its commands.
@@ -102,7 +100,7 @@ class ArmTopics:
         self._executor.add_node(self._node)
         self._stopping = threading.Event()
         self._watched = self._awake = steady_ns()
-        self._paused = 0, 0  # between these times states are from before a pause [ns]
+        self._paused = 0, 0  # a state between these two times is from before a pause [ns]
         self._arrival = self.time.now()
         self._stamp = 0  # the stamp of the newest state [ns]
         self.active = False

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A controller that accepts trajectories and poses as messages."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 
@@ -101,7 +99,7 @@ class TrajectoryController(Controller):
             return ""
         return (
             "no message on joint_states has named some joints that the arm carries, or wheels. "
-            f"Paths are checked for collisions with them where they are assumed: {listing(places)}"
+            f"Checks for collisions assume these joints at fixed positions: {listing(places)}"
         )
 
     def follow(self, message: Any) -> None:
@@ -157,8 +155,8 @@ class TrajectoryController(Controller):
         if self.departure().stops != stops:
             raise refusal(STOPPED)
         text = (
-            f"the arm moved on for {AHEAD[-1]:g} s before the way to the first point was checked "
-            "for collisions; stop the arm, then send the trajectory again"
+            f"the arm moved on for {AHEAD[-1]:g} s before the motion to the first point was "
+            "checked for collisions; stop the arm, then send the trajectory again"
         )
         raise refusal(text)
 
@@ -279,7 +277,7 @@ class TrajectoryController(Controller):
     def _check_poses(self, number: int) -> None:
         """Raise RbdynError unless this number of poses is accepted now."""
         if not self._frame:
-            message = "parameter cartesian_path.frame is empty; name the link that poses are of"
+            message = "parameter cartesian_path.frame is empty; set it to the link of the poses"
             raise refusal(message, "pose", "cartesian_path.frame")
         if number > MOST_POSES:
             raise refusal(f"there are {number} poses; at most {MOST_POSES} are allowed")

@@ -5,8 +5,6 @@ Both applications import the file. It has the settings of each panel under a key
 name, and the arrangement of the panels as a tree.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any

@@ -5,8 +5,6 @@ The elements are those that PlotJuggler 3 saves, and the names of the series tho
 of ROS messages gives: `/joint_states/JOINT/position`, or the path in the message below the topic.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 

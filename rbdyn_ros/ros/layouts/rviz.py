@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A configuration of RViz for one robot and its sensors."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics of a simulated robot that a layout shows, each with its type."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m rbdyn_ros.ros.messages`: build the message packages now, also if they are there."""
 
-from __future__ import annotations
-
 import sys
 
 from rbdyn_ros.errors import RbdynError

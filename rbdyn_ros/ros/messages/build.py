@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Build the message packages into this environment with the rosidl generators of the wheels."""
 
-from __future__ import annotations
-
 import fcntl
 import importlib
 import importlib.metadata

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ROS packages written from the lists of fields in this folder."""
 
-from __future__ import annotations
-
 import configparser
 import hashlib
 from pathlib import Path

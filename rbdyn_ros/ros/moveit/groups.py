@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The planning groups of a robot: the chain of joints that is its arm, and its gripper."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
@@ -14,7 +12,7 @@ from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, listing, quo
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.gripper.grippers import Gripper, gripper_of, presets_of
 
-#: The frame for a tool of ROS-Industrial, and its name at the end of a link's.
+#: Name of the tool frame in ROS-Industrial; the link's name may have a prefix.
 TOOL = "tool0"
 
 #: By link: the joint towards the base, and the link at its other end.
@@ -130,7 +128,8 @@ def _end_of_chain(m: Model, rises: Rises, moving: Collection[str]) -> str:
 def _hand(hand: Gripper, rises: Rises) -> tuple[tuple[str, ...], str]:
     """Return the links of a gripper, and the link that carries it.
 
-    The palm, which carries the fingers, is of the gripper if a fixed joint connects it to the arm.
+    The palm, which carries the fingers, belongs to the gripper if a fixed joint connects it to the
+    arm.
     """
     palm = next(above for joint, above in rises.values() if joint.name == hand.joint)
     joint, above = rises.get(palm, (None, palm))

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The SRDF of a robot: its groups, end effector, named states and pairs of links."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -101,7 +99,7 @@ class RobotSemantics:
         return srdf_document(self.m.name, lines, "rbdyn moveit")
 
     def _positions(self, state: GroupState) -> dict[str, float]:
-        """Return positions within the limits: MoveIt plans from no other."""
+        """Return positions within the limits: MoveIt refuses to plan from others."""
         m, limits, names = self.m, self.groups.limits, self.groups.joints
         qpos = m.qpos0[m.jnt_qposadr[[m.jnt_names.index(name) for name in names]]]
         for k, name in enumerate(names):

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node policy_node: it answers each state with position targets, stiffness and damping."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 import threading
@@ -218,7 +216,7 @@ class PolicyNode(process.ManagedNode):
                 return
             target = self._rise.target(state)
             if target is not None:
-                # velocities and actions from before the rise do not count after it
+                # the policy must not observe velocities and actions from before the rise
                 self._pacer.restart()
                 self._answer(state, target)
             else:
@@ -232,7 +230,7 @@ class PolicyNode(process.ManagedNode):
 
     def _take_imu(self, message: Imu) -> None:
         covariances = message.orientation_covariance, message.angular_velocity_covariance
-        if -1.0 in (each[0] for each in covariances):  # as sensor_msgs/Imu says
+        if -1.0 in (each[0] for each in covariances):  # sensor_msgs/Imu marks missing values so
             raise refusal("this IMU lacks orientation or angular velocity; a policy needs both")
         self._take_base(message, message.orientation, message.angular_velocity, None)
 

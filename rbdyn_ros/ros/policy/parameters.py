@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """All parameters of the node policy_node."""
 
-from __future__ import annotations
-
 from rbdyn_ros.ros.common.settings.parameters import Parameter, group
 from rbdyn_ros.ros.common.unitree.robots import parameter as unitree
 
@@ -20,11 +18,12 @@ PARAMETERS = (
         "inputs",
         Parameter("base", "odom", "topic of the base: odom (pose and twist), or imu (orientation "
             "and angular velocity)", choices=BASES),
-        unitree("speak to this robot of Unitree by lowstate and lowcmd, not by the other topics"),
+        unitree("exchange lowstate and lowcmd with this robot of Unitree instead of the other "
+            "topics"),
         Parameter("timeout", 0.1, "no command is sent if joint_states and the base are further "
             "apart than this", "s", 0.001, 10.0),
-        Parameter("command_timeout", 0.5, "a velocity command counts for this time of the states; "
-            "then the policy gets zero", "s", 0.01, 1e6),
+        Parameter("command_timeout", 0.5, "a velocity command is valid for this time of the "
+            "states; then the policy gets zero", "s", 0.01, 1e6),
         Parameter("states_reliability", "reliable", "reliability of the subscriptions; "
             "best_effort accepts best-effort publishers too", choices=("reliable", "best_effort")),
         Parameter("enable_stamped_cmd_vel", False, "cmd_vel is a TwistStamped, as in newer Nav2"),

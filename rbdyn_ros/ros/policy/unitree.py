@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The messages between a policy and a robot of Unitree: lowstate in, lowcmd out."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -103,7 +101,7 @@ class UnitreeMotors:
         """
         if (most := float(np.abs(target).max())) >= NO_POSITION:
             limit = f"a motor takes less than {NO_POSITION:g}"
-            raise refusal(f"the policy wants a position of {most:.4g}; {limit}")
+            raise refusal(f"the policy commands a position of {most:.4g}; {limit}")
         for place, value in zip(self._goals, target.tolist(), strict=True):
             self._row[place] = value
         return self._record.message(self._row)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the simulator node inside another program, which drives it."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared parts of the launch files of simulators: arguments, the node, the default robot, RViz."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulator node: read parameters, load robots, run their loops, control their time."""
 
-from __future__ import annotations
-
 import gc
 import re
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """All parameters of the simulator."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from rbdyn_ros.model.declared.options import INTEGRATORS
@@ -55,7 +53,7 @@ PARAMETERS = (
         Parameter("scene", "", "path of a scene .yaml file: robots, free objects and obstacles; "
             "overrides urdf and robot_description"),
         Parameter("world_sources", (), "folders and scene files that get_available_worlds lists, "
-            "beside the bundled worlds"),
+            "besides the bundled worlds"),
         XACRO_ARGS,
         PACKAGE_DIRS,
         DESCRIPTION,
@@ -68,8 +66,8 @@ PARAMETERS = (
             "file"),
         Parameter("actuators", "", "path of a YAML file with the motors, gears and drives of "
             "joints"),
-        Parameter("actuator_effort", "torque", "what joint_states.effort is for joints with an "
-            "actuator: the torque that the drive assumes, or its current [A]",
+        Parameter("actuator_effort", "torque", "meaning of joint_states.effort for joints with "
+            "an actuator: the torque that the drive assumes, or its current [A]",
             choices=("torque", "current")),
         Parameter("robots", (), "names of several robots in this process, each in its own "
             "namespace"),
@@ -84,7 +82,7 @@ PARAMETERS = (
         "physics",
         Parameter("timestep", 0.001, "timestep of the physics", "s", 1e-4, 0.1),
         Parameter("control_decimation", 1, "timesteps per tick of the loop", "", 1, 1000),
-        replace(GRAVITY, doc=f"{GRAVITY.doc}; not given: that of the robot file, if it has one"),
+        replace(GRAVITY, doc=f"{GRAVITY.doc}; by default that of the robot file, if it has one"),
         Parameter("integrator", "implicit_damping", "integration method", choices=INTEGRATORS),
         Parameter("exact_stops", True, "joints below their dry friction stand still, and limits "
             "stop joints within a timestep; false, and always with specialize: friction creeps "
@@ -126,7 +124,7 @@ PARAMETERS = (
             "joint_commands_by_mode does not name keep their last command or get zero effort, or "
             "the message is rejected", choices=PARTIAL),
         Parameter("servo_time_constant", 0.01, "least time constant of the servos that follow "
-            "position and velocity commands; five ticks or slow drives may ask for a longer one",
+            "position and velocity commands; it is longer if five ticks or slow drives need that",
             "s", 1e-3, 10.0),
         Parameter("topic_based_commands", False, "accept commands of ros2_control's "
             "JointStateTopicSystem on topic_based_joint_commands"),
@@ -135,9 +133,9 @@ PARAMETERS = (
                 f"joints with a command interface {interface} in JointStateTopicSystem, in order")
             for interface in ("position", "velocity", "effort")
         ),
-        unitree("take lowcmd and publish lowstate as this robot of Unitree"),
-        Parameter("shared_memory", "", "name of memory that one other process shares, such as "
-            "hardware of ros2_control: it reads states and commands joints; empty: none"),
+        unitree("read lowcmd and publish lowstate as this robot of Unitree"),
+        Parameter("shared_memory", "", "name of a memory through which one other process, such "
+            "as hardware of ros2_control, reads states and commands joints; empty: none"),
         Parameter("box", (), "control boxes of real arms, to which unmodified clients of their "
             "vendor connect: franka or ur, ur@127.0.0.2, or with the robot of a scene "
             "left/franka; they replace those of the scene file"),
@@ -177,7 +175,7 @@ PARAMETERS = (
         _delay("command_delay", "delay of commands; at most 1022 ticks with command_jitter"),
         _delay("command_jitter", "largest random delay of commands on top of command_delay"),
         _chance("command_drop", "the commands that arrive in a tick are lost"),
-        _chance("double", "with a control box, a packet of its wire comes twice"),
+        _chance("double", "a packet between a control box and its client arrives twice"),
         _delay("state_delay", "delay of joint_states; at most 1022 ticks with state_jitter"),
         _delay("state_jitter", "largest random delay of joint_states on top of state_delay"),
         _chance("state_drop", "a message of joint_states is not published"),

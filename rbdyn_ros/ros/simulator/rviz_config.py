@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """RViz configuration: config/sim.rviz with a model and the wrenches of each robot."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publish the statistics of each robot's loop: ~/stats for programs, /diagnostics for people."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -44,7 +44,8 @@ FLOAT_TIME = 0.3
 #: not help.
 LARGE_LOAD = 0.9
 
-#: Loss of speed at the effort limit: wheels on one floor share its load, and do not fight.
+#: Loss of speed at the effort limit, so that wheels on one floor share its load instead of
+#: working against each other.
 DROOP = 5e-3
 
 #: Servo accelerations are never scaled below this factor to satisfy effort limits.

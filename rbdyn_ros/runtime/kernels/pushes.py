@@ -2,7 +2,7 @@
 """External wrenches and pulls on bodies, each for a number of ticks.
 
 A pull is a spring and a damper from a point of a body to a goal in the world. It is computed in
-each tick, so its stiffness may suit the inertia there however rarely its goal moves.
+each tick, so its stiffness can match the inertia there even if its goal is rarely updated.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the numbers of actuators that differ between the runs of a trial."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the reference, measures and limits of a trial."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from pathlib import Path
 

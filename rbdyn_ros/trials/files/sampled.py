@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the values that differ between the runs of a trial: start, payload, parameters, faults."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 
 import numpy as np

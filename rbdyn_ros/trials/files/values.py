@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check names, distributions and Python functions of a trial file."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator
 from pathlib import Path

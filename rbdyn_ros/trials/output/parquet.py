@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """All runs of a trial as a table in a Parquet file, for pandas, Polars or DuckDB."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Record runs of a trial as MCAP files, which `rbdyn replay` and ROS 2 tools show."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

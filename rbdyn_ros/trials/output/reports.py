@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write all reports of a trial into its folder: a page, JUnit XML, JSON and a table."""
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ET
 from dataclasses import asdict

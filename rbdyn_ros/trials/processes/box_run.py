@@ -5,8 +5,6 @@ The simulation waits in lock-step for the commands of the program. When the prog
 goes on to the end of the run.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import math

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fork processes that end with their parent, and end daemons that would outlive a run."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -5,8 +5,6 @@ The simulator waits in lock-step for the answer of the node to every state, so t
 depend on the load of the machine.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 import time

@@ -7,8 +7,6 @@ trial, so that accidental changes are refused; the hash is no protection against
 is locked while runs are added.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

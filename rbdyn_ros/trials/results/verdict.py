@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verdict of the runs of a trial: passed or not, with confidence intervals."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rbdyn_ros.errors import counted
 from rbdyn_ros.view.live.link import Numbers, Simulated
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class OrderHistory:
         return self._note(self._simulated.pause(paused), None, "pause" if paused else "resume")
 
     def step(self, ticks: int) -> str:
-        return self._note(self._simulated.step(ticks), None, f"step {ticks} ticks")
+        return self._note(self._simulated.step(ticks), None, f"step {counted(ticks, 'tick')}")
 
     def reset(self) -> str:
         return self._note(self._simulated.reset(), None, "reset")

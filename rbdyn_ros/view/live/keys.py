@@ -54,7 +54,7 @@ class Keys:
 
     Args:
         server: server of the view.
-        actions: what a key does, by key: label, and a function that takes viser's event.
+        actions: by key, the label of its action and a function that takes viser's event.
     """
 
     def __init__(

@@ -120,10 +120,10 @@ class Cast:
         time_mode: realtime, lockstep or fast.
         speed: requested simulated seconds per second.
         refusals: by name of an order, the reason why it is never accepted.
-        world: of the instants with the Model of this description, see Instant.
+        world: `world` of the Instants with the Model of this description.
         sees: whether it has lidars, range sensors or cameras.
         start: how the robot is held until its first command; "" if it is not held.
-        idle: what its joints do without commands; "" if no effort acts on them.
+        idle: motion of its joints without commands, in words; "" if no effort acts on them.
     """
 
     name: str

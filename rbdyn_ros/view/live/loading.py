@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Load a robot sent by the simulation: its Model, its appearance and warnings."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance

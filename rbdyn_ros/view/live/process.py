@@ -37,7 +37,7 @@ def start_view(
         simulated: the simulation; called on two threads until the view ends.
         port: see open_server.
         address: see open_server.
-        say: called from another thread with the address, a warning, or why there is no view.
+        say: called from another thread with the address, a warning, or the reason of a failure.
         spawned: its process, which ends with the view; None: a new one, see spawn.
 
     Raises:

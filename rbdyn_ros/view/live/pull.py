@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The spring by which a hand pulls or rotates a link: its stiffness suits the inertia."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The latest state of a loop as an Instant, and the speed of its time."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections import deque

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write pictures as an animated GIF or MP4."""
 
-from __future__ import annotations
-
 import importlib.util
 import shutil
 import subprocess

@@ -5,8 +5,6 @@ The tree grows to the right, so that names fit below each other. Each leaf has i
 parent is centred on its children.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The curves of a run: of each joint, and of the robot as a whole."""
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass

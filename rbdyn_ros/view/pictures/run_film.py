@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Films of recorded runs."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ On a plane 1 / z is linear in the picture, so it is interpolated where its secon
 small. At edges, silhouettes and strong curvature a ray is cast instead, so nothing is mixed.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -33,7 +31,7 @@ class DepthLens:
         camera: with distortion.
 
     Attributes:
-        wide: the same camera without distortion, which sees at least as much.
+        wide: the same camera without distortion, whose picture covers at least as much.
     """
 
     def __init__(self, camera: DepthSpec) -> None:
@@ -48,7 +46,7 @@ class DepthLens:
         self._beside = (0, 1, width, width + 1)
 
     def seen(self, picture: Drawn) -> tuple[Drawn, NDArray[np.bool_]]:
-        """Return the picture behind the lens, and the pixels (height, width) that need a ray."""
+        """Return the picture through the lens, and the pixels (height, width) that need a ray."""
         depth, number = picture[..., 0], picture[..., 1]
         inverse = np.float32(1.0) / depth
         bent = _bent(depth, inverse, number).ravel()

@@ -5,8 +5,6 @@ Lengths are metres in the axes of the camera. A pixel gets its depth along z and
 shape at it.
 """
 
-from __future__ import annotations
-
 #: Least distance that is drawn [m].
 NEAREST = 1e-4
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The light of a picture: the sun of the renderer, or the lights of the robot file."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,7 +45,7 @@ class Lighting:
 
     @property
     def gloss(self) -> float:
-        """The reflection of the sun, as a share of the renderer's own sun."""
+        """The reflection of the sun, relative to the reflection of the renderer's own sun."""
         return float(min(np.max(self.sun / WHITE), 1.0))
 
     def write(self, program: Any) -> None:

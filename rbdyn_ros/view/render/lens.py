@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The distortion of a camera: a wide undistorted picture, seen through a lens."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -41,7 +39,7 @@ class Lens:
         self._context, self._strip = context, 5  # a strip of triangles
 
     def seen(self, plain: Any) -> Pixels:
-        """Return the picture behind the lens."""
+        """Return the picture through the lens."""
         self._target.use()
         self._context.enable_only(0)
         plain.color_attachments[0].use(0)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Poses and projections of cameras and of the sun, as matrices (4, 4)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array

@@ -42,7 +42,7 @@ def render(
         looks: source of the <visual> elements: the file or URDF text of the robot; None: boxes
             with the mass and inertia of each body.
         eye: (3,) with `target`: the camera is there in the world instead [m].
-        target: (3,) what it looks at, upright [m].
+        target: (3,) the point at which this upright camera is directed [m].
         package_dirs: as for load_urdf.
 
     Returns:

@@ -4,8 +4,6 @@
 Colours are linear within and encoded as sRGB at the end, as files and messages have them.
 """
 
-from __future__ import annotations
-
 from rbdyn_ros.description.parts.lights import MOST_LIGHTS
 
 VERTEX = """#version 330

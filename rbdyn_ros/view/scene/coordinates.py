@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The coordinates that sliders set: one number each, three angles for a quaternion."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.dynamics.configuration import usual_ranges
+from rbdyn_ros.errors import counted
 from rbdyn_ros.model.declared.joints import JointClass, JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.describe import joint_type
@@ -174,7 +173,7 @@ def parse_qpos(m: Model, text: str) -> Array | str:
     except (ValueError, TypeError, OverflowError, RecursionError):
         return f"it is not a list of numbers; {wanted}"
     if qpos.shape != (m.nq,) or len(found) != m.nq or not np.isfinite(qpos).all():
-        return f"it has {len(found)} entries; {wanted}"
+        return f"it has {counted(len(found), 'entry', 'entries')}; {wanted}"
     for j in range(m.njnt):
         if m.jnt_kind(j).quat >= 0 and m.jnt_class[j] == JointClass.FREE:
             at = _quat_at(m, j)

@@ -5,8 +5,6 @@ A renderer averages the normals of the triangles that share a corner. Mesh files
 in this: some share every corner, others no corner.
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 

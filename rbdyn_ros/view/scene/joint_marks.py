@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint marks: an arrow along the axis, an arc or bar for the limits, and a pointer."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lights of a robot file, on the bodies of a Model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

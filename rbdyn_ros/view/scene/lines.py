@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lines between bodies: springs, rods, bands, loop joints, and the skeleton."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The surfaces fixed to each body: visuals, collisions, inertia shapes, obstacles."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

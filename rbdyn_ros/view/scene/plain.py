@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An appearance for a Model without visuals, such as one built in Python."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.description.appearance.shapes import PALETTE, AnyShape, Appearance, LinkShape

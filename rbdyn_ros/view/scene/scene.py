@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scene of a robot: its layers, and their placement at an instant; no browser."""
 
-from __future__ import annotations
-
 import functools
 import threading
 from collections.abc import Sequence

@@ -4,8 +4,6 @@
 Corners are shared by creases.py, so that curved sides look smooth and edges sharp.
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 from collections.abc import Sequence

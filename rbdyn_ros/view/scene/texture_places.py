@@ -5,8 +5,6 @@ Each face of a box shows the whole image, upright on its sides. Around round sol
 once about z, with its left edge at -x; each end of a cylinder shows the whole image.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

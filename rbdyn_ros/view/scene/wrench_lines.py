@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrenches on bodies as arrows along the central axis, as long as the force is large."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array

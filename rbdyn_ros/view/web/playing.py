@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The playback position of a recording."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass, field
 

@@ -114,8 +114,8 @@ def refusal(host: str | None, origin: str | None, path: str = "/") -> str:
 
     A page may connect if this server sent it: its origin is the requested host. The host must be
     numeric or the name of this machine, because any other name may be resolved here by a page of
-    the internet (DNS rebinding). A query string is refused: with one, viser's page can be made to
-    obey another server.
+    the internet (DNS rebinding). A query string is refused: it can make viser's page connect to
+    another server.
 
     Args:
         host: Host header, perhaps with a port.

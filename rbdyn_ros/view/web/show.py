@@ -16,6 +16,7 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.appearance.shapes import Appearance
 from rbdyn_ros.dynamics.instant import Instant
+from rbdyn_ros.errors import counted
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.report.describe import joint_type
 from rbdyn_ros.view.scene.scene import Scene
@@ -186,10 +187,10 @@ def spread(camera: Any) -> float:
 def title(m: Model, name: str) -> str:
     """Return the heading of a robot in the panel, as HTML."""
     count = m.nbody - 1
-    facts = f"{count} {'body' if count == 1 else 'bodies'}, {m.nv} degrees of freedom, "
+    facts = f"{counted(count, 'body', 'bodies')}, {m.nv} dof, "
     facts += f"{m.body_mass.sum():.4g} kg"
     if m.nloop:
-        facts += f", {m.nloop} loop joint{'s' * (m.nloop > 1)}"
+        facts += f", {counted(m.nloop, 'loop joint')}"
     return _box(f"<b>{html.escape(name)}</b><br>{facts}")
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A part with a texture as a mesh of trimesh, which viser sends as glTF."""
 
-from __future__ import annotations
-
 import importlib
 import io
 from typing import Any

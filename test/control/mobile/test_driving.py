@@ -22,14 +22,14 @@ def drive_of(text, kind="", scale=1.0):
     return WheelDrive(wheel_base(m, kind), scale)
 
 
-def test_a_differential_base_is_the_textbook_one():
+def test_wheel_speeds_of_a_differential_base_match_the_textbook():
     drive = drive_of(TURTLEBOT3.urdf)
     v, w, r, half = 0.2, 0.7, TURTLEBOT3.radius, TURTLEBOT3.track / 2
     speeds = drive.rows(NONE) @ (v, 0.0, w)
     assert speeds == pytest.approx([(v - half * w) / r, (v + half * w) / r])
 
 
-def test_mecanum_wheels_are_the_textbook_ones():
+def test_speeds_of_mecanum_wheels_match_the_textbook():
     """Wheel speeds (vx -+ vy -+ (l + h) w) / r, with rollers that form an X."""
     drive = drive_of(mecanum())
     vx, vy, w, lever = 0.3, 0.2, 0.5, (TRACK + WHEELBASE) / 2
@@ -39,7 +39,7 @@ def test_mecanum_wheels_are_the_textbook_ones():
         assert speed == pytest.approx(expected)
 
 
-def test_omni_wheels_are_the_textbook_ones():
+def test_speeds_of_omni_wheels_match_the_textbook():
     drive = drive_of(omni())
     vx, vy, w = 0.3, -0.2, 0.5
     for k, speed in enumerate(drive.rows(NONE) @ (vx, vy, w)):
@@ -148,10 +148,10 @@ def driven(drive, way, steps, begin=(0.0, 0.0, 0.0)):
 
 
 @pytest.mark.parametrize("steps", [10, 100, 1000])
-def test_the_covariance_of_a_straight_path_is_the_closed_form_at_any_rate(steps):
-    """x and yaw walk at random, and y is the integral of yaw: q L, and q L^3 / 3.
+def test_the_covariance_of_a_straight_path_matches_the_closed_form_at_any_rate(steps):
+    """The variances of x and yaw are q L; y is the integral of yaw, so its variance is q L^3 / 3.
 
-    Within a step, the errors are those of a straight line: L^3 / 3 is short by L / 12 steps^2.
+    Within a step the error of yaw is constant, so L^3 / 3 is too small by L^3 / (12 steps^2).
     """
     length, track = 10.0, TURTLEBOT3.track
     found = driven(drive_of(TURTLEBOT3.urdf), (length, 0.0, 0.0), steps).pose_covariance

@@ -61,7 +61,7 @@ CASTER = """<link name="fork"><inertial><mass value="0.01"/>{inertia}</inertial>
 
 
 @pytest.mark.parametrize("kind", ["continuous", "revolute"])
-def test_a_swivel_caster_may_be_a_steered_wheel_so_its_base_needs_a_kind(kind):
+def test_a_base_with_a_swivel_caster_needs_an_explicit_kind(kind):
     inertia = '<inertia ixx="1e-5" iyy="1e-5" izz="1e-5" ixy="0" ixz="0" iyz="0"/>'
     text = TURTLEBOT3.urdf.replace("left0_joint", "left_wheel").replace(
         "right0_joint", "right_wheel"
@@ -93,7 +93,7 @@ BAD = [
         "cannot be told apart: they can be skid_steer or mecanum; set base.kind",
     ),
     (car(), {"kind": "differential"}, "base.kind is 'differential'"),
-    (car(), {"names": ["rear_left"]}, "'rear_left', no joint that can be commanded"),
+    (car(), {"names": ["rear_left"]}, "'rear_left', which is not a joint that can be commanded"),
     (car(), {"names": ["left_steering_joint"]}, "is not a wheel: its axis is not level"),
     (
         car(),

@@ -25,8 +25,8 @@ LOADED = {"payload": "arm_controller/payload", "unknown_payload": "simulator/pay
 class LyingDriver(Relay):
     """A relay that lies; arguments as Relay.
 
-    With `paced` the time of the states passes no faster than that of the clock once it lies: a
-    blind arm is braked by the clock, and a simulation in lock-step may be faster.
+    With `paced`, once the relay lies, the time of the states passes no faster than the clock: the
+    clock brakes a blind arm, and a simulation in lock-step could be faster.
     """
 
     def __init__(self, peer, source="joint_states", to="relayed_states", paced=False):

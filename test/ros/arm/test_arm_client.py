@@ -287,7 +287,7 @@ class Interrupted(BaseException):
     """As for KeyboardInterrupt, if rclpy does not handle Ctrl-C."""
 
 
-def test_an_interrupt_while_it_follows_cancels_the_goal(peer, client, controller, monkeypatch):
+def test_an_interrupt_during_follow_cancels_the_goal(peer, client, controller, monkeypatch):
     arm = controller.following
     real = caller.Caller._next
 
@@ -335,8 +335,10 @@ def test_closing_before_the_goal_is_accepted_cancels_it(peer, client, controller
     peer.until(lambda: arm.stops == 1)
 
 
-def test_an_interrupt_in_a_with_block_cancels_before_it_leaves(peer, controller, monkeypatch):
-    """Closing right after it must not overtake the cancellation."""
+def test_an_interrupt_in_a_with_block_cancels_the_goal_before_the_exit(
+    peer, controller, monkeypatch
+):
+    """Closing right after the interrupt must not overtake the cancellation."""
     real = caller.Caller._next
 
     def interrupted(*arguments):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states that get an answer: none from before a pause, but those whose stamps jump back."""
+"""States from before a pause get no answer; states whose stamps jump back get one."""
 
 import threading
 import time

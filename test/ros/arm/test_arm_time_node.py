@@ -22,7 +22,7 @@ STOPPED = 0.5
 S = 10**9
 
 
-def test_the_clock_counts_only_for_states_that_are_stamped_with_it():
+def test_the_clock_is_used_only_for_states_that_are_stamped_with_it():
     arm = ArmTime(None, simulated=False)  # without a subscription
     arm.arrival(1_700_000_000 * S)  # the wall clock of a driver
     arm.hear(5 * S, armed=False)

@@ -18,7 +18,7 @@ import rbdyn_ros as rb
 from rbdyn_interfaces.srv import SetPayload
 
 STIFFNESS, DAMPING = 400.0, 40.0  # 1/s^2, 1/s
-LEG = 0.9  # time of each way, there and back [s]: up to 1.875 * 1.2 / 0.9 = 2.5 rad/s
+LEG = 0.9  # time of each motion, there and back [s]: up to 1.875 * 1.2 / 0.9 = 2.5 rad/s
 #: The path starts when its message is read: the start is searched within this time around the
 #: first measured motion [s].
 AROUND = 0.2

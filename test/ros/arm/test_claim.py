@@ -31,7 +31,7 @@ def test_states_of_one_publisher_are_accepted_however_late():
     assert accepted((ARM, 0), (ARM, 1), (ARM, 5 * QUIET)) == [True] * 3
 
 
-def test_while_there_are_two_the_states_of_both_are_refused():
+def test_states_of_two_publishers_are_both_refused():
     both = (ARM, 0), (OTHER, MS), (ARM, 2 * MS), (OTHER, 3 * MS), (ARM, QUIET)
     assert accepted(*both) == [True, False, False, False, False]
 
@@ -47,7 +47,7 @@ def test_a_driver_that_restarts_takes_over_when_the_old_one_is_silent():
     assert accepted((ARM, 0), (OTHER, QUIET + 1), (OTHER, QUIET + 2)) == [True, True, True]
 
 
-def test_a_second_publisher_counts_until_it_has_been_silent_for_a_second():
+def test_a_second_publisher_is_a_rival_until_it_has_been_silent_for_a_second():
     source = StateSource()
     for message in ((ARM, 0), (OTHER, MS), (ARM, 2 * MS)):
         source.accepts(*message)

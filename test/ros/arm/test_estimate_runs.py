@@ -104,7 +104,7 @@ def test_simulated_time_may_be_reset(running):
     assert float(running.estimate.status().values["mass"]) == pytest.approx(1.0, abs=0.5)
 
 
-def test_states_of_an_arm_that_is_not_armed_do_not_count(running):
+def test_states_of_an_arm_that_is_not_armed_are_not_used(running):
     running.ask(True)
     running.feed()
     running.until(has_one)
@@ -128,7 +128,7 @@ def test_efforts_of_brakes_are_not_published(running):
     assert not published
 
 
-def test_an_end_waits_for_no_computation(running, monkeypatch):
+def test_the_end_of_a_run_does_not_wait_for_its_computation(running, monkeypatch):
     """A disarm in the same thread does not wait; a new run begins after the old one."""
     computes, go_on, update = threading.Event(), threading.Event(), OnlinePayload.update
 

@@ -172,7 +172,7 @@ def ending(kind, pair, driver):
 
 
 def well(kind, said):
-    """Return whether it ends as documented; silent without a reason, as braking did not fail."""
+    """Return whether the arm ends as documented; a silent arm gives no reason."""
     return f"fault {kind.code}:" in said and said.endswith(
         "; silent" if kind.reaction == "blind" else "; holding"
     )

@@ -3,11 +3,12 @@
 
     pytest test/ros/arm/test_lies_node.py --lies all -s
 
-runs every row in every scene, for which the machine must be quiet, and prints the worst way and
-speed of each; `--lies frozen,lag_5_ms` runs two rows. Without the option the test runs a few rows
-at a fifth of the speed limits in lock-step, and repeats a bad row: a blind arm is predicted by the
-steady clock, and simulated time waits. Verdicts are about the true states of the simulated arm; a
-fault of time in a row about something else is the machine's, and the row is repeated.
+runs every row in every scene, for which the machine must be quiet, and prints the largest
+additional motion and the largest speed of each; `--lies frozen,lag_5_ms` runs two rows. Without
+the option the test runs a few rows at a fifth of the speed limits in lock-step, and repeats a bad
+row: a blind arm is predicted by the steady clock, and simulated time waits. Verdicts are about the
+true states of the simulated arm; a fault of time in a row about something else is the machine's,
+and the row is repeated.
 """
 
 import dataclasses
@@ -28,14 +29,14 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rbdyn_ros as rb
 
-#: Bounds of a lie: the additional way of the joints [rad], and the largest speed as a part of the
-#: limit.
+#: Bounds of a lie: the additional motion of the joints [rad], and the largest speed as a part of
+#: the limit.
 FARTHEST, FASTEST = 0.3, 1.2
 #: Rate at which an arm is braked, and at which it coasts in mode gravity [1/s].
 BRAKING, COASTING = 10.0, 5.0
 #: Time that is judged after the onset [s], of the stamps of the arm.
 JUDGED = 1.5
-#: By this time after the arm began to move a push is over [s].
+#: A push is over by this time after the arm began to move [s].
 PUSHED = 0.15
 #: Parts of a path at constant velocity [s]: begin, go on, stop.
 PARTS = 0.3, 0.4, 0.3
@@ -46,7 +47,8 @@ NIGHTLY = (
     *("second_states", "twin", "payload", "gravity"),
 )
 ORDINARY = "slow_computed_torque"
-#: Faults of a machine that is too slow. A row about something else is then repeated so often.
+#: Faults of a machine that is too slow. Number of times that a row about something else is then
+#: repeated.
 OF_TIME, TRIES = ("fault age", "fault latency", "fault clock"), 10
 ROBOT = "ur5_robot.urdf"
 
@@ -135,7 +137,7 @@ class Verdict:
     """The effects of a lie.
 
     Attributes:
-        excess: way beyond the bounds without the lie [rad].
+        excess: motion beyond the bounds without the lie [rad].
         speed: largest part of a velocity limit.
         said: the last status.
         expected: there is a fault, or the row may go unseen.

@@ -64,7 +64,7 @@ def start(simulate, control, peer, tmp_path):
 
 
 def follow(pair, ways):
-    """Send the tool along two ways; return its positions, relative to its place at the start."""
+    """Move the tool along two lines; return its positions relative to its start."""
     tool = Tool(pair.arm)
     place, turn = tool.now()
     publisher = pair.peer.publisher(PoseArray, f"{pair.node}/cartesian_path")

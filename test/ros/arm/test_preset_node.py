@@ -21,7 +21,7 @@ def publishers(peer, topic):
     return [info.node_name for info in peer.node.get_publishers_info_by_topic(topic)]
 
 
-def test_a_preset_names_topics_and_explicit_values_count_more(control, peer):
+def test_a_preset_names_topics_and_explicit_values_override_it(control, peer):
     node = control(ROBOT, arm="ur5e")
     peer.until(lambda: publishers(peer, COMMANDS))
     said = node.text()

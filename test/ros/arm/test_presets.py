@@ -90,7 +90,7 @@ def test_joints_are_compared_with_one_common_prefix():
 
 
 @each_preset
-def test_efforts_are_sent_only_to_drivers_that_take_them(preset):
+def test_efforts_are_sent_only_to_drivers_that_accept_efforts(preset):
     preset.check_sending(dry_run=True)
     if preset.facts["takes_efforts"].value:
         preset.check_sending(dry_run=False)
@@ -99,7 +99,7 @@ def test_efforts_are_sent_only_to_drivers_that_take_them(preset):
         preset.check_sending(dry_run=False)
 
 
-def test_explicit_values_count_more_and_the_log_says_so():
+def test_explicit_values_override_a_preset_and_the_log_names_both():
     preset = presets.preset_of("ur5e")
     given = {"robot_compensates_friction": False, "output": "effort_commands"}
     text = presets.applied_text(preset, given, {"effort_commands": "/mine"})

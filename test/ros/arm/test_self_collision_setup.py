@@ -101,11 +101,11 @@ def test_a_tool_is_kept_clear_of_the_link_before_the_last_joint():
 
 def test_a_tool_that_overlaps_at_the_start_is_named_once_and_not_checked():
     check, [(level, line)] = made(of_text(with_tool("0 0 -0.1")))
-    assert (level, "l2 and l_tool" in line, "1 pairs" in line) == ("warning", True, True)
+    assert (level, "l2 and l_tool" in line, "1 pair" in line) == ("warning", True, True)
     check.check([Path([0.0, 2.0], np.array([np.zeros(3), [0.0, 0.0, 0.5]]))], np.zeros(3))
 
 
-def test_an_srdf_beside_the_file_or_given_counts(tmp_path):
+def test_an_srdf_next_to_the_file_or_given_is_used(tmp_path):
     source = of_file(tmp_path / "arm.urdf", text())
     other = tmp_path / "other.srdf"
     other.write_text(SRDF)
@@ -178,8 +178,8 @@ def scene_file(folder, document=SCENE):
     return str(folder / "scene.yaml")
 
 
-def test_the_obstacles_of_a_scene_are_seen_from_the_base(tmp_path):
-    """The arm stands turned, so its x axis points to the wall; free objects do not count."""
+def test_the_obstacles_of_a_scene_are_placed_relative_to_the_base(tmp_path):
+    """The arm stands turned, so its x axis points to the wall; free objects are ignored."""
     scene = read_arm_scene(scene_file(tmp_path))
     floor, wall = scene.contact.obstacles
     assert floor.origin.pos == pytest.approx((0.0, 0.0, -0.3))
@@ -194,7 +194,7 @@ def test_the_obstacles_of_a_scene_are_seen_from_the_base(tmp_path):
         check.check([BACKWARDS], np.zeros(3))
 
 
-def test_a_scene_counts_without_the_check_of_links(tmp_path):
+def test_a_scene_is_checked_even_without_the_check_of_links(tmp_path):
     scene = read_arm_scene(scene_file(tmp_path))
     check, lines = made(of_text(text()), scene, check_self_collision=False)
     assert [line[0] for line in lines] == ["warning", "info"]
@@ -270,7 +270,7 @@ def test_hulls_keep_clear_of_obstacles_without_a_warning_about_forces(tmp_path):
         check.check([TO_THE_WALL], np.zeros(3))
 
 
-def test_an_obstacle_in_which_the_arm_is_at_zero_pushes_nothing(tmp_path):
+def test_an_obstacle_around_the_arm_at_zero_position_pushes_nothing(tmp_path):
     document = SCENE.replace("xyz: [0, 1.5, 2]", "xyz: [0, 0, 2]")
     _, lines = made(of_text(text()), read_arm_scene(scene_file(tmp_path, document)))
     assert lines == [("info", "trajectories keep clear of floor, wall")]

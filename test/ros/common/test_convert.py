@@ -20,7 +20,7 @@ def test_quaternions_become_xyzw():
     assert convert.xyzw([1.0, 2.0, 3.0, 4.0]).tolist() == [2.0, 3.0, 4.0, 1.0]
 
 
-#: The last ones are before 1970, and what a Time with too many nanoseconds says.
+#: The last ones are before 1970.
 STAMPS = 0, 999_999_999, 1_000_000_000, 86_400_000_000_000 + 123, -1, -(2**31) * 10**9
 BEYOND = (2**31 - 1) * 10**9 + 2**32 - 1
 

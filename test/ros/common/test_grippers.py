@@ -53,7 +53,7 @@ def test_a_preset_finds_its_joint_among_its_mimic_joints(prefix):
     assert hand.width(0.695) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_a_preset_takes_no_joint_whose_name_only_ends_like_it():
+def test_a_preset_needs_a_separator_before_the_end_of_a_joint_name():
     with pytest.raises(RbdynError, match="in the robot that is none of its joints"):
         grippers_of(robotiq("myfinger_joint"), values("robotiq_2f_140"))
     with pytest.raises(RbdynError, match="'a_finger_joint', 'b_finger_joint'"):
@@ -87,7 +87,7 @@ def test_without_a_preset_width_and_force_are_not_known():
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("panda_finger_joint2", "mimics joint 'panda_finger_joint1'; name that one"),
+        ("panda_finger_joint2", "mimics joint 'panda_finger_joint1'; name that joint"),
         ("panda_finger_joint", "did you mean 'panda_finger_joint"),
         ("robotiq_2f_140", "in the robot that is none of its joints"),
     ],
@@ -114,7 +114,7 @@ def test_a_slow_gripper_stalls_after_the_timeout_and_a_moving_one_does_not():
     assert (end.how, end.stalled, end.reached) == ("abort", True, False)
 
 
-def test_positions_tell_that_a_gripper_moves_whose_driver_publishes_no_velocity():
+def test_a_gripper_without_velocities_moves_while_its_position_changes():
     monitor = GripperMonitor(0.0, 1, values(goal_tolerance=1e-3), state(position=0.04))
     for k in range(101):  # 10 s at 2 mm/s, noise of 0.2 mm; then it stands
         position = 0.04 - 2e-4 * k + 2e-4 * (-1) ** k
@@ -130,7 +130,7 @@ def test_a_gripper_that_creeps_has_stalled():
     assert monitor.ending(state(1.1, 0.04 - 9e-5 * 11), False).stalled
 
 
-def test_the_tolerance_is_open_as_in_gripper_controllers():
+def test_a_gripper_exactly_at_its_tolerance_has_not_reached_the_goal():
     monitor = GripperMonitor(0.5, 1, values(goal_tolerance=0.25), state())
     assert monitor.ending(state(position=0.25), False) is None
     assert monitor.ending(state(position=0.26), False).reached

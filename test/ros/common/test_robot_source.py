@@ -53,7 +53,7 @@ def test_arguments_without_a_xacro_file_are_refused(found):
         found(urdf="", robot_description=ARM, xacro_args=["prefix:=left_"])
 
 
-def test_a_scene_is_a_scene_file(found, tmp_path):
+def test_the_parameter_scene_must_name_a_scene_file(found, tmp_path):
     with refused(ParameterError, "bad-scene", element="scene"):
         found(".urdf", scene=str(tmp_path / "arm.urdf"), xacro_args=[])
     with refused(DescriptionError, "no-such-file"):

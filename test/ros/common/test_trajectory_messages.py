@@ -71,7 +71,7 @@ def test_positions_alone_are_straight_lines(parser):
     assert found.velocities.tolist() == found.accelerations.tolist() == [[0.0, 0.0]] * 2
 
 
-def test_velocities_make_it_cubic_and_accelerations_quintic(parser):
+def test_velocities_make_a_path_cubic_and_accelerations_quintic(parser):
     cubic = [point(0.0, [0.0], [1.0]), point(1.0, [0.5], [0.0])]
     found = parser.parse(message(["lift"], *cubic), NOW)
     assert (found.order, found.times[0], found.velocities.tolist()) == (3, 0.0, [[1.0], [0.0]])

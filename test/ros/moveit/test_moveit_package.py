@@ -318,7 +318,7 @@ def test_a_pair_that_the_srdf_enables_is_checked(tmp_path):
     path.with_suffix(".srdf").write_text(rule)
     found = Package(tmp_path / "after", path)
     assert pair not in found.disabled
-    assert "1 pairs of links may collide" in found.text
+    assert "1 pair of links may collide" in found.text
 
 
 def meshed(folder, *names):

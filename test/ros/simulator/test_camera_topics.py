@@ -131,7 +131,7 @@ def test_a_view_gets_readings_without_subscribers_for_a_while(node, monkeypatch)
     assert not topics._sensor_work._jobs
 
 
-def test_names_of_numbers_come_also_when_a_reset_discards_the_first_picture(node, peer):  # noqa: F811
+def test_segmentation_names_arrive_even_if_a_reset_discards_the_first_picture(node, peer):  # noqa: F811
     m, description = rb.load_urdf(OPTICAL, contact=True), robot_files.read(OPTICAL)
     camera = eye(segmentation=True, latency=0.05)
     topics = SensorTopics(node, m, description, [camera], TICK)

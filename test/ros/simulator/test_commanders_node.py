@@ -91,7 +91,7 @@ def test_every_topic_can_command(robot, peer):
     assert "refused" not in robot.simulator.text()
 
 
-def test_the_latest_command_of_two_commanders_counts(robot, peer):
+def test_the_latest_command_of_two_commanders_is_followed(robot, peer):
     one, other = (peer.publisher(JointState, "joint_commands") for _ in range(2))
 
     def take(publisher, names, efforts, lift, turn):

@@ -64,7 +64,7 @@ BAD = [
     (["lift", "turn"], [math.inf, 1.0], "joint 'lift' is inf"),
     (["lift", "trun"], [1.0, 1.0], "'trun' (did you mean 'turn'?)"),
     (["lift", "lift"], [1.0, 1.0], "joint 'lift' is named twice"),
-    (["lift", "turn"], [1.0], "1 efforts for 2 names"),
+    (["lift", "turn"], [1.0], "1 effort for 2 names"),
     (["lift"], [], "no position, velocity or effort"),
     (["mount"], [1.0], "joint 'mount' is fixed"),
     ([], [], "names no joint"),
@@ -85,7 +85,7 @@ def test_bad_messages_are_refused_and_nothing_else_changes(simulate, peer, two_j
     for names, efforts, words in BAD:
         refused(by_name, JointState(name=names, effort=efforts), words)
     for efforts, words in (
-        ([1.0], "1 values; expected 2, in the order of"),
+        ([1.0], "1 value; expected 2, in the order of"),
         ([1.0, math.nan], "joint 'turn' is nan"),
     ):
         refused(in_order, Float64MultiArray(data=efforts), words)

@@ -219,7 +219,7 @@ def test_bad_goals_are_refused_by_name_and_nothing_moves(hand, peer, plain, para
     assert place(peer)[0] == start
 
 
-def test_cancelling_holds_it_where_it_is(hand, peer, parallel):
+def test_cancelling_a_goal_holds_the_gripper_where_it_is(hand, peer, parallel):
     hand(**{"gripper.goal_tolerance": "1e-4"})
     goals = parallel()
     handle = goals.send(position=[0.04], velocity=[0.001])
@@ -278,7 +278,7 @@ def test_a_cube_is_gripped_by_the_action_and_lifted_by_a_trajectory(hand, peer, 
 
 WRONG = [
     ("[finger_joint3]", "there is no joint and no preset 'finger_joint3'"),
-    ("[finger_joint2]", "joint 'finger_joint2' mimics joint 'finger_joint1'; name that one"),
+    ("[finger_joint2]", "joint 'finger_joint2' mimics joint 'finger_joint1'; name that joint"),
     ("[finger_joint1, franka_hand]", "joint 'finger_joint1' is named twice"),
     ("[robotiq_2f_85]", "moves a joint whose name ends with 'robotiq_85_left_knuckle_joint'"),
 ]

@@ -240,7 +240,9 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("parameters", "words"), WRONG, ids=[words for _, words in WRONG])
-def test_a_base_unlike_the_robot_is_refused(simulate, peer, tmp_path, parameters, words):
+def test_a_base_that_does_not_fit_the_robot_is_refused(
+    simulate, peer, tmp_path, parameters, words
+):
     rover = Rover(simulate, peer, TURTLEBOT3.urdf, tmp_path, wait=False, **parameters)
     assert rover.simulator.process.wait(300.0) == 2
     assert words in rover.simulator.text()

@@ -123,7 +123,7 @@ def test_shapes_and_places_equal_the_scenes(scene, peer):
     assert not scene.wrong
 
 
-def test_a_gripped_cube_is_attached_and_let_go(scene, peer):
+def test_a_gripped_cube_is_attached_and_then_detached(scene, peer):
     publisher = peer.publisher(JointState, "joint_commands")
     joints = ["lift", "left", "right"]
     states = peer.hear(JointState, "joint_states")

@@ -91,7 +91,7 @@ def test_a_run_is_recorded_and_read_back(simulate, peer, two_joints, tmp_path):
     assert (steps[1:] > 0).all()  # every state once
     assert found[-1] > 2000
     # and every state, unless the log reports that publishing was too slow
-    assert (steps <= 1).all() or "states were skipped" in simulator.text()
+    assert (steps <= 1).all() or "publishing is too slow: skipped" in simulator.text()
     assert said == state_hash(run, -1, found[-1])
     # the published messages are in it, to the last bit
     with AnyReader([path]) as bag:
@@ -239,7 +239,7 @@ def test_failures_are_reported_at_the_end(tmp_path):
     assert recording.close() == ("", True)
     recording._file = RunFile(recording.path, trouble=lambda _: None)
     recording._file.failure, recording._file.dropped = "no space is left", 7
-    assert recording.close() == ("no space is left; 7 messages were dropped", False)
+    assert recording.close() == ("no space is left; 7 messages dropped", False)
 
 
 def test_a_state_has_the_same_bytes_as_from_ros():

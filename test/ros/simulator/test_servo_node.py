@@ -60,7 +60,7 @@ class Tool:
         return twist
 
     def go(self, frame, linear, way):
-        """Move along a vector until the tool has made a way [m], then wait until it rests."""
+        """Move the tool along a vector by a distance [m], then wait until it rests."""
         start, _ = self.pose()
         away = lambda: np.linalg.norm(self.pose()[0] - start)  # noqa: E731
         self.peer.insist(self.publisher, self.message(frame, linear), lambda: away() > way)
@@ -90,7 +90,7 @@ def refusals(tool, text):
 
 
 def ways(tool, straight):
-    """The tool moves along its own axes and those of the base, without a turn, and rests."""
+    """The tool moves along its own axes and the axes of the base without rotation, and rests."""
     place, turn = tool.pose()
     for frame, linear in (("tool0", (0.0, 0.0, -0.05)), ("base_link", (0.0, 0.04, 0.03))):
         goal, _ = tool.go(frame, linear, 0.03)

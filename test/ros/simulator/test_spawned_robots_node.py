@@ -37,10 +37,10 @@ JOINT = (
     '<joint name="{}" type="revolute"><parent link="{}"/><child link="{}"/><origin xyz="0 0 0.2"/>'
     '<axis xyz="0 0 1"/><limit lower="-3" upper="3" effort="5" velocity="9"/></joint>'
 )
-#: It floats, and so does a wheel with two hinges in the air.
+#: A robot that floats.
 CART = f"""<robot name="cart">{LINK.format("deck")}{LINK.format("arm")}{LINK.format("tip")}
 {JOINT.format("turn", "deck", "arm")}{JOINT.format("bend", "arm", "tip")}</robot>"""
-#: It is fixed in the world.
+#: A robot that is fixed in the world.
 CRANE = CART.replace("cart", "crane").replace(
     '<link name="deck">',
     '<link name="world"/><joint name="foot" type="fixed"><parent link="world"/>'
@@ -110,7 +110,9 @@ def test_a_spawned_robot_is_commanded_in_its_namespace_until_it_is_deleted(
     simulator.end_well()
 
 
-def test_resets_and_saved_states_take_away_and_bring_back_its_topics(simulate, peer, ask, spawn):
+def test_resets_and_saved_states_remove_and_restore_the_topics_of_a_spawned_robot(
+    simulate, peer, ask, spawn
+):
     own = pytest.importorskip("rbdyn_interfaces.srv")
     simulate("--scene", SCENE, "--paused")
     before = hash_of(peer)
@@ -150,7 +152,7 @@ def test_invalid_robots_are_refused_and_change_nothing(simulate, peer, ask, spaw
     assert hash_of(peer) == before
 
 
-def test_without_actuators_it_is_an_object(simulate, peer, ask, spawn, tmp_path):
+def test_a_spawned_robot_without_actuators_is_an_object(simulate, peer, ask, spawn, tmp_path):
     simulate("--scene", SCENE, "--paused")
     states = peer.hear(JointState, "joint_states")
     (tmp_path / "cart.urdf").write_text(CART)
@@ -201,7 +203,7 @@ def test_topics_of_a_world_that_is_refused_are_closed(peer):
     robots.close()
 
 
-def test_its_commands_are_counted_and_watched(simulate, peer, ask, spawn):
+def test_commands_of_a_spawned_robot_are_counted_and_watched(simulate, peer, ask, spawn):
     own = pytest.importorskip("rbdyn_interfaces.msg")
     simulator = simulate("--scene", SCENE, "--ros-args", "-p", "command_timeout:=0.3")
     stats = peer.hear(own.Statistics, "simulator/stats")

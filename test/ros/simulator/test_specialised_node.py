@@ -51,7 +51,7 @@ class Arm:
         return np.array(self.states[-1].position)
 
 
-def test_payload_gravity_and_stuck_joints_are_the_engines_to_rounding(simulate, peer):
+def test_payload_gravity_and_stuck_joints_agree_with_the_engine_to_rounding(simulate, peer):
     robot = bundled_robot("seven_dof_arm")
     flags = ("-p", "start_paused:=true", "-p", "initial_positions.elbow_pitch:=0.4")
     simulator = simulate(robot, *SPECIAL, *flags)
@@ -79,7 +79,8 @@ def test_payload_gravity_and_stuck_joints_are_the_engines_to_rounding(simulate, 
     assert peer.set_parameters({"faults.stuck_joints": [stuck]}) == [""]
     held = arm.states[-1].position[1]
     assert abs(arm.fall()[1] - held) < 1e-12
-    assert np.abs(np.subtract(arm.states[-1].position, d.qpos))[2:].max() > 1e-4  # others move
+    # other joints move
+    assert np.abs(np.subtract(arm.states[-1].position, d.qpos))[2:].max() > 1e-4
     simulator.end_well()
 
 
@@ -90,7 +91,7 @@ def taken_over(m, d):
     return new
 
 
-def test_the_parameter_is_fixed_while_it_runs(simulate, peer, two_joints):
+def test_the_parameter_specialize_cannot_change_while_the_node_runs(simulate, peer, two_joints):
     simulate(two_joints)
     (why,) = peer.set_parameters({"specialize": True})
     assert why

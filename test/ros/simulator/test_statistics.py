@@ -218,7 +218,7 @@ def test_a_simulator_publishes_reports(simulate, peer, two_joints):
     refused = "messages were refused"
     name = "simulator: commands"
     peer.until(lambda: any(refused in status.message for status in named(diagnostics, name)))
-    old = "2 joints have no command younger than 0.1 s"
+    old = "no command younger than 0.1 s for 2 joints"
     peer.until(lambda: old in named(diagnostics, name)[0].message)
     assert peer.call(SetBool, "/simulator/pause", SetBool.Request(data=True)).success
     peer.until(lambda: named(diagnostics, "simulator: state")[0].message == "paused")

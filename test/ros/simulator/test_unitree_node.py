@@ -194,7 +194,7 @@ def test_a_motor_is_on_by_the_mode_of_its_kind(robot, joints, modes):
 def test_a_target_that_would_disable_a_motor_is_not_sent():
     targets = np.zeros(12)
     targets[3] = -3e9
-    with pytest.raises(rb.RbdynError, match=r"wants a position of 3e\+09"):
+    with pytest.raises(rb.RbdynError, match=r"commands a position of 3e\+09"):
         policy_motors("go2", QUADRUPED).command(targets)
 
 

@@ -276,7 +276,7 @@ def test_the_view_shows_joint_types_of_the_user(simulate, peer, page, tmp_path):
     simulator = simulate(cam, "--import", types, "--ros-args", *VIEW)
     states = peer.hear(JointState, "joint_states", 100)
     shown = page(simulator)
-    shown.get_by_text("1 bodies, 1 degrees of freedom").wait_for()
+    shown.get_by_text("1 body, 1 dof").wait_for()
     unfold(shown, TORQUES)
     thumb = shown.locator('[role="slider"]').last  # the torque of the only joint
     thumb.focus()
@@ -475,7 +475,7 @@ def test_after_a_release_the_timeout_policy_takes_over_at_once():
         assert simulated.release(0) == ""
         wait_until(lambda: loop.readout.latest().effort[k] not in (1.5, 0.0), "what holds it")
         assert loop.readout.latest().stale == 7
-        assert simulated.drive(0, {name: 2.5}, {}) == ""  # a later command counts again
+        assert simulated.drive(0, {name: 2.5}, {}) == ""  # a later command is followed again
         wait_until(lambda: loop.readout.latest().effort[k] == 2.5, "the effort")
     finally:
         loop.stop()

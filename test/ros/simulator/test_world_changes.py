@@ -305,7 +305,7 @@ def test_a_body_attached_to_the_world_is_not_pushed_by_it(simulated, pair):
     assert contact_of(sim, "cube").tolist() == [0.0, 0.0, 0.0]
 
 
-def test_a_robot_of_its_own_code_keeps_it_or_is_not_changed(simulated):
+def test_a_specialised_robot_keeps_its_code_or_is_not_changed(simulated):
     arm = str(bundled_robot("seven_dof_arm"))
     sim = simulated(urdf=arm, specialize=True)
     first, saved = sim.now(), SavedStates(sim.simulation)

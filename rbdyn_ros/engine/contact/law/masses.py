@@ -5,8 +5,8 @@ The mass is geom_mass0, but at least a tenth of the tree's mass, because a robot
 light finger. Trees connected by loop joints, such as welds, all have the mass of the heaviest of
 them. Of two moving bodies the lighter one counts, and a body whose motion is prescribed counts as
 the world. A light body can carry a heavy one: where bodies touch each other, directly or through
-others, the mass is at least a tenth of that of the heaviest tree among them, also for their
-contacts with the world.
+others, the mass is at least a tenth of the mass of the heaviest tree among them. This also holds
+for their contacts with the world.
 
 The size makes torsional and rolling friction as stiff as friction. It is geom_rbound of the
 smaller geometry, but a robot can turn on a small foot: with I the moment of inertia of its tree

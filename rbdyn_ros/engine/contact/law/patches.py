@@ -119,7 +119,7 @@ def _spread(m, d, first, end):
         radius += d.contact_grip[first, TORSIONAL] / d.contact_grip[first, MU]
     w = spin_of(d, first)
     for c in range(first, end):
-        if d.contact_lagged[c, 0] == 0.0:  # without a force its friction acts at the point
+        if d.contact_lagged[c, 0] == 0.0:  # without a normal force its friction acts at the point
             continue
         normal = load3(d.contact_normal, c)
         around = cross3(normal, sub3(centre, load3(d.contact_pos, c)))
@@ -153,7 +153,7 @@ def _add_spin(d, c, lever, w):
 def _radius(m, d, first, end, centre, by_total, by_number):
     """Return the mean distance of the pressure from its centre.
 
-    by_total is 1 over the sum of the forces, by_number 1 over the number of equal ones.
+    by_total is 1 over the sum of the forces, by_number 1 over the number of equal forces.
 
     With S the second moments of the corners, 4 det S / (trace S)^2 in their plane is 0 for a line
     and 1 for a regular polygon.

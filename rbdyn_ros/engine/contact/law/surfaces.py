@@ -3,10 +3,10 @@
 
 A contact has the smaller friction coefficient of the two geometries, and the larger restitution,
 viscosity, torsional and rolling friction. Two springs in N/m act in series. Otherwise the softer
-spring acts: a soft finger stays soft on a hard object, and its time constant is that of the
-contact. If two time constants are equal, the larger damping acts. Obstacles are near-rigid. An
-obstacle without a friction coefficient counts as infinitely rough: that of the geometry on it
-acts.
+spring acts: a soft finger stays soft on a hard object, and the contact has the time constant of
+the finger. If two time constants are equal, the larger damping acts. Obstacles are near-rigid. An
+obstacle without a friction coefficient counts as infinitely rough: the friction coefficient of the
+geometry on it acts.
 """
 
 from __future__ import annotations

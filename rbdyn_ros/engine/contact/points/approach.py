@@ -214,7 +214,7 @@ def next_look(tangents, gap, rate, flush):
                 t = (gap_low - gap_high + rate_low * low - rate_high * high) / (
                     rate_low - rate_high
                 )
-        reached = gap_low - rate_low * (t - low)  # the gap is not smaller there
+        reached = gap_low - rate_low * (t - low)  # the gap is not smaller between the tangents
         over = reached > 0.0 or reached > least - FLAT * flush or not (t > low and t <= high)
     return (t, low, gap_low, rate_low, high, gap_high, rate_high, best, least), over
 
@@ -237,7 +237,7 @@ def touch_time(m, state):
 def time_of_points(m, state):
     """Return the time for which contact points are computed: that of the touch, or the start.
 
-    If near geometries keep their normal, the points at the start are used. Those of a rolling
+    If near geometries keep their normal, the points at the start are used. The points of a rolling
     wheel, for example, would differ later.
     """
     t, way, gap = touch_time(m, state), state[1], state[5]

@@ -120,7 +120,7 @@ def _best_face(t, C, own, other):
 
 @kernel
 def _best_edges(t, C, own, other, least):
-    """Return the same for pairs of edges: 3 times the own axis plus the other box's axis.
+    """Return the same for pairs of edges: 3 times the own edge's axis plus the other's axis.
 
     Pairs along which the other box is at most `least` away are left out.
     """
@@ -186,7 +186,7 @@ def _face(reach, p, R, t, C, own, other, k, of_B, points, names):
 def _facing(clip, names, t, C, other, k, sign, u, v):
     """Write the corners of the other box's face that faces face k.
 
-    Returns their number, 4, and the number of that face, 0 to 5.
+    Return their number, 4, and the number of that face, 0 to 5.
     """
     j, most = 0, -1.0
     for n in range(3):
@@ -196,7 +196,7 @@ def _facing(clip, names, t, C, other, k, sign, u, v):
     centre = add3(t, scaled3(_column(C, j), towards * other[j]))
     e = scaled3(_column(C, (j + 1) % 3), other[(j + 1) % 3])
     f = scaled3(_column(C, (j + 2) % 3), other[(j + 2) % 3])
-    for c in range(4):  # around the face
+    for c in range(4):  # the corners in order around the face
         x = add3(centre, scaled3(e, 1.0 if c == 0 or c == 3 else -1.0))
         x = add3(x, scaled3(f, 1.0 if c < 2 else -1.0))
         clip[c, 0], clip[c, 1], clip[c, 2] = x[u], x[v], sign * x[k]

@@ -127,7 +127,7 @@ def is_asked(m, d, g):
 def may_begin(m, d, g):
     """Return whether a geometry may begin a contact because of the accelerations of the step.
 
-    It may if they move the geometry farther than `near`.
+    It may begin one if they move the geometry farther than `near`.
     """
     i, h = m.geom_bodyid[g], m.opt.timestep
     a = load6(d.a, i)
@@ -206,10 +206,11 @@ def flush_depth(m):
 def _is_listed(m, geom1, geom2, dist, leaving, change, touches):
     """Return whether a point is listed: it is inside, or would be at the end of the step.
 
-    Without restitution it is listed too if the forces of the step close its gap (`change` is what
-    they add to the velocity `leaving`, see late_contacts.py), or if it rests within `near`, so
-    that a push is passed on in the same step. If the geometries do not touch on their path, only
-    points that rest within `near` are listed, and only if they approach SLOWLY or not at all.
+    Without restitution a point is also listed if the forces of the step close its gap, or if it
+    rests within `near`, so that a push is passed on in the same step. `change` is what these
+    forces add to the velocity `leaving`, see late_contacts.py. If the geometries do not touch on
+    their path, only points that rest within `near` are listed, and only if they approach SLOWLY or
+    not at all.
     """
     way, late = m.opt.timestep * leaving, m.opt.timestep * change
     if touches and (dist < 0.0 or dist + way < 0.0):

@@ -222,7 +222,7 @@ def _centre(m, d, g, o):
 
 @inline
 def goes_out(m, d, g, o, x, normal, dist):
-    """Return whether a rigid point is deep in a mesh and leaves, so it came from the back side."""
+    """Return whether a rigid point is deep in a mesh and moves outwards: it came from the back."""
     deep = flush_depth(m)
     if m.geom_type[o] != TRIMESH or dist >= -BEYOND * deep or not is_rigid(m, g):
         return False

@@ -13,7 +13,7 @@ from rbdyn_ros.engine.compiler.jit import inline
 
 EDGE_ON = 1e-9  # part of a cell by which a point may be outside its triangle
 
-#: Rows of a search of the grid: row, column and side of the next triangle, the last ones.
+#: Rows of a search of the grid: row, column and side of the next triangle; last row and column.
 ROW, COLUMN, SIDE, LAST_ROW, FIRST_COLUMN, LAST_COLUMN = 0, 1, 2, 3, 4, 5
 
 
@@ -28,7 +28,7 @@ def grid_of(m, o):
 
 @inline
 def first_last(at, reach, half, cell, number):
-    """Return the first and the last of the grid lines within reach of a coordinate."""
+    """Return the first and the last grid line within reach of a coordinate."""
     low, high = (at - reach + half) / cell, (at + reach + half) / cell
     return int(max(np.floor(low), 0.0)), int(min(np.floor(high) + 1.0, number - 1.0))
 

@@ -2,8 +2,8 @@
 """Bodies in flight that are hit within a step: they keep their old velocity until the hit.
 
 If the normal between two bodies turns while they approach, a contact acts with the arms of the
-time t of the touch, from the positions of the bodies at that time. The position after the step is
-that of a body that moves with its old velocity until t, and with the new velocity from then on:
+time t of the touch, from the positions of the bodies at that time. The body moves with its old
+velocity until t, and with its new velocity from then on, so the position after the step is
 
     x' = x + t v + (h - t) v' = x + h (v' - t a)
 
@@ -140,7 +140,7 @@ def _gap_at_start(m, d, c):
 
 @inline
 def _stop_bodies(m, d, c):
-    """Stop the bodies of a hit."""
+    """Stop the bodies of a hit where they touch."""
     body1, body2, x1, x2 = _places(m, d, c)
     stop_before(m, d, body1, body2, x1, x2, load3(d.contact_normal, c), d.contact_dist[c])
 

@@ -18,7 +18,7 @@ from rbdyn_ros.engine.collision.kinds import PLANE
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 GOLDEN = 0.6180339887498949
-GOLDEN_STEPS = 40  # these give a point to 1e-8 of the length of the line
+GOLDEN_STEPS = 40  # number of iterations that find a point to 1e-8 of the length of the line
 
 
 @inline
@@ -33,7 +33,7 @@ def from_obstacle(m, o, x):
 @inline
 def distance_to_obstacle(m, o, x):
     """Return the distance from a point of the world to an obstacle."""
-    if m.geom_type[o] == PLANE:  # the same distance, at less cost
+    if m.geom_type[o] == PLANE:  # a closed form gives the same distance at less cost
         up = (m.geom_mat[o, 2], m.geom_mat[o, 5], m.geom_mat[o, 8])
         return dot3(up, sub3(x, load3(m.geom_pos, o)))
     dist, _ = from_obstacle(m, o, x)

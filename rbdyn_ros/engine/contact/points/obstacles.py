@@ -231,7 +231,7 @@ def _boxes(m, d, g, o, q, T, t, late, reach):
 def _beside(m, g, o, p, R, normal, reach, points, number):
     """Return whether two edges overlap side by side by FLUSH: then they slide past each other.
 
-    The normal is then arbitrary, that of either side, so the contact along it is dropped.
+    The normal is then arbitrary, because either side fits, so the contact along it is dropped.
     """
     deepest, flush = np.inf, touch_depth(m, g, o)
     for n in range(number):
@@ -384,7 +384,7 @@ def _on_axis(m, d, g, o, q, T, t, late, x, reach, feature):
     dist, normal = from_obstacle(m, o, x)
     slope, square = dot3(normal, line), dot3(line, line)
     part = abs(slope) / (LEVEL_SLOPE * np.sqrt(square))
-    if dist > 0.0 and part > 0.5 and part < 2.0:  # its foot is on the edge
+    if dist > 0.0 and part > 0.5 and part < 2.0:  # the foot of the point is on the edge
         way = -dist * slope / square  # at most; the slope is linear along it
         _dist, there = from_obstacle(m, o, add_scaled3(x, line, way))
         x = add_scaled3(x, line, way * slope / (slope - dot3(there, line)))

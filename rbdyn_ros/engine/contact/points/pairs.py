@@ -80,7 +80,7 @@ SAME_NORMAL = 0.7
 #: Two speeds along the normals count as equal if their ratio is at least this.
 SAME_SPEED = 0.5
 
-#: Used in place of a path. The geometries are at the touch on the first or on the second path.
+#: Used in place of the number of a path. The geometries touch on the first or the second path.
 #: With NEXT_STEP the contact is left to the next step, because the normal at the touch differs
 #: from now.
 AT_TOUCH, AT_LATE_TOUCH, NEXT_STEP = 2, 3, 4
@@ -111,7 +111,7 @@ def list_pairs(m, d):
                 if _is_asked(m, place, found[n]):
                     _list_pair(m, d, found[n])
             return
-    for pair in range(m.npush):  # few pairs, or too many near ones to list
+    for pair in range(m.npush):  # few pairs, or too many near pairs to list
         g, h = m.push_geom[pair, 0], m.push_geom[pair, 1]
         if _is_asked(m, place, pair) and bounds_near(m, place, g, h):
             _list_pair(m, d, pair)
@@ -378,7 +378,7 @@ def _hulls(m, d, pair, g, h, mover, p_0, R_0, t, late, reach):
 def _beside(m, d, pair, g, h, mover, normal, reach, points, number):
     """Return whether two edges overlap side by side by FLUSH: then they slide past each other.
 
-    No force acts along the normal, which is arbitrary: that of either side.
+    No force acts along the normal, which is arbitrary, because either side fits.
     """
     deepest, flush = np.inf, touch_depth(m, g, h)
     for n in range(number):

@@ -27,7 +27,9 @@ from rbdyn_ros.model.declared.contact_arrays import (
 #: Largest error of a force in the solution, as a part of the largest force.
 FORCE_TOLERANCE = 5e-7
 
-#: If no force changes by more than this part of the largest, the law is not evaluated again. The
+#: If no force changes by more than this part of the largest force, the law is not evaluated again.
+#: The
+
 #: limit is above rounding errors of a body at rest, and well below FORCE_TOLERANCE.
 SAME_FORCE = 1e-7
 
@@ -39,7 +41,7 @@ PULL = 1e-9
 def write_step_and_forces(m, d):
     """Write contact_step, from the iterate to the solution of the pass, and the forces there.
 
-    Return whether the step is too short to change a force, and the lagged forces are right there.
+    Return whether the step is too short to change a force, and the lagged forces are then right.
     """
     h, largest, changed = m.opt.timestep, 0.0, 0.0
     for c in range(d.ncon):

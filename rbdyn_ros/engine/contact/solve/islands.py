@@ -25,13 +25,13 @@ GIVEN_UP, SOLVED, WORKS, SEARCHED = -1, 0, 1, 2
 #: An island is given up after this many steps of which less than this share was taken.
 MOST_SHORT, LONG = 12, 1.0 / 16.0
 
-#: A step that leaves this part of the measure is taken without another trial.
+#: A step that reduces the measure to this part is taken without another trial.
 GOOD = 0.01
 
-#: An island that is solved to the tolerance, but not to this part of it, takes one more step.
+#: An island whose error is below the tolerance but above this part of it takes one more step.
 EXACT = 0.2
 
-#: Halvings of the share of a step.
+#: Largest number of halvings of the share of a step.
 HALVINGS = 10
 
 

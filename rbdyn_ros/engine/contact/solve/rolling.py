@@ -93,9 +93,9 @@ def _of_ball(m, d, c, side, radius, normal, tilt):
 def _of_cylinder(m, d, c, side, normal, tilt):
     """Return s along the rim or around the side of a cylinder, geometry `side` of a contact.
 
-    A rim touches opposite to the part of the normal across the axis e. That part turns by
-    tilt . t / sin about e, with t = e x n / sin the tangent of the rim, if the other surface is
-    flat along t.
+    A rim touches opposite to the part of the normal across the axis e. If the other surface is
+    flat along t, that part turns by tilt . t / sin about e, where t = e x n / sin is the tangent
+    of the rim.
     """
     radius, along = m.geom_size[d.contact_geom[c, side], 0], cross3(_axis(m, d, c, side), normal)
     square = dot3(along, along)

@@ -17,7 +17,7 @@ from rbdyn_ros.model.declared.data_fields import WORD_BITS
 
 @kernel
 def order_trees(m, d):
-    """Write skyline_row, the rows of the dofs; those of a tree stay in their order."""
+    """Write skyline_row, the rows of the dofs; the dofs of a tree stay in their order."""
     row, i = m.nv, 0
     _link_touching(m, d)
     for root in range(m.nbody - 1, 0, -1):

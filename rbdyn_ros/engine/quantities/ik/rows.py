@@ -24,7 +24,7 @@ class Task(NamedTuple):
         loops: (nloops,) the rows of efc_pos that must become zero.
         dofs: (n,) the dofs that may move.
         places: (k,) the entries of qpos that may move.
-        at: (n,) for a dof that is an entry of qpos, and so can have limits, this entry; else -1.
+        at: (n,) the entry of qpos of a dof that can have limits; -1 for every other dof.
         limits: (n, 2) lower and upper limits.
         turning: (n,) 1 if a full rotation of the dof changes no pose.
         balls: the ball joints that may move and have a limit.
@@ -61,7 +61,7 @@ class Space(NamedTuple):
         step: (nv,) step of every dof.
         held: (n,) 1 for dofs that go to a limit.
         kept, best: (nq,) configurations to return to.
-        away: (nv,) from the configuration to the posture.
+        away: (nv,) displacement from the configuration to the posture.
     """
 
     J: Any

@@ -4,8 +4,6 @@
 The main executor may not support actions, and long callbacks would block it.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 import traceback

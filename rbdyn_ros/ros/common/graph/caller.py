@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of services and of an action that wait for the answer, from any thread."""
 
-from __future__ import annotations
-
 import queue
 import threading
 import time

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ROS domains of this machine that no other process uses."""
 
-from __future__ import annotations
-
 import functools
 import os
 import socket
@@ -65,7 +63,7 @@ class Domain:
 
 @functools.cache
 def own_domain() -> Domain:
-    """Return the domain of this process and of its children that have forked."""
+    """Return the domain of this process and of its forked children."""
     return Domain()
 
 

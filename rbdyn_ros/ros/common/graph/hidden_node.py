@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Helper nodes that command line tools do not list."""
 
-from __future__ import annotations
-
 from rclpy.node import Node
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interfaces of packages that may not be installed."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 
@@ -13,7 +11,7 @@ def message_class(node: Node, package: str, name: str, topic: str) -> Any:
     """Return a message class; None, after a warning about its topic, if it is not installed."""
     try:
         return getattr(importlib.import_module(f"{package}.msg"), name)
-    except (ImportError, AttributeError):  # a source folder of this name imports too
+    except (ImportError, AttributeError):  # importing a plain folder of this name succeeds, too
         node.get_logger().warning(f"{package} is not installed: no topic {topic}")
         return None
 

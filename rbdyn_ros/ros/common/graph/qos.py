@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """QoS profiles of the nodes."""
 
-from __future__ import annotations
-
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
 #: Late subscribers get the last message.
@@ -23,6 +21,6 @@ def reliable(depth: int) -> QoSProfile:
 
 
 def of_states(reliability: str, depth: int = 1) -> QoSProfile:
-    """Return the QoS for states of a driver: `reliable`, or `best_effort`, which takes both."""
+    """Return the QoS for states of a driver: `reliable`, or `best_effort`, which matches both."""
     policy = ReliabilityPolicy[reliability.upper()]
     return QoSProfile(depth=depth, reliability=policy)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robot of a node: from a file, a parameter or the topic robot_description."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

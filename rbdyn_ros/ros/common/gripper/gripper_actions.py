@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The actions gripper_cmd and parallel_gripper_cmd, with which MoveIt moves a gripper."""
 
-from __future__ import annotations
-
 import importlib
 import threading
 from collections.abc import Callable
@@ -42,8 +40,8 @@ class GripperPort(Protocol):
 class GripperActions:
     """Serves the actions of one gripper, if control_msgs is installed.
 
-    They behave as the controllers of ros2_controllers: a goal ends when the gripper reaches it or
-    stalls, and the gripper then keeps the goal. A goal that is impossible for the gripper is
+    They behave like the controllers of ros2_controllers: a goal ends when the gripper reaches it
+    or stalls, and the gripper then keeps the goal. A goal that is impossible for the gripper is
     rejected, with the reason in the log, and the last goal goes on. A new goal aborts the present
     one.
 
@@ -60,7 +58,7 @@ class GripperActions:
     ) -> None:
         self._node, self._port, self._values = node, port, values
         self._accepting = threading.Lock()
-        # by the id of the request, which the handle of an accepted goal refers to
+        # the key is the id() of the request, which the handle of an accepted goal refers to
         self._monitors: dict[int, GripperMonitor] = {}
         self._thread = ActionThread(node, f"gripper{number}", "a goal of a gripper")
         prefix = f"{space}/" if space else ""

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A goal of a gripper; it ends as in gripper_controllers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from types import SimpleNamespace
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Grippers that move one joint: limits, presets (config/grippers.yaml) and goals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,16 +39,18 @@ PARAMETERS = group(
         "(config/grippers.yaml), each with the actions gripper_cmd and parallel_gripper_cmd"),
     Parameter("gripper.goal_tolerance", 0.01,
         "distance from the goal at which a gripper has reached it", "rad or m", 0.0, 10.0),
-    Parameter("gripper.allow_stalling", False, "a goal succeeds where the gripper stalls"),
-    Parameter("gripper.stall_velocity_threshold", 0.001, "a slower gripper may have stalled",
+    Parameter("gripper.allow_stalling", False, "a goal also succeeds if the gripper stalls"),
+    Parameter("gripper.stall_velocity_threshold", 0.001, "speed below which a gripper may have "
+        "stalled",
         "rad/s or m/s", 0.0, 10.0),
-    Parameter("gripper.stall_timeout", 1.0, "slow for this time, it has stalled", "s", 0.0, 1e6),
+    Parameter("gripper.stall_timeout", 1.0, "time below that speed after which a gripper has "
+        "stalled", "s", 0.0, 1e6),
     Parameter("gripper.timeout", 0.0, "time after which a goal is aborted; 0: never", "s", 0.0,
         1e6),
-    Parameter("gripper.max_effort", 0.0, "largest effort for a goal that has none; 0: that of the "
-        "joint or the preset", "N or N m", 0.0, 1e6),
-    Parameter("gripper.max_velocity", 0.0, "largest speed for a goal that has none; 0: that of "
-        "the joint", "rad/s or m/s", 0.0, 1e3),
+    Parameter("gripper.max_effort", 0.0, "largest effort for a goal without one; 0: the limit of "
+        "the joint or the preset", "N or N m", 0.0, 1e6),
+    Parameter("gripper.max_velocity", 0.0, "largest speed for a goal without one; 0: the limit "
+        "of the joint", "rad/s or m/s", 0.0, 1e3),
 )  # fmt: skip
 
 
@@ -198,7 +198,7 @@ class Gripper:
         """Return the goal of a sensor_msgs/JointState, whose name may be empty.
 
         Raises:
-            RbdynError: it is of another joint, has more than one number, or as `goal`.
+            RbdynError: it is of another joint, has more than one number, or is refused by `goal`.
         """
         if list(names) not in ([], [self.joint]):
             raise refusal(f"it names {listing(names)}; the gripper moves {quote(self.joint)}")
@@ -281,7 +281,7 @@ def presets_of(m: Model) -> tuple[str, ...]:
 
 def _joints_of(m: Model, preset: GripperPreset) -> list[str]:
     """Return the joints of a robot that a preset may move."""
-    # the end of a name begins with it, or after a prefix that ends with _ or /
+    # the name is the preset's joint, alone or after a prefix that ends with _ or /
     return [
         str(joint)
         for joint, mimicked in zip(m.jnt_names, m.jnt_mimic, strict=True)
@@ -306,7 +306,7 @@ def _reason_not(m: Model, j: int) -> str:
     """Return the reason why joint j moves no gripper, after its name; empty if it can."""
     if m.jnt_mimic[j] >= 0:
         leader = m.jnt_names[m.jnt_mimic[j]]
-        return f"mimics joint {quote(str(leader))}; name that one"
+        return f"mimics joint {quote(str(leader))}; name that joint"
     if m.jnt_dofnum[j] != 1:
         return "does not have one coordinate"
     if reason := reason_passive(m, j):

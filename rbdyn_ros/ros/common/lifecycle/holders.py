@@ -5,8 +5,6 @@ The process of a node listens at a socket with the node's name. Linux names the 
 without its help, and frees the name when the process has ended.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import struct
@@ -19,7 +17,7 @@ CREDENTIALS = struct.Struct("3i")
 
 
 def _socket(node: str) -> tuple[socket.socket, str]:
-    """Return a socket, and its address in the ROS domain; it is in no folder."""
+    """Return a socket, and its address in the ROS domain, an abstract one without a file."""
     domain = os.environ.get("ROS_DOMAIN_ID", "0")
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     made.setblocking(False)  # a process that hangs accepts no connection

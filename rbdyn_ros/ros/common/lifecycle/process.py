@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lifecycle, executor, signals and shutdown of the nodes."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import os
@@ -385,7 +383,8 @@ def init(args: Sequence[str] | None) -> None:
 def _report(stop: Stop, lost: Any) -> None:
     """Print an exception that cannot be caught, unless the interrupt of a signal caused it.
 
-    It is the KeyboardInterrupt itself, or the destructor of an object that it left half-made.
+    The interrupt causes a KeyboardInterrupt, or an error in the destructor of an object that was
+    only half made.
     """
     half_made = stop.interrupted and getattr(lost.object, "__name__", "") == "__del__"
     if not half_made and not isinstance(lost.exc_value, KeyboardInterrupt):

@@ -30,7 +30,7 @@ from rbdyn_ros.runtime.compiled import Words, load_acquire, store_release
 
 #: Signals that stop a node: Ctrl-C, the end by other programs, and a terminal that is closed.
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-#: Time for a clean end after the first signal, and without one; then the process exits [s].
+#: Time for a clean end after the first signal, and after `set`; then the process exits [s].
 PATIENCE, CALM = 1.7, 15.0
 #: Time is counted in naps [ns], so that time in which the process was stopped does not count.
 NAP = 10_000_000

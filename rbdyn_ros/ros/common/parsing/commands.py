@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parser of commands: a message is accepted as a whole or refused as a whole."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +11,7 @@ from rbdyn_ros.arrays import Ints
 from rbdyn_ros.checks.names import name_faults
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics.commanded import reason_passive
-from rbdyn_ros.errors import refusal
+from rbdyn_ros.errors import counted, refusal
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.parsing.goals import (
@@ -128,7 +126,8 @@ class CommandParser:
         check_numbers(arrays, names)
         check_lengths(arrays, names)
         if len(modes) != len(names):
-            raise refusal(f"the message has {len(modes)} modes for {len(names)} names")
+            found = counted(len(modes), "mode")
+            raise refusal(f"the message has {found} for {counted(len(names), 'name')}")
         self.check_joints(names)
         check_modes(names, modes, arrays)
         return self.command(goals_of(names, modes, arrays))
@@ -139,7 +138,8 @@ class CommandParser:
         check_numbers({"effort": efforts}, names)
         if len(efforts) != len(names):
             raise refusal(
-                f"the message has {len(efforts)} values; expected {len(names)}, in the order of "
+                f"the message has {counted(len(efforts), 'value')}; expected {len(names)}, in "
+                "the order of "
                 f"the parameter effort_command_joints: {', '.join(names)}"
             )
         return Command.of_efforts(self.joints.dofadr, efforts)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convert between the engine's arrays and ROS messages, whose quaternions are xyzw."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

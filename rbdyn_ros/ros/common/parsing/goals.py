@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The goals of joints in a message: check its numbers, then collect the goal of each joint."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from rbdyn_ros.errors import RbdynError, exactly, quote, refusal
+from rbdyn_ros.errors import RbdynError, counted, exactly, quote, refusal
 from rbdyn_ros.runtime.types import EFFORT, IMPEDANCE, POSITION, VELOCITY
 
 #: Names of the modes of a joint, by number.
@@ -79,7 +77,8 @@ def check_lengths(arrays: Arrays, names: Sequence[str]) -> None:
     """Raise RbdynError if an array is neither empty nor as long as the names."""
     for kind, values in arrays.items():
         if len(values) not in (0, len(names)):
-            raise refusal(f"the message has {len(values)} {PLURALS[kind]} for {len(names)} names")
+            found = counted(len(values), kind, PLURALS[kind])
+            raise refusal(f"the message has {found} for {counted(len(names), 'name')}")
 
 
 def check_modes(names: Sequence[str], modes: Sequence[int], arrays: Arrays) -> None:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check numbers from messages: too large ones would overflow in products."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stamps of messages: as text, and as ticks of the control loop."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,7 +59,7 @@ class TickStamps:
 
         Args:
             stamp_ns: stamp of the command [ns]; 0: not stamped.
-            tick: that the simulation waits for.
+            tick: the tick that the simulation waits for.
         """
         stamped = self.tick_of(stamp_ns)
         if stamped == tick:

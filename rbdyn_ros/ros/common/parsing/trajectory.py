@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parser of trajectories: a JointTrajectory is accepted as a whole or refused as a whole."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -11,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.arrays import Array, Ints
-from rbdyn_ros.errors import apart, refusal
+from rbdyn_ros.errors import apart, counted, refusal
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS, nanoseconds
 from rbdyn_ros.ros.common.parsing.commands import CommandParser
@@ -173,7 +171,8 @@ def _check_lengths(points: list[Any], n: int) -> None:
             if kind == "position" and count == 0:
                 raise refusal(f"points[{at}] has no positions; every point needs them")
             if count not in (0, n):
-                raise refusal(f"points[{at}] has {count} {field} for {n} names")
+                found = counted(count, kind, field)
+                raise refusal(f"points[{at}] has {found} for {counted(n, 'name')}")
             if count != first:
                 given = (at, 0) if count else (0, at)
                 raise refusal(

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Terms of the equation of motion by joint name, for the services of both nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +20,7 @@ from rbdyn_ros.dynamics.toolbox.terms import (
     kinetic_energy,
     potential_energy,
 )
-from rbdyn_ros.errors import RbdynError, quote, refusal
+from rbdyn_ros.errors import RbdynError, counted, quote, refusal
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
@@ -149,11 +147,11 @@ class Dynamics:
             self._m = plant.replaced()
             self._d = make_data(self._m)
         self._m.opt.gravity = plant.opt.gravity
-        # the energy of springs needs it; inverse and forward dynamics set it anew
+        # the energy of springs needs this option; inverse and forward dynamics set it anew
         self._m.opt.passive = True
         self._m.opt.exact_stops = False  # a query has no memory of friction
         if self._m.nu == 0:  # actuators need implicit damping
-            self._m.opt.integrator = "euler"  # Euler gives the law of continuous time
+            self._m.opt.integrator = "euler"  # Euler gives the qacc of continuous time
 
     def _computed(self, now: Snapshot, query: Query, joints: SingleJoints) -> dict[str, Any]:
         m, d = self._m, self._d
@@ -252,7 +250,9 @@ def joint_numbers(joints: SingleJoints, kind: str, values: Sequence[float]) -> A
     numbers = np.asarray(values, np.float64)
     n = len(joints.names)
     if len(numbers) != n:
-        text = f"{kind} has length {len(numbers)} for {n} joints; it needs length {n} or 0"
+        text = (
+            f"{kind} has length {len(numbers)} for {counted(n, 'joint')}; it needs length {n} or 0"
+        )
         raise refusal(text, CODE, kind)
     for k in np.flatnonzero(~np.isfinite(numbers))[:1]:
         raise refusal(

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics for the services of both nodes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +23,7 @@ from rbdyn_ros.ros.common.queries.dynamics_query import joint_numbers, named_joi
 CODE = "ik-query"
 #: Starts of a search if the request names no number.
 ATTEMPTS = 100
-#: Most starts of a request: other services of the node, `disarm` too, wait up to a second for it.
+#: Most starts of a request: other services, even `disarm`, wait up to a second for it.
 MOST_ATTEMPTS = 500
 
 
@@ -59,7 +57,7 @@ class IkQueries:
 
         Args:
             m: the robot, with geometries if distances are to be kept.
-            qpos: (nq,) where it is.
+            qpos: (nq,) its present position.
             request: request of GetIk.
             world: name of the world's frame.
             prefix: prefix of the robot's frames in TF.
@@ -92,7 +90,10 @@ class IkQueries:
     def _start(self, m: Model, request: Any) -> None:
         """Write the start of the search to qpos."""
         if len(request.name) != len(request.position):
-            text = f"there are {len(request.name)} names and {len(request.position)} positions"
+            text = (
+                f"the numbers of names and positions are {len(request.name)} and "
+                f"{len(request.position)}"
+            )
             raise refusal(f"{text}; give one position for each name", CODE, "position")
         if len(request.name):
             joints = named_joints(m, request.name)

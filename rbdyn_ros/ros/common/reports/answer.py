@@ -4,8 +4,6 @@
 Code behind a topic, service or action raises RbdynError to refuse. Only here is it caught.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topic /diagnostics."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Sequence
 from typing import Any

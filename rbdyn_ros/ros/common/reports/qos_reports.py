@@ -5,8 +5,6 @@ A publisher and a subscription with incompatible QoS exchange no messages, and R
 the other node.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any

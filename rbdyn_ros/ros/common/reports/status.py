@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One line of a diagnosis, independent of ROS."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limit how often the same line is logged."""
 
-from __future__ import annotations
-
 import math
 
 #: Interval between two reports that pass [s].

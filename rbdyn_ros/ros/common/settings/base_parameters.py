@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parameters of a mobile base, and the twists that it accepts."""
 
-from __future__ import annotations
-
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -27,24 +25,24 @@ def _limit(name: str, default: float, doc: str, unit: str) -> Parameter:
 
 PARAMETERS = group(
     "mobile base",
-    Parameter("base.kind", "", "how the robot takes cmd_vel; auto: by its wheels, planar: without "
-        "wheels, empty: not at all, unless the scene says how",
+    Parameter("base.kind", "", "how the robot follows cmd_vel; auto: by its wheels, planar: "
+        "without wheels, empty: not at all, unless the scene has a base",
         choices=("", "auto", *KINDS, PLANAR)),
     Parameter("base.wheels", (), "joints of the wheels; empty: found by name and geometry"),
     Parameter("base.wheel_radius", 0.0, "radius of the wheels; 0: by their geometries", "m", 0.0,
         10.0),
-    Parameter("base.track_scale", 1.0, "the base turns as if its wheels were so much farther "
-        "apart; above 1 where they slip", "", 0.1, 10.0),
-    _limit("max_linear", 0.0, "largest speed, beside those of the wheels", "m/s"),
-    _limit("max_angular", 0.0, "largest turning speed, beside those of the wheels", "rad/s"),
+    Parameter("base.track_scale", 1.0, "factor by which the wheels seem farther apart when the "
+        "base turns; above 1 if they slip", "", 0.1, 10.0),
+    _limit("max_linear", 0.0, "largest speed, besides the limits of the wheels", "m/s"),
+    _limit("max_angular", 0.0, "largest turning speed, besides the limits of the wheels", "rad/s"),
     _limit("linear_acceleration", 1.0, "largest acceleration", "m/s^2"),
     _limit("angular_acceleration", 3.0, "largest acceleration of turning", "rad/s^2"),
-    Parameter("base.timeout", 0.5, "age at which a cmd_vel ends; then it stops", "s", 0.01, 1e6),
+    Parameter("base.timeout", 0.5, "age of cmd_vel at which the base stops", "s", 0.01, 1e6),
     Parameter("base.rate", 100.0, "rate of odom and of the wheels' commands", "Hz", 1.0, 1e4),
     Parameter("base.stamped", False, "cmd_vel is a TwistStamped, not a Twist"),
     Parameter("base.odom_frame", "odom", "TF frame of odom"),
-    Parameter("base.slip", 0.01, "standard deviation of a wheel's way after a metre, for the "
-        "covariance of odom", "m", 0.0, 1.0),
+    Parameter("base.slip", 0.01, "standard deviation of the distance that a wheel has rolled "
+        "after a metre, for the covariance of odom", "m", 0.0, 1.0),
 )  # fmt: skip
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared parts of the launch files: arguments, nodes and discovery."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterable, Mapping

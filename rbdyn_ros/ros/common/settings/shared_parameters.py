@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parameters that the simulator and the arm controller share."""
 
-from __future__ import annotations
-
 from rbdyn_ros.ros.common.parsing.magnitudes import LARGEST_GRAVITY
 from rbdyn_ros.ros.common.settings.parameters import Parameter
 from rbdyn_ros.runtime.realtime import MODES

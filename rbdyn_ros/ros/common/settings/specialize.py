@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parameter `specialize` of both nodes: compile code for the robot when the node starts."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -19,7 +17,7 @@ def specialized(node: Node, what: str, compile_code: Callable[[], T]) -> T:
 
     Args:
         node: node that logs.
-        what: begin of the log line.
+        what: beginning of the log line.
         compile_code: returns the code, or raises ModelError.
 
     Raises:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics ~/external_effort and ~/external_wrench: efforts of the surroundings on a robot."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from types import SimpleNamespace
 from typing import Any

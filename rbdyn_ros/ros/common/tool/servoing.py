@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Twists of a tool as messages, the parameters of the motion, and its status."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from types import SimpleNamespace
 from typing import Any
@@ -27,18 +25,18 @@ _DEFAULT = ServoSettings("")
 
 PARAMETERS = group(
     "servo",
-    Parameter("servo.frame", "", "link of the tool that follows the twists on ~/twist; empty: the "
-        "simulator does not take them, and the arm controller moves cartesian_path.frame"),
-    Parameter("servo.timeout", _DEFAULT.timeout, "age at which a twist ends; then it stops", "s",
+    Parameter("servo.frame", "", "link of the tool that follows the twists on ~/twist; empty: "
+        "the simulator refuses twists, and the arm controller moves cartesian_path.frame"),
+    Parameter("servo.timeout", _DEFAULT.timeout, "age of a twist at which the tool stops", "s",
         0.01, 1.0),
     Parameter("servo.max_linear", _DEFAULT.max_linear,
         "largest speed of the tool; a faster twist is scaled", "m/s", 1e-3, 10.0),
     Parameter("servo.max_angular", _DEFAULT.max_angular, "largest speed at which the tool turns",
         "rad/s", 1e-3, 30.0),
     Parameter("servo.acceleration", _DEFAULT.acceleration,
-        "acceleration of joints without a limit of their own", "rad/s^2 or m/s^2", 1e-2, 1e3),
+        "acceleration of joints without an acceleration limit", "rad/s^2 or m/s^2", 1e-2, 1e3),
     Parameter("servo.lower_singularity_threshold", _DEFAULT.lower_singularity_threshold,
-        "condition number of the Jacobian from which an approach to a singular posture is "
+        "condition number of the Jacobian above which the approach to a singular posture is "
         "slower", "", 1.0, 1e6),
     Parameter("servo.hard_stop_singularity_threshold", _DEFAULT.hard_stop_singularity_threshold,
         "condition number at which the approach ends", "", 1.0, 1e7),

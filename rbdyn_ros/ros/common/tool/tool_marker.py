@@ -5,8 +5,6 @@ The topics are those of interactive_markers: ~/tool_marker/update, ~/tool_marker
 service ~/tool_marker/get_interactive_markers.
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 import threading

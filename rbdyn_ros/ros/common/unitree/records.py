@@ -6,8 +6,6 @@ reflection, over the 32-bit words of the C structure with the same fields but it
 is `crc` itself. `motor_crc.cpp` of unitree_ros2 computes it so.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import re

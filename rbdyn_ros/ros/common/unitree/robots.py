@@ -5,8 +5,6 @@ Sources: the joint indices in the examples of unitree_ros2 and unitree_sdk2, and
 the URDF files in unitree_ros.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -19,7 +17,7 @@ from rbdyn_ros.ros.common.settings.parameters import Parameter
 LOW_CMD, LOW_STATE = "lowcmd", "lowstate"
 #: Values of a motor's `mode`; for most motors of B2 and H1 10 is on.
 OFF, ON, SERVO = 0, 1, 10
-#: A `q` and a `dq` from which on the motor follows no position or no velocity.
+#: With this `q` or more the motor follows no position, with this `dq` or more no velocity.
 NO_POSITION, NO_VELOCITY = 2.146e9, 16000.0
 
 
@@ -136,7 +134,7 @@ def motor_numbers(robot: UnitreeRobot, joints: Collection[str]) -> dict[str, int
 
     Args:
         robot: the robot.
-        joints: that can be commanded.
+        joints: names of the joints that can be commanded.
 
     Raises:
         ParameterError: a motor has no joint.

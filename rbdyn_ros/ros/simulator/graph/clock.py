@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The publisher of /clock: exactly one in a graph."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

@@ -4,8 +4,6 @@
 For other simulators see claims.py.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 
@@ -14,7 +12,7 @@ from rclpy.node import Node
 from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, full_name, other_publishers
 
 STATES, DESCRIPTION, TF = "joint_states", "robot_description", "/tf"
-#: A publisher counts after this time in the graph [s]: nodes that end leave the graph later.
+#: A publisher is reported after this time in the graph [s]: nodes that end leave the graph later.
 SETTLED = 3.0
 #: Interval of the checks of the graph [s].
 INTERVAL = 1.0

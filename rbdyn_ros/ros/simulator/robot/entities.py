@@ -218,7 +218,7 @@ class Entities:
         if twist is not None:
             qvel[k : k + 3], angular = twist
             given_qvel[k : k + 3] = True
-        # in the axes of the body, so a pose alone changes it too
+        # qvel has angular velocity in body axes, so a pose alone changes these numbers too
         qvel[k + 3 : k + 6] = quat_to_mat(_wxyz(turn)).T @ angular
         given_qvel[k + 3 : k + 6] = True
         entity.robot.loop.plant.set_state(qpos, qvel, given_qpos, given_qvel)
@@ -243,7 +243,7 @@ class _Entity:
     """A robot or an object.
 
     Attributes:
-        robot: that it is, or whose scene it belongs to.
+        robot: the robot that it is, or the robot to whose scene it belongs.
         joint: its floating joint; -1: it is fixed to the world.
         own: its name in this scene; empty: it is the only robot of the start.
         kind: robot, object or obstacle.

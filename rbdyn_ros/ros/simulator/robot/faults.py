@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convert the parameters of faults, by joint, to the Faults of the loop, by dof."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.arrays import Bools
-from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
+from rbdyn_ros.errors import Finding, ParameterError, counted, did_you_mean, quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
 from rbdyn_ros.ros.simulator.parameters import FAULTS
@@ -39,7 +37,8 @@ def make_faults(m: Model, values: Mapping[str, Any]) -> Faults:
         n = len(joints.names)
         if len(given) not in (1, n):
             text = (
-                f"parameter '{FAULTS}{name}' has {len(given)} numbers; allowed is one for all "
+                f"parameter '{FAULTS}{name}' has {counted(len(given), 'number')}; allowed is one "
+                "for all "
                 f"joints, or {n} for {', '.join(joints.names)}."
             )
             findings.append(_finding(name, text))

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The payloads and the gravity of a simulated robot, which may change while it moves."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 
@@ -152,4 +150,4 @@ def _loaded(base: Model, payloads: dict[str, Payload], gravity: tuple[float, ...
 
 
 def _bytes(numbers: ArrayLike) -> bytes:
-    return (np.asarray(numbers, np.float64) + 0.0).tobytes()  # -0 is 0
+    return (np.asarray(numbers, np.float64) + 0.0).tobytes()  # turns -0 into 0

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Set positions and velocities of joints while simulating: from names and numbers to a state."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

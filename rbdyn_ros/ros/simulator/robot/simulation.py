@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """All robots of a process as one simulation: their common time, their states and their world."""
 
-from __future__ import annotations
-
 import threading
 import time as clock
 from collections.abc import Callable, Iterable, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics of robots that were spawned, each in a namespace of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

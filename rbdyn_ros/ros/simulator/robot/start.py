@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The start: the position of the robot, held there until its first command."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shapes for the sensors whose `sees` is visual."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance

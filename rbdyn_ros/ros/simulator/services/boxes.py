@@ -4,8 +4,6 @@
 The protocols of the boxes have no requests for them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import TimeoutError as NotDone
 from functools import partial

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The services of simulation_interfaces that list entities, and read and set their state."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -7,8 +7,6 @@ for `(a+)+$`, and cannot be interrupted. So only patterns with a bounded number 
 are accepted: repeats of choices are refused.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any

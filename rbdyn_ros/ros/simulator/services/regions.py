@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regions of the world, by which entities are filtered: simulation_interfaces/Bounds."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -10,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.errors import refusal
+from rbdyn_ros.errors import counted, refusal
 from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.ros.common.parsing.magnitudes import LARGEST_STATE, check_magnitude
 from rbdyn_ros.ros.simulator.world.places import PlacedShape
@@ -51,7 +49,7 @@ class _Hull:
         if (corners.max(axis=0) < low).any() or (corners.min(axis=0) > high).any():
             return False
         n, bounds = len(corners), np.concatenate([high, -low])
-        bounded = np.isfinite(bounds)  # a plane has one side
+        bounded = np.isfinite(bounds)  # a plane is bounded on one side only
         found = linprog(
             np.zeros(n),
             A_ub=np.concatenate([corners.T, -corners.T])[bounded],
@@ -89,7 +87,9 @@ def region_of(bounds: Any) -> Region | None:
 def _check_number(points: Array, least: int, most: int, kind: str, meaning: str) -> None:
     allowed = str(least) if least == most else f"{least} to {most}"
     if not least <= len(points) <= most:
-        raise refusal(f"{kind} has {len(points)} points; allowed are {allowed}: {meaning}")
+        raise refusal(
+            f"{kind} has {counted(len(points), 'point')}; allowed are {allowed}: {meaning}"
+        )
 
 
 def _seen_from(part: PlacedShape, points: Array) -> tuple[Array, Array, Array]:

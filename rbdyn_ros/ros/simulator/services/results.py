@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services of simulation_interfaces: the offered ones, and the results of errors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +13,7 @@ from rbdyn_ros.ros.common.graph.qos import SERVICES
 #: Results of every service.
 FEATURE_UNSUPPORTED, NOT_FOUND, OPERATION_FAILED = 0, 2, 4
 
-#: Texts for requests by the code of a file's first finding; for other codes the code itself.
+#: Refusals of files by the code of the first finding; for other codes the answer has the code.
 OWN_WORDS = {
     "xacro-request": NOT_FOR_OTHERS,
     "is-world": "it is a world, not one robot; spawn its models one by one",
@@ -93,7 +91,7 @@ class OfferedServices:
 
     Args:
         node: node that offers them.
-        services: what answers each type, and the names of its features.
+        services: by type, the function that answers it and the names of its features.
 
     Attributes:
         features: names of the features of the services that are served.

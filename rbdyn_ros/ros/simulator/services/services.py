@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services of rbdyn_interfaces that change a robot at run time, and topics for the same."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any
 

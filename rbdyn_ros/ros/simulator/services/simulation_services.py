@@ -4,8 +4,6 @@
 Whole states are saved by name, and kept while the node runs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -6,8 +6,6 @@ A resource is the text of a robot, the URI of a robot file or a mesh, or a primi
 fixed in the world. A file is named by its path, ``file:///path`` or ``package://name/path``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -81,7 +79,7 @@ def chosen_name(wanted: str, may_rename: bool, uri: str, taken: Collection[str])
     """Return the name of a new entity.
 
     Args:
-        wanted: by the request; empty: after the resource, if it may be renamed.
+        wanted: name in the request; if it is empty, the resource gives the name, with may_rename.
         may_rename: whether a number may be added.
         uri: URI of the resource, or its text.
         taken: the names that it cannot have.
@@ -180,7 +178,7 @@ def has_actuators(uri: str) -> bool:
     """Return whether the actuators of a robot file act; `?actuators=0` in its URI stops them.
 
     Args:
-        uri: that entity_of took.
+        uri: a URI that entity_of accepted.
     """
     return float(dict(parse_qsl(uri.partition("?")[2])).get(ACTUATORS, 1.0)) != 0.0
 

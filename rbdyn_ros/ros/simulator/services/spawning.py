@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The services of simulation_interfaces that add and remove objects."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from typing import Any

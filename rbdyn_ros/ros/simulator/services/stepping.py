@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The step service and the step action of simulation_interfaces, on a node of their own."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any

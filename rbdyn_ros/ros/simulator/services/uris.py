@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of requests: a path, ``file:///path`` or ``package://name/path``."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from urllib.parse import unquote

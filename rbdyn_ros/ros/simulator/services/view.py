@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulation behind the view in the browser: orders pass the same checks as messages."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
@@ -101,7 +99,7 @@ class ViewedSimulation:
         return [watched.instant(energy) for watched in self._watched]
 
     def recast(self, robot: int) -> Cast | None:
-        """Return a robot with the objects of the last instant; None if others are there now."""
+        """Return a robot with the objects of the last instant; None if the objects changed."""
         if self._begun is None:
             return None
         watched, shown = self._watched[robot], self.robots[robot]

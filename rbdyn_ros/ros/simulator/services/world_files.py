@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """World files: scenes of objects and obstacles, by a URI or as a text, or found in folders."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path

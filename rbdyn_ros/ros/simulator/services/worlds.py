@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The services of simulation_interfaces that load worlds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path

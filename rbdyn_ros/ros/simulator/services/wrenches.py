@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """External wrenches: from messages to the loop."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trouble of a simulated robot, logged once each or rarely."""
 
-from __future__ import annotations
-
 import math
 import time
 from typing import Any
 
 from rbdyn_ros.dynamics.too_much import no_turn_is_fast, text_if_fast, texts_before
-from rbdyn_ros.errors import listing, quote
+from rbdyn_ros.errors import counted, listing, quote
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.ros.common.reports.throttle import Throttle
@@ -94,7 +92,7 @@ class Alarms:
         self._report_contact(m, state)
         self._report_timestep(m, state)
         if state.missed and self._missed.due(time.monotonic()):
-            text = f"publishing is too slow: {state.missed} states were skipped"
+            text = f"publishing is too slow: skipped {counted(state.missed, 'state')}"
             self._logger.warning(text)
 
     def fastest(self, m: Model) -> float:

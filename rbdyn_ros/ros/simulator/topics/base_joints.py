@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The joints of a mobile base: wheels, or two slides and a hinge that need no wheels."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Protocol

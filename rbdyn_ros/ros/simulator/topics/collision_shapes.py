@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shapes as shape_msgs: primitives, meshes and planes of a moveit_msgs/CollisionObject."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 
@@ -24,7 +22,7 @@ from rbdyn_ros.description.parts.geometries import (
 )
 from rbdyn_ros.description.parts.poses import Pose, compose
 
-#: MoveIt takes links that stand on a plane for a collision: planes are lower by this [m].
+#: MoveIt reports a collision of links that stand on a plane: planes are lowered by this [m].
 BELOW = 1e-3
 
 

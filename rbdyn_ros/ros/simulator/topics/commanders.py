@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Commanders of a robot: late answers to its states, and commanders that stop."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 
@@ -80,8 +78,8 @@ class CommanderWatch:
         self._node, self._loop = node, loop
         self._names: dict[tuple[str, bytes | None], str] = {}
         self._heard: float | None = None
-        self._who = ""  # sent the last command
-        self._asked = -PAUSE  # time of the last question about a name [s]
+        self._who = ""  # the publisher of the last command
+        self._asked = -PAUSE  # time of the last query of a name [s]
         self._stopped = False
         self._since: float | None = None  # time from which on commands came again
 
@@ -128,8 +126,8 @@ class CommanderWatch:
     def _stop_text(self, silence: float, stale: int) -> str:
         policy, who = self._loop.settings.on_timeout, self._who or "a node that has ended"
         return (
-            f"commands stopped: {who} sent none for {silence:.2f} s. {stale} joints "
-            f"{EFFECTS[policy]} (on_timeout is '{policy}') until commands come again"
+            f"commands stopped: {who} sent none for {silence:.2f} s. The joints without a command "
+            f"({stale}) {EFFECTS[policy]} (on_timeout is '{policy}') until commands come again"
         )
 
     def _commander(self, topic: str, sender: bytes | None) -> str:

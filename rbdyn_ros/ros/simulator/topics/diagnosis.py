@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from rbdyn_ros.arrays import Ints
-from rbdyn_ros.errors import listing
+from rbdyn_ros.errors import counted, listing
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.reports.status import Level, Status, texts
 from rbdyn_ros.ros.simulator.topics.alarms import stop_reason
@@ -182,17 +182,19 @@ def _commands(o: Observation) -> Status:
     complaints = [
         _warning(
             begun and o.command_age > o.command_timeout and o.stale > 0,
-            f"{o.stale} joints have no command younger than {o.command_timeout:g} s; on_timeout "
+            f"no command younger than {o.command_timeout:g} s for {counted(o.stale, 'joint')}; "
+            "on_timeout "
             f"is '{o.on_timeout}'",
         ),
         _warning(
             o.new.rejected > 0,
-            f"{o.new.rejected} messages were refused since the last report; see the log",
+            f"refused {counted(o.new.rejected, 'message')} since the last report; see the log",
         ),
         _warning(
             o.new.late > 0,
-            f"{o.new.late} commands answered a state older than answer_timeout since the last "
-            "report",
+            f"refused {counted(o.new.late, 'command')} since the last report: they answered a "
+            "state older "
+            "than answer_timeout",
         ),
         _warning(
             o.new.saturated > 0,
@@ -200,7 +202,7 @@ def _commands(o: Observation) -> Status:
         ),
         _warning(
             o.new.given_up > 0,
-            f"lock-step timed out {o.new.given_up} times without commands for "
+            f"lock-step timed out {counted(o.new.given_up, 'time')} without commands for "
             f"{listing(o.unanswered)}, and let time run free",
         ),
     ]
@@ -235,7 +237,8 @@ def _state(o: Observation) -> Status:
         ),
         _warning(
             o.new.dropped > 0,
-            f"{o.new.dropped} readings of lidars, range sensors or cameras were dropped since "
+            f"dropped {counted(o.new.dropped, 'reading')} of lidars, range sensors or cameras "
+            "since "
             "the last report: their thread cannot follow",
         ),
     ]

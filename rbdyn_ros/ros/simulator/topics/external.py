@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """External efforts of a simulated robot, estimated from its joint_states."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 
@@ -31,7 +29,7 @@ class ExternalEfforts:
         every: period of publishing [ticks].
     """
 
-    #: The observer takes each state [ticks].
+    #: Period of the observer, which uses every state [ticks].
     period = 1
 
     def __init__(self, node: Node, loop: Loop, values: SimpleNamespace, every: int) -> None:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The grippers of a simulated robot: they follow goals of actions and of gripper_commands."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -69,7 +67,7 @@ class SimulatedGripper:
         self._forgotten = self._number
 
     def state(self) -> GripperState:
-        """Return the measurement of now."""
+        """Return the present measurement."""
         number, state, k = self._number, self._loop.readout.latest(), self._dof
         return GripperState(
             self._stamps.of(state.tick),

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """External wrenches as arrows for RViz."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from typing import Any

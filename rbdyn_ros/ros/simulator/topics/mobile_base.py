@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A mobile base: cmd_vel in, odom and its transform out (REP 103 and 105)."""
 
-from __future__ import annotations
-
 import importlib
 import math
 from collections.abc import Callable
@@ -32,9 +30,9 @@ from rbdyn_ros.runtime.state import LoopState
 
 #: After a pause, a twist changes at once by at most the acceleration of this many periods.
 PATIENCE = 3
-#: Variance of what a base on a floor does not measure: height and tilt [m^2, rad^2].
+#: Variance of height and tilt, which a base on a floor does not measure [m^2, rad^2].
 UNKNOWN = 1e6
-#: The entries of a covariance of ROS that x, y and yaw have.
+#: Rows and columns of x, y and yaw in a covariance of ROS.
 FLAT = np.ix_((0, 1, 5), (0, 1, 5))
 
 
@@ -82,7 +80,7 @@ class MobileBase:
         values: values of the parameters.
 
     Attributes:
-        frame: its own one in TF.
+        frame: TF frame of the base link.
         period: period of its odometry and commands [ticks].
         slides: whether it has no wheels; its transforms are those of its joints.
     """
@@ -130,7 +128,8 @@ class MobileBase:
         stamped = getattr(self._values, "base.stamped")
 
         def take(message: Any) -> None:
-            epoch, newest = self._loop.readout.stream.newest  # `publish` does not see every state
+            # `publish` is not called for every state
+            epoch, newest = self._loop.readout.stream.newest
             now = newest if epoch == self._last[0] else self._now
             if stamped:
                 check_age(message.header, now, self._timeout, "base.timeout")

@@ -50,7 +50,7 @@ from rbdyn_ros.runtime.stream import StreamPlan
 
 #: Interval at which the last state is repeated while time is paused [s].
 HEARTBEAT = 1.0
-#: Interval at which Python takes a state for new subscribers and lasting troubles [s].
+#: Interval at which Python publishes a state, for new subscribers and reports of trouble [s].
 LOOK = 0.1
 
 #: Topics besides joints, motors and transforms.

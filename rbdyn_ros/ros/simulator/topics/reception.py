@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics that command a robot: each message is parsed, then given to the loop or refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

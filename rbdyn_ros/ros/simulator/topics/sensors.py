@@ -12,8 +12,6 @@ lidar, range   see range_topics.py
 depth, color   images, camera_info and points, see camera_topics.py
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -87,7 +85,7 @@ class SensorTopics:
         period_ns: length of a tick [ns].
         frame_prefix: prefix of the names of frames.
         seed: seed of the noise.
-        visuals: returns the shapes of a Model that sensors see whose `sees` is visual.
+        visuals: returns the shapes of a Model for sensors whose `sees` is visual.
         looks: returns the appearance of a Model, for colour cameras.
         threaded: whether a thread of its own measures lidars, range sensors and cameras, see
             sensor_work.py.
@@ -173,7 +171,7 @@ class SensorTopics:
         return self._shared.names
 
     def share(self, write: Callable[[int, Array], None]) -> None:
-        """Give `write` these readings, NaN before the first, for each tick from now on."""
+        """Call `write` with these readings at each tick from now on; they are NaN at first."""
         self._shared.share(write)
 
     @property

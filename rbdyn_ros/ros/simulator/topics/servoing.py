@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tool of a simulated arm follows the twists on ~/twist."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot's shared memory: its commands, and the readings of sensors in it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The topics of a robot's state: joint_states, motor_states, /tf, object_poses and odom."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Sequence
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topics whose messages compiled code publishes, through the C library under rclpy."""
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Periodic events in ticks of a loop."""
 
-from __future__ import annotations
-
 from rbdyn_ros.runtime.state import LoopState
 
 

@@ -6,13 +6,11 @@ of a joint, so an array may be shorter than `name`. A number is NaN until a cont
 to its interface.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 
 from rbdyn_ros.checks.names import name_faults
-from rbdyn_ros.errors import Finding, ParameterError, RbdynError, exactly, refusal
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, counted, exactly, refusal
 from rbdyn_ros.ros.common.parsing.commands import CommandParser
 from rbdyn_ros.ros.common.parsing.goals import LARGEST, PLURALS, Arrays, Goal, owner
 from rbdyn_ros.runtime.types import EFFORT, POSITION, VELOCITY, Command
@@ -119,8 +117,9 @@ class TopicBasedParser:
             parameter, count = f"topic_based_{kind}_joints", len(self._interfaces[kind])
             if len(values) not in (0, len(names), count) or len(values) > len(names):
                 raise refusal(
-                    f"the message has {len(values)} {PLURALS[kind]} for {len(names)} names, and "
-                    f"{parameter} has {count} joints; allowed is one of these numbers, or 0"
+                    f"the message has {counted(len(values), kind, PLURALS[kind])} for "
+                    f"{counted(len(names), 'name')}, and {parameter} has "
+                    f"{counted(count, 'joint')}; allowed is one of these numbers, or 0"
                 )
             for name in self._owners(kind, names, len(values)):
                 if name not in names:

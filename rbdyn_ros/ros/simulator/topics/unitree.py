@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated robot of Unitree: it obeys lowcmd and publishes lowstate.
+"""A simulated robot of Unitree: it follows lowcmd and publishes lowstate.
 
 A motor applies tau + kp (q - q_measured) + kd (dq - dq_measured) within its limits; the loop
 computes it in each tick.
@@ -48,7 +48,7 @@ from rbdyn_ros.runtime.types import EFFORT, IMPEDANCE, Command
 RATE = 500.0
 #: Links at which the IMU may be.
 IMU_LINKS = ("imu", "imu_link", "imu_in_pelvis")
-#: The first bytes and the level of messages of the Go2 and its kin.
+#: `head` and `level_flag` in messages of the Go2 and similar robots.
 HEAD, LOW_LEVEL = (0xFE, 0xEF), 0xFF
 #: Range of foot_force.
 INT16 = 32767.0

@@ -4,8 +4,6 @@
 All raise RbdynError to refuse.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path

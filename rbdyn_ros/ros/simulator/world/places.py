@@ -88,7 +88,7 @@ class PlacedShape:
         if isinstance(shape, Points):
             points = pos + np.asarray(shape.points) @ mat.T
             return points.min(axis=0), points.max(axis=0)
-        if isinstance(shape, Plane):  # a plane has no end but its upper side
+        if isinstance(shape, Plane):  # a plane is bounded by its upper side only
             top = 0.0 if self.pose == IN_PLACE else np.inf
             return np.full(3, -np.inf), np.array([np.inf, np.inf, top])
         if isinstance(shape, HeightField):

@@ -28,7 +28,7 @@ WORLD = "world"
 
 @dataclass(frozen=True, slots=True)
 class EntityInfo:
-    """Info that a client gave of an entity, as in simulation_interfaces/EntityInfo."""
+    """Info that a client gave about an entity, as in simulation_interfaces/EntityInfo."""
 
     category: int
     description: str
@@ -71,7 +71,7 @@ class WorldFile:
 
 #: The worlds of a robot that was started without a scene.
 FLOOR_ONLY = WorldFile("floor", "", "rbdyn_scene: 1\n", "a floor at height 0")
-NOTHING = WorldFile("empty", "", "rbdyn_scene: 1\nfloor: false\n", "nothing beside the robot")
+NOTHING = WorldFile("empty", "", "rbdyn_scene: 1\nfloor: false\n", "nothing besides the robot")
 #: The name of a text in messages.
 TEXT = Path("resource_string")
 

@@ -17,7 +17,7 @@ def test_a_node_alone_publishes_after_the_time_of_discovery():
     assert decides()
 
 
-def test_the_time_of_a_node_that_has_ended_or_is_later_does_not_count():
+def test_the_time_of_a_node_that_has_ended_or_is_later_is_ignored():
     assert decides(heard=True)
 
 
@@ -27,7 +27,7 @@ def test_a_later_simulator_does_not_publish(heard):
 
 
 @pytest.mark.parametrize("other", ["/first", "/then"])
-def test_a_node_that_hears_another_one_does_not_publish(other):
+def test_a_node_that_receives_the_time_of_another_does_not_publish(other):
     assert decides([other], heard=True, waited=DISCOVERY - 0.1) is None  # it may be later
     assert decides([other], heard=True) is False
 

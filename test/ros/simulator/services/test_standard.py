@@ -322,7 +322,7 @@ def test_entities_are_listed_by_filters(ask, simulation):
     bounds = request.filters.bounds
     bounds.type = bounds.TYPE_SPHERE
     assert entities(ask, bounds=bounds) == ([], FAILED)
-    # without shapes the origin counts: the rail is at (1, 2, 3)
+    # without shapes the filter uses the origin: the rail is at (1, 2, 3)
     bounds.points = [Vector3(x=1.0, y=2.0, z=3.5), Vector3(x=0.51)]
     assert entities(ask, bounds=bounds) == (["rail"], OK)
     bounds.points[1].x = 0.49

@@ -83,7 +83,7 @@ def test_a_twist_from_before_a_reset_of_time_is_old(peer):
     assert np.all(stand.commands[-1] == 0.0)
 
 
-def test_a_twist_counts_from_the_newest_state_though_the_base_did_not_see_it(peer):
+def test_the_age_of_a_twist_starts_at_the_newest_state_even_if_the_base_skipped_it(peer):
     stand = Stand(peer.node)
     stand.base._loop.orders.command = stand.speeds
     stand.state(0)
@@ -93,7 +93,7 @@ def test_a_twist_counts_from_the_newest_state_though_the_base_did_not_see_it(pee
     assert np.all(stand.commands[-1] > 0.0)
 
 
-def test_a_twist_between_a_reset_and_the_first_state_counts_from_time_zero(peer):
+def test_the_age_of_a_twist_between_a_reset_and_the_first_state_starts_at_time_zero(peer):
     stand = Stand(peer.node)
     stand.base._loop.orders.command = stand.speeds
     stand.state(5000)

@@ -166,7 +166,7 @@ def test_a_twist_times_out_by_the_time_of_the_loop(held):
     assert np.abs(last.velocity).max() < braked < rates[-1] or (last.mode == GRIP).all()
 
 
-def test_the_age_of_a_twist_is_by_the_newest_state_though_the_topic_did_not_see_it(held):
+def test_the_age_of_a_twist_starts_at_the_newest_state_even_if_the_topic_skipped_it(held):
     held.run(10)
     for _ in range(200):
         held.loop.time.step(1)
@@ -225,7 +225,7 @@ def test_a_reset_while_a_state_is_published_is_harmless(held):
     assert held.said[-1] == "moving"
 
 
-def test_without_measured_values_the_joints_go_on_as_they_did(held):
+def test_without_measured_values_the_joints_keep_their_velocities(held):
     """Dead reckoning: the counted positions move on by the commanded velocities."""
     held.stream(100, 0.0, 0.0, 0.1)
     state = held.run(1)[-1]
@@ -274,7 +274,7 @@ def made(state, **more):
     return SimpleNamespace(**same | {"tick": state.tick + 10} | more)
 
 
-def test_a_twist_of_a_pause_does_not_move_the_arm_later(held):
+def test_a_twist_from_a_pause_does_not_move_the_arm_later(held):
     held.twist(0.0, 0.0, 0.1)  # time is paused, single steps may use it
     state = held.state
     later = made(state, paused=False)

@@ -48,7 +48,7 @@ def make():
 
 
 def rows(command):
-    """By dof: mode, position, velocity, effort."""
+    """Return by dof: mode, position, velocity, effort."""
     table = zip(
         command.mode.tolist(), *(getattr(command, name) for name in NUMBERS[:3]), strict=True
     )

@@ -83,7 +83,7 @@ def test_a_reset_of_the_world_undoes_every_change(begin, world, change):
     assert CHANGES[change](world).as_loaded is begin
 
 
-def test_another_world_is_itself_as_loaded(world):
+def test_a_reset_of_a_loaded_world_returns_to_that_world(world):
     other = loaded(world)
     assert other.as_loaded is other
     assert {one.name for one in other.loose.obstacles} == {"shelf", "floor"}
@@ -134,7 +134,7 @@ def test_a_world_has_meshes_of_the_packages_of_the_start(begin, tmp_path):
     assert "pot" in changes.spawned(world, pot, None, world.m.qpos0).loose.objects
 
 
-def test_no_more_objects_are_spawned_than_there_can_be(begin, monkeypatch):
+def test_no_more_objects_are_spawned_than_allowed(begin, monkeypatch):
     monkeypatch.setattr(changes, "MOST_SPAWNED", 2)
     world = begin
     for k in range(2):

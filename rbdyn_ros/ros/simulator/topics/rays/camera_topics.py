@@ -9,8 +9,6 @@
 <name>/segmentation_names    std_msgs/String, latched: the names of these numbers, a JSON list
 """
 
-from __future__ import annotations
-
 import importlib
 import io
 import json

@@ -32,7 +32,7 @@ QOS = reliable(5)
 
 PlaceInPoint = tuple[str, str, int, int]
 #: The numbers of a point in a cloud: name, type, offset [bytes], type in the message. `ring` is
-#: the row from below, `time` is since the stamp [s].
+#: the row, counted from below, `time` is since the stamp [s].
 FIELDS: tuple[PlaceInPoint, ...] = (
     ("x", "<f4", 0, PointField.FLOAT32),
     ("y", "<f4", 4, PointField.FLOAT32),

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process that draws for the cameras of a robot."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Sequence
 

@@ -6,8 +6,6 @@ cannot follow drops readings, which are counted. In lock-step and fast mode the 
 measures, so no reading is dropped: every message is a function of state, seed and tick.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading
