@@ -54,7 +54,7 @@ LAW = ("push", "slope", "mass_by_h", "penalty", "mu")
 
 
 @dataclass(frozen=True)
-class Line:
+class LinearForce:
     """The linearised force of a contact.
 
     Attributes:
@@ -79,14 +79,14 @@ class Line:
         return [self.force, self.along, self.across, self.coupled, *self.rubbing, *self.slip]
 
 
-def read_lines(row: Any, pairs: Sequence[Pair]) -> list[Line]:
+def read_lines(row: Any, pairs: Sequence[Pair]) -> list[LinearForce]:
     """Return linearisations from their columns."""
     found, at = [], 0
     for n in (pair.parts for pair in pairs):
         end = at + 4 + 2 * n
         force, along, across, coupled = row[at : at + 4]
         rubbing, slip = [*row[at + 4 : end - n]], [*row[end - n : end]]
-        found.append(Line(force, along, across, coupled, rubbing, slip))
+        found.append(LinearForce(force, along, across, coupled, rubbing, slip))
         at = end
     return found
 
@@ -217,7 +217,7 @@ def stopping_force(point: dict[str, Any], leaving: Any) -> Any:
 def linearised(
     point: dict[str, Any], u: Any, lagged: Any, listed: Any, presses: Any, joined: Any,
     before: Sequence[Any] = (),
-) -> Line:  # fmt: skip
+) -> LinearForce:  # fmt: skip
     """Return a linearisation of the law at a velocity.
 
     Args:
@@ -242,7 +242,7 @@ def linearised(
     slope = where(presses > 0.0, point["slope"], 0.0)
     grip, coupled = (where(rubs > 0.0, each, 0.0) for each in (grip, coupled))
     rubbing, slip = ([where(rubs > 0.0, x, 0.0) for x in each] for each in (rubbing, slip))
-    return Line(where(presses > 0.0, force, 0.0), slope, grip, coupled, rubbing, slip)
+    return LinearForce(where(presses > 0.0, force, 0.0), slope, grip, coupled, rubbing, slip)
 
 
 def normal_force(point: dict[str, Any], u: Any) -> Any:
@@ -256,7 +256,7 @@ def _wanted(point: dict[str, Any], u: Any) -> tuple[list[Any], Any]:
     return found, np.sqrt(_dot(found, found))
 
 
-def _linear_force(line: Line, way: Any) -> list[Any]:
+def _linear_force(line: LinearForce, way: Any) -> list[Any]:
     """Return the force of a linearisation after a change of the velocity."""
     slipped, closing = _dot(line.slip, way[:-1]), line.coupled * way[-1]
     rubbing = [
@@ -291,7 +291,9 @@ def _if_numbers(found: Any, yes: Any, no: Any) -> Any:
     return where(abs(sum(found, 0.0)) < MOST, yes, no)
 
 
-def _without_jam(point: dict[str, Any], line: Line, lagged: Any, row: Objects) -> Line:
+def _without_jam(
+    point: dict[str, Any], line: LinearForce, lagged: Any, row: Objects
+) -> LinearForce:
     """Return a linearisation in which friction cannot press a contact more than it is pressed.
 
     If friction grows with the normal force, the normal force can grow by itself, as in Painleve's
@@ -306,7 +308,7 @@ def _without_jam(point: dict[str, Any], line: Line, lagged: Any, row: Objects) -
 
 
 def _newton_step(
-    G: Objects, free: Objects, pairs: Sequence[Pair], lines: Sequence[Line], u: Objects
+    G: Objects, free: Objects, pairs: Sequence[Pair], lines: Sequence[LinearForce], u: Objects
 ) -> Objects:
     """Return the change of the velocities: (1 + h G C) change = u_free + h G f - u."""
     size = len(free)
