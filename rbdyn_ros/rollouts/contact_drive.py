@@ -18,7 +18,7 @@ import numba
 import numpy as np
 
 from rbdyn_ros.model.declared.contact_arrays import FEATURES
-from rbdyn_ros.rollouts.contact.fields import ON_FIELD
+from rbdyn_ros.rollouts.contact.points import BY_KEY
 from rbdyn_ros.rollouts.driver import (
     LENGTH,
     PER_CONTACT,
@@ -109,7 +109,7 @@ PLAN_SIZE = PLAN.itemsize
 #: of components of its friction, and three axes.
 KEY, FIRST, PARTS, FRAME, POINT = 0, 1, 2, 3, 12
 #: "grip" of a contact point on a plane is the normal force, friction along two axes, and for
-#: capsules the torque against spin. On a field the force is in world axes, then comes the key.
+#: capsules the torque against spin. For other contacts see BY_KEY.
 #: The key of a sphere or a pair for which several contacts are remembered.
 SEVERAL = -1.0
 
@@ -213,7 +213,7 @@ def first_by_key(plan):
 @kernel
 def _first_stop(plan):
     """Return the first slot of "grip" of the dofs with stops."""
-    return first_by_key(plan) + ON_FIELD * (plan.pairs + plan.fields)
+    return first_by_key(plan) + BY_KEY * (plan.pairs + plan.fields)
 
 
 @kernel
@@ -270,7 +270,7 @@ def _unpack(plan, header, row, lane):
                         grip[first + 3 * width] += axis[2] * kept[torque + k]
     memory = floats_at(row, plan.slots * width)
     for n in range(plan.pairs + plan.fields):
-        first = (first_by_key(plan) + ON_FIELD * n) * width + lane
+        first = (first_by_key(plan) + BY_KEY * n) * width + lane
         _unpack_field(plan, bits, kept, memory, first, fields[n, 2])
     for n in range(plan.stops):
         memory[(_first_stop(plan) + n) * width + lane] = kept[plan.stick_qfrc + stops[n]]
@@ -280,7 +280,7 @@ def _unpack(plan, header, row, lane):
 def _unpack_field(plan, bits, kept, memory, first, key):
     """Write the memory of contacts with keys from `key` on."""
     width, found = plan.width, 0
-    for k in range(ON_FIELD):
+    for k in range(BY_KEY):
         memory[first + k * width] = 0.0
     for c in range(bits[plan.nstick]):
         known = bits[plan.stick_key + c]
@@ -313,7 +313,7 @@ def _pack(plan, header, row, lane):
             number += 1
     memory = floats_at(row, plan.slots * width)
     for n in range(plan.pairs + plan.fields):
-        first = (first_by_key(plan) + ON_FIELD * n) * width + lane
+        first = (first_by_key(plan) + BY_KEY * n) * width + lane
         if memory[first] > 0.0:
             bits[plan.stick_key + number] = int(memory[first + 4 * width])
             kept[plan.stick_normal + number] = memory[first]

@@ -41,9 +41,9 @@ from rbdyn_ros.rollouts.contact.fields import (
     KEY,
     LISTED,
     NUMBER,
-    ON_FIELD,
     ROOM,
 )
+from rbdyn_ros.rollouts.contact.points import BY_KEY
 from rbdyn_ros.rollouts.contact_drive import (
     ENGINE_AT,
     HEADER,
@@ -112,7 +112,7 @@ def find_ground(row):
             at = (plan.ground + GROUND * n) * width + lane
             if left == 0.0 and memory[at + ROOM * width] < 0.0:
                 left = _list_at_start(m, d, plan, memory, lane, at, fields[n])
-            key = first_by_key(plan) + ON_FIELD * (plan.pairs + n + 1) - 1
+            key = first_by_key(plan) + BY_KEY * (plan.pairs + n + 1) - 1
             if memory[key * width + lane] == SEVERAL:
                 left = 1.0
         memory[plan.left * width + lane] = left
@@ -183,9 +183,8 @@ def look_late(row):
                 d.ncon, d.contact_phase[0] = 0, AT_END
                 list_field(m, d, fields[n, 0], fields[n, 1])
                 d.contact_phase[0] = AT_START
-                listed = (
-                    memory[(plan.listed_now + plan.points + plan.pairs + n) * width + lane] != 0.0
-                )
+                place = plan.listed_now + plan.points + plan.pairs + n
+                listed = memory[place * width + lane] != 0.0
                 key = memory[(plan.ground + GROUND * n + KEY) * width + lane]
                 for c in range(d.ncon):
                     if not listed or d.contact_key[c] != key:

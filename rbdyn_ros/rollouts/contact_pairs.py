@@ -17,9 +17,9 @@ from rbdyn_ros.rollouts.contact.pairs import (
     DIST,
     KEY,
     LISTED,
-    ON_PAIR,
     PAIR,
 )
+from rbdyn_ros.rollouts.contact.points import BY_KEY
 from rbdyn_ros.rollouts.contact_drive import SEVERAL, first_by_key, plan_of, tables_of
 from rbdyn_ros.rollouts.contact_ground import axes_of, engine_of, enter_body
 from rbdyn_ros.rollouts.driver import floats_at, kernel
@@ -33,7 +33,7 @@ def find_pairs(row):
     for lane in range(width):
         for n in range(plan.pairs):
             _clear(memory, (plan.first_pair + PAIR * n) * width + lane, width)
-            key = first_by_key(plan) + ON_PAIR * n + ON_PAIR - 1
+            key = first_by_key(plan) + BY_KEY * (n + 1) - 1
             if memory[key * width + lane] == SEVERAL:
                 memory[plan.left * width + lane] = 1.0
         if memory[plan.near * width + lane] != 0.0:

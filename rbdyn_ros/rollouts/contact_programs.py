@@ -3,7 +3,7 @@
 
 start    state and forces -> M, J, the constants of contacts and stops, a linearisation
 below    the triangles of height fields below spheres (contact/fields.py)
-touch    with height fields, the constants of the contacts
+touch    with height fields or own pairs, the constants of the contacts
 factor   M with the slopes of stops -> L^T D L, G = J M^-1 J^T, velocities without contact
 solve    velocities and forces of the contacts (contact/newton.py)
 check    accelerations, and their errors (contact/check.py)
@@ -29,7 +29,6 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.contact.check import check
 from rbdyn_ros.rollouts.contact.factor import accelerations, factor
 from rbdyn_ros.rollouts.contact.fields import (
-    ON_FIELD,
     balls,
     ground_below,
     place_on_field,
@@ -37,7 +36,6 @@ from rbdyn_ros.rollouts.contact.fields import (
 )
 from rbdyn_ros.rollouts.contact.newton import LAW, first_forces, forces_of, solve
 from rbdyn_ros.rollouts.contact.pairs import (
-    ON_PAIR,
     geometries,
     near_pairs,
     place_pairs,
@@ -45,7 +43,7 @@ from rbdyn_ros.rollouts.contact.pairs import (
     remembered_of_pairs,
 )
 from rbdyn_ros.rollouts.contact.places import in_world, place_on_plane, start_points
-from rbdyn_ros.rollouts.contact.points import Touching, covered, frame_of
+from rbdyn_ros.rollouts.contact.points import BY_KEY, Touching, covered, frame_of
 from rbdyn_ros.rollouts.contact.shelf import Shelf, cross, largest, where
 from rbdyn_ros.rollouts.contact.stops import Stops
 from rbdyn_ros.rollouts.law import APPLIED, RolloutLaw
@@ -105,7 +103,7 @@ def _start(
     if places.loops:
         state = {name: getattr(d, name) for name in OF_BODIES}
         state["balls"] = balls(m, d, places.fields)
-        state["near"] = _near(m, graph, d)
+        state |= {"near": _near(m, graph, d)} if places.own else {}
     else:
         state = _touch(m, tracing, shelf, d, places)
     number = memory_of(places)
@@ -126,7 +124,7 @@ def _near(m: Model, graph: Any, d: Any) -> list[Any]:
 
 def memory_of(places: Touching) -> int:
     """Return the length of the memory of friction of all contact points."""
-    return of_planes(places) + ON_PAIR * len(places.pairs) + ON_FIELD * len(places.fields)
+    return of_planes(places) + BY_KEY * (len(places.pairs) + len(places.fields))
 
 
 def of_planes(places: Touching) -> int:
@@ -153,7 +151,7 @@ def _touch(m: Model, tracing: Tracing, shelf: Shelf, d: Any, places: Touching) -
     for pair in places.planes:
         points.append(place_on_plane(m, d, pair, memory[at : at + pair.parts + 1]))
         at += pair.parts + 1
-    of_fields = number + ON_PAIR * len(places.pairs)
+    of_fields = number + BY_KEY * len(places.pairs)
     points += place_pairs(m, shelf, tracing.graph, d, places.pairs, memory[number:of_fields])
     points += place_on_field(shelf, tracing.graph, memory[of_fields:])
     started = start_points(m, tracing, d, places.points, points)

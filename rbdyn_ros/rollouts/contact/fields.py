@@ -23,7 +23,7 @@ from rbdyn_ros.engine.contact.points.ground import FIRST_TRIANGLE
 from rbdyn_ros.model.geometry.height_fields import BENT
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.contact.pairs import reach
-from rbdyn_ros.rollouts.contact.points import Pair, Touching
+from rbdyn_ros.rollouts.contact.points import BY_KEY, Pair, Touching
 from rbdyn_ros.rollouts.contact.shelf import Shelf, cross, largest, smallest, where
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
@@ -43,9 +43,6 @@ FAR = 1e3
 #: gap; the room of the sphere; 1 if it is listed, 0 if not, -1 if its gap decides as on a plane;
 #: its key.
 AXES, ARM, DIST, ROOM, LISTED, KEY, GROUND = 0, 9, 12, 13, 14, 15, 16
-
-#: Memory of friction of a contact: normal force, friction in the world, the key.
-ON_FIELD = 5
 
 
 def balls(m: Model, d: Any, pairs: Collection[Pair]) -> Objects:
@@ -201,7 +198,7 @@ class Face:
 
 def place_on_field(shelf: Shelf, graph: SymbolGraph, memory: Objects) -> list[dict[str, Any]]:
     """Return where spheres touch fields, and the remembered friction along the axes there."""
-    rows = memory.reshape(-1, ON_FIELD)
+    rows = memory.reshape(-1, BY_KEY)
     found = []
     for place, old in zip(_ground(shelf, graph, len(rows)), rows, strict=True):
         axes = place[AXES : AXES + 9].reshape(3, 3)

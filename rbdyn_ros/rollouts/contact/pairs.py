@@ -19,7 +19,7 @@ from rbdyn_ros.engine.contact.points.contact_list import reach_of
 from rbdyn_ros.model.declared.contact_arrays import AT_END, AT_START
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.contact.capsules import Place
-from rbdyn_ros.rollouts.contact.points import Pair
+from rbdyn_ros.rollouts.contact.points import BY_KEY, Pair
 from rbdyn_ros.rollouts.contact.shelf import Shelf, length, where
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
@@ -28,9 +28,6 @@ from rbdyn_ros.specialization.uncompiled import uncompiled
 #: Columns of "pairs", which the compiled function writes: axes of the contact, the normal last;
 #: the arm of both bodies from the com of their tree; the gap; 1 if the contact is listed; its key.
 AXES, ARM, DIST, LISTED, KEY, PAIR = 0, 9, 12, 13, 14, 15
-
-#: Memory of friction of a pair: normal force, friction in axes of the first body, the key.
-ON_PAIR = 5
 
 
 def reach(m: Model, g: int, speeds: Objects, arm: Objects, change: Objects | None = None) -> Any:
@@ -78,7 +75,7 @@ def place_pairs(
     """Return where pairs touch, and the remembered friction along the axes there."""
     found = []
     rows = shelf.inputs(graph, "pairs", PAIR * len(pairs)).reshape(-1, PAIR)
-    for pair, row, old in zip(pairs, rows, memory.reshape(-1, ON_PAIR), strict=True):
+    for pair, row, old in zip(pairs, rows, memory.reshape(-1, BY_KEY), strict=True):
         axes = row[AXES : AXES + 9].reshape(3, 3)
         R = d.xmat[m.geom_bodyid[pair.obstacle]].reshape(3, 3)
         found.append({

@@ -33,6 +33,13 @@ MOST_POINTS = 8
 #: Own pairs have contact points up to this number: most of many pairs seldom touch.
 FEW_PAIRS = 4
 
+#: Geometries that touch planes and each other in lanes.
+ROUND = (SPHERE, CAPSULE)
+
+#: Memory of friction of a contact that a loop lists: normal force, friction in the world, or in
+#: axes of the first body of an own pair, and the key.
+BY_KEY = 5
+
 #: Radius of the balls around the corners of a guarded mesh, as a part of the size of the mesh, and
 #: the number of corners up to which a mesh needs no balls.
 BALL, FEW_CORNERS = 0.04, 8
@@ -139,35 +146,38 @@ def _ends(m: Model, pairs: Sequence[Pair], room: int) -> list[Pair]:
     """Return both ends of the capsules with which a robot is likely to touch planes.
 
     These are the capsules at the ends of its tree, on bodies without spheres, that are nearest to
-    a plane at qpos0, up to `room` points.
+    a plane at qpos0, up to `room` points. None of them is higher than the lowest sphere.
     """
     inner: set[int] = set()
     for pair in pairs:
         body, kind = int(m.geom_bodyid[pair.geom]), m.geom_type[pair.geom]
         inner |= {body} if kind == SPHERE else set()
-        inner |= _parents(m, body) if kind in (SPHERE, CAPSULE) else set()
+        inner |= _parents(m, body) if kind in ROUND else set()
     d = make_data(m)
     kinematics(m, d)
+    heights = {pair: _height(m, d, pair) for pair in pairs if m.geom_type[pair.geom] in ROUND}
+    balls = [heights[pair] for pair in heights if m.geom_type[pair.geom] == SPHERE]
     rods = [
         pair
-        for pair in pairs
-        if m.geom_type[pair.geom] == CAPSULE and m.geom_bodyid[pair.geom] not in inner
+        for pair, height in heights.items()
+        if m.geom_type[pair.geom] == CAPSULE
+        and m.geom_bodyid[pair.geom] not in inner
+        and height <= min(balls, default=np.inf)
     ]
-    rods.sort(key=lambda pair: _height(m, d, pair))
     return [
         replace(pair, key=pair.key + end, corner=end, parts=3)
-        for pair in rods[: max(room, 0) // 2]
+        for pair in sorted(rods, key=heights.__getitem__)[: max(room, 0) // 2]
         for end in range(2)
     ]
 
 
 def _height(m: Model, d: Data, pair: Pair) -> float:
-    """Return the height of a capsule above a plane."""
-    body, corners = m.geom_bodyid[pair.geom], m.geom_vertadr[pair.geom]
-    R, B = d.xmat[body].reshape(3, 3), m.geom_mat[pair.geom].reshape(3, 3)
-    ends = m.geom_pos[pair.geom] + m.vert_pos[corners : corners + 2] @ B.T
+    """Return the height of a sphere or a capsule above a plane."""
+    g, body, first = pair.geom, m.geom_bodyid[pair.geom], m.geom_vertadr[pair.geom]
+    R, B = d.xmat[body].reshape(3, 3), m.geom_mat[g].reshape(3, 3)
+    ends = m.geom_pos[g] + m.vert_pos[first : first + m.geom_vertnum[g]] @ B.T
     away = d.xpos[body] + ends @ R.T - m.geom_pos[pair.obstacle]
-    return float((away @ frame_of(m, pair.obstacle)[2].astype(float)).min())
+    return float((away @ frame_of(m, pair.obstacle)[2].astype(float)).min() - m.geom_radius[g])
 
 
 def _parents(m: Model, body: int) -> set[int]:
@@ -211,7 +221,7 @@ def _of_own_pairs(m: Model) -> str:
         bodies, (first, second) = m.geom_bodyid[pair], (quote(m.geom_names[g]) for g in pair)
         found = {
             "of which one is an obstacle": bool((bodies == 0).any()),
-            "which are not spheres and capsules": not set(m.geom_type[pair]) <= {SPHERE, CAPSULE},
+            "which are not spheres and capsules": not {*m.geom_type[pair]} <= {*ROUND},
             "which are on two trees": len({*m.body_rootid[bodies]}) > 1,
         }
         for what, has in found.items():
