@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn`: a table of its subcommands; each is a file in `commands`."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import os

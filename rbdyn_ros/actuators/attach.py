@@ -50,10 +50,10 @@ def with_actuators(m: Model, actuators: str | Path | Iterable[ActuatorSpec]) -> 
     """Return the Model of the robot in which actuators move some of its joints.
 
     qfrc_applied of such a joint is the commanded effort of its drive. dof_armature of joints with
-    a rigid gear includes the rotor. Other joints, names and options are those of m.
+    a rigid gear includes the rotor. Everything else is as in m.
 
     Args:
-        m: the Model, without actuators; it does not change.
+        m: the Model without actuators, which does not change.
         actuators: path of an actuators file, or what read_actuators returns.
 
     Raises:
@@ -102,8 +102,22 @@ def with_actuators_of(m: Model, other: Model) -> Model:
     return with_arrays(m, arrays, weighs=())
 
 
+def without_actuators(m: Model) -> Model:
+    """Return the rigid-body Model of a robot with actuators; qfrc_applied acts on its joints.
+
+    Rotors stay in dof_armature if their gears are rigid.
+    """
+    if m.nu == 0:
+        return m
+    arrays: dict[str, Any] = {name: getattr(m, name) for name in PRIMARY}
+    for field in MODEL_FIELDS:
+        if field.dims[0] == "nu" and not field.derived:
+            arrays[field.name] = arrays[field.name][:0]
+    return with_arrays(m, arrays, weighs=())
+
+
 def act_places(m: Model, other: Model) -> Ints:
-    """Return the entries of act that a Model with shorter delays also has, in its order.
+    """Return the entries of act that a Model with shorter delays has too, in that Model's order.
 
     Args:
         m: the Model.
@@ -183,7 +197,8 @@ def _curve(spec: ActuatorSpec) -> Array:
 def _with_rotors(m: Model, specs: Sequence[ActuatorSpec]) -> dict[str, Array]:
     """Return the inertia of the joints with the rotors that are rigidly connected to them.
 
-    A rotor counts for its own joint only, in each order of payloads and actuators, and in a Batch.
+    A rotor adds inertia to its own joint only, whether payloads or actuators come first, and in a
+    Batch.
     """
     found = {name: getattr(m, name).copy() for name in ("dof_armature", "dof_inertia0")}
     for spec in specs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An actuators file in memory, from which actuators with other numbers can be read."""
+"""An actuators file in memory, from which actuators can be read with other numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ActuatorsDocument:
         """Read a file.
 
         Raises:
-            DescriptionError: it is not an actuators file; its actuators are not read yet.
+            DescriptionError: it is not an actuators file; errors of the actuators are found later.
         """
         data, audit = read_file(path), Audit()
         top = DIALECT.parse(data, str(path), audit)
@@ -50,7 +50,7 @@ class ActuatorsDocument:
 
         Args:
             m: the robot without actuators, with the timestep of its simulation.
-            numbers: by joint and key, such as `lugre.coulomb`.
+            numbers: new numbers by joint and key, such as `lugre.coulomb`.
 
         Raises:
             DescriptionError: with all errors.
@@ -63,12 +63,12 @@ class ActuatorsDocument:
     def errors(
         self, m: Model, numbers: Mapping[Place, float], lines: Mapping[Place, int]
     ) -> tuple[Finding, ...]:
-        """Return the findings of `specs` about the joints of some numbers.
+        """Return the findings that `specs` has about the joints of some numbers.
 
         Args:
             m: the robot.
-            numbers: as for `specs`.
-            lines: of the findings about a number, instead of its line in the file.
+            numbers: see `specs`.
+            lines: lines to report for the numbers, instead of their lines in the file.
         """
         audit, whole = Audit(), self._with(numbers, lines)
         actuators, joints = whole.nodes["actuators"], {joint for joint, _ in numbers}
@@ -89,7 +89,7 @@ class ActuatorsDocument:
 
 
 def _changed(table: YamlTable, path: tuple[str, ...], value: float, line: int | None) -> YamlTable:
-    """Return a table with a changed or added number; line None keeps the line of the number."""
+    """Return a table with a changed or added number; None as `line` keeps the line."""
     key, *rest = path
     at = table.lines.get(key, table.line) if line is None else line
     if not rest:

@@ -32,8 +32,8 @@ def read_actuators(path: str | Path, m: Model) -> tuple[ActuatorSpec, ...]:
     """Read an actuators file.
 
     Args:
-        path: of the file.
-        m: the robot, with the timestep that it will be simulated with.
+        path: path of the file.
+        m: the robot, with the timestep of its simulation.
 
     Returns:
         The actuators, in the order of the file.
@@ -48,7 +48,7 @@ def read_file(path: str | Path) -> bytes:
     """Return the content of an actuators file.
 
     Raises:
-        DescriptionError: it cannot be read.
+        DescriptionError: the file cannot be read.
     """
     return read_bytes(Path(path), "a .yaml file", "the path of an actuators file")
 
@@ -56,7 +56,7 @@ def read_file(path: str | Path) -> bytes:
 def read_actuators_text(
     text: str | bytes, m: Model, *, source: str = "<text>"
 ) -> tuple[ActuatorSpec, ...]:
-    """Read actuators from text; result and errors as for read_actuators."""
+    """Read actuators from text; result and errors are those of read_actuators."""
     audit = Audit()
     specs = read_table(DIALECT.parse(text, source, audit), m, audit)
     audit.raise_errors(source)

@@ -22,19 +22,19 @@ from rbdyn_ros.model.model import Model, check_model
 
 
 class Servos:
-    """The servos of a robot, as the actuators of an MJCF.
+    """The servos of a robot, such as the actuators of an MJCF.
 
         servos = rb.servos(m, "panda.xml")
         d.qfrc_applied[:] = servos.efforts(d, control)
 
-    A mimic joint passes its part on to its leader. No effort exceeds the limit of its joint.
+    The effort of a mimic joint acts on its leader. No effort exceeds the limit of its joint.
 
     Args:
         m: the robot.
         servos: servos of joints of m.
 
     Attributes:
-        names: of the servos.
+        names: names of the servos.
     """
 
     def __init__(self, m: Model, servos: Sequence[Servo]) -> None:
@@ -79,8 +79,8 @@ class Servos:
         """Return the efforts of all dofs (nv,) [N m or N].
 
         Args:
-            d: has qpos and qvel.
-            control: (n,) one signal per servo, in the order of `names`.
+            d: a Data with qpos and qvel.
+            control: (n,) a signal for each servo, in the order of `names`.
 
         Raises:
             ModelError: d was not made for the robot.
@@ -104,8 +104,8 @@ def servos(m: Model, source: str | bytes | Path | RobotFile) -> Servos:
 
     Args:
         m: the Model of the file.
-        source: path or text of an MJCF; elements that are not read are left out. Other formats
-            have no servos.
+        source: path or text of an MJCF; unsupported elements are left out. Other formats have no
+            servos.
 
     Raises:
         DescriptionError: the file is refused.

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-#: Name, by key of `thermal`, `cogging` and `lugre`, in the order of the arrays of a Model.
+#: Keys of `thermal`, `cogging` and `lugre`, in the order of the arrays of a Model.
 THERMAL = ("resistance", "capacitance", "tempcoef", "reftemp", "ambient")
 COGGING = ("amplitude", "poles", "phase")
 LUGRE = ("stiffness", "damping", "coulomb", "static", "stribeck")
@@ -23,9 +23,9 @@ ROOM = 25.0
 
 @dataclass(frozen=True, slots=True)
 class ActuatorSpec:
-    """A motor, its gear and its drive. Speeds, torques and friction are the motor's.
+    """A motor, its gear and its drive. Speeds, torques and friction are those of the motor.
 
-    Names are those of MuJoCo's dcmotor where it has them.
+    Names are those of MuJoCo's dcmotor if it has the same number.
 
     Attributes:
         joint: the joint, with one degree of freedom.
@@ -35,19 +35,21 @@ class ActuatorSpec:
         motorconst: torque constant Kt [N m/A] and back-EMF constant Ke [V s/rad]. (1, 0) without
             a resistance is an ideal motor, whose current is its torque.
         motorconst_error: (true - assumed) / assumed torque constant; the drive assumes Kt.
-        resistance: of the winding [Ohm]; 0: without electrical dynamics, heat and voltage.
-        inductance: of the winding [H]; 0: the current follows at once.
+        resistance: resistance of the winding [Ohm]; 0: no electrical dynamics, heat or voltage.
+        inductance: inductance of the winding [H]; 0: the current follows at once.
         voltage: largest voltage of the drive [V].
         current: largest current of the drive [A].
-        torque_speed: points (speed [rad/s], torque [N m]) of the largest torque, speeds rising
-            from 0, torques not rising; constant behind the last point.
-        thermal: by THERMAL: K/W, J/K, 1/K, C, C; resistance 0: no heat.
-        derating: temperatures at which the largest current begins to fall, and is 0 [C].
-        cogging: by COGGING: N m, per revolution, rad.
-        lugre: by LUGRE: N m/rad, N m s/rad, N m, N m, rad/s; stiffness 0: no dry friction.
+        torque_speed: points (speed [rad/s], torque [N m]) of the largest torque; speeds rise from
+            0, torques never rise, and the torque is constant beyond the last point.
+        thermal: numbers in the order of THERMAL [K/W, J/K, 1/K, C, C]; resistance 0: no heat.
+        derating: temperatures at which the largest current begins to fall and at which it is 0
+            [C].
+        cogging: numbers in the order of COGGING [N m, per revolution, rad].
+        lugre: numbers in the order of LUGRE [N m/rad, N m s/rad, N m, N m, rad/s]; stiffness 0: no
+            dry friction.
         damping: viscous friction [N m s/rad].
-        stiffness: of the gear, at the joint [N m/rad or N/m]; 0: rigid.
-        gear_damping: of the gear, at the joint [N m s/rad or N s/m].
+        stiffness: stiffness of the gear, at the joint [N m/rad or N/m]; 0: rigid.
+        gear_damping: damping of the gear, at the joint [N m s/rad or N s/m].
         backlash: free play of the gear, at the joint [rad or m].
         delay: time from a command to its effect [s], a whole number of timesteps.
         resolution: steps of the commanded effort of the joint [N m or N]; 0: none.

@@ -23,7 +23,7 @@ def actuators_text(
     comments: Mapping[str, Mapping[str, str]] | None = None,
     head: Sequence[str] = (),
 ) -> str:
-    """Return an actuators file; keys with their default are left out.
+    """Return the text of an actuators file; keys with their default are left out.
 
     Args:
         specs: the actuators.
@@ -56,7 +56,7 @@ def _keys(spec: ActuatorSpec) -> dict[str, str]:
         both = spec.motorconst
         keys["motorconst"] = _number(both[0]) if both[0] == both[1] else _row(both)
     if spec.current < math.inf:
-        # without motorconst the file has a largest torque, which equals the current
+        # without motorconst the file has a largest torque, which equals the largest current
         of = "current" if "motorconst" in keys else "torque"
         keys["saturation"] = _table({of: spec.current})
     if spec.torque_speed:

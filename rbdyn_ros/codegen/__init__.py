@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generate C99 from traced functions: standalone sources for firmware, a test and a build file.
+"""Generate C99 from traced functions: sources for firmware, a test and a build file.
 
     table.py      the functions available in C, with their arguments
     functions.py  Model and Wanted -> the Program of each function, traced by specialization/
@@ -12,7 +12,7 @@
     folder.py     CProject -> a folder, in which only generated files are overwritten
 
 specialization/languages/c_language.py writes the statements of a Program, c_blocks.py cuts a long
-one into functions, which compile much faster; the code of a GPU shares both.
+Program into functions, which compile much faster; code for a GPU uses both modules.
 
 `rbdyn codegen` (commands/codegen.py) runs these steps from top to bottom.
 """

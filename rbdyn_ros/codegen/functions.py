@@ -1,29 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trace the Programs of the functions requested in C."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rbdyn_ros.codegen import table
 from rbdyn_ros.codegen.names import unique
-from rbdyn_ros.codegen.table import (
-    EXTERNAL,
-    GRAVITY,
-    SPECS,
-    Argument,
-    FunctionSpec,
-    length_of,
-    spec_of,
-)
 from rbdyn_ros.dynamics.toolbox.filling import REFERENCES
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, did_you_mean, quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.functions import traced
 from rbdyn_ros.specialization.programs.program import Program, program
 
-#: Most operations of a function. A step of a humanoid has 20,000. GCC takes half a minute for this
-#: many, other compilers more.
+#: Largest number of operations of a function. A step of a humanoid has 20,000. GCC compiles this
+#: many in half a minute; other compilers take longer.
 MAX_C_OPERATIONS = 200_000
 
 
@@ -49,18 +39,18 @@ class CFunction:
     """A function to be written in C.
 
     Attributes:
-        name: in C, without the prefix.
+        name: name in C, without the prefix.
         spec: its entry in SPECS.
-        inputs: arguments that it reads.
-        outputs: arguments that it writes.
+        inputs: arguments that the function reads.
+        outputs: arguments that the function writes.
         program: its operations.
         frame: number of its frame; -1: no frame.
     """
 
     name: str
-    spec: FunctionSpec
-    inputs: tuple[Argument, ...]
-    outputs: tuple[Argument, ...]
+    spec: table.FunctionSpec
+    inputs: tuple[table.Argument, ...]
+    outputs: tuple[table.Argument, ...]
     program: Program
     frame: int = -1
 
@@ -73,9 +63,9 @@ def check_functions(names: Sequence[str]) -> tuple[str, ...]:
     """
     wanted = tuple(dict.fromkeys(name.strip() for name in names))
     for name in wanted:
-        if name not in SPECS:
-            allowed = ", ".join(SPECS)
-            hint = did_you_mean(name, SPECS)
+        if name not in table.SPECS:
+            allowed = ", ".join(table.SPECS)
+            hint = did_you_mean(name, table.SPECS)
             what = (
                 f"there is no function {quote(name)}{hint}" if name else "a function has no name"
             )
@@ -101,7 +91,9 @@ def c_functions(m: Model, wanted: Wanted) -> list[CFunction]:
     if m.ndrive > 0:
         raise _refused(m, "the code cannot move joints with a prescribed motion")
     if m.nu > 0 and "inverse" in wanted.functions:
-        text = "inverse dynamics of a robot with actuators are not offered; take the Model without"
+        text = (
+            "inverse dynamics of a robot with actuators are not available; use the Model without"
+        )
         raise _refused(m, f"{text} them")
     found = []
     for name in wanted.functions:
@@ -115,23 +107,23 @@ def c_functions(m: Model, wanted: Wanted) -> list[CFunction]:
 
 
 def _c_function(m: Model, wanted: Wanted, key: str, name: str, frame: int = -1) -> CFunction:
-    spec = spec_of(key, m)
+    spec = table.spec_of(key, m)
     with_gravity = wanted.gravity_input and spec.heavy
     pushed = wanted.external_forces and spec.pushed
     numbers = () if frame < 0 else (frame, REFERENCES["local_world_aligned"])
-    symbolic = (GRAVITY.array,) if with_gravity else ()
-    fields = (*spec.inputs, *([EXTERNAL] if pushed else []))
+    symbolic = (table.GRAVITY.array,) if with_gravity else ()
+    fields = (*spec.inputs, *([table.EXTERNAL] if pushed else []))
     trace = traced(m, spec.traced, symbolic, numbers, {argument.array for argument in fields})
     outputs = {
         # drop the entries of mimic joints, which may follow the entries of the dofs
-        argument.array: trace.outputs[argument.array].reshape(-1)[: length_of(argument, m)]
+        argument.array: trace.outputs[argument.array].reshape(-1)[: table.length_of(argument, m)]
         for argument in spec.outputs
     }
     straight = program(trace.graph, outputs, fused=False)
     if len(straight.operations) > MAX_C_OPERATIONS:
         reason = f"{name} has {len(straight.operations)} operations, more than {MAX_C_OPERATIONS}"
         raise _refused(m, reason)
-    inputs = (*fields, GRAVITY) if with_gravity else fields
+    inputs = (*fields, table.GRAVITY) if with_gravity else fields
     return CFunction(name, spec, inputs, spec.outputs, straight, frame)
 
 

@@ -57,7 +57,7 @@ COORDINATES = {
 
 BOTH = "torque [N m], force [N], both in the successor's axes"
 
-#: Meaning of the forces of a joint, where units do not suffice. Their power is force times v.
+#: Meaning of the forces of a joint if units do not suffice. Their power is force times v.
 FORCES = {
     JointType.FREE: "force [N] at the body's origin in the parent's axes, torque [N m] "
     "about it in the body's own axes",

@@ -31,12 +31,12 @@ class FileNames:
 
     @property
     def library(self) -> str:
-        """Name of the library, and of header and source without extension."""
+        """The name of the library, and of header and source without extension."""
         return f"{self.prefix}_dynamics"
 
     @property
     def program(self) -> str:
-        """Name of the test, and of its source without extension."""
+        """The name of the test, and of its source without extension."""
         return f"test_{self.prefix}"
 
     @property
@@ -82,7 +82,7 @@ def identifier(name: str) -> str:
 
 
 def unique(names: Iterable[str]) -> list[str]:
-    """Return one identifier per name; they differ by more than upper and lower case."""
+    """Return an identifier for each name; they differ by more than upper and lower case."""
     taken: set[str] = set()
     found = []
     for name in names:

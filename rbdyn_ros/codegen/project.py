@@ -34,8 +34,8 @@ class CProject:
         prefix: prefix of all names.
         real: the type of numbers.
         functions: its functions.
-        mounting: roll, pitch and yaw of the base link [rad]; gravity is already rotated by them.
-            Empty: the base is upright.
+        mounting: roll, pitch and yaw of the base link [rad]; gravity is already rotated
+            accordingly. Empty: the base is upright.
     """
 
     m: Model
@@ -46,12 +46,12 @@ class CProject:
 
     @property
     def files(self) -> FileNames:
-        """Names of the files."""
+        """The names of the files."""
         return FileNames(self.prefix)
 
     @property
     def macro(self) -> str:
-        """Prefix of macros."""
+        """The prefix of macros."""
         return self.prefix.upper()
 
     def takes(self, dim: str) -> bool:

@@ -16,8 +16,8 @@ class Argument:
     """An array argument of a function in C.
 
     Attributes:
-        array: its field of Data or Model, or "out".
-        name: in C.
+        array: the field of Data or Model, or "out".
+        name: name in C.
         dims: macros without their prefix, and numbers; their product is its length.
         about: meaning, unit and frame; {world} stands for CProject.world.
     """
@@ -56,12 +56,12 @@ class FunctionSpec:
 
     Attributes:
         traced: its name in FUNCTIONS.
-        about: its result; {world} stands for CProject.world, {frame} for its frame.
-        inputs, outputs: its arguments, named like the arrays of its Program.
-        heavy: whether it depends on gravity.
-        pushed: whether it can depend on external forces.
-        passive: whether it depends on damping, friction, springs and joint limits.
-        inverts: whether it inverts M, so that its rounding grows with cond(M).
+        about: description of the result; {world} stands for CProject.world, {frame} for the frame.
+        inputs, outputs: the arguments, named like the arrays of the Program.
+        heavy: whether the function depends on gravity.
+        pushed: whether the function can depend on external forces.
+        passive: whether the function depends on damping, friction, springs and joint limits.
+        inverts: whether the function inverts M, so that its rounding grows with cond(M).
     """
 
     traced: str

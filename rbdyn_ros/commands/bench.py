@@ -10,17 +10,7 @@ import statistics
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from rbdyn_ros.commands.line.common import (
-    DONE,
-    REFUSED,
-    USAGE,
-    add_robot,
-    flag,
-    loaded_robot,
-    refusing,
-    report_error,
-    run_imports,
-)
+from rbdyn_ros.commands.line import common
 
 if TYPE_CHECKING:
     from rbdyn_ros.commands.line.parser import Commands
@@ -43,14 +33,14 @@ def add_bench(commands: Commands) -> None:
     command = commands.add_parser(
         "bench", help="time the dynamics of a robot against MuJoCo and Pinocchio", epilog=EPILOG
     )
-    add_robot(command, nargs="?", more="; default: a bundled arm")
+    common.add_robot(command, nargs="?", more="; default: a bundled arm")
     command.add_argument(
         "--seconds",
         type=_seconds,
         default=5.0,
         help="approximate duration of the measurement [s] (default: %(default)s)",
     )
-    flag(command, "--json", "print JSON")
+    common.flag(command, "--json", "print JSON")
     command.set_defaults(run=_bench)
 
 
@@ -71,22 +61,22 @@ def _bench(options: argparse.Namespace) -> int:
 
     if DISABLED:
         text = "NUMBA_DISABLE_JIT is set, so nothing is compiled; unset it to time compiled code"
-        return report_error("bench", text, USAGE)
-    run_imports(options.imports)
-    with refusing("bench", REFUSED):
+        return common.report_error("bench", text, common.USAGE)
+    common.run_imports(options.imports)
+    with common.refusing("bench", common.REFUSED):
         m, urdf, refusal = _robot(options)
     others = peers(urdf, options.floating_base, m.opt.timestep, refusal)
     rows = _timed(our_jobs(m), others, options.seconds)
     found = _found(m, others, rows)
     print(json.dumps(found, indent=2, allow_nan=False) if options.json else bench_text(found))
-    return DONE
+    return common.DONE
 
 
 def _robot(options: argparse.Namespace) -> tuple[Model, str, str]:
     """Return the robot, its URDF, and the reason why other engines cannot load it (or "")."""
     from rbdyn_ros.share import bundled_robot
 
-    m, found = loaded_robot(options, options.robot or bundled_robot("seven_dof_arm"))
+    m, found = common.loaded_robot(options, options.robot or bundled_robot("seven_dof_arm"))
     if found is None or found.is_scene or not found.text:
         return m, "", "it reads URDF, this robot has another format"
     floor = "only rbdyn_ros would simulate contact with the floor"

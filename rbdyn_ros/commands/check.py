@@ -12,19 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.checking.collisions import add_collisions
-from rbdyn_ros.commands.line.common import (
-    DONE,
-    PICTURE_FILE,
-    REFUSED,
-    USAGE,
-    add_robot,
-    flag,
-    loaded_robot,
-    opened_robot,
-    refusing,
-    report_error,
-    run_imports,
-)
+from rbdyn_ros.commands.line import common
 
 if TYPE_CHECKING:
     from rbdyn_ros.commands.line.parser import Commands
@@ -52,7 +40,7 @@ def add_check(commands: Commands) -> None:
     command = commands.add_parser(
         "check", help="check a robot file and list its contents", epilog=EPILOG
     )
-    repairs = add_robot(command, "files", "+", ", a saved Model (.npz), or a folder")
+    repairs = common.add_robot(command, "files", "+", ", a saved Model (.npz), or a folder")
     command.add_argument(
         "--format",
         choices=("text", "json", "sarif"),
@@ -64,11 +52,11 @@ def add_check(commands: Commands) -> None:
     )
     command.add_argument(
         "--graph",
-        type=PICTURE_FILE,
+        type=common.PICTURE_FILE,
         metavar="PICTURE",
         help="draw bodies and joints to a .svg, .png or .pdf file",
     )
-    flag(
+    common.flag(
         repairs, "--fix", "write repairs into the .urdf file; what cannot be repaired is reported"
     )
     command.add_argument(
@@ -102,13 +90,13 @@ class _Outcome:
 def _check(options: argparse.Namespace) -> int:
     from rbdyn_ros.commands.checking.collisions import check_options
 
-    run_imports(options.imports)
-    with refusing("check", USAGE):
+    common.run_imports(options.imports)
+    with common.refusing("check", common.USAGE):
         check_options(options)
     if options.continuous and not options.fix:
-        return report_error("check", "--continuous needs --fix", USAGE)
+        return common.report_error("check", "--continuous needs --fix", common.USAGE)
     if options.graph is not None and len(options.files) > 1:
-        return report_error("check", "--graph draws one robot; give one file", USAGE)
+        return common.report_error("check", "--graph draws one robot; give one file", common.USAGE)
     if any(file.is_dir() for file in options.files):
         return _check_folders(options)
     outcomes = [_outcome(file, options) for file in options.files]
@@ -116,7 +104,7 @@ def _check(options: argparse.Namespace) -> int:
     models = [outcome.model for outcome in outcomes]
     if options.graph is not None and models[0] is not None:
         return _draw(models[0], options.graph)
-    return REFUSED if None in models else DONE
+    return common.REFUSED if None in models else common.DONE
 
 
 def _check_folders(options: argparse.Namespace) -> int:
@@ -126,10 +114,10 @@ def _check_folders(options: argparse.Namespace) -> int:
 
     if options.fix or options.graph is not None or is_sampling(options):
         text = "--fix, --graph, --collisions and --write-srdf need a file; this is a folder"
-        return report_error("check", text, USAGE)
+        return common.report_error("check", text, common.USAGE)
     if wrong := [file for file in options.files if not file.is_dir()]:
         text = f"'{wrong[0]}' is not a folder; give files or folders, not both"
-        return report_error("check", text, USAGE)
+        return common.report_error("check", text, common.USAGE)
     start = time.perf_counter()
     found = [one for folder in options.files for one in check_folder(folder, options)]
     if options.format == "json":
@@ -180,7 +168,11 @@ def _checked(file: Path, options: argparse.Namespace) -> _Outcome:
         return _saved(file, options)
     strict, contact = not options.repair, wanted_contact(options)
     description = with_appearance(
-        lambda: opened_robot(options, file, contact, srdf=options.write_srdf is None).description,
+        lambda: (
+            common.opened_robot(
+                options, file, contact, srdf=options.write_srdf is None
+            ).description
+        ),
         file,
         options,
         strict=strict,
@@ -196,7 +188,7 @@ def _saved(file: Path, options: argparse.Namespace) -> _Outcome:
     from rbdyn_ros.report import findings_text
     from rbdyn_ros.report.describe import describe
 
-    m, _ = loaded_robot(options, file)
+    m, _ = common.loaded_robot(options, file)
     digest = m.sha256()
     facts = {"ok": True, "name": m.name, "source": str(file), "nq": m.nq, "nv": m.nv}
     findings = [asdict(finding) for finding in m.findings]
@@ -229,7 +221,7 @@ def _print_text(outcome: _Outcome) -> None:
         )
         print(f"'{outcome.file}' was not changed: there is nothing that --fix can repair{more}")
     if outcome.model is None:
-        report_error("check", outcome.text, REFUSED)
+        common.report_error("check", outcome.text, common.REFUSED)
     else:
         print(outcome.text)
 
@@ -237,6 +229,6 @@ def _print_text(outcome: _Outcome) -> None:
 def _draw(model: Model, path: Path) -> int:
     from rbdyn_ros.view.pictures.connectivity import draw_connectivity
 
-    with refusing("check --graph", USAGE):
+    with common.refusing("check --graph", common.USAGE):
         draw_connectivity(model, path)
-    return DONE
+    return common.DONE

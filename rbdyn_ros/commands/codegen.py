@@ -11,6 +11,7 @@ from rbdyn_ros.commands.line.common import (
     REFUSED,
     USAGE,
     add_mounting,
+    add_options,
     add_robot,
     flag,
     folder_path,
@@ -62,15 +63,12 @@ def add_codegen(commands: Commands) -> None:
     add_robot(command)
     add_mounting(command)
     target = command.add_mutually_exclusive_group(required=True)
-    target.add_argument(
-        "-o", "--output", type=folder_path, metavar="DIR", help="folder, or FMU, to write to"
-    )
-    target.add_argument(
-        "--ros2-control",
-        type=folder_path,
-        metavar="DIR",
-        help="write a package with a controller for ros2_control to this new folder",
-    )
+    add_options(
+        target,
+        ("-o --output", folder_path, "DIR", "folder, or FMU, to write to"),
+        ("--ros2-control", folder_path, "DIR",
+            "write a package with a controller for ros2_control to this new folder"),
+    )  # fmt: skip
     command.add_argument(
         "--fmi",
         choices=("2.0", "3.0"),

@@ -7,14 +7,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rbdyn_ros.commands.line.common import (
-    DONE,
-    USAGE,
-    FileOf,
-    file_path,
-    folder_path,
-    report_error,
-)
+from rbdyn_ros.commands.line import common
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,8 +41,8 @@ def _completion(options: argparse.Namespace) -> int:
         if error.name != "shtab":
             raise
         text = "the script needs shtab, which is not installed: pip install shtab"
-        return report_error("completion", text, USAGE)
-    return DONE
+        return common.report_error("completion", text, common.USAGE)
+    return common.DONE
 
 
 def script(parser: Parser, shell: str) -> str:
@@ -57,11 +50,11 @@ def script(parser: Parser, shell: str) -> str:
     import shtab
 
     for action in _actions(parser):
-        if action.type is folder_path:
+        if action.type is common.folder_path:
             _complete(action, shtab.DIRECTORY)
-        elif isinstance(action.type, FileOf):
+        elif isinstance(action.type, common.FileOf):
             _complete(action, shtab.glob(*(f"*{suffix}" for suffix in action.type.suffixes)))
-        elif action.type in (Path, file_path):
+        elif action.type in (Path, common.file_path):
             _complete(action, shtab.FILE)
     return str(shtab.complete(parser, shell))
 

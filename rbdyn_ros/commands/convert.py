@@ -7,16 +7,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import (
-    DONE,
-    REFUSED,
-    USAGE,
-    FileOf,
-    add_robot,
-    refusing,
-    robot_of,
-    run_imports,
-)
+from rbdyn_ros.commands.line import common
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,18 +34,20 @@ def add_convert(commands: Commands) -> None:
     command = commands.add_parser(
         "convert", help="write a robot as URDF, SDF, MJCF or mechanism file", epilog=EPILOG
     )
-    add_robot(command, more="")
-    command.add_argument("output", type=FileOf(SUFFIXES), metavar="OUTPUT", help="file to write")
+    common.add_robot(command, more="")
+    command.add_argument(
+        "output", type=common.FileOf(SUFFIXES), metavar="OUTPUT", help="file to write"
+    )
     command.set_defaults(run=_convert)
 
 
 def _convert(options: argparse.Namespace) -> int:
     from rbdyn_ros.writing.convert import convert
 
-    run_imports(options.imports)
-    with refusing("convert", REFUSED, wrong=USAGE):
+    common.run_imports(options.imports)
+    with common.refusing("convert", common.REFUSED, wrong=common.USAGE):
         findings = convert(
-            robot_of(options, options.robot),
+            common.robot_of(options, options.robot),
             options.output,
             floating_base=options.floating_base,
             strict=not options.repair,
@@ -63,7 +56,7 @@ def _convert(options: argparse.Namespace) -> int:
     for line in _lines(findings):
         print(line, file=sys.stderr)
     print(f"wrote {options.output}")
-    return DONE
+    return common.DONE
 
 
 def _lines(findings: Sequence[Finding]) -> list[str]:

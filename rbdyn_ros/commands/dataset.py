@@ -6,17 +6,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import (
-    DONE,
-    REFUSED,
-    ROBOT_FILE,
-    USAGE,
-    FileOf,
-    add_import,
-    folder_path,
-    refusing,
-    run_imports,
-)
+from rbdyn_ros.commands.line import common
 from rbdyn_ros.errors import counted
 
 if TYPE_CHECKING:
@@ -27,7 +17,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.recording.lerobot.episode import Episode
 
 MOST_FPS = 1000
-RUN_FILE = FileOf((".mcap", ".db3"))
+RUN_FILE = common.FileOf((".mcap", ".db3"))
 EPILOG = """\
 Each recording is an episode. A frame has the measured positions of the joints, the commanded ones
 as the action, and the last picture of each colour camera. Before the first command, and of a joint
@@ -45,25 +35,17 @@ def add_dataset(commands: Commands) -> None:
     command = commands.add_parser(
         "dataset", help="write recordings as a dataset of LeRobot", epilog=EPILOG
     )
-    command.add_argument(
-        "recordings", nargs="+", type=RUN_FILE, metavar="recording", help=".mcap or rosbag2 folder"
-    )
-    command.add_argument(
-        "-o", "--output", type=folder_path, required=True, metavar="DIR", help="new folder"
-    )
-    command.add_argument(
-        "--fps",
-        type=int,
-        metavar="N",
-        help="frames per second, such as the rate of the cameras",
-        required=True,
-    )
-    command.add_argument("--task", metavar="TEXT", help="what the robot does", required=True)
-    command.add_argument(
-        "--robot", type=ROBOT_FILE, metavar="FILE", help="robot, if the recording has none"
-    )
+    common.add_options(
+        command,
+        ("recordings", RUN_FILE, "recording", ".mcap or rosbag2 folder", {"nargs": "+"}),
+        ("-o --output", common.folder_path, "DIR", "new folder", {"required": True}),
+        ("--fps", int, "N",
+            "frames per second, such as the rate of the cameras", {"required": True}),
+        ("--task", str, "TEXT", "what the robot does", {"required": True}),
+        ("--robot", common.ROBOT_FILE, "FILE", "robot, if the recording has none"),
+    )  # fmt: skip
     command.add_argument("--name", help="name of the robot, if the recordings have several")
-    add_import(command)
+    common.add_import(command)
     command.set_defaults(run=_dataset)
 
 
@@ -71,22 +53,22 @@ def _dataset(options: argparse.Namespace) -> int:
     from rbdyn_ros.codegen.ros2_control.folder import check_empty, fill_folder
     from rbdyn_ros.recording.lerobot.dataset import check_episodes, write_dataset
 
-    run_imports(options.imports)
+    common.run_imports(options.imports)
     folder: Path = options.output
-    with refusing("dataset", USAGE):
+    with common.refusing("dataset", common.USAGE):
         _check_options(options)
         check_empty(folder)
-    with refusing("dataset", REFUSED):
+    with common.refusing("dataset", common.REFUSED):
         names, episodes = zip(*(_episode(p, options) for p in options.recordings), strict=True)
         check_episodes(episodes)
     how = {"fps": options.fps, "task": options.task, "robot": names[0]}
-    with refusing("dataset", USAGE):
+    with common.refusing("dataset", common.USAGE):
         fill_folder(folder, lambda beside: write_dataset(beside, episodes, **how))
     frames = sum(one.length for one in episodes)
     print(
         f"wrote {folder}: {counted(len(episodes), 'episode')}, {frames} frames at {options.fps} Hz"
     )
-    return DONE
+    return common.DONE
 
 
 def _check_options(options: argparse.Namespace) -> None:

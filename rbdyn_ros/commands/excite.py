@@ -8,23 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rbdyn_ros.commands.line.common import (
-    DONE,
-    RECORDING_FILE,
-    REFUSED,
-    USAGE,
-    FileOf,
-    add_mounting,
-    add_robot,
-    check_writable,
-    loaded_robot,
-    mounted_robot,
-    opened_robot,
-    refusing,
-    report_error,
-    run_imports,
-    standing,
-)
+from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.recorded import add_reading_options, recorded
 
 if TYPE_CHECKING:
@@ -55,19 +39,14 @@ def add_excite(commands: Commands) -> None:
         "Exit status: 0 if the motion was written, 1 if the robot or a value is refused,\n"
         "2 if the command line or the output file is refused.",
     )
-    add_robot(command)
-    add_mounting(command)
-    command.add_argument(
-        "-o",
-        "--output",
-        type=FileOf((".csv",)),
-        required=True,
-        metavar="FILE.csv",
-        help="file for the motion",
-    )
-    command.add_argument(
-        "--joints", metavar="NAME", help="moving joints (default: all)", nargs="+"
-    )
+    common.add_robot(command)
+    common.add_mounting(command)
+    common.add_options(
+        command,
+        ("-o --output", common.FileOf((".csv",)), "FILE.csv",
+            "file for the motion", {"required": True}),
+        ("--joints", str, "NAME", "moving joints (default: all)", {"nargs": "+"}),
+    )  # fmt: skip
     for flag, sign, default, text in (
         ("--velocity-share", "FRACTION", 0.5, "fraction of the velocity limits to use"),
         ("--effort-share", "FRACTION", 0.7, "fraction of the effort limits to use"),
@@ -77,85 +56,62 @@ def add_excite(commands: Commands) -> None:
         command.add_argument(
             flag, type=float, metavar=sign, default=default, help=f"{text} (default: %(default)s)"
         )
-    for flag, number, sign, text in (
+    common.add_options(
+        command,
         ("--duration", float, "S", "duration of the motion [s] (default: 20; sweeps: 100)"),
         ("--harmonics", int, "N", "the highest frequency is N / duration (default: 10)"),
         ("--seed", int, "N", "seed of the search; equal seeds give equal motions (default: 0)"),
-    ):
-        command.add_argument(flag, type=number, metavar=sign, help=text)
-    command.add_argument(
-        "--after",
-        type=RECORDING_FILE,
-        metavar="RECORDING",
-        help="an earlier recording; the motion determines the parameters that it left uncertain",
-    )
-    command.add_argument(
-        "--scene",
-        type=FileOf((".yaml", ".yml", ".sdf", ".world")),
-        metavar="SCENE",
-        help="scene file with the fixed obstacles around the arm; links and obstacles stay "
-        f"{1e3 * CLEARANCE:g} mm apart",
-    )
+        ("--after", common.RECORDING_FILE, "RECORDING",
+            "an earlier recording; the motion determines the parameters that it left uncertain"),
+        ("--scene", common.FileOf((".yaml", ".yml", ".sdf", ".world")), "SCENE",
+            ("scene file with the fixed obstacles around the arm; links and obstacles stay "
+            f"{1e3 * CLEARANCE:g} mm apart")),
+    )  # fmt: skip
     add_reading_options(command)
     command.set_defaults(
         topic="joint_states", effort_topic=None, motor_topic=None, cutoff=None, current=False
     )
-    command.add_argument(
-        "--sweeps",
-        type=int,
-        metavar="N",
-        help="make sweeps up and down at this many constant speeds, for identifying actuators",
-    )
-    command.add_argument(
-        "--acceleration-limits",
-        nargs="+",
-        type=float,
-        metavar="NUMBER",
-        help="acceleration limits, one number or one per joint [rad/s^2] (default: the robot's)",
-    )
-    command.add_argument(
-        "--position-inset",
-        nargs="+",
-        type=float,
-        metavar="NUMBER",
-        help="distance from the position limits [rad] (default: 0.05)",
-    )
-    command.add_argument(
-        "--reach",
-        nargs="+",
-        type=float,
-        metavar="NUMBER",
-        default=[1.5],
-        help="largest distance from the centre [rad] (default: 1.5)",
-    )
-    command.add_argument(
-        "--centre",
-        nargs="+",
-        type=float,
-        metavar="NUMBER",
-        help="start and end position of every joint (default: middle of the limits)",
-    )
+    common.add_options(
+        command,
+        ("--sweeps", int, "N",
+            "make sweeps up and down at this many constant speeds, for identifying actuators"),
+        ("--acceleration-limits", float, "NUMBER",
+            "acceleration limits, one number or one per joint [rad/s^2] (default: the robot's)",
+            {"nargs": "+"}),
+        ("--position-inset", float, "NUMBER",
+            "distance from the position limits [rad] (default: 0.05)", {"nargs": "+"}),
+        ("--reach", float, "NUMBER",
+            "largest distance from the centre [rad] (default: 1.5)",
+            {"nargs": "+", "default": [1.5]}),
+        ("--centre", float, "NUMBER",
+            "start and end position of every joint (default: middle of the limits)",
+            {"nargs": "+"}),
+    )  # fmt: skip
     command.set_defaults(run=_excite)
 
 
 def _excite(options: argparse.Namespace) -> int:
-    run_imports(options.imports)
+    common.run_imports(options.imports)
     if options.sweeps is not None and (options.harmonics, options.seed) != (None, None):
-        return report_error(
-            "excite", "--sweeps cannot be combined with --harmonics, --seed", USAGE
+        return common.report_error(
+            "excite", "--sweeps cannot be combined with --harmonics, --seed", common.USAGE
         )
     if options.sweeps is not None and (options.after, options.scene) != (None, None):
-        return report_error("excite", "--sweeps cannot be combined with --after, --scene", USAGE)
+        return common.report_error(
+            "excite", "--sweeps cannot be combined with --after, --scene", common.USAGE
+        )
     if options.scene is not None and options.floating_base:
-        return report_error("excite", "--scene is for an arm; leave --floating-base out", USAGE)
-    with refusing("excite", USAGE):
-        check_writable(options.output, "a motion", (".csv",))
-    with refusing("excite", REFUSED):
+        return common.report_error(
+            "excite", "--scene is for an arm; leave --floating-base out", common.USAGE
+        )
+    with common.refusing("excite", common.USAGE):
+        common.check_writable(options.output, "a motion", (".csv",))
+    with common.refusing("excite", common.REFUSED):
         text, write = _series(options) if options.sweeps is None else _sweeps(options)
-    with refusing("excite", USAGE):
+    with common.refusing("excite", common.USAGE):
         write(options.output)
     print(text)
-    return DONE
+    return common.DONE
 
 
 def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
@@ -168,7 +124,7 @@ def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
     harmonics = 10 if options.harmonics is None else options.harmonics
     check_rate(options.rate, duration, harmonics)
     check = _check_of(options)
-    m, _ = mounted_robot(options)
+    m, _ = common.mounted_robot(options)
     after = None if options.after is None else recorded(m, options, options.after, 0.0)[1]
     # one message for the random motions, then one per iteration
     with rounds("searching for a motion", ITERATIONS + 1) as tell:
@@ -198,7 +154,7 @@ def _check_of(options: argparse.Namespace) -> Callable[[Motion, Array], None] | 
     if options.scene is not None:
         m = _in_scene(options)
     elif options.contact:
-        m, _ = loaded_robot(options, options.robot)
+        m, _ = common.loaded_robot(options, options.robot)
     else:
         return None
     options.contact = False
@@ -220,11 +176,11 @@ def _in_scene(options: argparse.Namespace) -> Model:
     scene = read_arm_scene(str(options.scene), options.package_dir)
     if is_saved(options.robot):
         raise refused_scene(scene.path, "a saved Model takes no scene; give the robot's own file")
-    plain = opened_robot(options, options.robot, contact=False)
+    plain = common.opened_robot(options, options.robot, contact=False)
     if plain.is_scene:
         raise refused_scene(scene.path, "the robot is a scene too; give the robot's own file")
     contact = scene.beside(plain.description.obstacles)
-    found = opened_robot(options, options.robot, contact=contact).description
+    found = common.opened_robot(options, options.robot, contact=contact).description
     scene.check_geometries(found)
     scene.check_names(found)
     _mount(options, scene.path, list(rpy_from_quat(scene.base.quat)))
@@ -238,9 +194,9 @@ def _mount(options: argparse.Namespace, path: str, placed: list[float]) -> None:
 
     from rbdyn_ros.description.scene_files.arm_scene import refused_scene
 
-    given = None if options.mounting is None else standing(options)
+    given = None if options.mounting is None else common.standing(options)
     options.mounting = placed
-    if given is not None and np.abs(given - standing(options)).max() > SAME_GRAVITY:
+    if given is not None and np.abs(given - common.standing(options)).max() > SAME_GRAVITY:
         angles = " ".join(f"{round(angle, 4) + 0.0:g}" for angle in placed)
         text = f"--mounting differs from the robot's pose in the scene, {angles}; leave it out"
         raise refused_scene(path, text)
@@ -250,7 +206,7 @@ def _sweeps(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
     """Return the report of sweeps, and the function that writes them."""
     from rbdyn_ros.identification.excitation.sweeps import sweeps
 
-    m, _ = mounted_robot(options)
+    m, _ = common.mounted_robot(options)
     motion = sweeps(
         m,
         options.joints,

@@ -9,33 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.identify_actuators import (
-    add_actuator_options,
-    identify_actuators_of,
-    wrong_actuator_options,
-)
-from rbdyn_ros.commands.identify_currents import (
-    add_current_options,
-    gains_of,
-    with_gains,
-    wrong_current_options,
-)
-from rbdyn_ros.commands.line.common import (
-    DONE,
-    PICTURE_FILE,
-    RECORDING_FILE,
-    REFUSED,
-    USAGE,
-    FileOf,
-    add_mounting,
-    add_robot,
-    check_writable,
-    flag,
-    mounted_robot,
-    refusing,
-    report_error,
-    run_imports,
-)
+from rbdyn_ros.commands import identify_actuators, identify_currents
+from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.recorded import add_reading_options, recorded
 
 if TYPE_CHECKING:
@@ -63,64 +38,42 @@ def add_identify(commands: Commands) -> None:
         "Exit status: 0 on success, 1 if the robot or a recording is refused or not good enough\n"
         "for --patch, 2 if the command line or an output file is refused.",
     )
-    add_robot(command)
-    add_mounting(command)
+    common.add_robot(command)
+    common.add_mounting(command)
     command.add_argument(
         "recording",
-        type=RECORDING_FILE,
+        type=common.RECORDING_FILE,
         help="rosbag2 folder, .mcap or .csv file with joint states, log of libfranka or RTDE; "
         "others with --columns",
     )
-    command.add_argument(
-        "--validate",
-        type=RECORDING_FILE,
-        metavar="RECORDING",
-        help="another recording to test the result with",
-    )
-    command.add_argument(
-        "--patch",
-        type=FileOf((".urdf",)),
-        metavar="OUT.urdf",
-        help="write the URDF with the identified values",
-    )
-    flag(command, "--json", "print JSON")
-    command.add_argument(
-        "--figure",
-        type=PICTURE_FILE,
-        metavar="PICTURE",
-        help="plot efforts to a .svg, .png or .pdf file",
-    )
-    command.add_argument("--payload", metavar="LINK", help="identify only a payload at this link")
-    command.add_argument(
-        "--payload-run",
-        type=RECORDING_FILE,
-        metavar="RECORDING",
-        help="with --payload: a recording with the payload; the other one is without it, and both "
-        "identify the arm and the payload together",
-    )
-    add_current_options(command)
-    add_actuator_options(command)
+    common.add_options(
+        command,
+        ("--validate", common.RECORDING_FILE, "RECORDING",
+            "another recording to test the result with"),
+        ("--patch", common.FileOf((".urdf",)), "OUT.urdf",
+            "write the URDF with the identified values"),
+    )  # fmt: skip
+    common.flag(command, "--json", "print JSON")
+    common.add_options(
+        command,
+        ("--figure", common.PICTURE_FILE, "PICTURE", "plot efforts to a .svg, .png or .pdf file"),
+        ("--payload", str, "LINK", "identify only a payload at this link"),
+        ("--payload-run", common.RECORDING_FILE, "RECORDING",
+            ("with --payload: a recording with the payload; the other one is without it, and both "
+            "identify the arm and the payload together")),
+    )  # fmt: skip
+    identify_currents.add_current_options(command)
+    identify_actuators.add_actuator_options(command)
     add_reading_options(command)
-    command.add_argument(
-        "--joints", metavar="NAME", help="joints that moved (default: all)", nargs="+"
-    )
-    command.add_argument(
-        "--topic",
-        metavar="TOPIC",
-        default="joint_states",
-        help="topic of joint states in a bag (default: %(default)s)",
-    )
-    command.add_argument(
-        "--effort-topic",
-        metavar="TOPIC",
-        help="topic of efforts in a bag, if they have a topic of their own",
-    )
-    command.add_argument(
-        "--cutoff",
-        type=float,
-        metavar="HZ",
-        help="cutoff of the low-pass filter (default: from the motion)",
-    )
+    common.add_options(
+        command,
+        ("--joints", str, "NAME", "joints that moved (default: all)", {"nargs": "+"}),
+        ("--topic", str, "TOPIC",
+            "topic of joint states in a bag (default: %(default)s)", {"default": "joint_states"}),
+        ("--effort-topic", str, "TOPIC",
+            "topic of efforts in a bag, if they have a topic of their own"),
+        ("--cutoff", float, "HZ", "cutoff of the low-pass filter (default: from the motion)"),
+    )  # fmt: skip
     command.add_argument(
         "--friction",
         action=argparse.BooleanOptionalAction,
@@ -143,14 +96,14 @@ def add_identify(commands: Commands) -> None:
 
 
 def _identify(options: argparse.Namespace) -> int:
-    run_imports(options.imports)
+    common.run_imports(options.imports)
     wrong = _usage(options)
     if wrong:
-        return report_error("identify", wrong, USAGE)
-    with refusing("identify", REFUSED):
-        m, found = mounted_robot(options)
+        return common.report_error("identify", wrong, common.USAGE)
+    with common.refusing("identify", common.REFUSED):
+        m, found = common.mounted_robot(options)
         if options.actuators is not None:
-            return identify_actuators_of(m, options)
+            return identify_actuators.identify_actuators_of(m, options)
         if options.payload is not None:
             return _identify_payload(m, options)
         return _identify_arm(m, _document(options.robot, found), options)
@@ -179,18 +132,20 @@ def _usage(options: argparse.Namespace) -> str:
         return "--payload-run needs --payload LINK, the link that carries the payload"
     if options.payload_run is not None and not options.friction:
         return "--payload-run identifies friction and cannot be combined with --no-friction"
-    wrong = wrong_actuator_options(options) or wrong_current_options(options)
+    wrong = identify_actuators.wrong_actuator_options(
+        options
+    ) or identify_currents.wrong_current_options(options)
     if wrong:
         return wrong
     if options.patch and options.robot.suffix.lower() in (".yaml", ".yml", ".npz"):
         return "--patch is for URDF; edit a mechanism file by hand with the values of --json"
     try:
         if options.patch:
-            check_writable(options.patch, "a URDF", (".urdf",))
+            common.check_writable(options.patch, "a URDF", (".urdf",))
         if options.figure:
-            check_writable(options.figure, "a picture", SUFFIXES)
+            common.check_writable(options.figure, "a picture", SUFFIXES)
         if options.actuators:
-            check_writable(options.actuators, "an actuators file", (".yaml", ".yml"))
+            common.check_writable(options.actuators, "an actuators file", (".yaml", ".yml"))
     except ParameterError as error:
         return str(error)
     return ""
@@ -206,7 +161,7 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
 
     rest, motion, delay = recorded(m, options, options.recording)
     other = None if options.validate is None else recorded(m, options, options.validate, delay)
-    gains = gains_of(m, rest, motion, options)
+    gains = identify_currents.gains_of(m, rest, motion, options)
     if gains is not None:
         motion = gains.efforts(motion)
         other = None if other is None else (other[0], gains.efforts(other[1]), other[2])
@@ -226,7 +181,7 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
         )
     checked = None if other is None else _checked(found, *other[:2])
     if options.json:
-        report = with_gains(report_dict(found, checked), gains)
+        report = identify_currents.with_gains(report_dict(found, checked), gains)
         print(json.dumps(report, indent=2, allow_nan=False))
     else:
         print(report_text(found, checked), end="")
@@ -234,7 +189,7 @@ def _identify_arm(m: Model, document: bytes, options: argparse.Namespace) -> int
     reason = why_no_patch(found) or ("" if gains is None else gains.why_no_patch)
     if reason:
         print(f"rbdyn identify: {reason}", file=sys.stderr)
-        return REFUSED if options.patch else status
+        return common.REFUSED if options.patch else status
     return max(status, _patched(document, found, options.patch))
 
 
@@ -277,13 +232,13 @@ def _identify_loaded(
     from rbdyn_ros.report.progress import rounds
 
     _, loaded, _ = recorded(m, options, options.payload_run, delay)
-    gains = gains_of(m, rest, motion, options, loaded)
+    gains = identify_currents.gains_of(m, rest, motion, options, loaded)
     if gains is not None:
         motion, loaded = gains.efforts(motion), gains.efforts(loaded)
     with rounds("identifying", ITERATIONS + 1) as tell:
         both = identify_with_payload(m, motion, loaded, options.payload, rest=rest, progress=tell)
     if options.json:
-        report = with_gains(payload_dict(both.payload, both.by_joint), gains)
+        report = identify_currents.with_gains(payload_dict(both.payload, both.by_joint), gains)
         print(json.dumps(report, indent=2, allow_nan=False))
     else:
         print(payload_text(both.payload, both.by_joint), end="")
@@ -295,11 +250,11 @@ def _patched(document: bytes, found: Identification, path: Path | None) -> int:
     from rbdyn_ros.loading.output import write_whole
 
     if path is None:
-        return DONE
+        return common.DONE
     patched = patched_urdf_bytes(document, found.m)
-    with refusing("identify --patch", USAGE):
+    with common.refusing("identify --patch", common.USAGE):
         write_whole(path, patched)
-    return DONE
+    return common.DONE
 
 
 def _drawn(*residuals: Residuals, path: Path | None) -> int:
@@ -307,9 +262,9 @@ def _drawn(*residuals: Residuals, path: Path | None) -> int:
     from rbdyn_ros.identification.reports.figure import draw_efforts
 
     if path is None:
-        return DONE
+        return common.DONE
     try:
         draw_efforts(residuals[0], residuals[1], path, *residuals[2:])
     except ParameterError as error:  # continue: the patch is written even without the figure
-        return report_error("identify --figure", error, USAGE)
-    return DONE
+        return common.report_error("identify --figure", error, common.USAGE)
+    return common.DONE

@@ -7,13 +7,13 @@ import argparse
 import json
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, FileOf, refusing, report_error
+from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.recorded import read_samples
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
-YAML_FILE = FileOf((".yaml", ".yml"))
+YAML_FILE = common.FileOf((".yaml", ".yml"))
 #: Terms of the arm.
 TERMS = "armature", "stribeck", "load_friction", "tilt"
 #: Options that give another result.
@@ -34,24 +34,16 @@ OWN = ("known", "motor_topic")
 
 def add_actuator_options(command: argparse.ArgumentParser) -> None:
     """Add `--actuators` and its options to the arguments of `rbdyn identify`."""
-    command.add_argument(
-        "--actuators",
-        type=YAML_FILE,
-        metavar="OUT.yaml",
-        help="identify only motors and gears, and write them to this file",
-    )
-    command.add_argument(
-        "--known",
-        type=YAML_FILE,
-        metavar="ACTUATORS.yaml",
-        help="with --actuators: an actuators file with the values of data sheets",
-    )
-    command.add_argument(
-        "--motor-topic",
-        metavar="TOPIC",
-        help="with --actuators: topic of joint states in a bag whose positions are the angles of "
-        "the motors",
-    )
+    common.add_options(
+        command,
+        ("--actuators", YAML_FILE, "OUT.yaml",
+            "identify only motors and gears, and write them to this file"),
+        ("--known", YAML_FILE, "ACTUATORS.yaml",
+            "with --actuators: an actuators file with the values of data sheets"),
+        ("--motor-topic", str, "TOPIC",
+            ("with --actuators: topic of joint states in a bag whose positions are the angles of "
+            "the motors")),
+    )  # fmt: skip
 
 
 def wrong_actuator_options(options: argparse.Namespace) -> str:
@@ -93,7 +85,7 @@ def identify_actuators_of(m: Model, options: argparse.Namespace) -> int:
         print(actuators_report_text(found), end="")
     if not any(one.found for one in found):
         text = "the recording shows nothing of motors and gears, so no file is written"
-        return report_error("identify", text, REFUSED)
+        return common.report_error("identify", text, common.REFUSED)
     head = (f"Identified by rbdyn identify from {options.recording.name!r}.",)
     return _written(actuators_file(found, known, head), options)
 
@@ -101,6 +93,6 @@ def identify_actuators_of(m: Model, options: argparse.Namespace) -> int:
 def _written(text: str, options: argparse.Namespace) -> int:
     from rbdyn_ros.loading.output import write_whole
 
-    with refusing("identify --actuators", USAGE):
+    with common.refusing("identify --actuators", common.USAGE):
         write_whole(options.actuators, text.encode())
-    return DONE
+    return common.DONE

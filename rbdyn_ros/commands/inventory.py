@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Versions, caches, packages and permissions of this machine; missing parts are no errors."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.metadata
 import importlib.util

@@ -7,16 +7,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import (
-    DONE,
-    REFUSED,
-    USAGE,
-    FileOf,
-    add_robot,
-    opened_robot,
-    refusing,
-    run_imports,
-)
+from rbdyn_ros.commands.line import common
 
 if TYPE_CHECKING:
     import argparse
@@ -45,36 +36,31 @@ def add_layout(commands: Commands) -> None:
     command = commands.add_parser(
         "layout", help="write a layout of RViz, Foxglove or PlotJuggler", epilog=EPILOG
     )
-    add_robot(command, more="")
-    command.add_argument("output", type=FileOf(SUFFIXES), metavar="OUTPUT", help="file to write")
-    command.add_argument(
-        "--sensors",
-        type=FileOf((".yaml", ".yml")),
-        metavar="SENSORS.yaml",
-        help="sensors of the simulator (default: those of the robot's file)",
-    )
-    command.add_argument(
-        "--namespace", metavar="NAME", help="of the simulator (default: none)", default=""
-    )
-    command.add_argument(
-        "--frame-prefix", metavar="NAME/", help="of the simulator (default: none)", default=""
-    )
+    common.add_robot(command, more="")
+    common.add_options(
+        command,
+        ("output", common.FileOf(SUFFIXES), "OUTPUT", "file to write"),
+        ("--sensors", common.FileOf((".yaml", ".yml")), "SENSORS.yaml",
+            "sensors of the simulator (default: those of the robot's file)"),
+        ("--namespace", str, "NAME", "of the simulator (default: none)", {"default": ""}),
+        ("--frame-prefix", str, "NAME/", "of the simulator (default: none)", {"default": ""}),
+    )  # fmt: skip
     command.set_defaults(run=_layout)
 
 
 def _layout(options: argparse.Namespace) -> int:
     from rbdyn_ros.loading.output import output_path, write_whole
 
-    run_imports(options.imports)
-    with refusing("layout", USAGE):
+    common.run_imports(options.imports)
+    with common.refusing("layout", common.USAGE):
         _check_names(options)
         target = output_path(options.output, "a layout", SUFFIXES)
-    with refusing("layout", REFUSED):
+    with common.refusing("layout", common.REFUSED):
         data = _text(options, target.suffix.lower()).encode()
-    with refusing("layout", USAGE):
+    with common.refusing("layout", common.USAGE):
         write_whole(target, data)
     print(f"wrote {target}")
-    return DONE
+    return common.DONE
 
 
 def _check_names(options: argparse.Namespace) -> None:
@@ -103,7 +89,7 @@ def _text(options: argparse.Namespace, suffix: str) -> str:
     from rbdyn_ros.ros.layouts.topics import shown_topics
     from rbdyn_ros.sensors.reader import read_sensors, sensors_of
 
-    found = opened_robot(options, options.robot)
+    found = common.opened_robot(options, options.robot)
     if found.parts is not None and len(found.parts.robots) > 1:
         text = "a layout shows one robot, and the scene has several; give the file of one"
         raise ParameterError(Finding("several-robots", text, "error", "robot"))

@@ -6,17 +6,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import (
-    DONE,
-    REFUSED,
-    USAGE,
-    add_robot,
-    folder_path,
-    opened_robot,
-    refusing,
-    report_error,
-    run_imports,
-)
+from rbdyn_ros.commands.line import common
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, counted, listing
 
 if TYPE_CHECKING:
@@ -48,28 +38,18 @@ def add_moveit(commands: Commands) -> None:
     command = commands.add_parser(
         "moveit", help="write a configuration package of MoveIt 2", epilog=EPILOG
     )
-    add_robot(command, more="")
-    command.add_argument(
-        "output", type=folder_path, metavar="PACKAGE", help="new folder, named as the package"
-    )
-    command.add_argument(
-        "--tip", metavar="LINK", help="link at the end of the arm (default: the last)", default=""
-    )
-    command.add_argument(
-        "--gripper",
-        default="",
-        metavar="NAME",
-        help="joint or preset of the gripper (default: the preset whose joint the robot has)",
-    )
-    command.add_argument(
-        "--samples",
-        type=int,
-        metavar="N",
-        help="number of random poses for pairs of links that never overlap (default: 10000)",
-    )
-    command.add_argument(
-        "--seed", type=int, metavar="N", help="seed of the random poses (default: 0)", default=0
-    )
+    common.add_robot(command, more="")
+    common.add_options(
+        command,
+        ("output", common.folder_path, "PACKAGE", "new folder, named as the package"),
+        ("--tip", str, "LINK", "link at the end of the arm (default: the last)", {"default": ""}),
+        ("--gripper", str, "NAME",
+            "joint or preset of the gripper (default: the preset whose joint the robot has)",
+            {"default": ""}),
+        ("--samples", int, "N",
+            "number of random poses for pairs of links that never overlap (default: 10000)"),
+        ("--seed", int, "N", "seed of the random poses (default: 0)", {"default": 0}),
+    )  # fmt: skip
     command.set_defaults(run=_moveit)
 
 
@@ -77,8 +57,8 @@ def _moveit(options: argparse.Namespace) -> int:
     from rbdyn_ros.codegen.ros2_control.folder import check_empty, write_tree
     from rbdyn_ros.codegen.ros2_control.package import package_name
 
-    run_imports(options.imports)
-    with refusing("moveit", USAGE):
+    common.run_imports(options.imports)
+    with common.refusing("moveit", common.USAGE):
         _check_options(options)
         name = package_name(options.output)
         check_empty(options.output)
@@ -88,14 +68,14 @@ def _moveit(options: argparse.Namespace) -> int:
     except RbdynError as error:
         given = options.tip or options.gripper
         chosen = given and error.findings and error.findings[0].code in OPTIONS
-        return report_error("moveit", error, USAGE if chosen else REFUSED)
+        return common.report_error("moveit", error, common.USAGE if chosen else common.REFUSED)
     if missing := package.missing():
         print(f"rbdyn moveit: {_missing_text(missing)}", file=sys.stderr)
-    with refusing("moveit", USAGE):
+    with common.refusing("moveit", common.USAGE):
         write_tree(options.output, texts)
     print(f"wrote the package {name}: {len(texts)} files in {options.output}")
     print("\n".join(_summary(package)))
-    return DONE
+    return common.DONE
 
 
 def _check_options(options: argparse.Namespace) -> None:
@@ -131,7 +111,7 @@ def _package(options: argparse.Namespace, name: str) -> MoveItPackage:
     from rbdyn_ros.ros.moveit.package import MoveItPackage
     from rbdyn_ros.ros.moveit.semantics import RobotSemantics
 
-    found = opened_robot(options, options.robot, _geometries())
+    found = common.opened_robot(options, options.robot, _geometries())
     if found.is_scene or not found.text:
         text = "MoveIt reads a URDF; write one with rbdyn convert, and give that file"
         raise ParameterError(Finding("no-urdf", text, "error", "robot", None, str(options.robot)))
@@ -171,7 +151,7 @@ def _collisions(options: argparse.Namespace) -> CollisionSamples | None:
     from rbdyn_ros.loading.load import complete
     from rbdyn_ros.loading.self_collision import SAMPLES, sample_collisions
 
-    found = opened_robot(options, options.robot, _geometries(), srdf=False)
+    found = common.opened_robot(options, options.robot, _geometries(), srdf=False)
     m = complete(found.description)
     if not m.ngeomlink:
         return None

@@ -90,5 +90,4 @@ def _check_options(options: argparse.Namespace, unused: dict[str, object], reaso
     """Raise ParameterError if an option is given that the package does not use."""
     for name, default in unused.items():
         if getattr(options, name) != default:
-            text = f"--{name.replace('_', '-')} {reason}"
-            raise ParameterError(Finding("useless-option", text))
+            raise ParameterError(Finding("useless-option", f"--{name.replace('_', '-')} {reason}"))

@@ -7,26 +7,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import (
-    DONE,
-    PICTURE_FILE,
-    RECORDING_FILE,
-    REFUSED,
-    ROBOT_FILE,
-    USAGE,
-    add_import,
-    check_writable,
-    refusing,
-    report_error,
-    run_imports,
-)
-from rbdyn_ros.commands.line.recorded import (
-    add_table_options,
-    check_bag_options,
-    is_table,
-    not_there,
-    run_of_table,
-)
+from rbdyn_ros.commands.line import common, recorded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,35 +33,19 @@ output file is."""
 def add_plot(commands: Commands) -> None:
     command = commands.add_parser("plot", help="draw figures of a recording", epilog=EPILOG)
     add_recording(command)
-    command.add_argument(
-        "-o",
-        "--output",
-        type=PICTURE_FILE,
-        metavar="FIGURE",
-        help="a .png, .svg or .pdf file, replaced if it exists (default: a .png beside the "
-        "recording)",
-    )
-    command.add_argument(
-        "--joints",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="names or patterns such as 'wrist_*' (all)",
-    )
-    command.add_argument(
-        "--quantities",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="some of position, velocity, effort, error, energy, contact (all)",
-    )
-    command.add_argument(
-        "--size",
-        nargs=2,
-        type=float,
-        metavar=("WIDTH", "HEIGHT"),
-        help="size of a page [inch] (fits the contents)",
-    )
+    common.add_options(
+        command,
+        ("-o --output", common.PICTURE_FILE, "FIGURE",
+            ("a .png, .svg or .pdf file, replaced if it exists (default: a .png beside the "
+            "recording)")),
+        ("--joints", str, "NAME",
+            "names or patterns such as 'wrist_*' (all)", {"nargs": "+", "default": []}),
+        ("--quantities", str, "NAME",
+            "some of position, velocity, effort, error, energy, contact (all)",
+            {"nargs": "+", "default": []}),
+        ("--size", float, ("WIDTH", "HEIGHT"),
+            "size of a page [inch] (fits the contents)", {"nargs": 2}),
+    )  # fmt: skip
     command.set_defaults(run=_plot)
 
 
@@ -88,34 +53,25 @@ def add_recording(command: argparse.ArgumentParser) -> None:
     """Add a recording and the part to use to the arguments of a command."""
     command.add_argument(
         "recording",
-        type=RECORDING_FILE,
+        type=common.RECORDING_FILE,
         help="an .mcap file or a rosbag2 folder; with --robot a .csv file, with --columns a table",
     )
     command.add_argument(
         "--robot",
-        type=ROBOT_FILE,
+        type=common.ROBOT_FILE,
         metavar="FILE",
         help="file of the robot, if the recording does not contain it",
     )
     command.add_argument("--name", help="name of the robot, if the recording has several")
-    command.add_argument(
-        "--from",
-        type=float,
-        metavar="S",
-        help="start time in the recording [s] (0)",
-        dest="start",
-        default=0.0,
-    )
-    command.add_argument(
-        "--to",
-        dest="end",
-        type=float,
-        default=float("inf"),
-        metavar="S",
-        help="end time in the recording [s] (its end)",
-    )
-    add_table_options(command)
-    add_import(command)
+    common.add_options(
+        command,
+        ("--from", float, "S",
+            "start time in the recording [s] (0)", {"dest": "start", "default": 0.0}),
+        ("--to", float, "S",
+            "end time in the recording [s] (its end)", {"dest": "end", "default": float("inf")}),
+    )  # fmt: skip
+    recorded.add_table_options(command)
+    common.add_import(command)
 
 
 def recorded_run(command: str, options: argparse.Namespace) -> RecordedRun:
@@ -125,16 +81,18 @@ def recorded_run(command: str, options: argparse.Namespace) -> RecordedRun:
 
     path = options.recording
     part = {"name": options.name, "start": options.start, "end": options.end}
-    table = is_table(options)
+    table = recorded.is_table(options)
     try:
         if not table:
-            check_bag_options(options)
-        run = run_of_table(options) if table else read_run(path, options.robot, **part)
+            recorded.check_bag_options(options)
+        run = recorded.run_of_table(options) if table else read_run(path, options.robot, **part)
     except RbdynError as error:
         if isinstance(error, ParameterError) and error.code == "no-recording" and not table:
-            sys.exit(report_error(command, not_there(error, path), REFUSED))
+            sys.exit(common.report_error(command, recorded.not_there(error, path), common.REFUSED))
         is_command = error.code in _OF_THE_COMMAND
-        sys.exit(report_error(command, error, USAGE if is_command else REFUSED))
+        sys.exit(
+            common.report_error(command, error, common.USAGE if is_command else common.REFUSED)
+        )
     for note in run.notes:
         print(f"rbdyn {command}: {path}: {note}", file=sys.stderr)
     return run
@@ -143,20 +101,20 @@ def recorded_run(command: str, options: argparse.Namespace) -> RecordedRun:
 def _plot(options: argparse.Namespace) -> int:
     from rbdyn_ros.view.pictures.plots import SUFFIXES, draw_run
 
-    run_imports(options.imports)
+    common.run_imports(options.imports)
     target = options.output or _beside(options.recording)
-    with refusing("plot", USAGE):
-        check_writable(target, "a figure", SUFFIXES)
+    with common.refusing("plot", common.USAGE):
+        common.check_writable(target, "a figure", SUFFIXES)
     run = recorded_run("plot", options)
     size = None if options.size is None else (options.size[0], options.size[1])
-    with refusing("plot", USAGE):
+    with common.refusing("plot", common.USAGE):
         draw_run(run, target, joints=options.joints, quantities=options.quantities, size=size)
     print(target)
-    return DONE
+    return common.DONE
 
 
 def _beside(recording: Path) -> Path:
     """Return the path of the figure next to a recording; folder names may contain dots."""
     here = recording if recording.name not in ("", "..") else recording.resolve()
-    is_file = here.suffix.lower() in RECORDING_FILE.suffixes and not here.is_dir()
+    is_file = here.suffix.lower() in common.RECORDING_FILE.suffixes and not here.is_dir()
     return here.parent / f"{here.stem if is_file else here.name}.png"

@@ -6,19 +6,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import (
-    DONE,
-    PICTURE_FILE,
-    REFUSED,
-    ROBOT_FILE,
-    USAGE,
-    FileOf,
-    add_package_dirs,
-    check_writable,
-    refusing,
-    report_error,
-    run_imports,
-)
+from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.page import add_page, serve_page, warn
 from rbdyn_ros.commands.plot import add_recording, recorded_run
 
@@ -30,7 +18,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.recording.run import RecordedRun
 
-FILM_FILE = FileOf((".gif", ".mp4"))
+FILM_FILE = common.FileOf((".gif", ".mp4"))
 
 EPILOG = """\
 Examples:
@@ -55,21 +43,16 @@ def add_replay(commands: Commands) -> None:
     command.add_argument(
         "--fps", type=float, default=25.0, help="frames per second of the film (25)"
     )
-    command.add_argument(
-        "--against",
-        type=ROBOT_FILE,
-        metavar="ROBOT",
-        help="apply the recorded efforts to this robot and to the recorded one in simulation, and "
-        "print the position errors after 0.1, 0.5 and 2 s",
-    )
-    command.add_argument(
-        "--figure",
-        type=PICTURE_FILE,
-        metavar="PICTURE",
-        help="with --against: draw the positions to a .svg, .png or .pdf file",
-    )
+    common.add_options(
+        command,
+        ("--against", common.ROBOT_FILE, "ROBOT",
+            ("apply the recorded efforts to this robot and to the recorded one in simulation, and "
+            "print the position errors after 0.1, 0.5 and 2 s")),
+        ("--figure", common.PICTURE_FILE, "PICTURE",
+            "with --against: draw the positions to a .svg, .png or .pdf file"),
+    )  # fmt: skip
     add_page(command)
-    add_package_dirs(command)
+    common.add_package_dirs(command)
     command.set_defaults(run=_replay)
 
 
@@ -78,15 +61,15 @@ def _replay(options: argparse.Namespace) -> int:
     from rbdyn_ros.view.pictures.animation import SUFFIXES
 
     if options.against is None and options.figure is not None:
-        return report_error("replay", "--figure needs --against ROBOT", USAGE)
+        return common.report_error("replay", "--figure needs --against ROBOT", common.USAGE)
     if options.against is not None:
         return _against(options)
     if options.film is None:
         end_at_once()  # no file is open
-    run_imports(options.imports)
+    common.run_imports(options.imports)
     if options.film is not None:
-        with refusing("replay", USAGE):
-            check_writable(options.film, "a film", SUFFIXES)
+        with common.refusing("replay", common.USAGE):
+            common.check_writable(options.film, "a film", SUFFIXES)
     run = recorded_run("replay", options)
     if options.film is not None:
         return _film(run, options)
@@ -103,29 +86,29 @@ def _against(options: argparse.Namespace) -> int:
     )
     from rbdyn_ros.loading.load import load
 
-    run_imports(options.imports)
-    with refusing("replay", USAGE):
+    common.run_imports(options.imports)
+    with common.refusing("replay", common.USAGE):
         if options.figure is not None:
-            check_writable(options.figure, "a picture", SUFFIXES)
+            common.check_writable(options.figure, "a picture", SUFFIXES)
     run = recorded_run("replay", options)
-    with refusing("replay", REFUSED):
+    with common.refusing("replay", common.REFUSED):
         other = load(options.against)
         found = {"recorded robot": free_motion(run.m, run), "against": free_motion(other, run)}
         print(free_motion_text(found), end="")
         if options.figure is not None:
             draw_free_motion(run, found, options.figure)
-    return DONE
+    return common.DONE
 
 
 def _film(run: RecordedRun, options: argparse.Namespace) -> int:
     from rbdyn_ros.view.pictures.run_film import film_run
 
-    with refusing("replay", USAGE):
+    with common.refusing("replay", common.USAGE):
         found = film_run(run, options.film, options.fps, _looks_file(options), options.package_dir)
     for finding in found:
         warn("replay", finding)
     print(options.film)
-    return DONE
+    return common.DONE
 
 
 def _looks_file(options: argparse.Namespace) -> Path | None:

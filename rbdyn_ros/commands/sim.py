@@ -11,16 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import (
-    ROS_ARGS,
-    USAGE,
-    FileOf,
-    add_robot,
-    flag,
-    refusing,
-    report_error,
-    run_imports,
-)
+from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.page import port
 
 if TYPE_CHECKING:
@@ -37,10 +28,10 @@ Examples:
   rbdyn sim ur.urdf.xacro name:=ur ur_type:=ur5e  with arguments of the xacro file
   rbdyn sim panda --box franka                    an arm that clients of libfranka move
   rbdyn sim ur5 --box ur                          an arm that clients of ur_rtde move
-  rbdyn sim robot.urdf {ROS_ARGS} -p on_timeout:=hold -r __ns:=/left
+  rbdyn sim robot.urdf {common.ROS_ARGS} -p on_timeout:=hold -r __ns:=/left
 
-Arguments after {ROS_ARGS} go to ROS 2: parameters of the node, remappings, parameter files. They
-override the options before it.
+Arguments after {common.ROS_ARGS} go to ROS 2: parameters of the node, remappings, parameter files.
+They override the options before it.
 Exit status: 0 after Ctrl-C, SIGTERM or SIGHUP, 1 if the recording is not complete, 2 if the robot,
 a parameter or the ROS 2 environment is refused."""
 
@@ -48,7 +39,7 @@ a parameter or the ROS 2 environment is refused."""
 #: Remedy for several robots.
 ONE_ROBOT = (
     "put robots of one world into a scene (--scene), robots of separate worlds into "
-    f"`{ROS_ARGS} -p robots:=[left, right]`"
+    f"`{common.ROS_ARGS} -p robots:=[left, right]`"
 )
 
 
@@ -57,19 +48,14 @@ def add_sim(commands: Commands) -> None:
         "sim", help="simulate a robot behind ROS 2 topics", epilog=EPILOG
     )
     more = "; default: the robot of the parameters, or a bundled arm"
-    add_robot(command, "file", "?", more)
-    command.add_argument(
-        "--scene",
-        type=FileOf((".yaml", ".yml", ".sdf", ".world")),
-        metavar="SCENE.yaml",
-        help="a scene or an SDF world instead of one robot: robots, free objects and obstacles",
-    )
-    command.add_argument(
-        "--actuators",
-        type=FileOf((".yaml", ".yml")),
-        metavar="ACTUATORS.yaml",
-        help="motors, gears and drives of the joints",
-    )
+    common.add_robot(command, "file", "?", more)
+    common.add_options(
+        command,
+        ("--scene", common.FileOf((".yaml", ".yml", ".sdf", ".world")), "SCENE.yaml",
+            "a scene or an SDF world instead of one robot: robots, free objects and obstacles"),
+        ("--actuators", common.FileOf((".yaml", ".yml")), "ACTUATORS.yaml",
+            "motors, gears and drives of the joints"),
+    )  # fmt: skip
     command.add_argument(
         "--box",
         action="append",
@@ -77,14 +63,17 @@ def add_sim(commands: Commands) -> None:
         help="a control box, franka or ur, for clients of its vendor; once for each arm",
     )
     view = command.add_mutually_exclusive_group()
-    flag(view, "--no-view", "do not show it in the browser")
+    common.flag(view, "--no-view", "do not show it in the browser")
     view.add_argument(
         "--port", type=port, help="TCP port of the page (8080); the next free one if it is taken"
     )
     command.add_argument(
-        "--record", type=FileOf((".mcap",)), metavar="RUN.mcap", help="record to this new file"
+        "--record",
+        type=common.FileOf((".mcap",)),
+        metavar="RUN.mcap",
+        help="record to this new file",
     )
-    flag(command, "--paused", "start paused; the service ~/pause resumes")
+    common.flag(command, "--paused", "start paused; the service ~/pause resumes")
     command.set_defaults(run=_sim, one_robot=ONE_ROBOT)
 
 
@@ -98,22 +87,22 @@ def _sim(options: argparse.Namespace) -> int:
     if options.scene is not None and (options.file is not None or options.floating_base):
         other = "a robot file" if options.file is not None else "--floating-base"
         text = f"--scene and {other} exclude each other: the scene names its robots"
-        return report_error("sim", text, USAGE)
+        return common.report_error("sim", text, common.USAGE)
     # no file is open until the simulator handles signals
     end_at_once(0, signal.SIGTERM, signal.SIGHUP)
-    with refusing("sim --record", USAGE):
+    with common.refusing("sim --record", common.USAGE):
         if options.record is not None:
             check_recordable(options.record)
-    with refusing("sim", USAGE):
+    with common.refusing("sim", common.USAGE):
         xacro_arguments(options.xacro_args)
-    run_imports(options.imports)
+    common.run_imports(options.imports)
     shows = _shows(options)
     # the view imports as much as the node does, at the same time
     spawned = spawn() if shows else None
     try:
         from rbdyn_ros.ros.simulator import node as simulator
     except ImportError as error:
-        return report_error("sim", why_no_ros(error), USAGE)
+        return common.report_error("sim", why_no_ros(error), common.USAGE)
     from rbdyn_ros.share import bundled_robot
 
     words = [sys.argv[0], *ros_words(options, shows), *options.ros_args]
@@ -149,7 +138,7 @@ def ros_words(options: argparse.Namespace, shows: bool) -> list[str]:
         given["package_dirs"] = [str(Path(folder).absolute()) for folder in options.package_dir]
     # ROS reads YAML; JSON is YAML and escapes any character of a path
     pairs = [f"{name}:={json.dumps(value, ensure_ascii=False)}" for name, value in given.items()]
-    return [ROS_ARGS, *(word for pair in pairs for word in ("-p", pair))]
+    return [common.ROS_ARGS, *(word for pair in pairs for word in ("-p", pair))]
 
 
 def _shows(options: argparse.Namespace) -> bool:

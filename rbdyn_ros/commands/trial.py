@@ -11,16 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import (
-    DONE,
-    INTERRUPTED,
-    REFUSED,
-    USAGE,
-    FileOf,
-    flag,
-    folder_path,
-    report_error,
-)
+from rbdyn_ros.commands.line import common
 from rbdyn_ros.errors import counted
 
 if TYPE_CHECKING:
@@ -29,7 +20,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.trials.simulation.runs import Run
     from rbdyn_ros.trials.trial import Trial
 
-RECORDED_FILE = FileOf((".mcap",))
+RECORDED_FILE = common.FileOf((".mcap",))
 
 EPILOG = """\
 Examples:
@@ -48,33 +39,25 @@ def add_trial(commands: Commands) -> None:
     command = commands.add_parser(
         "trial", help="test a controller in many seeded runs", epilog=EPILOG
     )
-    command.add_argument("trial", type=FileOf((".yaml", ".yml")), help="a trial .yaml file")
-    command.add_argument(
-        "--out",
-        type=folder_path,
-        metavar="DIR",
-        help="folder of the results (default: the name of the file and '_results')",
-    )
-    command.add_argument(
-        "--runs", type=int, metavar="N", help="number of runs, instead of the number in the file"
-    )
-    command.add_argument(
-        "--workers", type=int, metavar="N", help="number of processes (default: one per core)"
-    )
-    command.add_argument(
-        "--ray",
-        metavar="ADDRESS",
-        help="simulate on a Ray cluster: auto, HOST:PORT of 'ray start', or ray://HOST:PORT",
-    )
-    flag(command, "--fresh", "delete earlier results instead of continuing them")
+    command.add_argument("trial", type=common.FileOf((".yaml", ".yml")), help="a trial .yaml file")
+    common.add_options(
+        command,
+        ("--out", common.folder_path, "DIR",
+            "folder of the results (default: the name of the file and '_results')"),
+        ("--runs", int, "N", "number of runs, instead of the number in the file"),
+        ("--workers", int, "N", "number of processes (default: one per core)"),
+        ("--ray", str, "ADDRESS",
+            "simulate on a Ray cluster: auto, HOST:PORT of 'ray start', or ray://HOST:PORT"),
+    )  # fmt: skip
+    common.flag(command, "--fresh", "delete earlier results instead of continuing them")
     command.add_argument(
         "--seed", type=int, metavar="SEED", help="repeat only the run of this seed, and print it"
     )
     command.add_argument(
         "--record", type=RECORDED_FILE, metavar="RUN.mcap", help="record the run of --seed"
     )
-    flag(command, "--view", "record the run of --seed and show it in the browser")
-    flag(command, "--json", "print JSON")
+    common.flag(command, "--view", "record the run of --seed and show it in the browser")
+    common.flag(command, "--json", "print JSON")
     command.set_defaults(run=_trial)
 
 
@@ -83,10 +66,12 @@ def _trial(options: argparse.Namespace) -> int:
     from rbdyn_ros.trials.files.reader import load, with_runs
 
     if options.seed is None and (options.record is not None or options.view):
-        return report_error("trial", "--record and --view show one run; give its --seed", USAGE)
+        return common.report_error(
+            "trial", "--record and --view show one run; give its --seed", common.USAGE
+        )
     if options.seed is not None and (options.workers or options.ray or options.fresh):
         text = "--workers, --ray and --fresh are for all runs; --seed makes one"
-        return report_error("trial", text, USAGE)
+        return common.report_error("trial", text, common.USAGE)
     try:
         trial = load(options.trial)
         if options.runs is not None:
@@ -96,9 +81,11 @@ def _trial(options: argparse.Namespace) -> int:
         return _whole(trial, options)
     except ParameterError as error:
         files = ("unwritable-file", "other-results", "bad-argument", "no-ray-extra")
-        return report_error("trial", error, USAGE if error.code in files else REFUSED)
+        return common.report_error(
+            "trial", error, common.USAGE if error.code in files else common.REFUSED
+        )
     except RbdynError as error:
-        return report_error("trial", error, REFUSED)
+        return common.report_error("trial", error, common.REFUSED)
 
 
 def _whole(trial: Trial, options: argparse.Namespace) -> int:
@@ -126,11 +113,11 @@ def _whole(trial: Trial, options: argparse.Namespace) -> int:
         print(verdict_text(results), *files, sep="\n", flush=True)
     if results.interrupted:
         print("rbdyn trial: interrupted; the same command continues it", file=sys.stderr)
-        return INTERRUPTED
+        return common.INTERRUPTED
     recorded = record_failures(results, out)
     if recorded and not options.json:
         print(*recorded, sep="\n")
-    return DONE if results.passed else REFUSED
+    return common.DONE if results.passed else common.REFUSED
 
 
 def _repeat(trial: Trial, options: argparse.Namespace) -> int:
@@ -149,7 +136,7 @@ def _repeat(trial: Trial, options: argparse.Namespace) -> int:
     if options.view:
         replay = options.root.parse_args(["replay", str(file)])
         return int(replay.run(replay))  # the page ends with this process
-    return REFUSED if why else DONE
+    return common.REFUSED if why else common.DONE
 
 
 def _print_run(trial: Trial, run: Run, why: Sequence[str], options: argparse.Namespace) -> None:

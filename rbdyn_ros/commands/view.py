@@ -6,14 +6,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import (
-    REFUSED,
-    add_robot,
-    loaded_robot,
-    refusing,
-    robot_of,
-    run_imports,
-)
+from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.page import add_page, serve_page, warn
 
 if TYPE_CHECKING:
@@ -37,7 +30,7 @@ def add_view(commands: Commands) -> None:
     command = commands.add_parser(
         "view", help="show a robot in the browser and move its joints", epilog=EPILOG
     )
-    add_robot(command, "file")
+    common.add_robot(command, "file")
     add_page(command)
     command.set_defaults(run=_view)
 
@@ -46,9 +39,9 @@ def _view(options: argparse.Namespace) -> int:
     from rbdyn_ros.commands.line.interrupts import end_at_once
 
     end_at_once()  # no file is open
-    run_imports(options.imports)
-    with refusing("view", REFUSED):
-        model, _ = loaded_robot(options, options.file)
+    common.run_imports(options.imports)
+    with common.refusing("view", common.REFUSED):
+        model, _ = common.loaded_robot(options, options.file)
     return serve_page("view", options, model.name, lambda server: _fill(server, model, options))
 
 
@@ -59,7 +52,7 @@ def _fill(server: viser.ViserServer, model: Model, options: argparse.Namespace) 
     from rbdyn_ros.view.web.show import Show
     from rbdyn_ros.view.web.sliders import Sliders
 
-    looks = read_appearance(robot_of(options, options.file))
+    looks = read_appearance(common.robot_of(options, options.file))
     show = Show(server, model, looks)
     if moved := moved_starts(model, Sliders(show).qpos):
         print(f"rbdyn view: joints whose limits exclude 0 start elsewhere: {moved}", flush=True)

@@ -4,8 +4,6 @@
 It does not depend on ROS.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import threading
@@ -308,8 +306,7 @@ class Controller(ControlLoop):
         """Raise RbdynError unless the arm is armed in a mode that follows paths."""
         if self.mode not in TRACKING:
             able = " or ".join(mode for mode in self.modes if mode in TRACKING)
-            message = f"the mode is {self.mode}; trajectories need {able}"
-            raise refusal(message, "mode", self.mode)
+            raise refusal(f"the mode is {self.mode}; trajectories need {able}", "mode", self.mode)
         if self.mode == "impedance" and self.settings.frame:
             frame = self.settings.frame
             message = (
@@ -374,7 +371,7 @@ class Controller(ControlLoop):
         still answered. One thread at a time may call it.
 
         Raises:
-            RbdynError: as set_pose, or the motion takes too long.
+            RbdynError: for the reasons of set_pose, or the motion takes too long.
         """
         with self._lock:
             pose = self._checked_pose(pose)
@@ -403,8 +400,8 @@ class Controller(ControlLoop):
         An armed arm accepts it only at rest, and only if the measured efforts agree with it.
 
         Raises:
-            RbdynError: as Arm.with_payload, the armed arm moves, measures other efforts, or could
-                not be held with it.
+            RbdynError: for the reasons of Arm.with_payload, the armed arm moves, measures other
+                efforts, or could not be held with it.
         """
         with self._payload_lock:
             arm = self.arm.with_payload(link, mass, com, inertia)  # slow: not under _lock
@@ -430,8 +427,8 @@ class Controller(ControlLoop):
         """Tighten the limits; arguments as Limits.tightened.
 
         Raises:
-            RbdynError: as Limits.tightened; or an arm that is armed, or tested before, is outside
-                the new limits or could not be held within them.
+            RbdynError: for the reasons of Limits.tightened; or an arm that is armed, or tested
+                before, is outside the new limits or could not be held within them.
         """
         with self._lock:
             gate = self.gate

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The loop of an arm: from a state to efforts, through a control law and the safety gate."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Sequence

@@ -12,11 +12,9 @@ They also run in generated controllers of ros2_control. `m, d` is the arm with i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from rbdyn_ros.control.arm.actuation import hold
+from rbdyn_ros.control.arm.actuation import Actuation, hold
 from rbdyn_ros.control.base.faults import BLIND, FROZEN, IDLE, KIND, STRAYED, UNFIT
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.blind.coasting import coast as coast_on
@@ -34,6 +32,7 @@ from rbdyn_ros.control.blind.endings import (
 )
 from rbdyn_ros.control.blind.endings import begin as begin_ending
 from rbdyn_ros.control.blind.endings import see as see_fault
+from rbdyn_ros.control.blind.state import BlindState
 from rbdyn_ros.control.blind.velocity_vote import remember
 from rbdyn_ros.control.blind.witness import ANYTHING, BY_HAND, CONTACT, pause
 from rbdyn_ros.control.blind.witness import look as witness
@@ -49,15 +48,10 @@ from rbdyn_ros.control.states.gate_kernels import (
     release,
     report,
 )
-from rbdyn_ros.control.states.loop_state import RELEASED
-
-if TYPE_CHECKING:
-    from rbdyn_ros.control.arm.actuation import Actuation
-    from rbdyn_ros.control.blind.state import BlindState
-    from rbdyn_ros.control.states.loop_state import ArmLoopState
-    from rbdyn_ros.engine.compiler.jit import Vector
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.control.states.loop_state import RELEASED, ArmLoopState
+from rbdyn_ros.engine.compiler.jit import Vector
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
 
 #: Actions: wait, or one of the answers. FOLLOW applies the law of the mode.
 WAIT, STOP_BLINDLY, COAST, TEST, BRAKE, FOLLOW = range(6)
@@ -280,12 +274,7 @@ def follow(b: BlindState, s: ArmLoopState, effort: Vector) -> bool:
 
 @kernel
 def judge_target(
-    b: BlindState,
-    s: ArmLoopState,
-    target: Vector,
-    tolerance: float,
-    idle: float,
-    timeout: float,
+    b: BlindState, s: ArmLoopState, target: Vector, tolerance: float, idle: float, timeout: float
 ) -> bool:
     """Trip if the target is too far away, or has waited for too long; return whether it tripped.
 

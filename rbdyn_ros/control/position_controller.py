@@ -6,8 +6,6 @@ sent come to rest within 0.4 s, whether states arrive or not; then nothing is se
 the arm stays where it is. After a pause of the process (endings.PAUSE) nothing is sent at all.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 

@@ -39,7 +39,7 @@ class BoxKind:
     """A kind of control box.
 
     Attributes:
-        name: as in `box: franka`.
+        name: name in files, such as franka in `box: franka`.
         arm: function that finds the arm in a Model, given the description and a prefix.
         box: function that makes the box for a loop and an arm.
         joints: endings of the names of the arm's joints.
@@ -341,7 +341,7 @@ class BoxedArm(BoxedLoop):
         patience: in lock-step, how long a cycle waits for the client's command [s]; may be inf.
         seed: seed of all random numbers.
         log: called with messages, in the thread of a box.
-        contact: as for `rb.load`.
+        contact: see `rb.load`.
         realtime: in mode realtime, the privileges that the threads of simulation and boxes request
             from the system: `try` and `enforce` SCHED_FIFO and locked memory, so that they are on
             time on a busy machine; or `off`.

@@ -8,8 +8,6 @@ Random numbers are functions of seed, tick and purpose (runtime/kernels/noise.py
 the same seed gives the same faults.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 

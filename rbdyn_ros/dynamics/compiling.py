@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Print a notice on stderr when compiling kernels takes long, once per process."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

@@ -89,7 +89,7 @@ class ExplicitConstraint:
         """Write qpos = gamma(y) and qvel = G yd.
 
         Raises:
-            ModelError: as for `evaluate`, or d was not made for m.
+            ModelError: for the reasons of `evaluate`, or d was not made for m.
         """
         self._write_state(d, y, yd)
 
@@ -101,7 +101,7 @@ class ExplicitConstraint:
         and fwd_velocity are written.
 
         Raises:
-            ModelError: as for `set_state`.
+            ModelError: for the reasons of `set_state`.
         """
         H, C, G, g = self._equations(d, y, yd)
         return G.T @ H @ G, G.T @ (C + H @ g)
@@ -119,8 +119,8 @@ class ExplicitConstraint:
             tau: (nv,) applied force [N m or N].
 
         Raises:
-            ModelError: as for `set_state`; tau does not hold nv finite numbers; the inertia of a
-                coordinate is zero.
+            ModelError: for the reasons of `set_state`; tau does not hold nv finite numbers; the
+                inertia of a coordinate is zero.
         """
         tau = _vector("tau", tau, self.m.nv)
         H, C, G, g = self._equations(d, y, yd)
@@ -137,7 +137,7 @@ class ExplicitConstraint:
         last trial state. After an error or Ctrl-C d is unchanged.
 
         Raises:
-            ModelError: as for `forward`.
+            ModelError: for the reasons of `forward`.
             ParameterError: nstep is not a whole number above or equal to 0.
         """
         tau = _vector("tau", tau, self.m.nv)
@@ -158,7 +158,7 @@ class ExplicitConstraint:
         """Return yd^T H_G yd / 2 [J] (RBDA eq 3.22).
 
         Raises:
-            ModelError: as for `set_state`.
+            ModelError: for the reasons of `set_state`.
         """
         H_G, _ = self.dynamics(d, y, yd)
         yd = np.asarray(yd, np.float64)
@@ -168,7 +168,7 @@ class ExplicitConstraint:
         """Return (G^T tau) . yd [W], which is tau . qvel (RBDA eq 3.23).
 
         Raises:
-            ModelError: as for `evaluate`, or tau does not hold nv finite numbers.
+            ModelError: for the reasons of `evaluate`, or tau does not hold nv finite numbers.
         """
         _, G, _ = self.evaluate(y, yd)
         return float((G.T @ _vector("tau", tau, self.m.nv)) @ np.asarray(yd, np.float64))

@@ -7,17 +7,8 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.dynamics.configuration import integrate_pos
+from rbdyn_ros.engine.step import too_much
 from rbdyn_ros.engine.step.passive import NO_TIME
-from rbdyn_ros.engine.step.too_much import (
-    CRUSHED_CONTACT,
-    FAST,
-    GROWING,
-    LOST,
-    STIFF_CONTACT,
-    STIFF_JOINT,
-    STIFF_LIMIT,
-    TURN_LIMIT,
-)
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.contact_arrays import IS_SPRING, MASS_BY_H, K
 from rbdyn_ros.model.declared.joints import JointClass, JointType
@@ -29,19 +20,19 @@ ROUNDING = 1e-9
 
 def texts_of(m: Model, d: Data, found: int) -> list[str]:
     """Return the warnings of `step`; springs and crushed bodies are reported once for a Data."""
-    counted = {FAST: _fast, LOST: _lost}
+    counted = {too_much.FAST: _fast, too_much.LOST: _lost}
     texts = {
-        STIFF_CONTACT: lambda: _stiff_contact(m, d),
-        CRUSHED_CONTACT: lambda: _crushed(m, d),
-        STIFF_JOINT: lambda: _stiff_joint(m),
-        STIFF_LIMIT: lambda: _stiff_limit(m),
+        too_much.STIFF_CONTACT: lambda: _stiff_contact(m, d),
+        too_much.CRUSHED_CONTACT: lambda: _crushed(m, d),
+        too_much.STIFF_JOINT: lambda: _stiff_joint(m),
+        too_much.STIFF_LIMIT: lambda: _stiff_limit(m),
     }
     said = vars(d).setdefault("said", set())
     new = [kind for kind in texts if found & kind and kind not in said]
     said.update(new)
     first = [text(m, d) for kind, text in counted.items() if found & kind]
-    if found & GROWING and GROWING not in said and (text := _growing(m, d)):
-        said.add(GROWING)
+    if found & too_much.GROWING and too_much.GROWING not in said and (text := _growing(m, d)):
+        said.add(too_much.GROWING)
         first.append(text)
     return first + [texts[kind]() for kind in new]
 
@@ -83,7 +74,7 @@ def text_if_fast(m: Model, qvel: Array) -> str | None:
         m: the Model.
         qvel: (nv,), or (n, nv) of n robots.
     """
-    if not np.abs(qvel).max(initial=0.0) > 0.5 * TURN_LIMIT / m.opt.timestep:
+    if not np.abs(qvel).max(initial=0.0) > 0.5 * too_much.TURN_LIMIT / m.opt.timestep:
         return None
     joints = _turning(m)
     if not joints.size:
@@ -92,13 +83,13 @@ def text_if_fast(m: Model, qvel: Array) -> str | None:
     w = np.atleast_2d(qvel)[:, last[:, None] + np.arange(-3, 0)]
     speeds = np.sqrt((w**2).sum(axis=2)).max(axis=0)
     n = int(np.argmax(np.where(np.isfinite(speeds), speeds, 0.0)))
-    too_fast = m.opt.timestep * speeds[n] > TURN_LIMIT and np.isfinite(speeds[n])
+    too_fast = m.opt.timestep * speeds[n] > too_much.TURN_LIMIT and np.isfinite(speeds[n])
     return _turns_fast(m, int(joints[n]), float(speeds[n])) if too_fast else None
 
 
 def no_turn_is_fast(m: Model) -> float:
     """Return the speed up to which `text_if_fast` returns None for any body [rad/s or m/s]."""
-    return 0.5 * TURN_LIMIT / m.opt.timestep if _turning(m).size else math.inf
+    return 0.5 * too_much.TURN_LIMIT / m.opt.timestep if _turning(m).size else math.inf
 
 
 def _stiff_contact(m: Model, d: Data) -> str:
@@ -176,8 +167,8 @@ def _turns_fast(m: Model, joint: int, speed: float) -> str:
     body = m.body_names[m.jnt_bodyid[joint]]
     return (
         f"body '{body}' turns at {speed:.4g} rad/s, by {speed * m.opt.timestep:.2g} rad in a "
-        f"timestep: its motion is inexact above {TURN_LIMIT:g}, and what it touches may "
-        f"be missed. Take timesteps below {TURN_LIMIT / speed:.2g} s"
+        f"timestep: its motion is inexact above {too_much.TURN_LIMIT:g}, and what it touches may "
+        f"be missed. Take timesteps below {too_much.TURN_LIMIT / speed:.2g} s"
     )
 
 

@@ -5,8 +5,6 @@ python -m rbdyn_ros.gym.simulator_process reads one line of JSON: `parameters` o
 `nodes` as command lines, and a `folder` for their output. It prints "ready", or why it ends.
 """
 
-from __future__ import annotations
-
 import json
 import select
 import sys

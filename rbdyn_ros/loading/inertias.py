@@ -5,8 +5,6 @@ Bodies may be massless, but the articulated inertia of each dof (the D of the ar
 algorithm) must be positive, or its acceleration would be infinite.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -214,8 +212,7 @@ def _wrong(m: Model, dof: int, inertia: float, lines: Lines) -> Finding:
 def _finding(code: str, text: str, severity: Severity, name: str, lines: Lines) -> Finding:
     element = f"joint '{name}'"
     allowed = "a positive inertia below every moving joint"
-    message = f"{element}: {text}"
-    return Finding(code, message, severity, element, lines.get(name), allowed=allowed)
+    return Finding(code, f"{element}: {text}", severity, element, lines.get(name), allowed=allowed)
 
 
 def _tiny(inertia: Array) -> Bools:

@@ -6,15 +6,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from rbdyn_ros.description.parts.geometries import GroupState
-from rbdyn_ros.dynamics.collisions import (
-    TOUCHING,
-    Distance,
-    NearPairs,
-    find_near,
-    named_distance,
-    overlap_names,
-    start_overlaps,
-)
+from rbdyn_ros.dynamics import collisions
 from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.errors import Finding, counted, listing, quote
 from rbdyn_ros.loading.keyframes import given_by
@@ -49,7 +41,7 @@ def without_overlaps(m: Model, states: Iterable[GroupState] = ()) -> tuple[Model
             text = (
                 f"{counted(len(new), 'pair')} of geometries that overlap at {where} cannot push "
                 "each other: "
-                f"{listing(overlap_names(new))}{advice}"
+                f"{listing(collisions.overlap_names(new))}{advice}"
             )
             notes.append(Finding("start-overlaps", text, "note"))
     return (_with_pairs(m, wanted) if notes else m), notes
@@ -57,14 +49,14 @@ def without_overlaps(m: Model, states: Iterable[GroupState] = ()) -> tuple[Model
 
 def _overlaps(
     m: Model, states: Iterable[GroupState]
-) -> Iterator[tuple[str, Iterable[Distance], str]]:
+) -> Iterator[tuple[str, Iterable[collisions.Distance], str]]:
     """Yield each pose in which the robots may stand, the pairs that overlap, and advice."""
-    yield "qpos0", start_overlaps(m), "; an SRDF can disable them"
+    yield "qpos0", collisions.start_overlaps(m), "; an SRDF can disable them"
     for state in states:
         yield f"the state {quote(state.name)}", overlaps_in(m, state), ""
 
 
-def _pair(m: Model, one: Distance) -> _Pair:
+def _pair(m: Model, one: collisions.Distance) -> _Pair:
     return m.geom_numbers[one.geom1], m.geom_numbers[one.geom2]
 
 
@@ -77,17 +69,19 @@ def _with_pairs(m: Model, own: set[_Pair]) -> Model:
     return with_arrays(m, arrays)
 
 
-def overlaps_in(m: Model, state: GroupState, reach: float = -TOUCHING) -> Iterator[Distance]:
+def overlaps_in(
+    m: Model, state: GroupState, reach: float = -collisions.TOUCHING
+) -> Iterator[collisions.Distance]:
     """Yield the pairs nearer than `reach` in a state, if it gives all joints between the two."""
-    d, memory, skipped = make_data(m), NearPairs(m), np.zeros(m.ndistance, np.int64)
+    d, memory, skipped = make_data(m), collisions.NearPairs(m), np.zeros(m.ndistance, np.int64)
     given = given_by(m, state)
     for q in given:
         d.qpos[q] = given[q]
-    number = find_near(m, d, reach, skipped, memory)
+    number = collisions.find_near(m, d, reach, skipped, memory)
     pairs, body = m.distance_geom[memory.found[:number]].tolist(), m.geom_bodyid
     for (g, h), row in zip(pairs, memory.out, strict=False):
         if all(_is_given(m, joint, given) for joint in between(m, body[g], body[h])):
-            yield named_distance(m, g, h, row)
+            yield collisions.named_distance(m, g, h, row)
 
 
 def _is_given(m: Model, joint: int, given: dict[int, float]) -> bool:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Start a robot on its floor and outside obstacles, and report joints outside their limits."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Bools, Ints

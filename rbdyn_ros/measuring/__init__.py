@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the time of calls of this engine and of its peers in turns."""
+"""Measure the times of calls of this engine and of other engines in turns."""

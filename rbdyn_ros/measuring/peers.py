@@ -20,10 +20,10 @@ class Peer:
 
     Attributes:
         name: name and version of the engine.
-        jobs: its jobs, by our name of the function.
-        calls: its own name of each function.
-        nv: degrees of freedom of its model.
-        refusal: the reason why there are no jobs, one line; "" if there are.
+        jobs: jobs by our name of the function.
+        calls: the other engine's name of each function, by our name.
+        nv: degrees of freedom of the model in this engine.
+        refusal: the reason why there are no jobs, in one line; "" if there are jobs.
     """
 
     name: str
@@ -34,13 +34,13 @@ class Peer:
 
 
 def peers(urdf: str, floating_base: bool, timestep: float, refusal: str = "") -> list[Peer]:
-    """Return MuJoCo and Pinocchio with a robot.
+    """Return MuJoCo and Pinocchio with the robot loaded.
 
     Args:
         urdf: text of a URDF that our reader accepts.
         floating_base: whether the root link moves freely.
         timestep: duration of a step [s].
-        refusal: a reason why neither can load it; "" to try.
+        refusal: a known reason why neither engine can load the robot; "" to try.
     """
     return [
         _peer("MuJoCo", "mujoco", lambda: _mujoco(urdf, floating_base, timestep), refusal),

@@ -4,8 +4,6 @@
 If the speed of the machine drifts, it drifts for all jobs, so their ratios stay valid.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +16,7 @@ Job = Callable[[int], None]  # a job runs n times
 
 ROUNDS = 15
 
-#: Names of two jobs: many timesteps in a call, and one.
+#: Names of two jobs: many timesteps in a call, and one timestep in a call.
 STEPS, TICK = "step(m, d, n)", "step(m, d)"
 
 
@@ -31,7 +29,7 @@ def in_turns(
     """Return, per job, the time of one run in each round [us].
 
     Args:
-        jobs: each runs once before the first round, which compiles its kernels.
+        jobs: the jobs; each runs once before the first round, to compile its kernels.
         seconds: duration of a job in a round.
         rounds: number of rounds.
         after_round: called after each round.
@@ -60,7 +58,7 @@ def _count_for(job: Job, seconds: float) -> int:
 
 
 def median_ratio(theirs: Sequence[float], ours: Sequence[float]) -> float:
-    """Return the median over rounds of theirs / ours: above 1 we are faster."""
+    """Return the median over rounds of theirs / ours; above 1, ours is faster."""
     return statistics.median(a / b for a, b in zip(theirs, ours, strict=True))
 
 

@@ -76,7 +76,7 @@ class Model:
 
     Attributes:
         name: name of the robot.
-        body_names, jnt_names, frame_names: in the order of the arrays; all are in NAMES.
+        body_names, jnt_names, frame_names: names in the order of the arrays; all are in NAMES.
         opt: options that may be changed at any time, see Options.
         loops: a Model of the joints that close loops, each on a fixed world, or None.
         data_offsets: first slot of each field in a Data's row.

@@ -57,23 +57,15 @@ DIALECT = Dialect(
     table(
         "policy file",
         Key("network", Name("an ONNX file"), "relative to this file", needed=True),
-        Key(
-            "joints",
-            List(Name("the name of a joint"), "joint", 1),
-            "in the order of the network",
-            needed=True,
-        ),
+        Key("joints", List(Name("the name of a joint"), "joint", 1), "in the order of the network",
+            needed=True),
         Key("rate", Number(above=0.0, high=1e4, unit="Hz"), "actions per second", needed=True),
         Key("default_position", _each(Number()), "of the joints; default 0"),
         Key("stiffness", _each(GAIN), "of the joints", needed=True),
         Key("damping", _each(GAIN), "of the joints", needed=True),
         Key("action", ACTION, "from the numbers of the network to position targets", needed=True),
-        Key(
-            "observation",
-            List(TERM, "term", 1),
-            "the numbers that the network gets, in its order",
-            needed=True,
-        ),
+        Key("observation", List(TERM, "term", 1),
+            "the numbers that the network gets, in its order", needed=True),
         Key("command", COMMAND, "range of velocity commands; default: not limited"),
     ),
-)
+)  # fmt: skip

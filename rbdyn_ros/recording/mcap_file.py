@@ -146,8 +146,7 @@ class McapFile:
         if isinstance(record, records.Message):
             topic, wanted = self._channels.get(record.channel_id, (None, False))
             if topic is None:
-                text = f"a message refers to the unknown channel {record.channel_id}"
-                raise DamagedError(text)
+                raise DamagedError(f"a message refers to the unknown channel {record.channel_id}")
             if wanted:
                 yield Message(topic, record.log_time, record.data)
         elif isinstance(record, records.Attachment):
@@ -211,8 +210,7 @@ def _parts(chunk: Any, at: int) -> list[Any]:
     except CRCValidationError as problem:
         raise DamagedError(f"the checksum (CRC) of {where} is wrong") from problem
     except Exception as problem:  # the libraries raise errors of many types
-        text = f"{where} cannot be decompressed ({problem})"
-        raise DamagedError(text) from problem
+        raise DamagedError(f"{where} cannot be decompressed ({problem})") from problem
 
 
 def _unpacked(compression: str, data: bytes, size: int) -> bytes:

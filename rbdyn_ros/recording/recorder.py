@@ -16,6 +16,7 @@ from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.loading.output import Output
 from rbdyn_ros.loading.storage import save
 from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.declared.actuators import CURRENT
 from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.recording import topics
@@ -138,6 +139,9 @@ class Recorder(Output):
         names, qposadr, dofadr = self._single
         effort = np.zeros(m.nvall)
         effort[: m.nv] = d.qfrc_applied
+        # of a drive it is the torque that it assumes, as on joint_states of the simulator
+        current = d.act[m.actuator_actadr + CURRENT]
+        effort[m.actuator_dofid] = m.actuator_gear * m.actuator_motorconst[:, 0] * current
         position, velocity = scratch.qpos_all[qposadr], scratch.qvel_all[dofadr]
         message = self._messages.joint_state(stamp, names, position, velocity, effort[dofadr])
         self._file.put(self._joints, stamp, message)

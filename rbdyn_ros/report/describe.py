@@ -13,16 +13,7 @@ from rbdyn_ros.description.parts.joint_types import JOINT_SPECS, JointSpec
 from rbdyn_ros.model.declared.joints import TYPE_OF_NAME, JointClass, JointType
 from rbdyn_ros.model.model import Model, check_model
 from rbdyn_ros.model.tree.rotation import quat_to_mat
-from rbdyn_ros.report.constraints import (
-    GEAR_HEAD,
-    LENGTH_HEAD,
-    MIMIC_HEAD,
-    ROLL_HEAD,
-    gear_rows,
-    length_rows,
-    mimic_rows,
-    roll_rows,
-)
+from rbdyn_ros.report import constraints
 from rbdyn_ros.report.geometries import GEOM_HEAD, OBSTACLE_HEAD, geom_rows, obstacle_rows
 from rbdyn_ros.report.words import Row, aligned, cut, direction, numbers
 
@@ -51,10 +42,10 @@ def describe(m: Model, most: int = 40) -> str:
         _table("tree joints", _JOINT_HEAD, [_joint_row(m, i) for i in range(1, m.nbody)], most),
         _table("bodies", _BODY_HEAD, [_body_row(m, i) for i in range(1, m.nbody)], most),
         _table("loop joints", _LOOP_HEAD, [_loop_row(m, k) for k in range(m.nloop)], most),
-        _table("mimic joints", MIMIC_HEAD, mimic_rows(m), most),
-        _table("rods and bands", LENGTH_HEAD, length_rows(m), most),
-        _table("gears", GEAR_HEAD, gear_rows(m), most),
-        _table("rolling without slipping", ROLL_HEAD, roll_rows(m), most),
+        _table("mimic joints", constraints.MIMIC_HEAD, constraints.mimic_rows(m), most),
+        _table("rods and bands", constraints.LENGTH_HEAD, constraints.length_rows(m), most),
+        _table("gears", constraints.GEAR_HEAD, constraints.gear_rows(m), most),
+        _table("rolling without slipping", constraints.ROLL_HEAD, constraints.roll_rows(m), most),
         _table("springs", _SPRING_HEAD, [_spring_row(m, k) for k in range(m.nspring)], most),
         _table("springs in joints", _REST_HEAD, _rest_rows(m), most),
         _table("driven joints", _DRIVE_HEAD, _drive_rows(m), most),

@@ -35,7 +35,7 @@ def control(given: ArrayLike | None, nstep: int, width: int | None) -> Array:
     """Return ctrl as (nbatch or 1, nstep, n), broadcast without a copy.
 
     Args:
-        given: (n,), (nstep, n), (nbatch, nstep, n) or (nbatch, 1, n); None: no ctrl.
+        given: ctrl of shape (n,), (nstep, n), (nbatch, nstep, n) or (nbatch, 1, n), or None.
         nstep: number of steps.
         width: n; None: any length.
     """
@@ -72,7 +72,7 @@ def batch_size(counts: dict[str, int]) -> int:
     """Return the number of robots.
 
     Args:
-        counts: number of robots for each argument; 1 if all robots share the argument.
+        counts: number of robots for each argument, or 1 if all robots share the argument.
 
     Raises:
         ParameterError: two arguments have different numbers of robots.

@@ -39,12 +39,12 @@ from rbdyn_ros.specialization.functions import FORCES, STATE
 
 #: Fields that the caller writes.
 INPUTS = (*STATE, "act", *FORCES, COMMANDS)
-#: Fields that can be bound; those that the caller does not write are computed from the state.
+#: Fields that can be bound; fields that the caller does not write are computed from the state.
 DATA_NAMES = (*INPUTS, *OBSERVED_OUTPUTS)
 
 #: Upper limit of the number of robots, more than any memory holds.
 MAX_ROBOTS = 2**40
-#: Limits are checked once in this many calls.
+#: Number of calls between two checks of limits.
 LOOK = 64
 
 DEVICES = ("cpu", "cuda")
@@ -62,10 +62,10 @@ class Batch:
 
     Robots advance side by side in vector registers, with code compiled for the Model, on all
     cores. The results of a robot equal those of `s.step(d)` with `s = rb.specialize(m)` bit for
-    bit, whatever the other robots and the number of threads. Dry friction and limits of joints
-    follow the smooth law. Models that cannot be specialised, such as those with closed loops and
-    most contact, run in the engine's own code, with the bits of `rb.step(m, d)`, which obeys
-    m.opt.exact_stops.
+    bit, independently of the other robots and the number of threads. Dry friction and limits of
+    joints follow the smooth law. Models that cannot be specialised, such as those with closed
+    loops and most contact, run in the engine's own code, with the bits of `rb.step(m, d)`, which
+    obeys m.opt.exact_stops.
 
     Spheres on planes and height fields, capsules on planes, and a few pairs of a robot's own
     spheres and capsules are specialised, too, with the law of `rb.step` including exact stops, up
@@ -78,9 +78,9 @@ class Batch:
     share without a copy (DLPack). Arrays stay valid after the Batch is deleted.
 
     With `device="cuda"` the robots are on a GPU (experimental): arrays are CuPy arrays, and a step
-    gives the same bits in 64-bit floats. Calls return before the GPU has finished them.
+    gives the same bits in 64-bit floats. Calls return before the GPU has finished.
 
-    Names and signatures are those of mujoco.batch.Batch where it has them.
+    Names and signatures are those of mujoco.batch.Batch if it has the same function.
 
     Args:
         m: the Model. Its present options apply to every call, as for rb.step.
@@ -90,7 +90,7 @@ class Batch:
             stop exactly. None: use code for this Model if it can be specialised. On a GPU only
             code for this Model is available.
         device: "cpu", or "cuda" for the current GPU of CuPy.
-        dtype: type of all floats; on a GPU 32-bit floats are allowed too.
+        dtype: type of all floats; on a GPU 32-bit floats are also allowed.
 
     Attributes:
         model: the Model.
@@ -188,7 +188,7 @@ class Batch:
     def reset(self, ids: ArrayLike | None = None) -> None:
         """Restore the initial state of the robots, without forces; then compute as in forward.
 
-        Parameters (see expand) stay.
+        Parameters (see expand) are kept.
 
         Args:
             ids: numbers of the robots, or a mask (nsim,); None: all.
@@ -215,7 +215,7 @@ class Batch:
         call. These fields belong to the new state (those of mujoco.batch are one timestep behind).
 
         Raises:
-            ParameterError: unknown name, or no memory for the array.
+            ParameterError: the name is unknown, or there is no memory for the array.
         """
         _check_name("bind", name, DATA_NAMES)
         if name not in self._views:
@@ -229,7 +229,7 @@ class Batch:
         return found
 
     def expand(self, name: str) -> Array:
-        """Give every robot its own values of a field of the Model; return them, (nsim, ...).
+        """Give every robot its own values of a field of the Model; return their array (nsim, ...).
 
         The initial values are those of the Model. New values are not checked: a physically
         impossible robot diverges or is counted in nbad. The entries of body 0, and springs of
@@ -243,7 +243,7 @@ class Batch:
                 gear^2 armature, of a rigid gear, and do not follow actuator_gear.
 
         Raises:
-            ParameterError: unknown name, or no memory for the array.
+            ParameterError: the name is unknown, or there is no memory for the array.
             ModelError: the field is actuator_*, but robots must run with code for the Model: on a
                 GPU, or with specialize=True.
         """
@@ -327,7 +327,9 @@ class Batch:
             return
         if name not in INPUTS and name not in self._expanded:
             known = name in DATA_NAMES or name in vars(self)
-            why = "is computed" if known else f"is not an array of it{did_you_mean(name, INPUTS)}"
+            why = (
+                "is computed" if known else f"is not one of its arrays{did_you_mean(name, INPUTS)}"
+            )
             allowed = f"{', '.join(INPUTS)} and expanded fields"
             raise AttributeError(f"'{name}' of a Batch {why}; allowed are {allowed}")
         view = getattr(self, name)

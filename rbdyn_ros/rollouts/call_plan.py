@@ -30,8 +30,8 @@ from rbdyn_ros.rollouts.driver import (
     ints_at,
 )
 
-#: Length of the header, a cache line, and the indices of its two addresses; model/data.py defines
-#: where the addresses of stages are.
+#: Length of the header, which is a cache line, and the indices of its two addresses; model/data.py
+#: defines where the addresses of stages are.
 HEADER = 8
 PLAN_AT, TABLE_AT = HEADER - 2, HEADER - 1
 
@@ -44,13 +44,13 @@ PLAN_FIELDS = {
     "step": "address of substep",
     "law": "address of the law; 0: no law",
     "law_memory": "first slot of the law's memory",
-    "law_forces": "first slot of its forces",
+    "law_forces": "first slot of the forces of the law",
     "law_time": "slot of the time in the law's memory",
-    "law_time_count": "number of entries it reads",
+    "law_time_count": "number of these entries that the law reads",
     "law_qpos": "first slot of qpos in the law's memory",
-    "law_qpos_count": "number of entries it reads",
+    "law_qpos_count": "number of these entries that the law reads",
     "law_qvel": "first slot of qvel in the law's memory",
-    "law_qvel_count": "number of entries it reads",
+    "law_qvel_count": "number of these entries that the law reads",
     "observers": "number of observers",
 }
 PLAN = np.dtype([(name, np.int64) for name in PLAN_FIELDS])
@@ -105,7 +105,7 @@ def observe(row):
 
 @intrinsic
 def _call_stage(context, address, m, d):
-    """Call the entry point of a kernel for callers outside Numba, which takes views."""
+    """Call the entry point of a kernel for callers outside Numba, with views as arguments."""
 
     def generate(context, builder, signature, values):
         call_address(builder, values[0], values[1:], context.get_value_type(types.none))

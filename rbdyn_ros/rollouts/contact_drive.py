@@ -3,12 +3,12 @@
 
 A lane without a solution, or whose robot may touch the world with other geometries than its
 contact points, is advanced by the engine's own step from the same state, before the other lanes
-move on. The decision depends on the lane alone, so a robot has the same bits whatever the other
+move on. The decision depends on the lane alone, so the bits of a robot do not depend on the other
 robots.
 
 The memory of friction of a robot has two forms. In lanes it is the array "grip": the forces of its
 contact points and stops, and 1 if the engine's form is newer. The engine's form is a row of
-`Robots.kept`, by the keys of its contacts. A header before the lanes has the addresses of the
+`Robots.kept`, by the keys of its contacts. The header before the lanes has the addresses of the
 other arrays of a thread.
 """
 
@@ -55,20 +55,20 @@ PLAN_FIELDS = {
     "check": "",
     "finish": "",
     "done": "slot of a flag: the forces are found",
-    "final": "the solution is that of the step",
-    "stale": "the factors are those of other stops",
-    "refused": "another geometry may touch",
+    "final": "slot of a flag: the solution of the step is final",
+    "stale": "slot of a flag: the factors belong to other stops",
+    "refused": "slot of a flag: the engine must compute the lane",
     "find_pairs": "address of each function of contact_pairs.py and contact_ground.py, or 0",
     "late_pairs": "",
     "find_cells": "",
     "find_ground": "",
     "look_late": "",
     "guard": "",
-    "left": "slot of a flag: the engine must take the lane",
-    "looks": "contacts may begin by the forces",
-    "near": "own pairs may touch",
-    "near_late": "",
-    "first_pair": "first slots of arrays",
+    "left": "slot of a flag: the engine must compute the lane",
+    "looks": "slot of a flag: contacts may begin because of the forces",
+    "near": "slot of a flag: own pairs may touch",
+    "near_late": "slot of a flag: own pairs may touch because of the forces",
+    "first_pair": "first slot of each array of contact_pairs.py and contact_ground.py",
     "suspects": "",
     "listed_now": "",
     "balls": "",
@@ -83,8 +83,8 @@ PLAN_FIELDS = {
     "kept": "slot of the address of a robot's row; 0: the thread has one",
     "kept_size": "length of a row",
     "engine_slots": "slots of the engine's memory",
-    "engine_begin": "address of what the engine does before a step, or 0",
-    "engine_step": "address of its step",
+    "engine_begin": "address of the engine's function before a step, or 0",
+    "engine_step": "address of the engine's step",
     "reads": "rows of the tables",
     "writes": "",
     "segments": "",
@@ -94,7 +94,7 @@ PLAN_FIELDS = {
     "pairs": "",
     "fields": "",
     "guarded": "",
-    "nstick": "places in a row: number of contacts",
+    "nstick": "positions of fields in a row of the engine's memory",
     "ndropped": "",
     "stick_key": "",
     "stick_normal": "",
@@ -143,7 +143,7 @@ def advance(row):
 
 @kernel
 def _solve(plan, row, memory):
-    """Solve the step; return a bit for each lane that the engine must take."""
+    """Solve the step; return a bit for each lane that the engine must compute."""
     width, left = plan.width, _left_by_loops(plan, memory, 0)
     done, final = plan.done * width, plan.final * width
     call_memory(plan.factor, row)
@@ -176,7 +176,7 @@ def _solve(plan, row, memory):
 
 @kernel
 def _left_by_loops(plan, memory, left):
-    """Add lanes that the loops of other files leave to the engine; these have nothing to solve."""
+    """Add lanes that loops of other files leave to the engine, and mark them as solved."""
     width = plan.width
     if plan.touch == 0:
         return left
@@ -328,7 +328,7 @@ def _pack(plan, header, row, lane):
 
 @kernel
 def _take_engine(plan, header, row, lane):
-    """Do the engine's step of a lane; its results are copied after the other lanes moved on."""
+    """Do the engine's step of a lane; its results are copied after the other lanes have moved."""
     pairs, segments, _points, _axes, _stops, _fields, _guarded = tables_of(plan, row)
     width, engine, at = plan.width, header[ENGINE_AT], _kept_row(plan, header, row, lane)
     lanes, theirs = floats_at(row, plan.slots * width), floats_at(engine, plan.engine_slots)
@@ -352,7 +352,7 @@ def _take_engine(plan, header, row, lane):
 
 @kernel
 def _copy(segments, bits, kept, count, entering):
-    """Copy a row of the engine's memory into its Data, or out of it; as driver._exchange."""
+    """Copy a row of the engine's memory into its Data, or out of it, as driver._exchange does."""
     for s in range(len(segments)):
         slot, begin, per = segments[s, SLOT], segments[s, PLACE], segments[s, PER_CONTACT]
         for k in range(per * count if per > 0 else segments[s, LENGTH]):

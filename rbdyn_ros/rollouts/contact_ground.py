@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The height fields below the spheres of a step in lanes, lane by lane.
 
-Code for the Model (contact/fields.py) finds the contacts that are like those of planes. The
-engine's own kernel lists the others, in the Data in which the engine would do the step of the
-lane. A lane is left to the engine if a sphere has several contacts, if a contact with a field
+Code for the Model (contact/fields.py) finds the contacts that are like contacts with planes. The
+engine's own kernel lists all other contacts, in the Data in which the engine would do the step of
+the lane. A lane is left to the engine if a sphere has several contacts, if a contact with a field
 begins because of the forces of the step, or if another geometry touches a field.
 """
 
@@ -94,7 +94,7 @@ def find_cells(row):
 
 @kernel
 def _rises_of_cell(heights, k, columns):
-    """Return the mean rise of a cell along x and y; the foot of a sphere is up the slope."""
+    """Return the mean rise of a cell along x and y; the foot of a sphere lies up the slope."""
     here, beside = heights[k], heights[k + 1]
     behind, opposite = heights[k + columns], heights[k + columns + 1]
     across = 0.5 * (opposite - here)
@@ -169,7 +169,7 @@ def enter_body(m, d, plan, memory, lane, i):
 
 
 def look_late(row):
-    """Leave lanes to the engine in which a contact with a field begins by the forces."""
+    """Leave lanes to the engine in which the forces of the step begin a contact with a field."""
     plan, (m, d) = plan_of(row), engine_of(row)
     width, memory = plan.width, floats_at(row, plan.slots * plan.width)
     fields = tables_of(plan, row)[5][plan.pairs :]

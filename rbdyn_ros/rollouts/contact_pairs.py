@@ -92,7 +92,7 @@ def _write(d, c, memory, at, width):
 
 
 def late_pairs(row):
-    """Leave lanes to the engine in which a contact of a pair begins by the forces."""
+    """Leave lanes to the engine in which the forces of the step begin a contact of a pair."""
     plan, (m, d) = plan_of(row), engine_of(row)
     width, memory = plan.width, floats_at(row, plan.slots * plan.width)
     listed = tables_of(plan, row)[5]

@@ -69,9 +69,9 @@ def contact_programs(
     Args:
         m: the Model.
         own: indices in flat arrays at which robots differ, by field of the Model, or "gravity".
-        law: computes the forces of every step; None: no law.
-        given: the forces that are inputs, of FORCES; others are zero, or the law's.
-        places: places at which the robot may touch the world.
+        law: the law that computes the forces of every step; None: no law.
+        given: the forces in FORCES that are inputs; other forces are zero, or those of the law.
+        places: pairs of geometries by which the robot can touch the world.
 
     Raises:
         ModelError: the Model cannot be traced.
@@ -195,7 +195,7 @@ def _mass_matrix(m: Model, tracing: Tracing, d: Any) -> Objects:
 
 
 def _forces(m: Model, tracing: Tracing, d: Any) -> Objects:
-    """Return the forces on the dofs without contact and stops, bias forces included."""
+    """Return the forces on the dofs without contact and stops, including bias forces."""
     loads = [np.zeros(6, object)]
     loads += [
         np.array(uncompiled(applied_bias)(tracing.m, d, i, 0.0), object) for i in range(1, m.nbody)
@@ -216,7 +216,7 @@ def _arm(m: Model, d: Any, g: int) -> Objects:
 
 
 def _guarded(m: Model, d: Any, places: Touching, arms: Objects) -> Objects:
-    """Return the check's inputs from the guarded geometries, see contact/check.py."""
+    """Return the inputs of the check from the guarded geometries, see contact/check.py."""
     rows = []
     for pair in places.guarded:
         g, body, axes = pair.geom, int(m.geom_bodyid[pair.geom]), frame_of(m, pair.obstacle)

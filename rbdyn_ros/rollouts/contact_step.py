@@ -42,7 +42,7 @@ IN_ROW = (
     "nstick", "ndropped", "stick_key", "stick_normal", "stick_force", "stick_torque", "stick_qfrc",
 )  # fmt: skip
 
-#: Arrays of a robot beside its state: the memory of friction, see contact_drive.py, and the
+#: Arrays of a robot besides its state: the memory of friction, see contact_drive.py, and the
 #: address of its row of `Robots.kept`.
 MEMORY, ROW = "grip", "kept"
 
@@ -51,8 +51,8 @@ class ContactStep(LaneStep):
     """A Step with contact, compiled for one Model; arguments as for LaneStep.
 
     Attributes:
-        places: as in EngineStep. Robots have such rows, but no segments: the step copies a row
-            only if the engine advances a lane.
+        places: see EngineStep. Robots have rows with these entries, but no segments, because the
+            step copies a row only if the engine advances a lane.
         memory_size: length of the memory of friction of a robot.
 
     Raises:
@@ -93,7 +93,7 @@ class ContactStep(LaneStep):
 
     @property
     def places(self) -> dict[str, tuple[int, int]]:  # type: ignore[override]
-        """By name of a field, its first entry in a robot's row, and the number of entries."""
+        """For each field, its first entry in the row of a robot, and the number of entries."""
         return self._engine.places
 
     def _plan_step(
@@ -195,7 +195,7 @@ class ContactMemory:
     Args:
         step: the Step.
         grip: (size, nsim), zeros; robots begin with the memory in their rows.
-        kept: (nsim, n), the engine's form, see contact_drive.py.
+        kept: (nsim, n), the memory in the engine's form, see contact_drive.py.
     """
 
     def __init__(self, step: ContactStep, grip: Array, kept: Ints) -> None:

@@ -29,7 +29,7 @@ class Cpu:
         m: the Model.
         nsim: number of robots.
         threads: number of threads.
-        wanted: whether robots run with code for the Model; None: if it can be specialised.
+        wanted: whether robots run with code for the Model; None: only if it can be specialised.
     """
 
     def __init__(self, m: Model, nsim: int, threads: int, wanted: bool | None) -> None:
@@ -122,7 +122,7 @@ class Cpu:
         return step_code(m, own, None, given, seen, False), why
 
     def _pieces(self, name: str, places: Ints, memory: Array) -> list[Columns]:
-        """Return entries of an array in pieces that are views."""
+        """Return the entries of an array as pieces that are views."""
         flat = self._rows(memory)
         pieces = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1)
         return [Columns(name, x, flat[:, x[0] : x[-1] + 1]) for x in pieces if x.size]
@@ -133,7 +133,7 @@ class Cpu:
         return rows
 
     def run(self, nstep: int, ids: Ints | None) -> None:
-        """Advance robots; None: all."""
+        """Advance robots, or all robots if `ids` is None."""
         if ids is None:
             self._job.run(self._pool, nstep)
         elif ids.size:
@@ -177,4 +177,4 @@ class Cpu:
 
 
 def _sorted(numbers: Ints) -> Ints:
-    return np.sort(numbers, kind="stable")  # the indices are often in order
+    return np.sort(numbers, kind="stable")  # the indices are often in order already

@@ -35,7 +35,7 @@ from rbdyn_ros.specialization.languages.cuda_code import (
 )
 from rbdyn_ros.specialization.programs.program import hoist
 
-#: Options of the compiler. Products and sums stay apart, as on the CPU.
+#: Options of the compiler. Products and sums are not fused, as on the CPU.
 OPTIONS = ("--std=c++17", "--fmad=false")
 
 #: Compilers of CuPy, in the order in which they are tried.
@@ -49,7 +49,7 @@ class Cuda:
         ParameterError: there is no CuPy or no GPU, or the robots do not fit in its memory.
     """
 
-    why = ""  # a GPU runs code for the Model only
+    why = ""  # a GPU runs only code for the Model
 
     def __init__(self, m: Model, nsim: int, number: np.dtype[Any]) -> None:
         self._cupy = cupy()
@@ -118,7 +118,7 @@ class Cuda:
         raise ParameterError(Finding("not-compiled", text, "error", "device"))
 
     def run(self, nstep: int, ids: Any) -> None:
-        """Advance robots; None: all. The GPU has not finished when this returns."""
+        """Advance robots, or all if `ids` is None. The GPU has not finished when this returns."""
         count = self.nsim if ids is None else int(ids.size)
         if count == 0:
             return
@@ -164,7 +164,7 @@ def kernels_of(
         own: indices in flat arrays at which robots differ, by field of the Model, or "gravity".
         bound: fields of Data that have arrays.
         number: float64 or float32.
-        longest: operations of the longest program that is one function.
+        longest: most operations of a program that is one function.
 
     Raises:
         ModelError: the Model cannot be specialised.
@@ -222,7 +222,7 @@ def cupy() -> ModuleType:
     try:
         import cupy as found
 
-        runtime = found.cuda.runtime  # a folder of that name can be imported too
+        runtime = found.cuda.runtime  # a folder of that name can also be imported
     except (ImportError, AttributeError) as error:
         text = (
             f"device='cuda' needs CuPy, which cannot be imported ({error}); "

@@ -16,7 +16,7 @@ class Device(Protocol):
     """The memory and the processor of the robots of a Batch.
 
     Attributes:
-        nbad, diverged: as in Batch.
+        nbad, diverged: see Batch.
         why: reason why the engine's own code runs; "" if code for the Model runs.
     """
 
@@ -41,7 +41,7 @@ class Device(Protocol):
         """Check that each robot can have its own numbers of a field of the Model.
 
         Raises:
-            ModelError: only the engine's own code, which is not used here, could read them.
+            ModelError: only the engine's own code, which is not used here, can read such numbers.
         """
 
     def prepare(self, memory: Mapping[str, Array], expanded: Collection[str]) -> None:
@@ -49,18 +49,19 @@ class Device(Protocol):
 
         Args:
             memory: arrays (..., nsim), by name of a field.
-            expanded: names of the fields that belong to the Model; the others are bound.
+            expanded: names of the fields that belong to the Model; the other fields are bound.
         """
 
     def chosen(self, ids: ArrayLike) -> Any:
         """Return numbers of robots, from numbers or from a mask.
 
         Raises:
-            ParameterError: a number is out of range or occurs twice, or ids is no list of numbers.
+            ParameterError: a number is out of range or occurs twice, or ids is not a list of
+                numbers.
         """
 
     def run(self, nstep: int, ids: Any) -> None:
-        """Advance robots by nstep timesteps, and compute the outputs; None: all robots."""
+        """Advance robots by nstep timesteps, all if `ids` is None, and compute the outputs."""
 
     def clear(self, rows: Any) -> None:
         """Reset the counts and the memory of friction of some robots."""

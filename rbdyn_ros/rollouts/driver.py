@@ -24,11 +24,11 @@ from rbdyn_ros.engine.compiler.addresses import INT64, call_address
 #: Functions of a step: before the first step, at every step, and at every row of outputs.
 BEGIN, ADVANCE, OBSERVE = range(3)
 
-#: Words that all threads share: the next free block, and 1 to stop. Each has its own cache line.
+#: Words that all threads share: the next free block, and 1 to stop. Each word has a cache line.
 NEXT, STOP, WORDS = 0, 8, 16
 
-#: Words of a thread: its block, the end of its blocks, its next step, and the robot-steps it has
-#: done. In another cache line: 1 while it works.
+#: Words of a thread: its block, the end of its blocks, its next step, and the number of finished
+#: robot-steps; in another cache line, 1 while the thread works.
 BLOCK, END, STEP, DONE, BUSY, OWN_WORDS = 0, 1, 2, 3, 8, 16
 
 #: Columns of the segments of `Kept`.
@@ -84,8 +84,9 @@ class Kept(NamedTuple):
     Attributes:
         values: (robots, n), copied bit by bit; the first entry is the number of contacts. If a
             call does not continue from an earlier call, (1, n) zeros.
-        segments: (k, 4), columns SLOT, PLACE, LENGTH, PER_CONTACT: numbers next to each other. If
-            PER_CONTACT is not 0, only this many numbers for each contact are in use.
+        segments: (k, 4), groups of adjacent numbers, with columns SLOT, PLACE, LENGTH,
+            PER_CONTACT. If PER_CONTACT is not 0, only this many numbers for each contact are in
+            use.
     """
 
     values: Any
@@ -101,7 +102,7 @@ class RolloutTask(NamedTuple):
         every: steps from one row of outputs to the next.
         chunk: blocks that a thread takes at a time.
         piece: steps of one block that a thread does before it returns.
-        goes_on: 0 if robots begin without memory of earlier steps and store none.
+        goes_on: 0 if robots begin without memory of earlier steps and store no memory.
     """
 
     robots: int
@@ -164,7 +165,7 @@ ints_at, floats_at = array_at(types.int64), array_at(types.float64)
 
 @intrinsic
 def call_memory(context, address, memory):
-    """Call machine code, void f(double *memory), by its address, unless that is zero."""
+    """Call machine code, void f(double *memory), by its address, unless the address is zero."""
 
     def generate(context, builder, signature, values):
         with builder.if_then(builder.icmp_unsigned("!=", values[0], INT64(0))):
@@ -187,13 +188,13 @@ def add(context, words, place, value):
 
 
 def drive(code, address, memory, work, words, own):
-    """Do one piece of a thread's part; return whether something is left.
+    """Do one piece of the work of a thread; return whether work is left.
 
     A thread stays with its block until it has done all steps. Unused lanes of the last block
     repeat its last robot.
 
     Args:
-        code: addresses by BEGIN, ADVANCE, OBSERVE; 0: nothing to call.
+        code: addresses of the functions BEGIN, ADVANCE and OBSERVE; 0: no function.
         address: address of `memory`.
         memory: (slots, W), aligned to 64 bytes.
         work: Work.
@@ -227,7 +228,7 @@ def drive(code, address, memory, work, words, own):
             _leave(memory, address, work, first, last)
             own[STEP] = 0
             own[BLOCK] += 1
-    if left > 0:  # the call was stopped
+    if left > 0:  # the call is to be stopped
         add(own, BUSY, -own[BUSY])
         return False
     return True
@@ -305,7 +306,7 @@ def _exchange(memory, address, work, place, entering):
 
 @kernel
 def _advance(code, address, memory, work, first, last, begin, end):
-    """Do steps of a block, and store the rows of outputs that fall due."""
+    """Do steps of a block, and store the rows of outputs that are due."""
     width, ctrl, out = memory.shape[1], work.ctrl, work.out
     for n in range(begin, end):
         for lane in range(width):
@@ -321,7 +322,7 @@ def _advance(code, address, memory, work, first, last, begin, end):
 
 
 def settled(own, tries):
-    """Return whether all threads have finished; check `tries` times."""
+    """Check up to `tries` times whether all threads have finished; return the result."""
     for _ in range(tries):
         busy = 0
         for k in range(len(own)):

@@ -40,7 +40,7 @@ REMEMBERED = (
     "closed_qpos", "drive_locked", "drive_stop", "sweep_order", "push_axis", "act", *BY_CONTACT,
 )  # fmt: skip
 
-#: Numbers in a cache line. Every array starts at one.
+#: Numbers in a cache line. Every array starts at a cache line.
 LINE = 8
 
 
@@ -50,15 +50,15 @@ class EngineStep:
     Args:
         m: the Model.
         own: fields of the Model, or "gravity", that differ between robots.
-        law: computes the forces of every step; None: ctrl holds them.
+        law: the law that computes the forces of every step; None: ctrl holds the forces.
         outputs: fields of a Data.
 
     Attributes:
         width: 1.
         end: number of slots of a memory.
-        addresses: by BEGIN, ADVANCE, OBSERVE.
-        segments: memory of friction, of closed loops and of contacts between bodies; and what
-            is counted.
+        addresses: addresses of the functions BEGIN, ADVANCE and OBSERVE.
+        segments: memory of friction, of closed loops and of contacts between bodies, and the
+            counters.
         places: for each field, its first entry in that memory, and the number of entries.
         slots: first slot and length of each field of Data or Model, and of each input of the law.
 
@@ -117,10 +117,10 @@ class EngineStep:
         memory = self._take("law", lanes.size)
         at = {name: (memory + first, count) for name, (first, count) in lanes.slots.items()}
         self.slots |= {name: at[name] for name in {REFERENCE, *law.gains} & set(at)}
-        nothing = 0, 0  # for a robot without joints
+        nothing = 0, 0  # a robot without joints needs this, too
         plan["law"], plan["law_memory"] = lanes.address("law"), memory
         plan["law_forces"] = at.get(APPLIED, nothing)[0]
-        # the law may read only the first entries, or none
+        # the law can read only the first entries, or no entries
         for name in STATE:
             plan[f"law_{name}"], plan[f"law_{name}_count"] = at.get(name, nothing)
 
@@ -149,7 +149,7 @@ class EngineStep:
         return address, row.reshape(-1, 1)
 
     def _make_parts_act(self, table: NDArray[np.int64]) -> None:
-        """Activate parts that only some robots have, because their own numbers can be nonzero."""
+        """Activate parts of the Model that only some robots have, by their own nonzero numbers."""
         if "dof_frictionloss" in self._moved:
             table[list(SIZES).index("nstop")] += 1
         if "jnt_stiffness" in self._moved:
@@ -157,7 +157,7 @@ class EngineStep:
 
 
 def _segments(m: Model) -> tuple[Ints, dict[str, tuple[int, int]]]:
-    """Return the segments of the memory from earlier steps, and their places."""
+    """Return the segments of the memory from earlier steps, and their positions."""
     segments, places, end = [], {}, 0
     for name in REMEMBERED:
         size = int(np.prod(FIELDS[name].shape(vars(m)), dtype=int))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots of one Model for the compiled loop: their code, their arrays, the memories of threads."""
+"""Robots of one Model for the compiled loop: their code, their arrays and the threads' memory."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Step(Protocol):
     """Code that the loop over robots calls.
 
     Attributes:
-        width: robots that advance side by side.
-        addresses: by BEGIN, ADVANCE, OBSERVE; 0: nothing to call.
+        width: number of robots that advance side by side.
+        addresses: addresses of the functions BEGIN, ADVANCE and OBSERVE; 0: no function.
         slots: for each array, its first slot and the number of entries that are read.
         segments: the part of the memory between steps that the loop copies, see driver.Kept.
         remembered: the whole memory between steps besides the state.
@@ -109,7 +109,8 @@ class Job:
         write: Sequence[Columns], sizes: Sequence[int],
     ) -> None:  # fmt: skip
         self._drive, self._step = compiled_drive(), step  # compiled once, not in every thread
-        self._arrays = robots, read, write  # kept alive, because the loop has only addresses
+        # these arrays are kept alive, because the loop has only addresses
+        self._arrays = robots, read, write
         self._count = len(robots.nbad)
         self._read, self._write = _numbers(step, read), _numbers(step, write)
         health = slots_of(step, {"nbad": 1} | dict(zip(STATE, sizes, strict=True)))
@@ -133,11 +134,11 @@ class Job:
         Args:
             pool: the threads.
             nstep: number of steps; 0: compute the outputs only.
-            every: steps per row of outputs; 0: all.
+            every: steps per row of outputs; 0: one row for all steps.
             ids: the robots; empty: all.
             ctrl: inputs of the steps.
             out: outputs to fill.
-            shown: function that is called with the number of robot-steps done.
+            shown: function that is called with the number of finished robot-steps.
 
         Raises:
             KeyboardInterrupt: after Ctrl-C; each robot then has done all steps or none.
@@ -198,7 +199,7 @@ def _read_only(rows: Array) -> Array:
 
 
 def _numbers(step: Step, given: Sequence[Columns]) -> Numbers:
-    """Return the places of the numbers that the step reads."""
+    """Return the positions of the numbers that the step reads."""
     at, by, slots = [_ALL], [_ALL], [_ALL]
     for each in given:
         first, count = step.slots.get(each.array, (0, 0))
@@ -219,7 +220,7 @@ def step_code(
     Args:
         m: the Model.
         own: indices in flat arrays at which robots differ, by field of the Model, or "gravity".
-        law: computes the forces of every step; None: no law.
+        law: the law that computes the forces of every step; None: no law.
         given: the forces that are inputs: qfrc_applied, xfrc_applied.
         outputs: fields that are computed for rows of outputs.
         specialize: whether to compile code for this Model.

@@ -23,10 +23,10 @@ class LaneStep:
     Args:
         m: the Model.
         own: indices in flat arrays at which robots differ, by field of the Model, or "gravity".
-        law: computes the forces of every step; None: no law.
-        given: the forces that are inputs, of FORCES; others are zero, or the law's.
+        law: the law that computes the forces of every step; None: no law.
+        given: the forces in FORCES that are inputs; other forces are zero, or those of the law.
         outputs: fields of a Data.
-        width: robots side by side; None: the length of a vector register.
+        width: number of robots side by side; None: the length of a vector register.
 
     The attributes are those of job.Step.
 
@@ -60,7 +60,7 @@ class LaneStep:
         self.observe(outputs)
 
     def observe(self, outputs: Collection[str]) -> None:
-        """Compute other outputs, in memory after that of the step."""
+        """Compute other outputs, in memory behind the memory of the step."""
         program = observer_program(self._m, tuple(self._own.items()), outputs)
         address, self._whole = 0, self._lanes
         if program.outputs:

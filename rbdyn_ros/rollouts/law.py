@@ -15,12 +15,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ModelError, ParameterError
 from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, NAME_DIMS
 from rbdyn_ros.model.model import Model, unchecked_model
-from rbdyn_ros.rollouts.policies import (
-    ComputedTorquePolicy,
-    PDGravityPolicy,
-    PDPolicy,
-    Policy,
-)
+from rbdyn_ros.rollouts.policies import ComputedTorquePolicy, PDGravityPolicy, PDPolicy, Policy
 from rbdyn_ros.specialization.functions import STATE
 from rbdyn_ros.specialization.lanes import Lanes, compile_lanes
 from rbdyn_ros.specialization.programs.numpy_ops import SymbolArray
@@ -76,12 +71,12 @@ class RolloutLaw:
         """The key of the law for a Model and its options; None for a user's law."""
         if isinstance(self.policy, Policy) and type(self.policy) in BUILT_IN:
             return type(self.policy), self.policy.limit, self.width
-        return None  # its attributes may change
+        return None  # the attributes of the user's law may change
 
     def forces(
         self, graph: SymbolGraph, symbolic: Mapping[str, Collection[int]] | None = None
     ) -> Objects:
-        """Return the forces (nv,) as symbols; called while a trace runs.
+        """Return the forces (nv,) as symbols; this is called while a trace runs.
 
         Args:
             graph: the graph of the trace.
@@ -119,11 +114,11 @@ class RolloutLaw:
             if not _is_number(x):
                 text = f"the policy returned a {type(x).__name__} among its forces"
                 raise _refused(f"{text}; {allowed}")
-            d.time.graph.number(x)  # raises if an earlier call made the symbol
+            d.time.graph.number(x)  # this raises an error if an earlier call made the symbol
         return found
 
     def check_repeatable(self) -> None:
-        """Raise ParameterError if a second call of the user's function gives other forces."""
+        """Raise ParameterError if a second call of the user's function returns other forces."""
         if self.key is None and repr(self.program()) != repr(self.program()):
             raise _refused(
                 "the policy computes other forces when it is called again; it may depend only on "
@@ -204,7 +199,7 @@ def _takes_four(function: Callable[..., Any]) -> bool:
         inspect.signature(function).bind(*range(4))
     except TypeError:
         return False
-    except ValueError:  # the function has no signature; tracing will call it
+    except ValueError:  # the function has no signature, but tracing calls it
         return True
     return True
 

@@ -14,12 +14,12 @@ from rbdyn_ros.engine.step.passive import NO_TIME
 from rbdyn_ros.model.model import Model
 
 #: A joint is far beyond its limit if it exceeds the limit by this part of its range and by this
-#: much [rad or m]. With a limit to one side only the range counts as 1.
+#: much [rad or m]. If a joint has only one limit, its range counts as 1.
 FAR, LEAST = 0.1, 0.01
 
 
 def warn_of_timestep(m: Model, qvel: Array | None, stacklevel: int) -> None:
-    """Warn of springs and of bodies that are too fast for the timestep; qvel is (n, nv)."""
+    """Warn about springs and bodies that are too fast for the timestep; qvel is (n, nv)."""
     fast = None if qvel is None else text_if_fast(m, qvel)
     for text in (*texts_before(m), *([fast] if fast else [])):
         warnings.warn(f"'{m.name}': {text}", RuntimeWarning, stacklevel=stacklevel + 1)

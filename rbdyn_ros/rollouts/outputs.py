@@ -38,7 +38,7 @@ def _energies(m: Any, d: Any) -> None:
     energy(m, d)
 
 
-#: The same for specialised code. An output has the same bits whatever other outputs are computed.
+#: The same for specialised code. The bits of an output do not depend on the other outputs.
 OBSERVERS = (
     FUNCTIONS["kinematics"],
     Function("centres", _centres, STATE, ("subtree_com", "cvel")),
@@ -61,7 +61,7 @@ def output_shapes(m: Model, outputs: object) -> dict[str, tuple[int, ...]]:
     """Return the shapes of the outputs by name.
 
     Raises:
-        ParameterError: `outputs` is not a list of names in OUTPUTS, each once.
+        ParameterError: `outputs` is not a list of names in OUTPUTS, or names an output twice.
     """
     if not isinstance(outputs, Sequence) or isinstance(outputs, str) or not outputs:
         raise not_allowed("outputs", outputs, f"a list of names of {', '.join(OUTPUTS)}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check the parameters in which the robots of a rollout differ; return them as columns."""
+"""Check the parameters in which the robots of a rollout differ, and return them as columns."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _inertias(m: Model, found: Sequence[Columns]) -> list[Columns]:
 
 
 def _as_stored(given: Columns) -> Columns:
-    """Return columns whose values have the bits that the memory of a robot holds."""
+    """Return columns whose values are rounded as in the memory of a robot."""
     if given.array != DELAY:
         return given
     return replace(given, values=given.values.astype(np.int64).view(np.float64))
@@ -170,7 +170,7 @@ def _entry_shape(array: Array, rows: Ints) -> tuple[int, ...]:
 
 
 def model_array(m: Model, name: str) -> Array:
-    """Return an array of FIELDS."""
+    """Return the array of a field in FIELDS."""
     array: Array = m.opt.gravity if name == GRAVITY else getattr(m, name)
     return array
 
@@ -290,7 +290,7 @@ def _check_possible(m: Model, given: Columns) -> None:
     elif given.array == "actuator_gear":
         _refuse(given, values == 0.0, "numbers other than 0")
     elif given.array == "actuator_motorconst":
-        constants = given.places % 2 == 0  # the other entries are back-EMF constants
+        constants = given.places % 2 == 0  # the other column has the back-EMF constants
         _refuse(given, constants & (values == 0.0), "torque constants above 0")
     elif given.array == "actuator_curve":
         _check_curves(given)
@@ -349,9 +349,9 @@ def check_built_in(m: Model, name: str, instead: str) -> None:
 
 
 def with_springs(m: Model, own: Mapping[str, Sequence[int]]) -> Model:
-    """Return the Model with a spring wherever a robot may have one, so that it is computed."""
+    """Return the Model with a spring at each joint at which a robot can have a spring."""
     if "jnt_stiffness" not in own:
         return m
     stiffness = m.jnt_stiffness.copy()
-    stiffness[list(own["jnt_stiffness"])] = 1.0  # replaced by the value of each robot
+    stiffness[list(own["jnt_stiffness"])] = 1.0  # the value of each robot replaces this number
     return m.replaced(jnt_stiffness=stiffness)

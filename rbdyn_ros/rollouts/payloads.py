@@ -30,7 +30,7 @@ def payload_params(
 
     Args:
         m: the Model.
-        frame: name or number of the link the payload is fixed to.
+        frame: name or number of the link to which the payload is fixed.
         mass: mass of the payload, (nbatch,) or one number [kg].
         com: centre of mass of the payload in the frame, (nbatch, 3) or (3,) [m].
         inertia: Ixx Iyy Izz Ixy Ixz Iyz about its centre of mass, in the axes of the frame,
@@ -50,7 +50,7 @@ def payload_params(
             load[:, None] > 0.0, place, m.body_ipos[b]
         )  # without mass, com has no effect
         both, centre, whole = _lumped(m, b, load, place, turn @ as_matrix(inertia) @ turn.T)
-        # check the moments that with_payload sums, so that both refuse the same payloads
+        # check the moments as with_payload does, so that both refuse the same payloads
         second = load[:, None] * place * place
     check_calculable(_called, both, centre, whole, second)
     name = m.body_names[b]
@@ -64,12 +64,12 @@ def payload_params(
 def _lumped(
     m: Model, b: int, load: Array, place: Array, moment: Array
 ) -> tuple[Array, Array, Array]:
-    """Return masses (n,), centres (n, 3), inertias (n, 3, 3) of a body with payloads in it."""
+    """Return masses (n,), centres (n, 3) and inertias (n, 3, 3) of a body with payloads."""
     own, own_place = m.body_mass[b], m.body_ipos[b]
     both = own + load
     share = np.divide(load, both, out=np.zeros_like(load), where=both > 0.0)
-    # inertia of two bodies about their common centre: their own inertias, and the reduced mass at
-    # their distance
+    # the inertia of two bodies about their common centre is the sum of their own inertias and of
+    # the reduced mass at their distance
     apart = place - own_place
     square = np.einsum("ni,ni->n", apart, apart)[:, None, None] * np.eye(3)
     steiner = (own * share)[:, None, None] * (square - apart[:, :, None] * apart[:, None, :])

@@ -36,8 +36,8 @@ class Policy:
     part of the reference, but has no effect.
 
     Args:
-        stiffness: position gain: one number, (nv,), or one row per robot, (nbatch, nv) or
-            (nbatch, 1). 0 or more.
+        stiffness: position gain, 0 or more: one number, (nv,), or one row per robot, (nbatch, nv)
+            or (nbatch, 1).
         damping: velocity gain, in the same shapes.
         limit: whether forces are limited to m.jnt_effort.
 

@@ -14,16 +14,9 @@ from typing import Any
 import numpy as np
 
 from rbdyn_ros.engine.compiler.interrupts import deferred
-from rbdyn_ros.rollouts.driver import (
-    BUSY,
-    DONE,
-    OWN_WORDS,
-    STOP,
-    WORDS,
-    compiled_settled,
-)
+from rbdyn_ros.rollouts.driver import BUSY, DONE, OWN_WORDS, STOP, WORDS, compiled_settled
 
-#: A thread that has finished checks this often, for 20 us, whether the others have, then sleeps.
+#: Number of checks, which take 20 us, by a finished thread of the others before it sleeps.
 TRIES = 500
 
 #: Shortest and longest sleep of a thread that waits for the others [s].
@@ -44,7 +37,7 @@ class Share:
         self._error: BaseException | None = None
 
     def work(self, k: int) -> None:
-        """Do pieces as thread k until nothing is left."""
+        """Do pieces of work as thread k until no work is left."""
         own = self.own[k]
         own[BUSY] = 1  # the code clears this word as soon as no work is left
         try:
@@ -57,7 +50,7 @@ class Share:
             own[BUSY] = 0
 
     def lead(self, wake: Callable[[], None], shown: Callable[[int], None] | None) -> None:
-        """Wake the other threads and work as thread 0; call `shown` with the robot-steps done."""
+        """Wake the other threads, work as thread 0, and call `shown` with finished robot-steps."""
         settled, own = compiled_settled(), self.own[0]
         try:
             wake()
@@ -93,11 +86,11 @@ class _Mail:
     def __init__(self) -> None:
         self.share: Share | None = None
         self.ended = False
-        self.bells: list[Any] = []  # locks, each released to wake a helper
+        self.bells: list[Any] = []  # locks, each of which is released to wake a helper
 
     def ring(self, count: int) -> None:
         for bell in self.bells[:count]:
-            with contextlib.suppress(RuntimeError):  # it is awake already
+            with contextlib.suppress(RuntimeError):  # the helper is awake already
                 bell.release()
 
 
@@ -125,7 +118,7 @@ class Pool:
         Raises:
             KeyboardInterrupt: after Ctrl-C, when all threads have stopped.
         """
-        if self._process != os.getpid():  # after a fork no helper exists
+        if self._process != os.getpid():  # after a fork there are no helpers
             self._renew()
         share = Share(piece, min(threads, self.threads))
         others = len(share.own) - 1
@@ -166,7 +159,7 @@ def _help(mail: _Mail, bell: Any, number: int) -> None:
         share = mail.share
         if share is not None and number < len(share.own):
             share.work(number)
-        del share  # let go of the arrays of the call
+        del share  # drop the references to the arrays of the call
 
 
 def _dismiss(mail: _Mail) -> None:

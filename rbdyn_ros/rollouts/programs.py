@@ -60,7 +60,7 @@ def _shared_inputs(m: Model, own: Mapping[str, Collection[int]]) -> dict[str, li
             of_robots = own.get(name, ())
             found[name] = [k for k in range(getattr(m, name).size) if k not in of_robots]
         elif name not in own:
-            found[name] = []  # all entries of an option
+            found[name] = []  # an option is shared with all its entries
     return found
 
 

@@ -96,16 +96,16 @@ def rollout(
         policy: PDPolicy, PDGravityPolicy, ComputedTorquePolicy, or a function of (t, qpos, qvel,
             reference) that returns forces (nv,). The function is called only a few times, with
             arrays of symbols.
-        outputs: any of qpos, qvel, time, qfrc_applied (of the last step), and of these functions
-            of the new state: xpos, xmat, xipos, subtree_com, cvel, energy.
+        outputs: any of qpos, qvel, time, qfrc_applied (of the last step), and xpos, xmat, xipos,
+            subtree_com, cvel, energy (of the new state).
         every: number of steps per row of outputs; must divide nstep.
         threads: number of threads; None: one per core.
         specialize: compile code for this Model that advances several robots side by side, and
             cache it on disk. Dry friction and limits of joints then follow the smooth law, as in
             rb.specialize; robots that touch planes with spheres have the law of rb.step, as in
             rb.Batch. False: use the engine's own code, which supports Models that cannot be
-            specialised and obeys m.opt.exact_stops; without a policy it gives the bits of rb.step.
-            With m.opt.exact_stops off both give the same results up to rounding.
+            specialised and follows m.opt.exact_stops; without a policy it gives the bits of
+            rb.step. With m.opt.exact_stops off both give the same results up to rounding.
         progress: show a progress bar if the output is a terminal.
         ray: address of a Ray cluster whose machines advance the robots instead, with the same
             results: 'auto' or True (the cluster of this machine), HOST:PORT of `ray start`, or
@@ -209,7 +209,7 @@ def _bar(total: int, wanted: bool) -> Iterator[Callable[[int], None] | None]:
     if not wanted:
         yield None
         return
-    from rbdyn_ros.report import progress  # its library is slow to import
+    from rbdyn_ros.report import progress  # the library of the bar is slow to import
 
     with progress.bar(
         total, desc="rollout", unit="step", unit_scale=True, delay=progress.PATIENCE

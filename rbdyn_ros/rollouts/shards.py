@@ -26,9 +26,9 @@ class Arguments:
         m: the Model.
         qpos: (nbatch or 1, nq), initial positions.
         qvel: (nbatch or 1, nv), initial velocities.
-        ctrl: as given, or an array, or None.
-        params: as given.
-        policy: as given.
+        ctrl: the given object, an array, or None.
+        params: the given parameters.
+        policy: the given policy.
         common: the arguments that all robots share, by name.
     """
 

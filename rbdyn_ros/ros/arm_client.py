@@ -242,8 +242,7 @@ class ArmClient:
             kind = importlib.import_module("control_msgs.action").FollowJointTrajectory
             tolerance = importlib.import_module("control_msgs.msg").JointTolerance
         except (ImportError, AttributeError):
-            text = "follow needs control_msgs, which is not installed"
-            raise client_error(text) from None
+            raise client_error("follow needs control_msgs, which is not installed") from None
         if isinstance(trajectory, Path):
             trajectory = path_message(trajectory, names)
         elif not isinstance(trajectory, JointTrajectory):
@@ -310,8 +309,7 @@ def _kind(title: str) -> Any:
     try:
         return getattr(own_services(), title)
     except ImportError:
-        text = f"{title} needs rbdyn_interfaces, which is not installed"
-        raise client_error(text) from None
+        raise client_error(f"{title} needs rbdyn_interfaces, which is not installed") from None
 
 
 def _ordered(field: str, given: ByJoint, names: Sequence[str]) -> list[float]:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A head start for the loop: a second process compiles it while this one compiles the engine."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

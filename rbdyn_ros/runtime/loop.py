@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A simulation without ROS: a thread that runs the loop, and its interface for other threads."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

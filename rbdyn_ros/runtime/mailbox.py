@@ -20,13 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.runtime.compiled import (
-    Words,
-    fence,
-    kernel,
-    load_acquire,
-    store_release,
-)
+from rbdyn_ros.runtime.compiled import Words, fence, kernel, load_acquire, store_release
 
 #: Attempts of a reader to copy a record before the writer overwrites it.
 TRIES = 8

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulated robot of a loop: its Model, faults and state, changed between two ticks."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np
@@ -187,13 +185,7 @@ class Plant:
         s.start_qpos[:] = start
         measure_new(s, row, match)
 
-    def set_state(
-        self,
-        qpos: Array,
-        qvel: Array,
-        qpos_given: Bools,
-        qvel_given: Bools,
-    ) -> None:
+    def set_state(self, qpos: Array, qvel: Array, qpos_given: Bools, qvel_given: Bools) -> None:
         """Set some coordinates, all between the same two ticks.
 
         Robots and objects without a given coordinate, and not connected with those that have some,

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The list of external wrenches and pulls that Python keeps for the loop."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

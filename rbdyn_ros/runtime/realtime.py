@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real-time privileges of the operating system: requested, and reported."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import threading

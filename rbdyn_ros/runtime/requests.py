@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests to the loop, and waiting for their acknowledgement: the words `asked` and `done`."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -6,8 +6,6 @@ in force and under way, measurements under way, servos, wrenches, seeds and time
 statistics, requests and mailboxes are not part of it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

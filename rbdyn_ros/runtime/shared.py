@@ -207,13 +207,7 @@ FIELDS = (
     Field("tick", (), "ticks since time began", "int", inside="state"),
     Field("epoch", (), "number of times that time began anew", "int", inside="state"),
     Field("paused", (), "", "int", inside="state"),
-    Field(
-        "fault",
-        (),
-        "joint that diverged or whose drive locked, or -1",
-        "int",
-        inside="state",
-    ),
+    Field("fault", (), "joint that diverged or whose drive locked, or -1", "int", inside="state"),
     Field(
         "saturated",
         (),
@@ -229,12 +223,7 @@ FIELDS = (
     Field("dropped", (), "Data.ndropped", "int", inside="state"),
     Field("tracking", (), "1: a trajectory is in progress", "int", inside="state"),
     Field(
-        "measured_tick",
-        (),
-        "tick of `measured`; -1: nothing arrived",
-        "int",
-        "",
-        inside="state",
+        "measured_tick", (), "tick of `measured`; -1: nothing arrived", "int", "", inside="state"
     ),
     Field("row", ("nrow",), ""),
     Field("row_qpos", ("nqall",), "Data.qpos_all", inside="row"),

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The record of the published states of a loop, shared with kernels that publish plain ones."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -66,10 +64,7 @@ class StreamPlan:
     """
 
     def __init__(
-        self,
-        topics: Sequence[StreamTopic],
-        others: Iterable[int],
-        fastest: float = math.inf,
+        self, topics: Sequence[StreamTopic], others: Iterable[int], fastest: float = math.inf
     ) -> None:
         periods = sorted(set(others))
         if len(periods) > NEVERY:

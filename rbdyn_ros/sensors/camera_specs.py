@@ -139,13 +139,13 @@ class CameraSpec(RaySpec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DepthSpec(CameraSpec):
-    """A depth camera: it measures z of the point at each pixel.
+    """A depth camera: it measures z of the visible point at each pixel.
 
     Attributes:
         encoding: one of DEPTH.
-        segmentation: whether it also publishes the object at each pixel.
-        points: whether it also publishes the points at its pixels.
-        method: one of METHODS, for the simulator; auto: the renderer where it works.
+        segmentation: whether the camera also publishes the object at each pixel.
+        points: whether the camera also publishes the points at its pixels.
+        method: one of METHODS, for the simulator; auto: the renderer if it is available.
     """
 
     encoding: str = DEPTH[0]
@@ -155,7 +155,7 @@ class DepthSpec(CameraSpec):
 
     @property
     def is_drawn(self) -> bool:
-        """Return whether the renderer finds the depths where it works."""
+        """Return whether the renderer computes the depths if it is available."""
         return self.method != METHODS[1]
 
     def findings(self) -> list[Finding]:
@@ -174,11 +174,12 @@ class DepthSpec(CameraSpec):
 class ColorSpec(CameraSpec):
     """A colour camera, whose pictures rb.render draws; it has no noise.
 
-    Depths have 24 bits: of two surfaces at a distance z the nearer one is seen if they are more
+    Depths have 24 bits: the nearer of two surfaces at a distance z is visible if they are more
     than z^2 / (near 2^24) apart, 0.6 mm at 10 m with near = 0.01 m.
 
     Attributes:
-        compressed: one of COMPRESSIONS: compressed pictures are published too; None: they are not.
+        compressed: one of COMPRESSIONS, in which pictures are published too; None: no compressed
+            pictures.
     """
 
     compressed: str | None = None
@@ -215,9 +216,9 @@ def distorted(plane: Array, distortion: tuple[float, ...]) -> Array:
 
 
 def undistorted(shown: Array, distortion: tuple[float, ...], rounds: int = 30) -> Array:
-    """Return the points of the plane z = 1 that a lens shows at given points, by Newton's method.
+    """Return the points of the plane z = 1 that a lens shows at positions, by Newton's method.
 
-    A point that is not found is not finite, or `distorted` does not lead back to it.
+    If no point is found, the result is not finite, or `distorted` of it is not the given position.
     """
     if not any(distortion):
         return shown

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot cut at the fixed joints that carry a force/torque sensor.
+"""The robot, cut at the fixed joints that have a force/torque sensor.
 
 Links joined by fixed joints are one body, and the engine does not compute forces inside a body. So
-a measured fixed joint becomes a prismatic joint with a prescribed motion: it stands still. It adds
-no degree of freedom, so qpos and qvel keep their layout, and the engine computes the force across
-it as for every joint.
+a measured fixed joint becomes a prismatic joint whose prescribed motion is to stand still. This
+adds no degree of freedom, so qpos and qvel keep their layout, and the engine computes the force
+across the joint as for any other joint.
 """
 
 import copy
@@ -48,7 +48,7 @@ def divide(m: Model, description: Description, cuts: Mapping[str, str]) -> Divid
     """Cut a robot at fixed joints.
 
     Args:
-        m: its Model.
+        m: Model of the robot.
         description: the description of m.
         cuts: for each measured fixed joint the side on which external wrenches on its body act,
             "child" or "parent".
@@ -115,7 +115,7 @@ def _has_layout(parts: Model, m: Model, cuts: Collection[str]) -> bool:
 
 
 def _part_pushed(parts: Model, part: int, sides: Mapping[int, str]) -> int:
-    """Return the part on which external wrenches act: beyond each cut with side "child"."""
+    """Return the part on which external wrenches act, beyond each cut with side "child"."""
     for j, side in sides.items():
         if parts.body_parentid[j + 1] == part:
             outward = "parent" if parts.jnt_reversed[j] else "child"
@@ -125,7 +125,7 @@ def _part_pushed(parts: Model, part: int, sides: Mapping[int, str]) -> int:
 
 
 def _part_touching(m: Model, parts: Model, body: int, shapes: Collection[str], pushed: int) -> int:
-    """Return the part in contact: the only one with geometries, else as for external wrenches."""
+    """Return the part in contact: the only part with geometries, else as for wrenches."""
     with_shapes = {
         int(parts.frame_bodyid[parts.frame_id(name)])
         for name, of in zip(m.frame_names, m.frame_bodyid, strict=True)

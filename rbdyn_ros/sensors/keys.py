@@ -81,16 +81,16 @@ IMU = table(
     _type("imu"),
     LINK,
     BODY_RATE,
-    Key("orientation", Flag(), "it measures its orientation", default=True),
+    Key("orientation", Flag(), "the sensor also measures its orientation", default=True),
     _noise("angular_velocity", "linear_acceleration", "orientation"),
 )
 FORCE_TORQUE = table(
     "force_torque sensor",
     _type("force_torque"),
-    Key("joint", Name("the name of a joint"), "fixed or moving", needed=True),
+    Key("joint", Name("the name of a joint"), "the measured joint, fixed or moving", needed=True),
     Key("frame", Name("the name of a link"), "axes of the wrench; default: the child link"),
-    Key("measured", OneOf(MEASURED), "wrench that is reported", default=MEASURED[0]),
-    Key("pushes", OneOf(SIDES), "side of pushes; at fixed joints", default=SIDES[0]),
+    Key("measured", OneOf(MEASURED), "the reported wrench", default=MEASURED[0]),
+    Key("pushes", OneOf(SIDES), "side of external forces, at fixed joints", default=SIDES[0]),
     BODY_RATE,
     _noise("force", "torque"),
 )
@@ -98,7 +98,12 @@ CONTACT = table(
     "contact sensor",
     _type("contact"),
     LINK,
-    Key("threshold", Number(low=0.0, unit="N"), "contact is reported above", default=1.0),
+    Key(
+        "threshold",
+        Number(low=0.0, unit="N"),
+        "force above which contact is reported",
+        default=1.0,
+    ),
     BODY_RATE,
     _noise("force", "torque"),
 )
@@ -106,7 +111,7 @@ MAGNETOMETER = table(
     "magnetometer",
     _type("magnetometer"),
     LINK,
-    Key("earth_field", NumberList(3), "in world axes [T]; default: of SDFormat"),
+    Key("earth_field", NumberList(3), "field in world axes [T]; default: SDFormat's"),
     BODY_RATE,
     _noise("magnetic_field"),
 )
@@ -114,9 +119,11 @@ GPS = table(
     "GPS",
     _type("gps"),
     LINK,
-    Key("latitude", Number(-90.0, 90.0), "of the world's origin [degree]", needed=True),
-    Key("longitude", Number(-180.0, 180.0), "of the world's origin [degree]", needed=True),
-    Key("altitude", Number(-1e4, 1e7, unit="m"), "of it above WGS 84; default 0"),
+    Key("latitude", Number(-90.0, 90.0), "latitude of the world's origin [degree]", needed=True),
+    Key(
+        "longitude", Number(-180.0, 180.0), "longitude of the world's origin [degree]", needed=True
+    ),
+    Key("altitude", Number(-1e4, 1e7, unit="m"), "height of the origin above WGS 84; default 0"),
     BODY_RATE,
     _noise("position"),
 )
@@ -124,14 +131,18 @@ POSE = table(
     "pose sensor",
     _type("pose"),
     LINK,
-    Key("reference", Name("the name of a link"), "link of the pose; default: the world"),
+    Key(
+        "reference",
+        Name("the name of a link"),
+        "link in whose frame the pose is; default: the world",
+    ),
     BODY_RATE,
     _noise("position", "orientation"),
 )
 JOINT_TORQUE = table(
     "joint torque sensor",
     _type("joint_torque"),
-    Key("joint", Name("the name of a joint"), "with one axis", needed=True),
+    Key("joint", Name("the name of a joint"), "the measured joint, with one axis", needed=True),
     BODY_RATE,
     _noise("effort"),
 )
@@ -145,29 +156,27 @@ RAYS = (
     Key("rate", RATE, "readings per second, at most one per tick of the loop", needed=True),
     Key("near", Number(low=0.0, unit="m"), "smallest distance", needed=True),
     Key("far", Number(above=0.0, high=1e9, unit="m"), "largest distance", needed=True),
-    Key(
-        "latency",
-        Number(low=0.0, high=LONGEST, unit="s"),
-        "simulated time between a measurement and its message; default 0",
-    ),
-    Key(
-        "exclude",
-        List(Name("the name of a link"), "link"),
-        "links that rays pass through; default: `link`",
-    ),
-)
+    Key("latency", Number(low=0.0, high=LONGEST, unit="s"),
+        "simulated time between a measurement and its message; default 0"),
+    Key("exclude", List(Name("the name of a link"), "link"),
+        "links that rays pass through; default: `link`"),
+)  # fmt: skip
 DISTANCES = (
     Key(
         "noise",
         table(
             "noise",
-            Key("range", Table("noise of range", ERRORS, make=RangeNoise), "of each distance"),
+            Key(
+                "range",
+                Table("noise of range", ERRORS, make=RangeNoise),
+                "errors of each distance",
+            ),
             make=lambda range=RangeNoise(): range,  # noqa: A006, B008 - the name of the key
         ),
         "default: none",
     ),
-    Key("dropout", Number(low=0.0, high=1.0), "share of readings that are lost; default 0"),
-    Key("sees", OneOf(SEEN), "elements that rays meet", default=SEEN[0]),
+    Key("dropout", Number(low=0.0, high=1.0), "share of lost readings; default 0"),
+    Key("sees", OneOf(SEEN), "what rays meet", default=SEEN[0]),
 )
 LIDAR = table(
     "lidar",
@@ -177,7 +186,9 @@ LIDAR = table(
     _fan("horizontal", TURN, "azimuths of the columns, anticlockwise about z"),
     _fan("vertical", QUARTER, "elevations of the rows, upwards; default: one row at 0"),
     Key("angles", Name("a CSV file"), "CSV file with azimuth, elevation of each ray [rad]"),
-    Key("sweep", Number(low=0.0, high=LONGEST, unit="s"), "time of all columns; default 0"),
+    Key(
+        "sweep", Number(low=0.0, high=LONGEST, unit="s"), "time to measure all columns; default 0"
+    ),
     one=("horizontal", "angles"),
     code="missing-key",
 )
@@ -186,30 +197,21 @@ RANGE = table(
     _type("range"),
     *RAYS,
     *DISTANCES,
-    Key(
-        "field_of_view",
-        Number(low=0.0, high=math.pi - 1e-3, unit="rad"),
-        "full angle of the cone; default 0: one ray",
-    ),
+    Key("field_of_view", Number(low=0.0, high=math.pi - 1e-3, unit="rad"),
+        "full angle of the cone; default 0: one ray"),
     Key("radiation", OneOf(RADIATION), "kind of the sensor", default=RADIATION[0]),
-    Key("rays", Whole(1, MAX_RAYS), "in the cone", default=32),
-)
+    Key("rays", Whole(1, MAX_RAYS), "number of rays in the cone", default=32),
+)  # fmt: skip
 CAMERA = (
     *RAYS,
     Key("width", Whole(1, MAX_PIXELS), "columns of the picture", needed=True),
     Key("height", Whole(1, MAX_PIXELS), "rows of the picture", needed=True),
-    Key(
-        "field_of_view",
-        Number(low=NARROWEST, high=math.pi - 3e-3, unit="rad"),
-        "horizontal angle without distortion",
-    ),
-    Key(
-        "intrinsics",
-        NumberList(4, (Number(above=0.0), Number(above=0.0), Number(), Number())),
-        "fx, fy, cx, cy [pixels]",
-    ),
+    Key("field_of_view", Number(low=NARROWEST, high=math.pi - 3e-3, unit="rad"),
+        "horizontal angle without distortion"),
+    Key("intrinsics", NumberList(4, (Number(above=0.0), Number(above=0.0), Number(), Number())),
+        "fx, fy, cx, cy [pixels]"),
     Key("distortion", NumberList(), "k1 k2 p1 p2 [k3 [k4 k5 k6]] of OpenCV; default: none"),
-)
+)  # fmt: skip
 VIEW = ("field_of_view", "intrinsics")
 DEPTH_CAMERA = table(
     "depth camera",
@@ -217,9 +219,9 @@ DEPTH_CAMERA = table(
     *CAMERA,
     *DISTANCES,
     Key("encoding", OneOf(DEPTH), "metres, or whole millimetres", default=DEPTH[0]),
-    Key("segmentation", Flag(), "it publishes what each pixel sees", default=False),
-    Key("points", Flag(), "it publishes the points as a PointCloud2", default=False),
-    Key("method", OneOf(METHODS), "how depths are found", default=METHODS[0]),
+    Key("segmentation", Flag(), "the object at each pixel is published too", default=False),
+    Key("points", Flag(), "the points are published as a PointCloud2", default=False),
+    Key("method", OneOf(METHODS), "how depths are computed", default=METHODS[0]),
     one=VIEW,
     code="missing-key",
 )
@@ -227,7 +229,7 @@ COLOR_CAMERA = table(
     "colour camera",
     _type("color"),
     *CAMERA,
-    Key("compressed", OneOf(COMPRESSIONS), "of compressed pictures; default: none"),
+    Key("compressed", OneOf(COMPRESSIONS), "format of compressed pictures; default: none"),
     one=VIEW,
     code="missing-key",
 )
@@ -248,7 +250,10 @@ SENSOR = ByType(
     },
 )
 SENSORS = Key(
-    "sensors", ByName(SENSOR, "sensor", "sensor"), "by name, also of their topics", needed=True
+    "sensors",
+    ByName(SENSOR, "sensor", "sensor"),
+    "the sensors by name, which is part of their topics",
+    needed=True,
 )
 DIALECT = Dialect(
     "rbdyn_sensors", "a sensors file", "not-a-sensors-file", table("sensors file", SENSORS)

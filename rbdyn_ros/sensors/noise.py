@@ -2,7 +2,7 @@
 """Noise that is a pure function of seed, sensor, channel and tick.
 
 A run with the same seed gives the same bits, even if ticks are skipped or read in another order:
-numbers are hashed, not drawn from a generator with a state.
+numbers are hashed, not drawn from a generator that has a state.
 
 Source: Steele, Lea, Flood, Fast splittable pseudorandom number generators, 2014 (the finaliser of
 SplitMix64); Box, Muller, 1958; Levy's construction of Brownian motion, on whole ticks.
@@ -19,7 +19,8 @@ Words = NDArray[np.uint64]
 _LEVELS = 40  # levels of the random walk: 2^40 ticks are 34 years at 1 kHz
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
-_WHITE = np.uint64(0)  # kinds of noise; from 1 on, levels of the random walk
+# kinds of noise: 0 is white; numbers from 1 on are levels of the random walk
+_WHITE = np.uint64(0)
 _UNIFORM = np.uint64(_LEVELS + 2)
 _LEVEL = np.arange(_LEVELS + 1, dtype=np.uint64)
 
@@ -85,7 +86,7 @@ def _share(word: Words) -> Array:
 
 
 class Noise:
-    """The noise of a sensor: one NoiseSpec for each three channels.
+    """The noise of a sensor, with a NoiseSpec for every three channels.
 
     Args:
         specs: noise of its quantities, in the order of their numbers.

@@ -12,12 +12,12 @@ LINES = "lines of two finite numbers, 'azimuth, elevation' in radians"
 
 
 def read_angles(text: bytes, source: str) -> tuple[tuple[float, float], ...]:
-    """Return azimuth and elevation [rad] of each ray: two numbers in each line.
+    """Return azimuth and elevation [rad] of each ray from the two numbers of each line.
 
-    Empty lines and those that begin with # are comments; a first line without numbers is a header.
+    Empty lines and lines that begin with # are comments; a first line without numbers is a header.
 
     Raises:
-        DescriptionError: a line is anything else, or there are too many.
+        DescriptionError: there is any other line, or there are too many lines.
     """
     if len(text) > MAX_BYTES:
         refuse("too-large", f"{quote(source, 200)} is larger than {MAX_BYTES >> 20} MiB", source)

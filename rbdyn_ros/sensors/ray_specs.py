@@ -23,7 +23,7 @@ MAX_RAYS = 1_000_000
 #: A full turn and a quarter turn, rounded up to six digits as in files [rad].
 TURN, QUARTER = 6.28319, 1.5708
 
-#: Ends of a fan that are nearer than this share one ray [rad].
+#: If the ends of a full turn are nearer than this, they share a ray [rad].
 FULL_TURN = 1e-4
 
 #: Upper limit of latencies and sweeps [s].
@@ -48,7 +48,7 @@ class Fan:
 
     @property
     def step(self) -> float:
-        """Angle between two rays [rad]; 0 for a single ray."""
+        """The angle between neighbouring rays [rad]; 0 for a single ray."""
         if self.last - self.first > 2.0 * math.pi - FULL_TURN:
             return 2.0 * math.pi / self.rays
         return (self.last - self.first) / (self.rays - 1) if self.rays > 1 else 0.0
@@ -87,8 +87,8 @@ class RangeNoise:
 
 
 _ROW = (tuple, type(None))
-#: Types of the fields that are neither a number nor one of some words, and their names in
-#: messages.
+#: Types of the fields that hold neither a number nor one of some words, and the names of these
+#: types in messages.
 TYPES: dict[str, tuple[Any, str]] = {
     "name": (str, "a name"),
     "link": (str, "the name of a link"),
@@ -104,15 +104,15 @@ TYPES: dict[str, tuple[Any, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaySpec:
-    """The base of sensors that measure by rays; refused as a whole if a value is not allowed.
+    """The base of sensors that measure by rays; all values are checked when one is made.
 
     Attributes:
         name: name of the sensor.
         link: link whose frame the sensor has: x forward, z up.
         rate: readings per second [Hz].
-        near: smallest distance that it measures [m].
-        far: largest distance that it measures [m].
-        noise: of each distance.
+        near: smallest measured distance [m].
+        far: largest measured distance [m].
+        noise: errors of each distance.
         dropout: share of readings that are lost, 0 to 1.
         latency: simulated time between a measurement and its message [s].
         sees: one of SEEN.
@@ -185,9 +185,9 @@ class LidarSpec(RaySpec):
     Attributes:
         horizontal: azimuths of the columns: 0 is along x, anticlockwise about z.
         vertical: elevations of the rows above the plane of x and y.
-        angles: azimuth and elevation of each ray, instead of both [rad].
+        angles: azimuth and elevation of each ray [rad], instead of `horizontal` and `vertical`.
         sweep: time in which the columns, or `angles`, are measured one after the other [s]; the
-            last one ends at the time of the reading. 0: all at once.
+            sweep ends at the time of the reading. 0: all at once.
     """
 
     horizontal: Fan = Fan(-math.pi, math.pi, 360)
@@ -229,12 +229,12 @@ class LidarSpec(RaySpec):
 
     @property
     def rows(self) -> int:
-        """Number of rows; 1 with `angles`."""
+        """The number of rows; 1 with `angles`."""
         return 1 if self.angles is not None else self.vertical.rays
 
     @property
     def columns(self) -> int:
-        """Number of columns; with `angles` the number of rays."""
+        """The number of columns; with `angles` the number of rays."""
         return self.horizontal.rays if self.angles is None else len(self.angles)
 
 

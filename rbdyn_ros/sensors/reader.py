@@ -66,9 +66,9 @@ def read_sensors(
     """Read a sensors file.
 
     Args:
-        path: of the file.
+        path: path of the file.
         m: the robot.
-        description: of the robot.
+        description: description of the robot.
         period_ns: duration of a tick of the loop [ns], which limits the rates of lidars and range
             sensors; None: no limit.
 
@@ -99,10 +99,10 @@ def read_sensors_text(
     Args:
         text: the document.
         m: the robot.
-        description: of the robot.
+        description: description of the robot.
         source: name of the document, for messages.
-        folder: that the names of other files are relative to.
-        period_ns: as for read_sensors.
+        folder: folder to which the names of other files are relative.
+        period_ns: see read_sensors.
     """
     audit = Audit()
     table = DIALECT.read(DIALECT.parse(text, source, audit), audit).get("sensors")
@@ -119,8 +119,8 @@ def sensors_of(
 
     Args:
         m: the robot.
-        description: of the robot.
-        period_ns: as for read_sensors.
+        description: description of the robot.
+        period_ns: see read_sensors.
     """
     specs, findings = list[Spec](), list[Finding]()
     for entry in description.sensors:
@@ -202,7 +202,7 @@ class _Sensors:
         return self._made(SPECS[kind], name, given) if given.sound else None
 
     def _made(self, kind: Any, name: str, given: Given) -> Spec | None:
-        """Return the sensor of valid values; add an error if they do not fit together."""
+        """Return the sensor made of valid values; add an error if they do not fit together."""
         try:
             spec: Spec = kind(name, **given)
         except ParameterError as error:
@@ -225,7 +225,7 @@ class _Sensors:
     def _known(
         self, name: str, names: Collection[str], what: str, given: Given, line: int
     ) -> bool:
-        """Return whether the robot has a part; if not, add an error."""
+        """Return whether the robot has a part; if it does not, add an error."""
         if name in names:
             return True
         given.sound = False

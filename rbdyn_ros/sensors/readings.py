@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings of the sensors without rays: true values of a scene, with noise; GPS is in WGS 84."""
+"""Readings of the sensors without rays: true values of a scene with noise; GPS is in WGS 84."""
 
 import math
 from dataclasses import dataclass
@@ -9,29 +9,20 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.parts.poses import quat_mul
 from rbdyn_ros.model.tree.rotation import mat_to_quat
+from rbdyn_ros.sensors import specs
 from rbdyn_ros.sensors.noise import Noise
 from rbdyn_ros.sensors.scanning import Scan
 from rbdyn_ros.sensors.scene import SensorScene, StateLike
-from rbdyn_ros.sensors.specs import (
-    ContactSpec,
-    ForceTorqueSpec,
-    GpsSpec,
-    ImuSpec,
-    JointTorqueSpec,
-    MagnetometerSpec,
-    PoseSpec,
-    Spec,
-)
 
 #: The quantities of each kind of sensor, in the order of its numbers.
 QUANTITIES: dict[type, tuple[str, ...]] = {
-    ImuSpec: ("angular_velocity", "linear_acceleration", "orientation"),
-    ForceTorqueSpec: ("force", "torque"),
-    ContactSpec: ("force", "torque"),
-    MagnetometerSpec: ("magnetic_field",),
-    GpsSpec: ("position",),
-    PoseSpec: ("position", "orientation"),
-    JointTorqueSpec: ("effort",),
+    specs.ImuSpec: ("angular_velocity", "linear_acceleration", "orientation"),
+    specs.ForceTorqueSpec: ("force", "torque"),
+    specs.ContactSpec: ("force", "torque"),
+    specs.MagnetometerSpec: ("magnetic_field",),
+    specs.GpsSpec: ("position",),
+    specs.PoseSpec: ("position", "orientation"),
+    specs.JointTorqueSpec: ("effort",),
 }
 
 
@@ -41,7 +32,7 @@ class ImuReading:
 
     Attributes:
         angular_velocity: (3,) [rad/s].
-        linear_acceleration: (3,) specific force: acceleration less gravity [m/s^2].
+        linear_acceleration: (3,) specific force: acceleration minus gravity [m/s^2].
         orientation: unit quaternion wxyz of the frame in the world; None if not measured.
     """
 
@@ -119,48 +110,48 @@ Reading = (
 )
 
 
-def reading_of(spec: Spec, scene: SensorScene, noise: Noise, state: StateLike) -> Reading:
+def reading_of(spec: specs.Spec, scene: SensorScene, noise: Noise, state: StateLike) -> Reading:
     """Return the reading of a sensor without rays.
 
     Args:
         spec: the sensor.
-        scene: has entered the state.
-        noise: of the sensor.
+        scene: a scene that has entered the state.
+        noise: noise of the sensor.
         state: the state.
     """
     tick = state.tick
-    if isinstance(spec, ImuSpec):
+    if isinstance(spec, specs.ImuSpec):
         return _imu(spec, scene, noise, tick)
-    if isinstance(spec, ForceTorqueSpec):
+    if isinstance(spec, specs.ForceTorqueSpec):
         reading = noise.measured(tick, scene.joint_wrench(spec))
         return WrenchReading(reading[:3], reading[3:])
-    if isinstance(spec, MagnetometerSpec):
+    if isinstance(spec, specs.MagnetometerSpec):
         _, R = scene.pose(spec.link)
         return MagneticReading(noise.measured(tick, R.T @ np.array(spec.earth_field)))
-    if isinstance(spec, GpsSpec):
+    if isinstance(spec, specs.GpsSpec):
         place = noise.measured(tick, scene.pose(spec.link)[0])
         reference = spec.latitude, spec.longitude, spec.altitude
         return GpsReading(geodetic_of_enu(reference, place))
-    if isinstance(spec, PoseSpec):
+    if isinstance(spec, specs.PoseSpec):
         return _pose(spec, scene, noise, tick)
-    if isinstance(spec, JointTorqueSpec):
+    if isinstance(spec, specs.JointTorqueSpec):
         true = np.array([scene.joint_effort(spec.joint), 0.0, 0.0])
         return JointTorqueReading(float(noise.measured(tick, true)[0]))
-    assert isinstance(spec, ContactSpec)
+    assert isinstance(spec, specs.ContactSpec)
     true = scene.contact_wrench(spec, state.contact)
     reading = noise.measured(tick, true)
     touching = bool(np.linalg.norm(true[:3]) > spec.threshold)
     return ContactReading(reading[:3], reading[3:], touching)
 
 
-def _imu(spec: ImuSpec, scene: SensorScene, noise: Noise, tick: int) -> ImuReading:
+def _imu(spec: specs.ImuSpec, scene: SensorScene, noise: Noise, tick: int) -> ImuReading:
     omega, acceleration, R = scene.motion(spec.link)
     reading = noise.measured(tick, np.concatenate([omega, acceleration, np.zeros(3)]))
     quat = _turned(R, reading[6:]) if spec.orientation else None
     return ImuReading(reading[:3], reading[3:6], quat)
 
 
-def _pose(spec: PoseSpec, scene: SensorScene, noise: Noise, tick: int) -> PoseReading:
+def _pose(spec: specs.PoseSpec, scene: SensorScene, noise: Noise, tick: int) -> PoseReading:
     x, R = scene.pose(spec.link)
     if spec.reference:
         origin, axes = scene.pose(spec.reference)
@@ -231,8 +222,8 @@ def geodetic_of_enu(reference: tuple[float, float, float], place: Array) -> Arra
     """Return latitude, longitude [degree] and height [m] (3,) of a place (3,) in ENU [m].
 
     Args:
-        reference: the same of the origin of ENU.
-        place: east, north and up of it [m].
+        reference: latitude, longitude [degree] and height [m] of the origin of ENU.
+        place: east, north and up from the origin [m].
     """
     axes = earth_axes(*reference[:2])
     return geodetic(earth_point(*reference) + axes @ place)

@@ -42,13 +42,13 @@ class Scan:
     """A measurement of a lidar, a range sensor or a depth camera.
 
     Attributes:
-        distance: (rows, columns), along each ray, or along z for a depth camera [m]; infinity:
-            nothing up to `far`, -infinity: something nearer than `near`, NaN: the reading was
-            lost (REP 117).
-        direction: (rows, columns, 3), along each ray in the axes of the link: unit vectors, or
-            with z = 1 for a depth camera.
-        geom: (rows, columns) numbers in `names`; -1 for nothing.
-        names: of the shapes that the rays can meet.
+        distance: (rows, columns), distance along each ray, or along z for a depth camera [m];
+            infinity: nothing up to `far`, -infinity: something nearer than `near`, NaN: the
+            reading is lost (REP 117).
+        direction: (rows, columns, 3), vectors along the rays in the axes of the link: unit
+            vectors, or vectors with z = 1 for a depth camera.
+        geom: (rows, columns), index in `names` of the shape that each ray meets; -1 for none.
+        names: names of the shapes that the rays can meet.
     """
 
     distance: Array
@@ -81,7 +81,7 @@ def scan(
         d: its Data, which is not changed.
         sensor: a LidarSpec, a RangeSpec or a DepthSpec.
         shapes: shapes that rays meet instead of the geometries, see rb.visual_shapes.
-        seed: of noise and dropouts, a whole number; None: neither.
+        seed: seed of noise and dropouts, a whole number; None: no noise and no dropouts.
         tick: number of the reading; the same tick has the same noise.
 
     Raises:
@@ -98,7 +98,7 @@ def scan(
 
 
 class Scanner:
-    """Scans of one sensor, in a Data of its own; for one thread.
+    """Makes the scans of one sensor, with its own Data; only one thread may use it.
 
     Args:
         m: the Model.
@@ -132,7 +132,7 @@ class Scanner:
         Args:
             qpos: (nq,) position.
             qvel: (nv,) velocity.
-            time: of this state [s].
+            time: time of this state [s].
             threads: largest number of threads.
         """
         sensor, rays = self.sensor, self._rays
@@ -158,7 +158,7 @@ class Scanner:
 
         Args:
             qpos: (nq,) position.
-            time: of this state [s].
+            time: time of this state [s].
             chosen: (rows, columns) rays, at least one.
             threads: largest number of threads.
         """
@@ -179,7 +179,7 @@ class Scanner:
         return Scan(distance, rays, geom, self.shapes.names)
 
     def _go(self, qpos: Array, qvel: Array, time: float, before: float) -> None:
-        """Move to the state some time before the given one."""
+        """Move to the state some time before the given state."""
         d = self._d
         d.time = time - before
         d.qpos[:] = qpos
@@ -258,7 +258,7 @@ class RayNoise:
         self._numbers = Hashed(seed, sensor, _readings(spec))
 
     def applied(self, tick: int, true: Scan) -> Scan:
-        """Return a scan as it is measured in a tick."""
+        """Return a scan with the noise and dropouts of a tick."""
         spec, noise, since = self._spec, self._spec.noise, max(tick - self._begun, 0)
         if not (noise.bias or noise.stddev or noise.resolution or spec.dropout):
             return true

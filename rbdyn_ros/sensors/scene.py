@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The quantities that sensors measure: motion of links, wrenches across joints and contacts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -49,14 +47,14 @@ class StateLike(Protocol):
 
 
 class SensorScene:
-    """The measured quantities of a robot, computed from states in a Data of its own.
+    """Computes the measured quantities of a robot from its states, in its own Data.
 
     Args:
         m: the robot as it was loaded.
-        description: the description it was loaded from.
+        description: the description from which the robot was loaded.
         specs: its sensors.
-        plant: the simulated Model, of the same layout; None: m.
-        payloads: payloads of its links, not in the description.
+        plant: the simulated Model, which has the same layout; None: m.
+        payloads: payloads of its links that are not in the description.
     """
 
     def __init__(
@@ -104,7 +102,7 @@ class SensorScene:
         self._solve(state.qacc[: self._nv])
 
     def _solve(self, qacc: Array) -> None:
-        """Compute motion and forces; needs kinematics and applied forces."""
+        """Compute motion and forces, after kinematics and applied forces."""
         m, d = self._m, self._d
         if m.nefc > 0:  # constraint forces depend on the applied forces
             api.forward(m, d)
@@ -134,7 +132,7 @@ class SensorScene:
         return np.asarray(self._d.xpos[part] + self._axes[part] @ self._ipos[body])
 
     def _frame(self, link: str) -> tuple[int, Array, Array]:
-        """Return the part a link belongs to, and its origin and axes in the world."""
+        """Return the part to which a link belongs, and the link's origin and axes in the world."""
         part, pos, turn = self._links[link]
         R = self._axes[part]
         return part, self._d.xpos[part] + R @ pos, R @ turn
@@ -147,7 +145,7 @@ class SensorScene:
     def motion(self, link: str) -> tuple[Array, Array, Array]:
         """Return angular velocity, specific force and rotation matrix of a link.
 
-        The first two are in the axes of the link, the second at its origin.
+        Both vectors are in the axes of the link; the specific force is at its origin.
         """
         d = self._d
         part, x, R = self._frame(link)
@@ -159,7 +157,7 @@ class SensorScene:
         return R.T @ omega, R.T @ a, R
 
     def joint_wrench(self, spec: ForceTorqueSpec) -> Array:
-        """Return (6,) force, torque across a joint, about its sensor's frame in its axes."""
+        """Return force and torque (6,) across a joint, in and about its sensor's frame."""
         d = self._d
         part, number, is_loop, pos, mat = self._of_joint[spec.joint]
         R = self._axes[part]
@@ -181,13 +179,13 @@ class SensorScene:
         return float(axis @ part)
 
     def contact_wrench(self, spec: ContactSpec, contact: Array) -> Array:
-        """Return the contact wrench (6,) force, torque on the body of a link."""
+        """Return the contact force and torque (6,) on the body of a link."""
         body = self._body_of[spec.link]
         force, moment = contact[body, :3], contact[body, 3:]
         return self._seen_from(spec.link, force, moment, self._xipos(body))
 
     def _seen_from(self, link: str, force: Array, moment: Array, point: Array) -> Array:
-        """Return (6,) force, torque about the origin of a link, in its axes."""
+        """Return force and torque (6,) about the origin of a link, in its axes."""
         _, x, R = self._frame(link)
         torque = moment + _cross(point - x, force)
         return np.concatenate([R.T @ force, R.T @ torque])
@@ -207,7 +205,7 @@ def _as_driven(parts: Model, plant: Model) -> Model:
 
 
 def _cross(a: Array, b: Array) -> Array:
-    """Return a x b, in a tenth of the time that np.cross takes."""
+    """Return a x b in a tenth of the time of np.cross."""
     a0, a1, a2 = a.tolist()
     b0, b1, b2 = b.tolist()
     return np.array((a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0))

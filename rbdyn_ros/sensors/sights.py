@@ -23,13 +23,13 @@ Pixel = TypeVar("Pixel", bound=np.generic)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sight:
-    """A reading to look at.
+    """A reading that people can look at.
 
     Attributes:
-        name: of the sensor.
-        link: whose frame it has.
+        name: name of the sensor.
+        link: link whose frame the sensor has.
         picture: (height, width, 3) red, green, blue, 0 to 255, of a camera; in the picture of a
-            depth camera the nearest point is white, and black is not a reading.
+            depth camera the nearest point is white, and pixels without a reading are black.
         points: (n, 3) in the frame of the link [m], of a lidar or a range sensor.
     """
 

@@ -35,7 +35,7 @@ class NoiseSpec:
     resolution: Vec3 = ZERO
 
 
-#: The errors of each quantity; a quantity that is not listed has no errors.
+#: The errors of quantities by name; a missing quantity has no errors.
 Noises = Mapping[str, NoiseSpec]
 
 
@@ -47,7 +47,7 @@ class ImuSpec:
         name: name of the sensor.
         link: link whose frame the sensor has.
         rate: readings per second [Hz]; None: every tick.
-        orientation: whether it measures its orientation in the world.
+        orientation: whether the sensor measures its orientation in the world.
         noise: noise of `angular_velocity` [rad/s], `linear_acceleration` [m/s^2] and
             `orientation` [rad].
     """
@@ -110,7 +110,7 @@ class MagnetometerSpec:
         name: name of the sensor.
         link: link whose frame the sensor has.
         rate: readings per second [Hz]; None: every tick.
-        earth_field: in world axes [T]; the default is the one of SDFormat.
+        earth_field: the field in world axes [T]; the default is SDFormat's.
         noise: noise of `magnetic_field` [T].
     """
 
@@ -128,8 +128,8 @@ class GpsSpec:
     Attributes:
         name: name of the sensor.
         link: link whose origin is measured.
-        latitude, longitude: of the origin of the world [degree].
-        altitude: the same, above the ellipsoid WGS 84 [m].
+        latitude, longitude: latitude and longitude of the origin of the world [degree].
+        altitude: height of this origin above the ellipsoid WGS 84 [m].
         rate: readings per second [Hz]; None: every tick.
         noise: noise of `position` east, north and up [m].
     """
@@ -166,13 +166,14 @@ class PoseSpec:
 class JointTorqueSpec:
     """The effort that a joint transmits to its child, about its axis or along it.
 
-    It is measured behind motor, gear and the friction of the joint, on the side of the child.
+    The effort is measured behind the motor, the gear and the friction of the joint, on the side of
+    the child.
 
     Attributes:
         name: name of the sensor.
         joint: revolute, continuous or prismatic.
         rate: readings per second [Hz]; None: every tick.
-        noise: noise of `effort` [N m or N], of its first axis.
+        noise: noise of `effort` [N m or N]; only its first axis is used.
     """
 
     name: str

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sensors of one robot and their readings in a state."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +21,7 @@ from rbdyn_ros.sensors.scanning import Drawn, RangingSpec, RayNoise, Scan, Scann
 from rbdyn_ros.sensors.scene import Payload, SensorScene, StateLike
 from rbdyn_ros.sensors.specs import ContactSpec, NoiseSpec, Spec, parts_of
 
-#: The log warns if more than this share of the rays ends at the housing.
+#: A note warns if more than this share of the rays ends at the housing.
 ENCLOSED = 0.5
 
 #: The sensors that measure by rays.
@@ -35,7 +33,7 @@ Visuals = Callable[[Model], RayShapes]
 
 @dataclass(slots=True)
 class _Sensor:
-    """One sensor: its spec, its period in ticks, its noise."""
+    """A sensor with its period in ticks and its noise."""
 
     spec: Spec
     every: int
@@ -51,7 +49,7 @@ class Suite:
 
     Args:
         m: the robot as it was loaded.
-        description: the description it was loaded from.
+        description: the description from which the robot was loaded.
         specs: its sensors.
         period_ns: duration of a tick [ns].
         seed: seed of the noise.
@@ -95,7 +93,7 @@ class Suite:
             )
 
     def _every(self, spec: Spec) -> int:
-        """Return the period of a sensor in ticks; note if its rate had to be rounded."""
+        """Return the period of a sensor in ticks; add a note if its rate is rounded."""
         if spec.rate is None:
             return 1
         every = max(1, round(1e9 / (spec.rate * self._period_ns)))
@@ -151,7 +149,7 @@ class Suite:
             payloads: all payloads of its links.
 
         Raises:
-            ModelError, ParameterError: as with_payload.
+            ModelError, ParameterError: the reasons are those of with_payload.
         """
         self._scene = SensorScene(self._m, self._description, self.specs, plant, payloads)
 
@@ -161,7 +159,7 @@ class Suite:
         """Continue with a Model that has other objects; arguments as for Suite and `use`.
 
         Raises:
-            ModelError: a link or a joint of a sensor is gone.
+            ModelError: a link or a joint of a sensor would be gone.
         """
         self._check_parts(m, description)
         self._m, self._description = m, description
@@ -187,8 +185,8 @@ class Suite:
     def due(self, state: StateLike) -> list[int]:
         """Return the numbers of the sensors that are due in this state, once per period.
 
-        A sensor with a period of n ticks reads at the ticks 0, n, 2n, ...; if that state is
-        missing, at the first state after it. A lidar reads only after the time of a full sweep.
+        A sensor with a period of n ticks is due at the ticks 0, n, 2n, ..., or at the first state
+        after them if one is missing. A lidar reads only after the time of a full sweep.
         """
         due = []
         for k, sensor in enumerate(self._sensors):
@@ -236,8 +234,8 @@ class Suite:
 
         Args:
             k: number of the camera.
-            tick: of the state.
-            picture: of the camera, without noise.
+            tick: tick of the state.
+            picture: picture of the camera, without noise.
         """
         return self._noisy(k, tick, self._scanners[k].drawn(picture))
 

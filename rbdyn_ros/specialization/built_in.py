@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of functions, with the numbers of a Model built in.
+"""Programs of functions with the numbers of a Model built in.
 
 Whether a product becomes part of a multiply-add, and so is not rounded, depends on the operations
 around it, and some of these vanish where a number is zero or one. So a function is traced with
@@ -84,7 +84,7 @@ def open_entries(m: Model, symbolic: Collection[Any]) -> list[tuple[str, Collect
 def built_in(
     m: Model, whole: Program, graph: SymbolGraph, symbolic: Collection[Any]
 ) -> dict[tuple[str, int], Any]:
-    """Return the values of the inputs of a program that are not read at run time."""
+    """Return the values of those inputs of a program that are not read at run time."""
     read, kept = symbolic_entries(m, symbolic), uneven(m)
     found: dict[tuple[str, int], Any] = {}
     for array, place, _ in whole.inputs:

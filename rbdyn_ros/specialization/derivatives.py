@@ -20,7 +20,8 @@ from rbdyn_ros.specialization.programs.program import needed, operands_of
 from rbdyn_ros.specialization.programs.symbols import CONDITIONS, Condition, Symbol, SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
 
-Slopes: TypeAlias = dict[int, Any]  # by number of an operation: a symbol, or a known number
+# by number of an operation, its derivative: a symbol, or a known number
+Slopes: TypeAlias = dict[int, Any]
 
 #: Partial derivatives of an operation y by its operands. A quotient uses 1 / b, which all
 #: directions share.

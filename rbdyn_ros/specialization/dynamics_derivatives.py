@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of the dynamics and of a timestep, as kernels for tracing only.
+"""Derivatives of the dynamics and of a timestep, as kernels that are only traced.
 
 The derivatives of rigid-body dynamics come from the toolbox: its kernels take a third or less of
 the operations of a differentiated trace. Everything that the toolbox does not differentiate, such
@@ -99,7 +99,7 @@ class _WatchedData:
 
 
 def _along_trials(m: Any, d: Any) -> list[Slopes]:
-    """Take a step; return the directions of state and forces, with given accelerations.
+    """Take a step with given accelerations; return the directions of state and forces.
 
     State n + 1 depends on the start and on the accelerations in states 0 ... n. The derivative of
     each acceleration is given as soon as the derivative of its state is known:
@@ -172,7 +172,7 @@ def _accelerations(m: Any, d: Any, step: Any, out: Objects) -> None:
     """Write qacc, and its derivatives by qpos, qvel and the applied forces, (3, nv, nv).
 
     In a step damping D is implicit: (M + step D) qacc = applied + passive - bias. These are the
-    equations of a robot without passive forces and with more armature. Its applied forces change
+    equations of a robot without passive forces and with more armature, whose applied forces change
     by d passive - step dD qacc.
     """
     graph, along = _graph(d), _along_state(m, d)
@@ -187,7 +187,7 @@ def _accelerations(m: Any, d: Any, step: Any, out: Objects) -> None:
 
 
 def _rigid(m: Any, armature: Any = 0.0) -> Any:
-    """Return a Model without passive forces, with more armature."""
+    """Return a Model without passive forces and with more armature."""
     bare = copy.copy(m)
     bare.opt = copy.copy(m.opt)
     bare.opt.passive = 0
@@ -200,7 +200,7 @@ def _graph(d: Any) -> Any:
 
 
 def _along_state(m: Any, d: Any) -> list[Slopes]:
-    """Return the directions of positions and of velocities; each holds all else constant."""
+    """Return the directions of positions and of velocities; in each, all else is constant."""
     held = {symbol.number: 0.0 for symbol in (*d.qpos, *d.qvel)}
     return [{**held, **direction} for direction in along_positions(m, d) + _along_each(d.qvel)]
 

@@ -26,7 +26,7 @@ STATE = ("time", "qpos", "qvel")
 FORCES = ("qfrc_applied", "xfrc_applied")
 COUNTS = ("nbad", "nsingular")
 
-#: Fields without the entries of mimic and driven joints, and the fields with them.
+#: Fields without the entries of mimic and driven joints, and the fields with these entries.
 WHOLE = {field.name: field.inside for field in DATA_FIELDS if field.inside}
 
 
@@ -35,7 +35,7 @@ class Function:
     """A function that can be traced.
 
     Attributes:
-        name: name in the API.
+        name: name of the function in the API.
         kernel: kernel of (m, d), then integers, then an array if `shape` is given.
         inputs: fields of Data that the function reads.
         outputs: fields of Data that the function writes.
@@ -125,8 +125,8 @@ OF_ACTUATORS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "forward_dynamics": (("act",), ()),
     "inverse": (("act", "qfrc_applied"), ()),
 }
-#: Functions that do not exist for a Model with actuators, because the state by which they
-#: differentiate lacks the states of actuators.
+#: Functions that do not exist for a Model with actuators: they differentiate by a state that lacks
+#: the states of actuators.
 DERIVATIVES = ("inverse_derivatives", "forward_derivatives", "step_derivatives")
 
 
@@ -136,7 +136,7 @@ class Trace:
 
     Attributes:
         graph: graph of the operations.
-        outputs: by name of a field, or "out", arrays of symbols and numbers. qpos, qvel and qacc
+        outputs: arrays of symbols and numbers, by name of a field or "out". qpos, qvel and qacc
             end with the entries of mimic and driven joints, as in qpos_all.
     """
 
@@ -199,7 +199,7 @@ def _with_actuators(function: Function, what: str) -> Function:
         ModelError: the function does not exist for Models with actuators.
     """
     if function.name in DERIVATIVES:
-        reason = "its actuators have states, which derivatives lack; take the Model without them"
+        reason = "derivatives leave out the states of its actuators; use the Model without them"
         raise not_traceable(reason, what)
     read, written = OF_ACTUATORS.get(function.name, ((), ()))
     return replace(

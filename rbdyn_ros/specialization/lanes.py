@@ -59,7 +59,7 @@ def compile_lanes(
         programs: programs by name.
         width: W; None: the length of a vector register.
         room: least lengths of arrays, by name.
-        beside: other programs for the same W, whose memory is used; it must be large enough.
+        beside: other programs for the same W; their memory is used, and must be large enough.
     """
     lanes = width or processor().vector_width
     slots, size = (dict(beside.slots), beside.size) if beside else ({}, 0)

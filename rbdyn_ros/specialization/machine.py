@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile LLVM code to machine code, cached in this process and on disk."""
+"""Compile LLVM code to machine code, and cache that in this process and on disk."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _loaded: dict[str, Code] = {}
 
 
 def _renew_lock() -> None:
-    """Replace the lock after a fork, because a thread that held it does not exist in the child."""
+    """Replace the lock after a fork, because the child lacks a thread that held the lock."""
     global _lock  # noqa: PLW0603
     _lock = threading.RLock()
 
@@ -44,7 +44,7 @@ os.register_at_fork(after_in_child=_renew_lock)
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Machine code, which is never unloaded."""
+    """Machine code that is never unloaded."""
 
     addresses: dict[str, int]
     keep: Any
@@ -81,7 +81,7 @@ def _found(file: Path | None, names: Sequence[str]) -> Code | None:
     if file is None or objects is None:
         return None
     with contextlib.suppress(OSError):
-        os.utime(file)  # the time of last use, see _prune
+        os.utime(file)  # record the time of last use, see _prune
     try:
         return _link(objects, names)
     except RuntimeError:  # the hash is right, but the content is not machine code
@@ -112,8 +112,8 @@ def _link(objects: bytes, names: Sequence[str]) -> Code:
 def _target() -> Any:
     """Return the target machine; Numba has initialised LLVM for this processor.
 
-    The target machine selects instructions and registers. No optimisation pass over LLVM code runs
-    before, so the operations and their order stay as written.
+    The target machine selects instructions and registers. No optimisation pass changes the LLVM
+    code before that, so the operations and their order stay as written.
     """
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=processor().name, features=processor().features, opt=2, reloc="pic", codemodel="small"

@@ -27,7 +27,8 @@ _PYTHON: dict[str, Callable[..., Any]] = {
     "lt": operator.lt, "le": operator.le, "eq": operator.eq, "ne": operator.ne,
 }  # fmt: skip
 
-#: Numbers with which operations are left out; as constants of a program they were kept on purpose.
+#: Operations with these numbers are left out, unless they are constants of the program: these
+#: operations were kept on purpose.
 _SIMPLE = (0.0, 1.0, -1.0)
 
 
@@ -105,7 +106,7 @@ def _exact_product(a: Any, b: Any) -> bool:
 
 
 def _fused(graph: SymbolGraph, kind: str, a: Any, b: Any, c: Any) -> Any:
-    """Return a multiply-add; its value, rounded once, if all operands are finite numbers."""
+    """Return a multiply-add, or its value, rounded once, if all operands are finite numbers."""
     if all(not isinstance(x, Symbol) and isfinite(x) for x in (a, b, c)):
         product, other = Fraction(a) * Fraction(b), Fraction(c)
         signs = {"fma": (1, 1), "fms": (1, -1), "fnma": (-1, 1)}[kind]

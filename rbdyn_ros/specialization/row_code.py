@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LLVM code for one robot, which works in place on a row of Data and reads the Model."""
+"""Write LLVM code for one robot that works in place on a row of Data and reads the Model."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def compiled_row(
     key = [m.sha256(), name, opt.integrator, str(opt.passive), *symbolic, str(width), *more]
     if "timestep" not in symbolic:
         key.append(opt.timestep.hex())
-    if any([*m.jnt_usertype, *m.jnt_motion_name]):  # the hash of the Model lacks these functions
+    # the hash of the Model does not include these functions
+    if any([*m.jnt_usertype, *m.jnt_motion_name]):
         key.append(repr(make()))
 
     def text() -> str:

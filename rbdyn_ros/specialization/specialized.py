@@ -132,7 +132,7 @@ class Specialized(Substitute):
             in_pieces(lambda n: self._run("step", d, n), nstep, self.model.steps_at_once)
 
     def forward_dynamics(self, d: Data) -> None:
-        """Write qacc, like rb.forward_dynamics. Errors as for step."""
+        """Write qacc, like rb.forward_dynamics; the errors are those of step."""
         self._check_no_driven_dofs(d)
         self._run("forward_dynamics", d)
 
@@ -202,7 +202,7 @@ class Specialized(Substitute):
 
         Raises:
             ModelError: d was not made for the Model.
-            ParameterError: d is left out.
+            ParameterError: d is missing.
         """
         if d is None:
             text = "install needs a Data, whose timesteps then use this code: call s.install(d)"

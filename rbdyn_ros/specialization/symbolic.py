@@ -26,7 +26,7 @@ from rbdyn_ros.model.tree.bodies import subtree_masses
 from rbdyn_ros.specialization.programs.limbs import uneven
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph, not_traceable
 
-Objects = NDArray[Any]  # symbols and Python's numbers
+Objects = NDArray[Any]  # symbols and Python numbers
 
 #: Options that may be symbols; the other options determine which operations are done.
 SYMBOLIC_OPTIONS = ("timestep", "gravity")

@@ -24,7 +24,7 @@ from rbdyn_ros.specialization.symbolic import (
     symbolic_entries,
 )
 
-#: Every Python branch on a symbol doubles the number of runs, up to this maximum.
+#: Largest number of runs of a function. Every Python branch on a symbol doubles their number.
 MAX_RUNS = 32
 
 TOO_MANY = (
@@ -114,7 +114,7 @@ class _Branches:
         for known, answered in zip(self.asked, self.answers, strict=False):
             if known is condition:
                 return answered
-        # each condition needs another run, and a loop might ask endlessly
+        # each condition needs another run, and a loop might have conditions without end
         if len(self.asked) >= MAX_RUNS:
             raise NotTraceableError(TOO_MANY)
         self.asked.append(condition)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gravity and Coriolis terms of inverse dynamics, each by the part of the recursion that it needs.
+"""Gravity and Coriolis terms of inverse dynamics; each needs only a part of the recursion.
 
 Source: RBDA section 5.3, "algorithm features"; absolute coordinates.
 """

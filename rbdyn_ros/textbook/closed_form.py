@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The equations of motion without recursion: sums over all joints, all pairs, all triples.
+"""The equations of motion without recursion, as sums over all joints, pairs and triples.
 
 Source: RBDA section 5.2. Everything is in absolute coordinates. A degree of freedom j has the
 axis s_j, a column of its joint's S. The sums run over the degrees of freedom between the base and

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The spatial vectors for the 3-D vectors of Luh, Walker and Paul: RBDA table 5.2."""
+"""Spatial vectors that correspond to the 3-D vectors of Luh, Walker and Paul: RBDA table 5.2."""
 
 from dataclasses import dataclass
 
@@ -36,9 +36,9 @@ class SpatialBody:
 def spatial_body(s: System, x: LuhWalkerPaul, i: int) -> SpatialBody:
     """Return the spatial counterparts of the entries of table 5.2 for body i (not the base).
 
-    Two of them are not just stacked 3-D vectors. The spatial acceleration is the derivative of v
-    in a frame at rest, so omega x v is subtracted. The net moment is shifted from the centre of
-    mass to the origin.
+    Two counterparts are more than stacked 3-D vectors. The spatial acceleration is the derivative
+    of v in a frame at rest, so omega x v is subtracted. The net moment is shifted from the centre
+    of mass to the origin.
     """
     m, c, I_cm = mass_properties(s.I[i])
     E, C, zero = x.E[i], m * cross(c), np.zeros((3, 3))

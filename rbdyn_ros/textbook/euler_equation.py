@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A body that rotates freely about its centre of mass: Euler's equation.
+"""The motion of a body that rotates freely about its centre of mass: Euler's equation.
 
 Source: Introduction to Humanoid Robotics, section 6.1, figures 6.4 and 6.5; world coordinates.
 """

@@ -14,7 +14,7 @@ from rbdyn_ros.textbook.spatial import cross
 def rodrigues(turn: Array) -> Array:
     """Return exp([turn x]), (3, 3): the rotation about the vector `turn` by its length [rad].
 
-    1 + sin(th) / th K + (1 - cos(th)) / th^2 K^2, with K = [turn x].
+    The formula is 1 + sin(th) / th K + (1 - cos(th)) / th^2 K^2, with K = [turn x].
     """
     th, K = float(np.linalg.norm(turn)), cross(turn)
     return np.eye(3) + _sinc(th) * K + 0.5 * _sinc(0.5 * th) ** 2 * K @ K

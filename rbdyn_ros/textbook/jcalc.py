@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint calculation: a model of the library, with a joint's own axes and polarity.
+"""Joint calculation: apply a model of the library with a joint's axes and polarity.
 
 Source: RBDA section 4.4 and table 4.2.
 """
@@ -21,7 +21,7 @@ from rbdyn_ros.textbook.spatial import (
 
 @dataclass(frozen=True)
 class JointDescriptor:
-    """jtype(i): the type of a joint and its own parameters.
+    """jtype(i): the type of a joint, and its parameters.
 
     Attributes:
         kind: a JointType of the library.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The joint model library: RBDA table 4.1, sections 4.4 and 4.5, and a few more joints.
+"""The joint models of RBDA table 4.1 and sections 4.4 and 4.5, and of a few more joints.
 
 A joint model gives the pose of the successor's frame F_s in the predecessor's frame F_p, and the
 directions in which F_s can move. Axes are as in the book: joints with one axis rotate about z or
@@ -17,7 +17,7 @@ from rbdyn_ros.textbook.spatial import cross, quat_turn, rx, ry, rz
 
 @dataclass(frozen=True)
 class JointModel:
-    """One joint at one state.
+    """A joint in one state.
 
     Attributes:
         E: (3, 3), from F_p to F_s coordinates.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Links of a humanoid by spatial velocities about the world's origin: motion and inverse dynamics.
+"""Motion and inverse dynamics of a humanoid, with spatial velocities about the world's origin.
 
 Source: Introduction to Humanoid Robotics, chapter 6, figures 6.16, 6.18 and 6.29. The trunk is
 link 1 if a free joint carries it, else the base, link 0. All vectors are in world coordinates.
@@ -19,7 +19,7 @@ from rbdyn_ros.textbook.kinematics import kinematics
 from rbdyn_ros.textbook.spatial import cross, frame, inverse_transform, mass_properties
 from rbdyn_ros.textbook.system import System
 
-#: Joints with one axis that is fixed in the link: the book's revolute joint, and two more.
+#: Joints with one axis that is fixed in the link: the book's revolute joint and two other types.
 ONE_AXIS = (JointType.HINGE, JointType.SLIDE, JointType.HELICAL)
 
 
@@ -74,7 +74,7 @@ def forward_all_kinematics(
         E, b = frame(X)
         p, R = mom.R @ b + mom.p, mom.R @ E.T
         sw = R @ S[:3, 0]
-        sv = np.cross(p, sw) + R @ S[3:, 0]  # the second term: prismatic joints
+        sv = np.cross(p, sw) + R @ S[3:, 0]  # the second term is for prismatic joints
         dsv = np.cross(mom.w, sv) + np.cross(mom.vo, sw)
         dsw = np.cross(mom.w, sw)
         dq, ddq = qd[s.vs[i]], qdd[s.vs[i]]
@@ -96,8 +96,8 @@ def inverse_dynamics(
 ) -> tuple[Array, Array]:
     """Return u, (nv,), and the wrench on the trunk, (6,) [force; moment about the world's origin].
 
-    Source: figure 6.18; branches may end at any link. f_ext is in the text of the book, but not in
-    its listing. The u of a free joint under the trunk is zero.
+    Source: figure 6.18; branches may end at any link. The book mentions f_ext in its text, but not
+    in its listing. The u of a free joint under the trunk is zero.
 
     Args:
         s: the system model.
@@ -136,7 +136,7 @@ def inv_dyn(
 
 
 def _trunk(s: System, q: Array, qd: Array, acceleration: Array) -> Link:
-    """Return the trunk, whose state is given in the book, and here by q and qd."""
+    """Return the trunk; in the book its state is given, here it follows from q and qd."""
     first, none = trunk_number(s), np.zeros(3)
     iX_0, v = kinematics(s, q, qd)
     E, p = frame(iX_0[first])

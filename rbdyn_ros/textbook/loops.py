@@ -26,7 +26,7 @@ MAX_ITERATIONS = 50
 
 @dataclass(frozen=True)
 class LoopMotion:
-    """A loop joint at one state of its bodies.
+    """A loop joint in one state of its bodies.
 
     Attributes:
         q: position of the joint, nearest to the poses of the bodies.
@@ -34,7 +34,7 @@ class LoopMotion:
         T: (6, n_c), constraint-force subspace.
         v_J: (6,), v_s - v_p.
         a_J: (6,), c_J + v_s x v_J: T^T (a_s - a_p) = T^T a_J (eq 3.44).
-        error: (6,), pose error of F_s from the pose of the joint at q: rotation, translation.
+        error: (6,), rotation and translation from the pose of the joint at q to the pose of F_s.
     """
 
     q: Array
@@ -48,7 +48,7 @@ class LoopMotion:
 
 @dataclass(frozen=True)
 class Constraints:
-    """K qdd = k of all loop joints, one below the other.
+    """The equations K qdd = k of all loop joints, one below the other.
 
     Attributes:
         K: (n_c, nv).

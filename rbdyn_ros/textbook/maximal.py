@@ -31,7 +31,7 @@ SOLVED = 1e-13
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint of the system at one state, in the coordinates of F_s.
+    """A joint of the system in one state, in the coordinates of F_s.
 
     Attributes:
         p, s: predecessor and successor.
@@ -55,8 +55,8 @@ class Motion:
     """Solution of the equations of motion.
 
     Attributes:
-        a: (N_B + 1, 6), acceleration of every body, in its own coordinates; the base has
-            zero. Gravity is a force here.
+        a: (N_B + 1, 6), acceleration of every body in body coordinates, zero for the base. Gravity
+            is a force here.
         lam: lambda of the joints 1 .. N_J, the smallest if it is not unique; entry 0 is empty.
         f_J: (N_J + 1, 6), force that each joint transmits from its predecessor to its successor,
             in the coordinates of F_s. Joints 1 .. N_B carry the bodies of these numbers: the

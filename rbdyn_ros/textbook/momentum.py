@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One free body by its momentum about the world's origin.
+"""The motion of one free body, computed from its momentum about the world's origin.
 
 Source: Introduction to Humanoid Robotics, section 6.3: figure 6.11 with the force and moment of
 figure 6.14, and the loop of figure 6.14. World coordinates, moments about the world's origin.
@@ -32,7 +32,7 @@ class Body:
 
 @dataclass(frozen=True)
 class State:
-    """Pose and spatial velocity.
+    """Pose and spatial velocity of a body.
 
     Attributes:
         p: (3,), position of the body's frame [m].
@@ -74,7 +74,7 @@ def se3_dynamics(body: Body, x: State, f: Array, tau: Array) -> tuple[Array, Arr
 
 
 def motion(body: Body, x: State, load: Load, dt: float) -> Iterator[State]:
-    """Yield the state every dt: pose by the old velocity, velocity by Euler's method."""
+    """Yield the state after every dt: pose by the old velocity, velocity by Euler's method."""
     while True:
         yield x
         dvo, dw = se3_dynamics(body, x, *load(x))

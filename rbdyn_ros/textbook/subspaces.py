@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constraints as subspaces, independent of the matrix. Source: RBDA section 3.3.
+"""Constraints as subspaces, which do not depend on the choice of a basis.
+
+Source: RBDA section 3.3.
 
 A subspace S is given by a matrix S whose columns span it, range(S) = S. Motions and forces are
 vectors of dual spaces, so the orthogonal complement of motions is a subspace of forces: the
@@ -25,7 +27,7 @@ def rank(A: Array) -> int:
 
 def range_matrix(A: Array) -> Array:
     """Return an orthonormal basis of range(A), as columns."""
-    if not A.any():  # SciPy compares with the largest singular value, which is zero here too
+    if not A.any():  # SciPy compares with the largest singular value, which is zero here as well
         return np.zeros((len(A), 0))
     basis: Array = scipy.linalg.orth(A, NEGLIGIBLE)
     return basis
@@ -45,7 +47,7 @@ def complement(S: Array) -> Array:
 
 
 def same(S1: Array, S2: Array) -> bool:
-    """Return whether both matrices span one subspace: S2 = S1 A with an invertible A."""
+    """Return whether both matrices span the same subspace: S2 = S1 A with an invertible A."""
     return rank(S1) == rank(S2) == rank(np.hstack([S1, S2]))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The system model of RBDA table 4.3, from a Model."""
+"""The system model of RBDA table 4.3, made from a Model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ class LoopJoint:
     Attributes:
         p, s: the bodies that the joint connects, predecessor and successor.
         jtype: descriptor of the joint.
-        X_P, X_S: from the frames of the bodies to the joint's frames on them, F_p and F_s.
+        X_P, X_S: transforms from the frames of the bodies to the joint's frames on them, F_p and
+            F_s.
     """
 
     p: int
@@ -41,7 +42,7 @@ class System:
     Attributes:
         parent: lambda(i).
         jtype: descriptor of the joint that carries body i.
-        X_T: from the parent's frame to the joint's frame on the parent.
+        X_T: transform from the parent's frame to the joint's frame on the parent.
         I: 6x6 inertia about the body's origin.
         qs, vs: slices of qpos and qvel that belong to the joint.
         a_g: gravitational acceleration of the base frame, [0; g].

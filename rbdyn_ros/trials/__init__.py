@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials: a controller and a robot in many seeded runs, with limits and a verdict.
+"""Trials: run a controller and a robot many times with seeds, and judge the runs by limits.
 
     from rbdyn_ros import trials
 
@@ -7,7 +7,7 @@
     results = trials.run(trial, "results")
     print(results.verdict)
 
-The names are imported at their first use, so the pytest plugin costs no time without a trial.
+Each name is imported at its first use, so sessions of pytest without a trial lose no time.
 """
 
 from __future__ import annotations

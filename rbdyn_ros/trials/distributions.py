@@ -41,7 +41,7 @@ class _Interval:
 
 @dataclass(frozen=True)
 class Uniform(_Interval):
-    """Every number from low to high is as likely as any other."""
+    """All numbers from low to high are equally likely."""
 
     def quantile(self, u: Array) -> Array:
         """Return the samples of u, numbers in [0, 1)."""
@@ -50,7 +50,7 @@ class Uniform(_Interval):
 
 @dataclass(frozen=True)
 class LogUniform(_Interval):
-    """The logarithm is uniform: every order of magnitude is as likely as any other."""
+    """The logarithm is uniform: all orders of magnitude are equally likely."""
 
     def quantile(self, u: Array) -> Array:
         """Return the samples of u, numbers in [0, 1)."""
@@ -79,7 +79,7 @@ class Normal:
 
         if self.stddev == 0.0:
             return np.full(u.shape, self.mean)
-        if self.low > self.mean:  # use the lower tail, as 1 - 1e-9 has lost digits of 1e-9
+        if self.low > self.mean:  # use the lower tail, because 1 - 1e-9 has lost digits of 1e-9
             return -Normal(-self.mean, self.stddev, -self.high, -self.low).quantile(1.0 - u)
         lowest, highest = (ndtr((x - self.mean) / self.stddev) for x in (self.low, self.high))
         # a least tail of 1e-300 keeps the sample of u = 0 finite
@@ -90,7 +90,7 @@ class Normal:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of the values, each as likely as the others."""
+    """One of some values; all are equally likely."""
 
     values: tuple[float, ...]
 

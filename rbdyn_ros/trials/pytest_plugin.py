@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plugin of pytest: trials and simulator nodes as fixtures, for tests of controllers.
+"""A plugin of pytest: fixtures that run trials and simulator nodes, for tests of controllers.
 
     def test_the_controller_carries_its_payload(rbdyn_trial):
         results = rbdyn_trial("trial.yaml", runs=200)
@@ -9,7 +9,7 @@
         rbdyn_sim("arm.urdf", "--ros-args", "-p", "time_mode:=lockstep")
         ...  # start the node; it is in the same ROS domain
 
-The module imports nothing of the engine before a fixture is used.
+This module imports nothing of the engine until a fixture is used.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from rbdyn_ros.machine import wait_or_kill
 if TYPE_CHECKING:
     from rbdyn_ros.trials.running import Results
 
-#: A simulator node has started when it logs this.
+#: A simulator node logs this when it has started.
 STARTED = "simulating '"
-#: Time to start and to end [s]; the first start of a version compiles.
+#: Time to start and to end [s]; the first start of each version compiles code.
 STARTING, ENDING = 300.0, 30.0
 
 
@@ -51,14 +51,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
-def rbdyn_trial(
-    request: pytest.FixtureRequest,
-    tmp_path: Path,
-) -> Callable[..., Results]:
-    """Return a function that runs a trial and writes its reports.
+def rbdyn_trial(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Results]:
+    """Provide a function that runs a trial and writes its reports.
 
-    It takes the path of a trial file, from the folder of the test, and the keywords runs and
-    workers. The folder of results and the verdict become properties of the test in JUnit XML.
+    The function takes the path of a trial file, relative to the folder of the test, and the
+    keywords runs and workers. The folder of results and the verdict become properties of the test
+    in JUnit XML.
     """
 
     def run(path: str | Path, *, runs: int | None = None, workers: int | None = None) -> Results:
@@ -85,10 +83,10 @@ def rbdyn_trial(
 
 
 class SimulatorProcess:
-    """A simulator node in a process of its own.
+    """A simulator node in another process.
 
     Attributes:
-        domain: its ROS domain, shared with the test and the processes it starts.
+        domain: its ROS domain; the test and the processes that it starts use the same domain.
         log: file with its output.
     """
 
@@ -104,7 +102,7 @@ class SimulatorProcess:
             )
 
     def wait_until_started(self) -> None:
-        """Wait until it simulates; fail the test if it does not start."""
+        """Wait until the node simulates; fail the test if it does not start."""
         deadline = time.monotonic() + STARTING
         while STARTED not in self.log.read_text(encoding="utf-8", errors="replace"):
             status = self._process.poll()
@@ -115,7 +113,7 @@ class SimulatorProcess:
             time.sleep(0.02)
 
     def end(self) -> int:
-        """End it as Ctrl-C does; return its exit status."""
+        """End the node as Ctrl-C does; return its exit status."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
         return wait_or_kill(self._process, ENDING)
@@ -125,10 +123,10 @@ class SimulatorProcess:
 def rbdyn_sim(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Callable[..., SimulatorProcess]]:
-    """Return a function that starts `rbdyn sim` with its arguments, without the view.
+    """Provide a function that starts `rbdyn sim` with the given arguments, without the view.
 
-    The test, the simulator and processes of the test are in a ROS domain of their own, on this
-    machine only. The simulator ends with the test.
+    The test, the simulator and the processes of the test share a ROS domain that nothing else
+    uses, on this machine only. The simulator ends with the test.
     """
     from rbdyn_ros.ros.common.graph.domains import Domain
 

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of the user in Python files: policies, traced laws, measures.
+"""The user's functions in Python files: policies, traced laws, measures.
 
-The text of the file travels with the trial, so that another process runs the same text. The code
-is trusted: it runs with all rights of the user.
+A trial contains the text of the file, so that other processes run the same text. The code is
+trusted: it runs with all rights of the user.
 """
-
-from __future__ import annotations
 
 import importlib.util
 import sys
@@ -25,8 +23,8 @@ class PythonCode:
     """A function in a Python file.
 
     Attributes:
-        path: of the file; its folder is on sys.path while the code runs.
-        name: of the function.
+        path: path of the file; its folder is on sys.path while the code runs.
+        name: name of the function.
         text: the content of the file.
     """
 
@@ -35,7 +33,7 @@ class PythonCode:
     text: str
 
     def load(self) -> Callable[..., Any]:
-        """Return the function; the file is run once in a process.
+        """Return the function; each process runs the file once.
 
         Raises:
             ParameterError: the file raises an error, or has no such function.
@@ -73,9 +71,9 @@ class PythonCode:
 
 
 def blamed(error: BaseException, path: str) -> str:
-    """Return an error as one sentence, with the last line of the user's file in its traceback."""
+    """Return an error as a sentence, with the last line of the user's file in its traceback."""
     frames = [x for x in traceback.extract_tb(error.__traceback__) if x.filename == path]
-    line = frames[-1].lineno if frames else None  # a SyntaxError names the line itself
+    line = frames[-1].lineno if frames else None  # a SyntaxError already names the line
     where = f" ({Path(path).name}, line {line})" if line else ""
     message = " ".join(str(error).split())[:200]
     return f"{type(error).__name__}{': ' if message else ''}{message}{where}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motion that a controller must track, as a table by timestep."""
+"""The motion that a controller must track, as a table with a row for each timestep."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from rbdyn_ros.trials.trial import Joints
 
 @dataclass(frozen=True)
 class Waypoints:
-    """Positions of a joint at given times, before and after which it rests.
+    """Positions of a joint at given times; the joint rests before the first and after the last.
 
     Attributes:
         times: [s], increasing.
-        positions: as many [rad or m].
-        smooth: quintic from rest to rest between two of them; otherwise steps.
+        positions: a position for each time [rad or m].
+        smooth: whether quintics connect the positions, at rest at each; otherwise steps.
     """
 
     times: tuple[float, ...]
@@ -67,7 +67,7 @@ def reference_table(m: Model, nstep: int, paths: Mapping[str, Path]) -> Array:
     Args:
         m: the Model; joints without a path stay at qpos0.
         nstep: number of timesteps.
-        paths: by joint.
+        paths: paths by joint.
     """
     joints = Joints.of(m)
     t: Array = np.arange(nstep + 1, dtype=np.float64) * float(m.opt.timestep)

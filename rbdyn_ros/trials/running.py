@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run a trial: find the runs that are missing, simulate them, judge all."""
-
-from __future__ import annotations
+"""Run a trial: find the missing runs, simulate them, and judge all runs."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,9 +15,9 @@ from rbdyn_ros.trials.simulation.runs import LOST, MEMORY, TIMEOUT, Run, run_sha
 from rbdyn_ros.trials.simulation.simulated import Watcher
 from rbdyn_ros.trials.trial import Trial
 
-#: File of the runs in the folder of results.
+#: Name of the file of runs in the folder of results.
 RUNS_NAME = "runs.jsonl"
-#: Outcomes that depend on the machine; a later call tries these runs again.
+#: Outcomes that depend on the machine; a later call repeats these runs.
 RETRIED = (TIMEOUT, MEMORY, LOST)
 MAX_WORKERS, MAX_SEED = 1024, 2**62
 
@@ -30,9 +28,9 @@ class Results:
 
     Attributes:
         trial: the trial.
-        runs: in the order of their seeds.
-        verdict: see Verdict.
-        interrupted: whether Ctrl-C ended the trial; the other runs can still be added.
+        runs: the runs in the order of their seeds.
+        verdict: the verdict.
+        interrupted: whether Ctrl-C ended the trial; the missing runs can still be added.
     """
 
     trial: Trial
@@ -55,20 +53,20 @@ def run(
     fresh: bool = False,
     progress: Callable[[Sequence[Run]], None] | None = None,
 ) -> Results:
-    """Simulate the runs of a trial that are not in its results yet, and judge all of them.
+    """Simulate the runs of a trial that are not in its results yet, and judge all runs.
 
-    The runs do not depend on the number of processes, nor on which other runs there are. After
-    Ctrl-C the results hold the runs that were ready.
+    A run depends neither on the number of processes nor on other runs. After Ctrl-C the results
+    hold the runs that were ready.
 
     Args:
         trial: the trial.
-        out: folder of the results, which a later call with the same trial goes on with; None:
-            nothing is written.
-        workers: number of processes; None: one per core.
+        out: folder of the results; a later call with the same trial and folder adds the missing
+            runs. None: nothing is written.
+        workers: number of processes; None: one for each core.
         ray: address of a Ray cluster that simulates the runs instead: 'auto' or True (of this
             machine), HOST:PORT of `ray start`, or ray://HOST:PORT. It belongs on a trusted
             network.
-        fresh: whether earlier results in the folder are deleted.
+        fresh: whether to delete earlier results in the folder.
         progress: called with the runs that have become ready.
 
     Raises:
@@ -91,13 +89,13 @@ def run(
 def repeat(trial: Trial, seed: int, watch: Watcher | None = None) -> Run:
     """Simulate one run of a trial again, with the same bits as in the whole trial.
 
-    Output of a Python controller or a program of the user goes to stderr.
+    Output of a Python controller or of the user's program goes to stderr.
 
     Args:
         trial: the trial.
-        seed: of the run; any whole number, also of a run that the trial does not have.
-        watch: called after every timestep with the `rb.Batch` of the run. A controller in Python
-            then runs in this process, without limits of time and memory.
+        seed: seed of the run: any whole number, even one that the trial does not have.
+        watch: called after every timestep with the `rb.Batch` of the run. If it is given, a
+            controller in Python runs in this process, without limits of time and memory.
 
     Raises:
         ParameterError: the seed is not allowed, or the controller cannot be loaded or traced.
@@ -131,9 +129,9 @@ def _fill(
     add: Callable[[Sequence[Run]], None],
     progress: Callable[[Sequence[Run]], None] | None,
 ) -> bool:
-    """Simulate the runs that are missing; return whether Ctrl-C ended that.
+    """Simulate the missing runs; return whether Ctrl-C ended the simulation.
 
-    Runs that ended because of the machine are repeated after all others.
+    Runs whose outcome depended on the machine are repeated after all others.
     """
     missing = [seed for seed in trial.seeds if seed not in done]
     missing += [seed for seed in trial.seeds if seed in done and done[seed].status in RETRIED]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trial: one robot and controller, in many runs that differ in sampled numbers."""
+"""A trial: many runs of a robot and a controller that differ in sampled numbers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Joints:
 
     Attributes:
         names: their names.
-        numbers: (n,), their numbers in the Model.
+        numbers: (n,), numbers of the joints in the Model.
         qposadr, dofadr: (n,), their entries in qpos and qvel.
     """
 
@@ -53,15 +53,15 @@ class Joints:
 
 @dataclass(frozen=True)
 class UserProgram:
-    """A program of the user that answers states in lock-step: a ROS node, or a client of a box.
+    """The user's program, which answers states in lock-step: a ROS node, or a client of a box.
 
     Attributes:
-        command: words of its command line; with a package, the executable and its arguments.
+        command: words of the command line; with a package, the executable and its arguments.
         package: ROS package of the executable, or "".
-        folder: in which it starts.
-        joints: that each tick waits for; empty: all joints that accept efforts.
+        folder: folder in which the program starts.
+        joints: joints whose commands each tick awaits; empty: all joints that accept efforts.
         files: hash of the files in the folder that the command names.
-        box: name of the control box that it connects to; "": it is a ROS node.
+        box: name of the control box that the program connects to; "" for a ROS node.
     """
 
     command: tuple[str, ...]
@@ -73,18 +73,18 @@ class UserProgram:
 
     @property
     def noun(self) -> str:
-        """The name in messages."""
+        """The word for the program in messages."""
         return "program" if self.box else "node"
 
     @property
     def written(self) -> str:
-        """All that determines its commands, as text."""
+        """Everything that determines the commands of the program, as text."""
         box = f" {self.box}" if self.box else ""
         return f"{self.command} {self.package} {self.joints} {self.files}{box}"
 
     @property
     def why_not_here(self) -> str:
-        """The reason why this machine cannot run it as the trial was read, or ""."""
+        """The reason why this machine cannot run the program as when the trial was read, or ""."""
         if not Path(self.folder).is_dir():
             where = quote(self.folder, 200)
             return f"there is no folder {where}, in which the {self.noun} starts"
@@ -95,7 +95,7 @@ class UserProgram:
 
 
 def with_address(words: tuple[str, ...], old: str, new: str) -> tuple[str, ...]:
-    """Return words of a command line with another IPv4 address."""
+    """Return the words of a command line with another IPv4 address."""
     there = re.compile(rf"(?<![\d.]){re.escape(old)}(?![\d.])")
     return tuple(there.sub(new, word) for word in words)
 
@@ -115,9 +115,9 @@ class TrialRobot:
     """The file of the robot, for a simulator that loads it itself.
 
     Attributes:
-        file: of a robot or scene.
-        is_scene: whether it is a scene.
-        floating_base, contact, strict: as in `rb.load`.
+        file: path of a robot or scene.
+        is_scene: whether the file is a scene.
+        floating_base, contact, strict: see `rb.load`.
     """
 
     file: RobotFile
@@ -136,7 +136,7 @@ class TrialRobot:
         """The content of a trial file.
 
         Raises:
-            RbdynError: it cannot be read.
+            RbdynError: the file cannot be read.
         """
         return opened(self.file, strict=self.strict, contact=self.contact).description
 
@@ -148,8 +148,8 @@ class TrialController:
     Attributes:
         policy: a law that is compiled, or None.
         code: a function of the user, or None.
-        traced: whether the function is compiled too; otherwise each run calls it in Python.
-        every: timesteps from one command to the next.
+        traced: whether the function is compiled; otherwise each run calls it in Python.
+        every: number of timesteps from one command to the next.
         program: a ROS node of the user or a client of a control box, or None.
     """
 
@@ -166,7 +166,7 @@ class TrialController:
 
     @property
     def written(self) -> str:
-        """All that determines the commands, as text."""
+        """Everything that determines the commands, as text."""
         law = self.policy
         gains = "" if law is None else {name: x.tolist() for name, x in law.gains.items()}
         kind = "" if law is None else f"{type(law).__name__} {law.limit}"
@@ -180,9 +180,9 @@ class Varied:
 
     Attributes:
         section: start, vary, payload, actuators or faults.
-        key: what it is, such as position, dof_damping or lugre.coulomb.
-        part: the joint, body or axis that it belongs to, or "".
-        distribution: of its samples.
+        key: name of the number, such as position, dof_damping or lugre.coulomb.
+        part: joint, body or axis that the number belongs to, or "".
+        distribution: distribution of its samples.
     """
 
     section: str
@@ -192,7 +192,7 @@ class Varied:
 
     @property
     def name(self) -> str:
-        """Its name in results."""
+        """The name of the number in results."""
         section = "" if self.section == "vary" else f"{self.section}."
         return f"{section}{self.key}{'.' if self.part else ''}{self.part}"
 
@@ -211,7 +211,7 @@ class MeasureLimit:
     high: float = np.inf
 
     def holds(self, value: float | None) -> bool:
-        """Return whether a measure is inside; None, a measure without a finite value, never is."""
+        """Return whether a value is within the limit; None (no finite value) never is."""
         return value is not None and self.low <= value <= self.high
 
     def __str__(self) -> str:
@@ -225,7 +225,7 @@ class Rule:
 
     Attributes:
         pass_rate: share of runs that must pass, with confidence; None: all runs must pass.
-        confidence: of the intervals and of the decision.
+        confidence: confidence of the intervals and of the decision.
     """
 
     pass_rate: float | None = None
@@ -238,8 +238,8 @@ class Allowance:
 
     Attributes:
         time: wall time [s].
-        memory: memory of the controller beyond what the process has at its start, or the data of
-            each process of the program [MiB].
+        memory: memory of the controller in addition to what its process has at the start, or the
+            data of each process of the program [MiB].
     """
 
     time: float = 60.0
@@ -251,25 +251,25 @@ class Trial:
     """A trial, as `load` reads it.
 
     Attributes:
-        name: for reports.
-        path: of its file.
-        m: the Model of the robot or scene, with the timestep of the trial and without actuators:
-            the Model that the controller gets.
-        nstep: timesteps of a run.
-        controller: see TrialController.
+        name: name in reports.
+        path: path of the trial file.
+        m: Model of the robot or scene, with the timestep of the trial and without actuators; the
+            controller gets this Model.
+        nstep: number of timesteps of a run.
+        controller: the controller.
         reference: (nstep + 1, nq + 2 nv), target qpos, qvel and qacc by timestep.
         varied: the numbers that differ between runs.
         payload_link: the link that the payload is fixed to, or "".
         runs: number of runs.
         first_seed: the seeds are first_seed, first_seed + 1, ...
         settling_band: largest position error at rest [rad or m].
-        functions: measures of the user by name.
-        limits: by measure.
-        rule: see Rule.
-        allowance: see Allowance.
-        recordings: number of failed runs that are recorded, the worst ones.
+        functions: the user's measures by name.
+        limits: limits by measure.
+        rule: the rule of the verdict.
+        allowance: limits of time and memory.
+        recordings: number of failed runs to record, the worst runs.
         urdf: text of the robot's URDF, for recordings, or "".
-        robot_file: see TrialRobot.
+        robot_file: file of the robot.
         actuators: the actuators file, or None.
     """
 
@@ -305,12 +305,12 @@ class Trial:
 
     @functools.cached_property
     def joints(self) -> Joints:
-        """The joints that are controlled and judged."""
+        """The controlled and judged joints."""
         return Joints.of(self.m)
 
     @functools.cached_property
     def plant(self) -> Model:
-        """The Model that is simulated: m with actuators, and room for their longest delays."""
+        """The simulated Model: m with actuators, and room for their longest delays."""
         if self.actuators is None:
             return self.m
         delays = {
@@ -322,7 +322,7 @@ class Trial:
 
     @functools.cached_property
     def digest(self) -> str:
-        """Hash of all that determines the facts of a run, but not their judgement."""
+        """Hash of everything that determines the facts of a run, without their judgement."""
         facts = hashlib.sha256(f"{__version__} {self.m.opt!r} {self.nstep}".encode())
         for each in MODEL_FIELDS:
             facts.update(getattr(self.plant, each.name).tobytes())

@@ -7,19 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from rbdyn_ros.description.parts.geometries import (
-    Box,
-    Capsule,
-    Filter,
-    HeightField,
-    Plane,
-    Points,
-    Shape,
-    Sphere,
-    Surface,
-    TriangleMesh,
-    WorldShape,
-)
+from rbdyn_ros.description.parts import geometries
 from rbdyn_ros.description.parts.joint_types import JOINT_SPECS
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, rpy_from_quat
 from rbdyn_ros.description.parts.types import (
@@ -83,7 +71,7 @@ def write(robot: WrittenRobot, left: LeftOut) -> bytes:
                 "link": part.link,
                 **_shape(part.shape),
                 **_at(part.origin),
-                **_changed(part.surface, Surface()),
+                **_changed(part.surface, geometries.Surface()),
                 **_filter(part.filter),
             }
             for part in described.geometries
@@ -106,11 +94,11 @@ def write(robot: WrittenRobot, left: LeftOut) -> bytes:
     return text.encode()
 
 
-def _can_say(name: str, shape: WorldShape, left: LeftOut) -> bool:
-    if isinstance(shape, HeightField):
+def _can_say(name: str, shape: geometries.WorldShape, left: LeftOut) -> bool:
+    if isinstance(shape, geometries.HeightField):
         left.add(f"obstacle {quote(name)}", "it", "its heights are in a file of their own")
         return False
-    if isinstance(shape, TriangleMesh):
+    if isinstance(shape, geometries.TriangleMesh):
         left.add(f"obstacle {quote(name)}", "it", "its triangles are in a file of their own")
         return False
     return True
@@ -195,17 +183,17 @@ def _point(link: str, point: tuple[float, float, float]) -> Table:
     return {"link": link, "xyz": list(point)}
 
 
-def _shape(shape: Shape | WorldShape) -> Table:
-    if isinstance(shape, Points):
+def _shape(shape: geometries.Shape | geometries.WorldShape) -> Table:
+    if isinstance(shape, geometries.Points):
         return {"points": [list(point) for point in shape.points]}
-    if isinstance(shape, Box):
+    if isinstance(shape, geometries.Box):
         return {"box": {"size": list(shape.size)}}
-    if isinstance(shape, Sphere):
+    if isinstance(shape, geometries.Sphere):
         return {"sphere": {"radius": shape.radius}}
-    if isinstance(shape, Plane):
+    if isinstance(shape, geometries.Plane):
         return {"plane": {}}
-    assert not isinstance(shape, HeightField | TriangleMesh)
-    kind = "capsule" if isinstance(shape, Capsule) else "cylinder"
+    assert not isinstance(shape, geometries.HeightField | geometries.TriangleMesh)
+    kind = "capsule" if isinstance(shape, geometries.Capsule) else "cylinder"
     return {kind: {"radius": shape.radius, "length": shape.length}}
 
 
@@ -215,8 +203,8 @@ def _at(pose: Pose) -> Table:
     return table | ({"rpy": list(rpy_from_quat(pose.quat))} if turned else {})
 
 
-def _filter(masks: Filter) -> Mapping[str, Table]:
-    changed = _changed(masks, Filter())
+def _filter(masks: geometries.Filter) -> Mapping[str, Table]:
+    changed = _changed(masks, geometries.Filter())
     return {"filter": changed} if changed else {}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots with actuators in a Batch: commands, states and actuators of their own."""
+"""Robots with actuators in a Batch: their commands and states, and different actuators."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ def actuated(arm):
     return rb.with_actuators(arm, EXAMPLE)
 
 
-def test_ctrl_holds_the_commands_and_act_the_states(actuated):
+def test_commands_are_in_ctrl_and_states_of_actuators_in_act(actuated):
     m, rng = actuated, np.random.default_rng(1)
     assert (np.diff(m.actuator_dofid) != 1).any()  # ctrl is not a slice of qfrc_applied
     b, ds = rb.Batch(m, 4, specialize=False), [rb.make_data(m) for _ in range(4)]
@@ -72,7 +72,7 @@ def test_a_robot_without_actuators_has_no_commands(arm):
     assert "ctrl" not in dir(b.joint("elbow_pitch"))
 
 
-def test_robots_have_all_numbers_of_an_actuator_of_their_own(arm, actuated):
+def test_every_number_of_an_actuator_may_differ_between_robots(arm, actuated):
     specs, m = read_actuators(EXAMPLE, arm), actuated
     other = [
         replace(
@@ -106,7 +106,7 @@ def test_a_delay_longer_than_the_stored_samples_is_shortened(actuated):
     assert b.qpos[0].tobytes() == b.qpos[1].tobytes()
 
 
-def test_delays_of_a_rollout_are_whole_and_at_most_the_delays_of_the_model(arm, actuated):
+def test_delays_in_a_rollout_must_be_whole_and_not_exceed_those_of_the_model(arm, actuated):
     spec = replace(read_actuators(EXAMPLE, arm)[2], delay=0.001)
     qpos, qvel, ctrl = arm.qpos0, np.zeros(arm.nv), np.full(arm.nv, 2.0)
     given = {"nstep": 10, "every": 10, "specialize": False}

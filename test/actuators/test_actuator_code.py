@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actuators in code made for one robot: specialised, side by side, as C and for a GPU."""
+"""Actuators in code that is made for one robot: specialised, side by side, in C and for a GPU."""
 
 from dataclasses import replace
 
@@ -64,7 +64,7 @@ def test_a_specialised_step_moves_actuators_as_the_engine_does(m, s):
     np.testing.assert_allclose(e.qacc, d.qacc, rtol=1e-10)
 
 
-def test_robots_side_by_side_have_the_bits_of_one(m, s):
+def test_robots_side_by_side_give_the_bits_of_a_single_robot(m, s):
     d, b, effort = rb.make_data(m), rb.Batch(m, 9), next(commands(m, 1))
     assert b.specialized
     rng = np.random.default_rng(1)
@@ -93,7 +93,7 @@ def test_laws_of_a_rollout_ignore_the_actuators(m):
     np.testing.assert_allclose(one.qpos, other.qpos, rtol=0, atol=1e-11)
 
 
-def test_expanded_fields_decide_the_code_of_a_batch(m):
+def test_a_batch_with_an_expanded_actuator_field_is_not_specialised(m):
     b = rb.Batch(m, 2)
     b.expand("dof_damping")
     b.step()
@@ -111,7 +111,7 @@ def test_expanded_fields_decide_the_code_of_a_batch(m):
 
 
 @needs_compiler
-def test_the_code_of_a_gpu_has_the_same_bits(m, tmp_path):
+def test_code_for_a_gpu_gives_the_same_bits_on_a_cpu(m, tmp_path):
     b, other = rb.Batch(m, 5, nthread=1), HostBatch(m, 5, tmp_path, {"act": (m.na,)})
     b.qfrc_applied = np.random.default_rng(2).normal(0, 20, (5, m.nv))
     other.arrays["qpos"][:] = m.qpos0[:, None]
@@ -124,7 +124,7 @@ def test_the_code_of_a_gpu_has_the_same_bits(m, tmp_path):
 
 
 @pytest.mark.parametrize("nsim", [5, 1000])
-def test_a_gpu_has_the_same_bits(m, nsim):
+def test_a_gpu_gives_the_bits_of_a_cpu(m, nsim):
     cupy = gpu()
     b, g = rb.Batch(m, nsim), rb.Batch(m, nsim, device="cuda")
     rng = np.random.default_rng(3)

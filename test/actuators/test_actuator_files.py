@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Actuator files: their content and their refusals."""
+"""Actuator files: what they contain, and why they are refused."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +23,7 @@ def arm():
     return rb.load_urdf(ARM)
 
 
-def test_the_example_file_is_read_and_acts(arm):
+def test_the_actuators_of_the_example_file_are_read_and_act(arm):
     m = rb.with_actuators(arm, EXAMPLE)
     assert m.nu == 3
     shoulder = arm.jnt_id("shoulder_pitch")
@@ -35,7 +35,7 @@ def test_the_example_file_is_read_and_acts(arm):
     assert np.isfinite(d.qpos).all()
 
 
-def test_left_out_keys_are_an_ideal_motor(one):
+def test_a_file_without_optional_keys_gives_an_ideal_motor(one):
     text = "rbdyn_actuators: 1\nactuators: {j: {}}"
     assert read_actuators_text(text, one) == (rb.ActuatorSpec("j"),)
     m = rb.with_actuators(one, read_actuators_text(text, one))
@@ -123,7 +123,7 @@ def test_impossible_actuators_are_refused_with_their_line(one, keys):
     ["gear: 1e300", "armature: 1e300", "delay: 1e300", "inductance: 1e-300", "stiffness: 1e200"],
 )
 def test_numbers_whose_products_are_infinite_are_refused(one, keys):
-    """A file is refused with the line, a value in Python with the joint."""
+    """The error names the line of a file, or the joint of a value in Python."""
     key, _, value = keys.partition(": ")
     inner = f"elastic: {{{keys}}}, armature: 1" if key == "stiffness" else keys
     inner += ", resistance: 1, motorconst: 1" if key == "inductance" else ""
@@ -136,7 +136,7 @@ def test_numbers_whose_products_are_infinite_are_refused(one, keys):
         rb.with_actuators(one, [rb.ActuatorSpec("j", **{key: float(value)})])
 
 
-def test_joints_that_forces_do_not_move_have_no_actuator():
+def test_actuators_of_joints_that_forces_do_not_move_are_refused():
     m = rb.load_urdf(
         """<robot name="r"><link name="a"/><link name="b"/><link name="c"/><link name="d"/>
         <joint name="lead" type="continuous"><parent link="a"/><child link="b"/></joint>
@@ -153,7 +153,7 @@ def test_joints_that_forces_do_not_move_have_no_actuator():
             rb.with_actuators(m, [rb.ActuatorSpec(name)])
 
 
-def test_other_documents_are_refused(one):
+def test_files_that_are_not_actuators_files_are_refused(one):
     with refused(DescriptionError, "not-an-actuators-file"):
         read_actuators_text("rbdyn_sensors: 1", one)
     with refused(DescriptionError, "missing-key"):
@@ -175,7 +175,7 @@ def test_a_model_takes_actuators_once_and_needs_implicit_damping(one):
 
 
 def test_the_timestep_cannot_change_below_a_delay(one, tmp_path):
-    """A delay of 10 ms would become one of 5 ms: it counts timesteps."""
+    """A delay counts timesteps, so 10 ms would become 5 ms."""
     one = one.replaced()
     one.opt.timestep = 5e-4
     m = rb.with_actuators(one, [rb.ActuatorSpec(one.jnt_names[0], delay=0.01)])
@@ -216,7 +216,7 @@ def test_a_saved_state_holds_the_state_of_actuators(one):
     assert not d.act.any()
 
 
-def test_a_batch_moves_robots_with_actuators_as_a_single_one(one):
+def test_a_batch_moves_robots_with_actuators_like_a_single_robot(one):
     spec = rb.ActuatorSpec("j", gear=10.0, armature=1e-4, stiffness=500.0, delay=0.002)
     m = rb.with_actuators(one, [spec])
     b = rb.Batch(m, 3, specialize=False)
@@ -247,7 +247,7 @@ def test_actuators_follow_their_joints_into_another_model(one):
     assert with_actuators_of(more, one) is more
 
 
-def test_robots_of_a_batch_have_motors_of_their_own(one):
+def test_motors_may_differ_between_robots_of_a_batch(one):
     spec = rb.ActuatorSpec("j", motorconst=(0.05, 0.05), damping=1e-3)
     m = rb.with_actuators(one, [spec])
     errors = np.array([0.0, 0.1, -0.2])
@@ -307,13 +307,13 @@ def test_a_written_file_has_comments_and_quotes_odd_names():
     ]
 
 
-def test_the_head_is_a_list_of_lines():
+def test_a_head_that_is_not_a_list_of_lines_is_refused():
     assert actuators_text((), head=["a", "b"]).startswith("# a\n# b\n")
     with refused(rb.ParameterError, "bad-argument", "head"):
         actuators_text((), head="ab")
 
 
-def test_a_joint_that_closes_a_loop_has_no_actuator():
+def test_an_actuator_of_a_joint_that_closes_a_loop_is_refused():
     m = rb.build(four_bar(0.1, 0.25, 0.2, 0.3))
     with refused(DescriptionError, "loop-joint", "actuator 'C'", line=2):
         read_actuators_text("rbdyn_actuators: 1\nactuators: {C: {}}", m)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elastic gears and backlash against closed forms."""
+"""Compare elastic gears and backlash with closed forms."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def geared(one, **values):
     return m, rb.make_data(m)
 
 
-def test_two_masses_swing_with_their_frequency_and_keep_their_energy(one):
+def test_two_masses_swing_with_the_right_frequency_and_keep_their_energy(one):
     stiffness = 200.0
     m, d = geared(one, stiffness=stiffness)
     d.act[TWIST] = 0.01
@@ -39,7 +39,7 @@ def test_two_masses_swing_with_their_frequency_and_keep_their_energy(one):
 
 
 @pytest.mark.parametrize("stiffness", [1e4, 1e5, 1e7, 1e9])
-def test_a_stiff_gear_is_stable_and_moves_as_a_rigid_one(one, stiffness):
+def test_a_stiff_gear_is_stable_and_moves_like_a_rigid_gear(one, stiffness):
     m, d = geared(one, stiffness=stiffness)
     rigid, other = geared(one)
     for n in range(3000):
@@ -58,7 +58,7 @@ def test_the_rotor_moves_freely_within_the_backlash(one):
     while d.act[TWIST] < 0.5 * play:
         assert d.qpos[0] == 0.0  # the joint rests until the rotor arrives
         rb.step(m, d)
-    # w h n(n + 1) / 2 of the symplectic Euler method
+    # the symplectic Euler method gives w h n(n + 1) / 2
     n = round(d.time / H)
     assert d.act[TWIST] == pytest.approx(0.1 / ROTOR * H * H * n * (n + 1) / 2, rel=1e-12)
     rb.step(m, d, 3000)
@@ -67,8 +67,8 @@ def test_the_rotor_moves_freely_within_the_backlash(one):
     assert d.act[TWIST] == pytest.approx(twist, rel=1e-4)
 
 
-def test_a_servo_of_the_joint_circles_within_the_backlash(one):
-    """A servo with backlash in its loop has a limit cycle of constant size."""
+def test_a_servo_with_backlash_in_its_loop_has_a_limit_cycle(one):
+    """The cycle has a constant size."""
     play = 0.02
     m, d = geared(one, stiffness=5000.0, gear_damping=1.0, backlash=play)
     d.qpos[0], path = 0.05, []

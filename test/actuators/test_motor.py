@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motors against closed forms: current, torque and speed, heat, friction, cogging, delay."""
+"""Compare motors with closed forms: current, torque, speed, heat, friction, cogging, delay."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_torque_stays_on_the_torque_speed_curve(one, speed, gear):
     m, d = moving(one, speed / gear, gear=gear, torque_speed=curve)
     d.qfrc_applied[0] = 50.0 * gear
     rb.step(m, d)
-    # a brake has the torque of a motor at rest
+    # a braking motor has the torque of a motor at rest
     largest = np.interp(max(speed, 0.0), speeds, torques)
     assert d.actuator_force[0] == pytest.approx(gear * largest, rel=1e-9)
 
@@ -66,7 +66,7 @@ def test_an_unloaded_motor_runs_up_to_the_end_of_its_curve(one):
     assert d.qvel[0] == pytest.approx(expected, rel=1e-9)
 
 
-def test_the_true_torque_constant_differs_from_the_assumed_one(one):
+def test_the_true_torque_constant_may_differ_from_the_assumed_constant(one):
     m, d = moving(one, 0.0, gear=3.0, motorconst=(0.05, 0.05), motorconst_error=0.1)
     d.qfrc_applied[0] = 0.6
     rb.step(m, d)
@@ -98,7 +98,7 @@ def test_a_warm_winding_has_more_resistance_and_a_hot_one_less_current(one):
     assert d.act[0] == pytest.approx(1.0, rel=1e-12)
 
 
-def test_bristles_bend_and_slide_as_lugre_says(one):
+def test_bristles_bend_and_slide_as_in_the_lugre_model(one):
     stiffness, coulomb, static, stribeck, speed = 50.0, 0.3, 0.5, 2.0, 0.7
     m, d = moving(one, speed, lugre=(stiffness, 0.0, coulomb, static, stribeck), damping=0.1)
     dry = coulomb + (static - coulomb) * np.exp(-((speed / stribeck) ** 2))
@@ -131,7 +131,7 @@ def test_a_motor_breaks_away_at_its_static_friction(one):
     assert friction[-1] == pytest.approx(0.3, rel=0.01)
 
 
-def test_cogging_has_a_torque_for_each_angle(one):
+def test_cogging_torque_depends_on_the_angle(one):
     m, d = moving(one, 0.0, gear=10.0, cogging=(0.02, 7.0, 0.3))
     for angle in (0.0, 0.1, -0.7):
         d.qpos[0] = angle

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Long functions in blocks: the same bits as one function."""
+"""Long functions that are cut into blocks give the same bits as one function."""
 
 import ctypes
 
@@ -64,7 +64,7 @@ def gantry(slides):
 @needs_gcc
 @pytest.mark.usefixtures("short")
 def test_a_function_without_inputs_is_not_cut(tmp_path):
-    """The inertia of slides is constant; so are their Jacobians and weights."""
+    """The inertia of slides is constant, and so are their Jacobians and weights."""
     m = gantry(5)
     code = code_of(m, "mass_matrix", "jacobian", "gravity", frames=("b5",))
     assert not any(function.program.inputs for function in code.functions)
@@ -76,7 +76,7 @@ def test_a_function_without_inputs_is_not_cut(tmp_path):
         ("gravity", "tau", rb.gravity_term(m, d)),
     ):
         found = library.call(name, q)[output]
-        # the trace folds the same operations, of which a compiled kernel can contract some
+        # the trace does the same operations; a compiled kernel can contract some of them
         np.testing.assert_allclose(found, expected.ravel(), rtol=1e-13, atol=1e-13)
 
 

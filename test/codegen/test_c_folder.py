@@ -13,7 +13,7 @@ from rbdyn_ros.codegen.folder import files, write
 from rbdyn_ros.errors import ParameterError
 from rbdyn_ros.share import bundled_robot
 
-#: The size limit of a file [bytes]: a header is smaller, the source of this robot is larger.
+#: The size limit of a file [bytes]; the header of this robot is smaller, its source is larger.
 LARGEST = 8192
 
 
@@ -25,13 +25,14 @@ def m():
 @contextlib.contextmanager
 def nearly_full(m):
     """Limit the size of files to LARGEST in a block, as on a disk that is nearly full."""
-    sizes = [len(text) for text in files(code_of(m, "inverse")).values()]  # compiles, too
+    # this also compiles the code
+    sizes = [len(text) for text in files(code_of(m, "inverse")).values()]
     assert sizes[0] < LARGEST < sizes[1]
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST, limits[1]))
     try:
         yield
-    finally:  # limited within the test only: the output of pytest may be a file
+    finally:  # the limit holds only here, because the output of pytest may be a file
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comments of a header are true: axes, gravity and all digits."""
+"""The comments of a header are true: axes, gravity, and numbers with all digits."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ def mounted():
     return replace(everything(m), mounting=MOUNTING)
 
 
-def test_the_world_of_a_mounted_arm_is_its_base_link():
+def test_the_header_of_a_mounted_arm_gives_vectors_in_its_base_link():
     text = said(mounted())
     gravity = ", ".join(repr(x) for x in mounted_gravity(MOUNTING).tolist())
     assert (
@@ -58,7 +58,7 @@ def test_the_world_of_a_mounted_arm_is_its_base_link():
 
 
 @pytest.mark.parametrize("more", [{}, {"floating_base": True}], ids=["fixed", "floating"])
-def test_without_mounting_poses_are_in_the_world(more):
+def test_the_header_of_an_arm_without_mounting_gives_poses_in_the_world(more):
     text = said(everything(arm(**more)))
     assert "Gravity: 0, 0, -9.81 m/s^2 in the world." in text
     assert "Poses of all bodies in the world." in text

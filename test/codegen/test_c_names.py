@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of any robot become distinct identifiers, and cannot end a comment."""
+"""Names of any robot become different identifiers, and cannot end a comment."""
 
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated C of real robots, and of trees with every joint, against the engine.
+"""Compare generated C for real robots, and for trees with every joint type, with the engine.
 
 The states differ from the states of the generated test, which is tested here too.
 """
@@ -25,7 +25,7 @@ pytestmark = needs_gcc
 
 ALL = ("gravity", "bias", "inverse", "forward", "step", "mass_matrix", "kinematics", "jacobian")
 
-#: Largest errors of double and float, in units in the last place.
+#: Largest errors of double and float, in units of the last place.
 DOUBLE_ERROR, FLOAT_ERROR = 1e-12, 1e-12 / DOUBLE.eps * FLOAT.eps
 
 ROBOTS = {
@@ -105,12 +105,12 @@ def compare(name, real, compiler, folder):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("name", ROBOTS)
-def test_the_code_agrees_with_the_engine(name, compiler, tmp_path):
+def test_generated_c_agrees_with_the_engine(name, compiler, tmp_path):
     compare(name, DOUBLE, compiler, tmp_path)
 
 
 @pytest.mark.parametrize("name", ROBOTS)
-def test_single_precision_is_close(name, tmp_path):
+def test_single_precision_code_is_close_to_double(name, tmp_path):
     compare(name, FLOAT, "gcc", tmp_path)
 
 
@@ -121,7 +121,7 @@ def ur5():
 
 
 @pytest.mark.parametrize("optimised", ["-O0", "-O2"])
-def test_a_step_may_be_done_in_place(optimised, tmp_path):
+def test_a_step_may_overwrite_its_inputs(optimised, tmp_path):
     m = robot("ur5")
     library = Library(code_of(m, "step"), "gcc", tmp_path, optimised)
     given = next(states(m.replaced(), DOUBLE))

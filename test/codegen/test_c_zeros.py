@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs that are not arguments are zero and add no operation; so are tiny constants."""
+"""Inputs that are not arguments are zero and add no operation; tiny constants are zero too."""
 
 import numpy as np
 import pytest

@@ -42,8 +42,8 @@ pytestmark = needs_gxx
 BENT = np.array([0.3, 0.6, 0.4, -0.7, 0.5, 0.4, 0.2])
 H = 0.001
 RACE = Path(__file__).parents[1] / "support/fault_text.cpp"
-#: Sums of a thousand terms may be added in another order; the bound is relative to the largest
-#: effort.
+#: Allowed difference, relative to the largest effort: sums of a thousand terms may be added in
+#: another order.
 ROUNDING = 1e-11
 
 
@@ -206,14 +206,15 @@ def plant(m, d, effort, limits, push=0.0):
 def rough_plant(m):
     """Return the arm with its friction, of which the controllers compensate half."""
     rough = m.replaced()
-    rough.opt.passive, rough.opt.exact_stops = True, False  # otherwise numbers repeat at rest
+    # otherwise the same numbers repeat at rest
+    rough.opt.passive, rough.opt.exact_stops = True, False
     return rough
 
 
 @pytest.mark.parametrize("which", ["code", "partial"])
 @pytest.mark.parametrize("mode", ["gravity", "computed_torque", "impedance"])
-def test_the_loop_sends_the_efforts_of_arm_controller(which, mode, request):
-    """A push moves the arm; a harder push in another mode is a fault, and the arm is held."""
+def test_the_generated_loop_sends_the_efforts_of_arm_controller(which, mode, request):
+    """A push moves the arm; a harder push in another mode is a fault, and then the arm is held."""
     code = request.getfixturevalue(which)
     pair = Pair(code, mode, friction=0.5, tracking_tolerance=0.5)
     rough = rough_plant(pair.m)
@@ -313,7 +314,7 @@ def test_a_wrong_period_of_simulated_time_keeps_a_blind_arm_blind(code, period):
     assert answers[-1] == SILENT
 
 
-def test_a_robot_that_carries_its_gravity_gets_the_rest(code):
+def test_a_robot_that_compensates_its_gravity_gets_efforts_without_it(code):
     pair = Pair(code, "computed_torque", compensates=True)
     for _ in range(20):
         efforts = pair(BENT + 1e-3, np.zeros(pair.m.nv))
@@ -321,7 +322,7 @@ def test_a_robot_that_carries_its_gravity_gets_the_rest(code):
 
 
 def test_pd_and_gravity_is_impedance_without_feedforward(code):
-    """The package has a name of its own for the mode."""
+    """The package has its own name for the mode."""
     pair = Pair(code, "impedance", feedforward=False)
     pair.native.set_mode("pd_gravity")
     pair.controller._blend()
@@ -354,7 +355,7 @@ def struck(k):
 
 @pytest.mark.parametrize("motion", [growing, faster, not_resting, moved_away, struck])
 def test_an_arm_that_cannot_be_braked_is_left_alone_as_by_arm_controller(code, motion):
-    """The last efforts hold the arm; no others follow."""
+    """The last efforts hold the arm; no other efforts follow."""
     m, settings = code.package.code.m, settings_of()
     ending = Stopping(Arm(m), settings, code.package.limits)
     native = CppEnding(code, settings)
@@ -378,7 +379,7 @@ def started(code, mode="gravity", simulated=False, **settings):
     return native
 
 
-def test_numbers_that_are_not_measurements_end_in_silence(code):
+def test_the_efforts_end_if_states_are_not_measurements(code):
     """The arm brakes without states for blind_time, then no effort is sent."""
     still = np.zeros(7)
     for wrong in (np.nan, np.inf, 1e9):
@@ -495,7 +496,7 @@ def test_measured_efforts_that_are_not_finite_are_a_fault(code):
     assert native.fault == ("finite", True)
 
 
-def test_a_blind_arm_is_braked_on_a_prediction(code):
+def test_a_blind_arm_is_braked_by_a_predicted_state(code):
     """A moving arm whose states fail comes nearly to rest within blind_time."""
     m, limits = code.package.code.m, code.package.limits
     native, d = started(code, gravity_damping=0.0), rb.make_data(m)
@@ -529,7 +530,7 @@ def test_references_move_the_target(code):
     ("jump", "updates", "moved"),
     [(0.05, 1, 0.05), (0.06, 1, 0.0), (-1.5, 1, 0.0), (0.06, 10, 0.06), (0.5, 20, 0.05)],
 )
-def test_a_reference_that_jumps_is_not_followed(code, mode, jump, updates, moved):
+def test_the_arm_does_not_follow_a_reference_that_jumps(code, mode, jump, updates, moved):
     """A reference can start up to 0.05 rad away, and the joint moves at up to 2.175 rad/s."""
     native, d = started(code, mode), rb.make_data(code.package.code.m)
     d.qpos[:] = BENT
@@ -544,7 +545,7 @@ def test_a_reference_that_jumps_is_not_followed(code, mode, jump, updates, moved
 
 
 @pytest.mark.parametrize("row", [(0, 0.1), (0, np.nan), (1, 9.0), (2, np.inf)])
-def test_references_that_are_not_possible_are_not_followed(code, row):
+def test_the_arm_does_not_follow_impossible_references(code, row):
     native = started(code, "computed_torque")
     reference = np.stack([BENT, np.zeros(7), np.zeros(7)])
     reference[row[0], 3] += row[1]
@@ -589,7 +590,7 @@ def test_an_arm_does_not_start_where_arm_controller_would_not_arm(code):
     assert native.phase == "running"
 
 
-def test_a_refused_mode_leaves_the_gains_of_the_present_one(code):
+def test_a_refused_mode_does_not_change_the_gains_of_the_present_mode(code):
     """The efforts belong to the inertia at the start of the mode, not to the refused one."""
     held, efforts = Arm(code.package.code.m).gravity_effort(BENT, np.empty(7)), []
     for asked in (False, True):
@@ -632,8 +633,8 @@ def rows(tree, path=""):
             yield from rows(row, f"{path}{name}.")
 
 
-def test_a_fault_is_read_beside_updates_without_a_data_race(code, tmp_path):
-    """The thread sanitizer ends the program with an error if it sees one."""
+def test_reading_a_fault_during_updates_causes_no_data_race(code, tmp_path):
+    """The thread sanitizer ends the program with an error if it sees a race."""
     folder = tmp_path / "my_arm"
     write(code.package, folder)
     made, program = tmp_path / "code.o", tmp_path / "race"

@@ -109,7 +109,9 @@ def test_references_are_followed_without_allocations(mode, workspace):
 
 
 def test_an_encoder_that_jumps_ends_in_errors_of_the_controller(workspace):
-    """The arm brakes without states for 0.2 s; then the controller manager would deactivate it."""
+    """The arm brakes without states for 0.2 s; then a controller manager would deactivate the
+    controller.
+    """
     found = alone(workspace, "computed_torque", "chained", "jump")
     assert (found["active"], found["allocations"]) == (1, 0)
     assert 2700 < found["errors"] < 2900

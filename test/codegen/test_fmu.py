@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FMUs of robots: checked and simulated by fmpy, with the bits of the C and against rb.step."""
+"""FMUs of robots are checked and simulated by fmpy, and compared with the C and with rb.step."""
 
 import platform
 import shutil
@@ -175,7 +175,7 @@ def test_a_step_that_is_not_a_whole_number_of_timesteps_is_refused(slaves, versi
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_saved_state_goes_on_with_the_same_bits(slaves, version):
+def test_a_saved_state_continues_with_the_same_bits(slaves, version):
     m = robot("arm")
     slave = slaves(m, version)
     slave.begin(m.qpos0, np.full(m.nv, 0.3))
@@ -193,7 +193,7 @@ def test_a_saved_state_goes_on_with_the_same_bits(slaves, version):
     assert slave.get("q.").tobytes() == first.tobytes()
 
 
-def test_other_code_and_other_versions_have_other_identities(monkeypatch, tmp_path):
+def test_another_code_or_version_changes_the_identity_of_an_fmu(monkeypatch, tmp_path):
     monkeypatch.setattr(package, "build", lambda *_: b"")
 
     def identity(m, version="3.0"):
@@ -210,7 +210,7 @@ def test_other_code_and_other_versions_have_other_identities(monkeypatch, tmp_pa
     assert identity(robot("arm")) == every[0]
 
 
-def test_a_joint_with_several_coordinates_has_an_index_from_1():
+def test_coordinates_of_a_joint_with_several_are_numbered_from_1():
     names = [variable.name for variable in variables(robot("anymal"))]
     assert [name for name in names if name.startswith("q.root_joint")] == [
         f"q.root_joint[{k}]" for k in range(1, 8)
@@ -219,7 +219,7 @@ def test_a_joint_with_several_coordinates_has_an_index_from_1():
     assert "q.LF_HAA" in names
 
 
-def test_fmi_2_has_no_library_for_arm_on_linux(monkeypatch, tmp_path):
+def test_an_fmu_of_version_2_has_no_library_for_linux_on_arm(monkeypatch, tmp_path):
     monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     monkeypatch.setattr(package.sys, "platform", "linux")
     assert not write_fmu(code_of(robot("arm"), "step"), "2.0", tmp_path / "arm.fmu")
@@ -236,7 +236,9 @@ BAD = [
 
 
 @pytest.mark.parametrize(("words", "said"), BAD, ids=[row[1] for row in BAD])
-def test_options_that_an_fmu_does_not_have_are_refused(words, said, capsys, monkeypatch, tmp_path):
+def test_options_that_do_not_apply_to_an_fmu_are_refused(
+    words, said, capsys, monkeypatch, tmp_path
+):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
         main(["codegen", str(bundled_robot("seven_dof_arm")), *words])
@@ -245,7 +247,7 @@ def test_options_that_an_fmu_does_not_have_are_refused(words, said, capsys, monk
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_a_compiler_it_has_sources_only(monkeypatch, tmp_path):
+def test_an_fmu_made_without_a_compiler_contains_only_sources(monkeypatch, tmp_path):
     monkeypatch.setattr(shutil, "which", lambda _: None)
     assert not write_fmu(code_of(robot("arm"), "step"), "3.0", tmp_path / "arm.fmu")
     names = zipfile.ZipFile(tmp_path / "arm.fmu").namelist()

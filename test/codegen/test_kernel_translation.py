@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels translated to C++ compute the same as in Python; other Python is refused by line."""
+"""Kernels in C++ compute the same as in Python; unsupported Python is refused with its line."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_a_record_refuses_to_be_copied(copied):
 
 
 @needs_gxx
-def test_records_in_cpp_equal_records_in_python(library):
+def test_records_in_cpp_hold_the_values_of_records_in_python(library):
     memory, rng = Memory(nv=3, n=2), np.random.default_rng(2)
     memory.total, memory.order = 1.0, (2, 0)
     library.remember.restype = ctypes.c_double
@@ -149,7 +149,7 @@ def test_records_in_cpp_equal_records_in_python(library):
 
 
 @needs_gxx
-def test_kernels_in_cpp_equal_kernels_in_python(library):
+def test_kernels_in_cpp_return_the_results_of_kernels_in_python(library):
     compute = library.compute
     compute.restype = ctypes.c_double
     rng = np.random.default_rng(1)
@@ -219,7 +219,7 @@ def unknown(x: Vector) -> float:
         (unknown, 1, "`np.linalg.norm(x)`"),
     ],
 )
-def test_other_python_is_refused_with_its_line(kernel, line, part):
+def test_unsupported_python_is_refused_with_its_line(kernel, line, part):
     number = kernel.__code__.co_firstlineno + line
     with pytest.raises(NotImplementedError) as refusal:
         Translation([kernel], {})

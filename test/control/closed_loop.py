@@ -68,7 +68,7 @@ class ClosedLoop:
         m: the Model of the controller.
         plant: the Model of the simulated arm; None for m itself.
         mode: mode at the start; the arm is disarmed.
-        mounting, gravity: of both Models.
+        mounting, gravity: mounting and gravity of both Models.
         gate: keyword arguments of GateSettings.
         arm: keyword arguments of Arm.
         settings: keyword arguments of ControlSettings; dry_run and start_up_test default to False.

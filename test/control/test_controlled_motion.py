@@ -170,7 +170,7 @@ def loaded(mode, **keywords):
     return loop
 
 
-def test_an_arm_sags_under_an_unknown_payload_but_not_under_a_known_one():
+def test_an_arm_sags_under_an_unknown_payload_but_not_under_a_known_payload():
     """An unknown 2 kg payload lets a floating arm fall and a held arm sag by g / (M Kp)."""
     floating, held = loaded("gravity"), loaded("hold")
     start = floating.d.qpos.copy()

@@ -124,7 +124,7 @@ def moved(loop, way, time=1.5):
 
 
 @each_driver
-def test_an_arm_with_a_driver_tracks_like_an_unloaded_one(name):
+def test_an_arm_with_a_driver_tracks_like_an_unloaded_arm(name):
     """The closed loop is the same: only the source of g and C qvel differs."""
     file = DRIVERS[name]
     plain = ClosedLoop(model(file), mode="computed_torque").arm()

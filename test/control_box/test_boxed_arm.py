@@ -238,7 +238,7 @@ def test_an_arm_without_boxes_is_refused():
         rb.BoxedArm(find("panda.urdf"), [])
 
 
-def test_each_box_and_packet_has_faults_of_its_own():
+def test_the_faults_of_boxes_and_packets_are_independent():
     def lost(line):
         line.faults = LineFaults(drop=0.5)
         for tick in range(64):

@@ -179,7 +179,7 @@ def test_a_huge_number_of_broken_elements_is_reported():
     assert len(read.findings) == looks_warnings.MOST_FINDINGS + 1
 
 
-def test_other_documents_are_refused(tmp_path):
+def test_documents_that_are_not_robot_files_are_refused(tmp_path):
     for text in (
         "<robot",
         "<sdf version='1.2'/>",

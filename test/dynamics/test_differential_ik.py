@@ -109,7 +109,7 @@ def test_a_joint_outside_its_limits_does_not_move_farther_out():
     assert rb.differential_ik(m, d, [back], DT)[1] < 0.0
 
 
-def test_fixed_joints_keep_their_positions_in_assembly():
+def test_fixed_joints_keep_their_positions_in_differential_ik():
     m = ur5()
     d = rb.make_data(m)
     d.qpos = [0.3, -1.0, 1.2, 0.5, 0.5, 0.3]

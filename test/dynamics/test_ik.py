@@ -358,7 +358,6 @@ def test_a_result_is_as_near_to_the_posture_as_the_target_allows(name):
         null, way = V[int((size > 1e-6).sum()) :], (posture - q)[chain][room]
         # a target error of 1e-12 changes way.way by |way| 1e-12 / size, and near a minimum the
         # distance changes by the square of a step
-
         hidden = math.sqrt(8.0 * np.linalg.norm(way) * 1e-12 / size.min())
         # no motion that keeps the target reduces the distance (Karush, Kuhn, Tucker)
         assert np.abs(null @ way).max(initial=0.0) < 1e-6 + hidden

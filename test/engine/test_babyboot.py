@@ -53,7 +53,6 @@ def test_the_babyboot_moves_as_published():
     print("errors [deg]", error, "[rad/s]", rates, "energy drift [J]", drift)
     # the motion is chaotic, so rounding errors grow to some 1e-6 deg in 10 s; the RK4 of another
     # engine with this step ends 1.7e-7 and 1.3e-6 deg away
-
     assert np.abs(error[0]) < 1e-6
     assert np.abs(error[1]) < 5e-6
     assert np.abs(rates).max() < 1e-6

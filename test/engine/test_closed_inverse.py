@@ -188,7 +188,7 @@ def test_forces_without_an_actuator_stay_at_passive_joints():
     np.testing.assert_allclose(moves_so(m, d), wanted, rtol=1e-9)
 
 
-def test_a_driven_joint_in_a_loop_needs_the_force_of_a_free_one():
+def test_a_driven_joint_in_a_loop_needs_the_force_of_a_free_joint():
     """The drive has the force that the same joint needs for the same motion if it is free."""
     motion = rb.Trajectory((-0.2, 0.1, 0.5, 0.8), ((1.0,), (1.4,), (0.8,), (1.0,)), True)
     s = mechanisms.five_bar().drive("shoulder_2", motion)

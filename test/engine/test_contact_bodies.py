@@ -496,7 +496,7 @@ def test_remembered_friction_rotates_with_a_plate():
 
 @pytest.mark.parametrize("h", [1e-3, 1e-2])
 @pytest.mark.parametrize("masses", [(1e-3, 1e4), (1e4, 1.0), (1.0, 1e4, 1.0, 1e4)], ids=str)
-def test_a_light_body_carries_a_heavy_one(masses, h):
+def test_a_light_body_carries_a_heavy_body(masses, h):
     """Four points on the floor carry both, each as stiff as for a tenth of the largest mass."""
     m = bodies(*((CUBE, mass, None) for mass in masses))
     m.opt.timestep = h

@@ -147,7 +147,6 @@ def test_a_bearing_carries_the_rest_of_the_weight(way):
     at, normal = d.contact_pos[0], d.contact_force[0, 2]
     # moments about the hinge: the ball touches right below its centre, so friction acts 0.1 m
     # lower
-
     rub = d.contact_force[0, 0]
     assert at[0] == pytest.approx(0.4 * np.cos(angle), rel=1e-12)
     moment = normal * at[0] - rub * at[2]

@@ -98,7 +98,7 @@ def test_keys_of_contacts_ascend_and_stay(shape, obstacle):
     assert followed > 10
 
 
-def test_new_points_of_a_pair_inherit_the_friction_of_the_old_ones():
+def test_new_points_of_a_pair_inherit_the_friction_of_old_points():
     """A corner of a box passes an edge of the box below: the friction of the pair is unchanged."""
     m, d = resting()
     held = d.stick_force[:4].sum(axis=0)

@@ -298,7 +298,6 @@ def test_a_standing_cylinder_resists_tilting_alike_in_all_directions():
         moment = d.cfrc_contact[1, :3]
         # the base has moved by 0.1 m times the angle, the lever of the force 3 k p about the
         # centre
-
         expected = -(1.5 * k * 0.1**2 - 3 * k * 1e-3 * 0.1) * angle
         assert moment @ axis == pytest.approx(expected, rel=1e-3)
         assert np.cross(moment, axis)[2] == pytest.approx(0.0, abs=1e-3 * abs(expected))

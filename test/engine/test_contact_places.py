@@ -161,7 +161,6 @@ def test_a_capsule_lies_across_an_edge_of_a_block():
     found = meet(m, edge + slide + 0.049 * away, turn)
     # the search tilts the axis by LEVEL_SLOPE, so positions have errors of this order, and depths
     # of its square
-
     assert len(found) == 1
     assert found[0][0] == pytest.approx(edge - 0.001 * away, abs=0.05 * LEVEL_SLOPE)
     assert found[0][1] == pytest.approx(away, abs=LEVEL_SLOPE)

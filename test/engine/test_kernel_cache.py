@@ -150,7 +150,7 @@ def test_only_a_change_of_code_causes_a_new_compilation(before, after, kept, tmp
     assert (again == folder, hits) == (bool(kept), kept)
 
 
-def test_functions_of_one_name_have_files_of_their_own(tmp_path):
+def test_functions_with_the_same_name_have_different_files(tmp_path):
     two, three = (
         jit.compile_cached(each, jit.OPTIONS, str(tmp_path))
         for each in (lambda x: 2 * x, lambda x: 3 * x)

@@ -252,7 +252,7 @@ def inertial_acceleration(m, d, i):
     return np.concatenate([alpha, linear])
 
 
-def test_many_short_steps_approach_one_long_one():
+def test_many_short_steps_approach_one_long_step():
     """With a shorter timestep the result after the same time changes by the method's error."""
     m = trees.build(trees.auto_tree(4, seed=2))
     m.opt.integrator = "rk4"

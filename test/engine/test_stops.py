@@ -245,7 +245,7 @@ def test_the_memory_of_a_limit_fades_to_zero():
 
 
 @pytest.mark.parametrize("kind", ["slow", "overdamped", "weak"])
-def test_limits_can_have_a_time_constant_of_their_own(kind):
+def test_a_limit_can_have_any_time_constant_and_damping_ratio(kind):
     """Beyond the limit r'' = -2 r' / t - r / (t z)^2, to second order in the timestep."""
     t, z = {"slow": (0.02, 1.0), "overdamped": (0.05, 0.5), "weak": (0.1, 2.0)}[kind]
     m = wheel(kind="revolute", limit=(-0.5, 0.5)).replaced(jnt_solref=[[t, z]])

@@ -57,7 +57,6 @@ def test_rotors_and_offsets_have_columns():
 def test_base_parameters_of_six_revolute_joints_have_the_known_number(gravity, count):
     # 7 for each of six joints, minus 6 for the first joint: a body on a vertical axis acts only by
     # its inertia about the axis; on a tilted axis two static moments act as well
-
     m = load("ur5_robot.urdf").replaced()
     m.opt.gravity = gravity
     assert base_parameters(m).rank == count
@@ -110,7 +109,7 @@ def test_a_planar_double_pendulum_has_known_base_parameters():
     assert base.rank == 6
 
 
-def test_joints_that_rest_have_no_parameters_of_their_own():
+def test_resting_joints_add_no_base_parameters():
     m = load("panda.urdf")
     arm_only = base_parameters(m, dofs=range(7))
     assert arm_only.rank < base_parameters(m).rank

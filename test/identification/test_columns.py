@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings of other programs, described by a columns file."""
 
+from argparse import Namespace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 from scipy.io import savemat
 from support.refusals import refused, worded
 
+import rbdyn_ros as rb
+from rbdyn_ros.commands.line.recorded import read_samples
 from rbdyn_ros.errors import DescriptionError, ParameterError, RbdynError
 from rbdyn_ros.identification.data.columns import read_by_columns
 
@@ -72,6 +75,33 @@ def test_units_signs_and_gains_are_applied(tmp_path, rows):
     )
     same(read(tmp_path, text, file), rows, np.array([-10.0, 20.0]))
     same(read(tmp_path, text, file, raw=True), rows, np.array([-1.0, 1.0]))
+
+
+def test_positions_of_other_joints_are_read(tmp_path, rows):
+    """Joints that are not identified rest where the file has them, in its units."""
+    file = table(tmp_path, (rows[0], np.degrees(rows[1]), rows[3]))
+    columns = tmp_path / "columns.yaml"
+    text = "time: 0\npositions: 1\nefforts: 3\nangle_unit: deg\nposition_signs: [-1, 1]\n"
+    columns.write_text(HEAD + text)
+    found = read_by_columns(file, columns, ["wrist"], ["arm", "finger"], raw=False)
+    assert found.names == ("wrist",)
+    assert list(found.others) == ["arm"]
+    np.testing.assert_allclose(found.others["arm"], -rows[1][:, 0])
+
+
+def test_joints_that_are_not_named_rest_where_the_table_has_them(tmp_path):
+    system = rb.SystemBuilder("two", base="base")
+    for name, parent in (("arm", "base"), ("wrist", "b_arm")):
+        system.body(f"b_{name}", rb.shapes.sphere(0.1, mass=1.0))
+        system.joint(name, "revolute", parent, f"b_{name}", axis=(0, 1, 0), xyz=(0.3, 0, 0))
+    t = 0.01 * np.arange(400)
+    q = np.column_stack([np.full(400, 0.7), np.sin(3.0 * t)])
+    file, columns = table(tmp_path, (t, q, np.cos(3.0 * q))), tmp_path / "columns.yaml"
+    columns.write_text(HEAD + "time: 0\npositions: 1\nefforts: 3\n")
+    options = Namespace(columns=columns, joints=["wrist"], map=None, current=False, reader="x")
+    rest, samples = read_samples(rb.build(system), options, file)
+    assert samples.names == ("wrist",)
+    np.testing.assert_allclose(rest, [0.7, 0.0])
 
 
 def test_a_table_may_have_a_rate_and_fewer_joints(tmp_path, rows):

@@ -128,7 +128,6 @@ def test_rotors_and_offsets_are_found():
     np.testing.assert_allclose(found.offset, offset, atol=1e-6)
     # for the first link, about the vertical, and the next link, about a level axis, the efforts
     # depend only on the sum of the inertias of the link and its rotor
-
     np.testing.assert_allclose(found.m.dof_armature[2:], rotors[2:], rtol=1e-6)
     assert found.after.share_of_peak.max() < 1e-8
     known = identify(truth, motion, offset=True)
@@ -161,7 +160,6 @@ def test_standard_deviations_agree_with_many_recordings():
         messages = found.base_std
     # the standard deviation of 10 recordings has an error of 24 percent itself; the limits of
     # possible bodies make some spreads narrower
-
     ratio = np.std(values, axis=0) / messages
     assert 0.5 < np.median(ratio) < 1.4
     assert ratio.max() < 2.2

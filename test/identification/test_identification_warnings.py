@@ -130,7 +130,6 @@ def test_a_urdf_that_explains_less_than_before_is_not_patched(truth, good):
     motion = recorded(heavy, rubbing(truth), seed=1, offset=offset, samples=500)
     # without rotors and offsets even the right masses are worse than a description whose wrong
     # masses compensate for them
-
     compensating = identify(truth, motion).m.replaced(dof_armature=np.zeros(6))
     found = identify(compensating, motion, armature=True, offset=True)
     assert_refused(found, "without rotors, offsets and Stribeck friction")

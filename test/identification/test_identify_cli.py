@@ -127,7 +127,6 @@ def test_a_patched_urdf_predicts_gravity_better(files, urdf, true_arm):
     print("gravity, largest error [N m]: before", errors[0], "after", errors[1])
     # the poses are far beyond the poses of the motion; the axis of the first joint is vertical,
     # and the load of the wrists was small before
-
     assert (errors[1][:2] < 0.05 * errors[0][:2]).all()
     assert (errors[1] < 0.3 * errors[0] + 1e-3 * real.jnt_effort[1:]).all()
     assert identified.dof_damping == pytest.approx(true_arm[1].viscous, rel=0.15)
@@ -403,7 +402,6 @@ def test_friction_is_not_biased_by_the_filter(urdf, tmp_path):
     print([(row["viscous"], row["coulomb"]) for row in rows])
     # the recording has no noise; without the filter in the columns errors are 3 to 7 and 10 to 24
     # %
-
     assert [row["coulomb"] for row in rows] == pytest.approx([3.0] * 6, rel=0.01)
     assert [row["viscous"] for row in rows] == pytest.approx([2.0] * 6, rel=0.02)
 
@@ -486,7 +484,7 @@ def test_ctrl_c_exits_with_130(command, monkeypatch):
     def interrupted(*_args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"rbdyn_ros.commands.{command}.check_writable", interrupted)
+    monkeypatch.setattr("rbdyn_ros.commands.line.common.check_writable", interrupted)
     words = ("-o", "m.csv") if command == "excite" else ("r.csv", "--patch", "p.urdf")
     result = run(command, "robot.urdf", *words)
     assert result.returncode == 130
@@ -548,7 +546,6 @@ def test_excite_keeps_clear_of_a_scene(tmp_path):
     assert "links and obstacles stay 10 mm apart" in result.stdout
     # the path is checked in steps of 1 mm; it comes near the table because it is as large as
     # possible
-
     assert 0.009 <= over_the_table(path) < 0.15
 
 

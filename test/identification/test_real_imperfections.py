@@ -161,7 +161,6 @@ CASES = [
 def test_standard_deviations_match_the_real_errors(seed, sticky):
     # prior and truth differ, efforts have noise, drives have rotors, offsets and friction, which
     # also depends on the load, and the base is tilted
-
     truth = load("seven_dof_arm")
     rng = np.random.default_rng(seed)
     rotors, offset = rng.uniform(0.05, 0.3, truth.nv), rng.normal(0.0, 0.3, truth.nv)

@@ -144,6 +144,29 @@ def test_efforts_may_come_from_another_topic(tmp_path):
     assert refusal(path, effort_topic="arm/efforts") == "no-efforts"
 
 
+def test_a_gap_of_another_topic_is_not_interpolated(tmp_path):
+    """Efforts over a pause of their topic would be a straight line."""
+    states = messages(count=300)
+    stamps = START + 2_000_000 * np.arange(-5, 305)
+    efforts = [state(int(ns), NAMES, [1.0, 1.0], [], [1e-9 * (ns - START)] * 2) for ns in stamps]
+    for pause, code in ((40, ""), (80, "gap")):  # 80 ms, 160 ms
+        topics = {
+            "/joint_states": (STATE, states),
+            "/efforts": (STATE, efforts[:100] + efforts[100 + pause :]),
+        }
+        path = write_bag(tmp_path / str(pause), topics)
+        for more in ("effort_topic", "motor_topic"):
+            if code:
+                assert refusal(path, **{more: "efforts"}) == code
+            else:
+                assert len(read_recording(path, NAMES, **{more: "efforts"}).time) == 300
+    # a pause before and after the states does not matter
+    states = states[200:280]
+    path = write_bag(tmp_path / "later", {**topics, "/joint_states": (STATE, states)})
+    read = read_recording(path, NAMES, effort_topic="efforts")
+    assert read.effort[:, 0] == pytest.approx(0.4 + read.time, abs=1e-9)
+
+
 def test_angles_of_motors_are_read_from_a_topic_or_from_columns(tmp_path):
     motors = [state(START + 2_500_000 * k, ("elbow",), [0.25 * k], [], []) for k in range(50)]
     topics = {"/joint_states": (STATE, messages()), "/motors": (STATE, motors)}

@@ -42,7 +42,6 @@ def test_derivatives_of_a_sine_are_exact():
     # the filter's gain at 0.7 Hz is 1 / (1 + 0.07^8), and differences are of fourth order; the
     # remaining error is the transient of the filter after 2 / cutoff, times 2 pi 10 / s in each
     # derivative
-
     assert errors(motion)[0] < 1e-5
     assert errors(motion)[1] < 3e-4
     assert errors(motion)[2] < 1e-2
@@ -94,7 +93,6 @@ def test_the_default_cutoff_is_ten_times_the_motions_frequency(noise):
         rates.append(1.0 / np.diff(motion.time).mean())
     # the rate is five times the cutoff, by skipping samples; the bins of the spectrum are 0.1 Hz
     # wide
-
     assert rates[0] == pytest.approx(35.0, rel=0.3)
     assert rates[1] == pytest.approx(105.0, rel=0.3)
 
@@ -116,7 +114,6 @@ def test_lost_samples_are_bridged():
     motion = to_motion(recorded(time), cutoff=10.0)
     # a line over the widest gap, of 10 ms, is off by up to (10 ms)^2 / 8 times the acceleration of
     # 19, that is 2.4e-4; the filter spreads this over its 50 ms
-
     assert errors(motion)[0] < 5e-5
     # four samples in a row are missing: the gap and 0.1 s around it are marked
     marked = motion.time[~motion.kept[:, 0]]

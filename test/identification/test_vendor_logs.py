@@ -55,6 +55,32 @@ def test_a_log_of_libfranka_is_read(tmp_path, numbers):
     np.testing.assert_allclose(some.qpos, numbers["q"][:, [4, 1]], rtol=1e-8)
 
 
+def test_fingers_are_not_joints_of_a_log(tmp_path, numbers):
+    """The name panda_finger_joint1 ends as that of joint 1."""
+    fingers = ["panda_finger_joint1", "panda_finger_joint2"]
+    path = franka_log(tmp_path / "log.csv", numbers)
+    found = read_recording(path, [*PANDA, *fingers], partly=True)
+    assert list(found.names) == PANDA
+    assert not read_recording(path, PANDA, others=fingers).others
+
+
+def test_other_joints_of_a_log_are_read(tmp_path, numbers):
+    path = franka_log(tmp_path / "log.csv", numbers)
+    found = read_recording(path, PANDA[4:], others=PANDA[:4])
+    np.testing.assert_allclose(found.qpos, numbers["q"][:, 4:], rtol=1e-8)
+    assert list(found.others) == PANDA[:4]
+    np.testing.assert_allclose(np.column_stack([*found.others.values()]), numbers["q"][:, :4])
+
+
+def test_a_log_is_of_one_arm(tmp_path, numbers):
+    path = franka_log(tmp_path / "log.csv", numbers)
+    left, right = ([f"{side}_joint{k}" for k in range(1, 8)] for side in ("left", "right"))
+    with refused(ParameterError, "two-joints"):
+        read_recording(path, [*left, *right])
+    assert list(read_recording(path, left, others=right).names) == left
+    assert not read_recording(path, left, others=right).others
+
+
 def test_a_log_of_rtde_needs_drive_gains(tmp_path, numbers):
     path, gains = rtde_log(tmp_path / "run.csv", numbers), [14.0, 13.0, 11.0, 10.0, 9.0, 8.0]
     found = read_recording(path, UR_JOINTS, gains=gains)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timing in turns with a simulated clock, and the robot in other engines."""
+"""Time jobs in turns with a simulated clock, and load the robot in other engines."""
 
 import sys
 
@@ -59,7 +59,7 @@ def test_a_round_takes_the_given_time(clock):
         clock.now += n * 3e-6
 
     in_turns([job], seconds=0.03, rounds=2)
-    # the count is found from a run of at least half that time: it is exact with this clock
+    # the count follows from a run of at least half that time, and is exact with this clock
     assert counts[-2:] == [10_000] * 2 or counts[-2:] == [9_999] * 2
 
 
@@ -83,7 +83,7 @@ def test_jobs_reset_once_and_run_n_times():
     assert messages == ["reset", "call", "call", "call", "reset", 5]
 
 
-def test_our_jobs_take_steps(monkeypatch):
+def test_our_jobs_take_the_given_number_of_steps(monkeypatch):
     m = rb.load(bundled_robot("seven_dof_arm"))
     made = []
     monkeypatch.setattr(turns.api, "make_data", lambda m: made.append(rb.make_data(m)) or made[0])
@@ -123,7 +123,7 @@ def test_mujoco_gets_the_same_robot(floating):
 
 
 @pytest.mark.parametrize("floating", [False, True])
-def test_both_peers_have_their_jobs(floating):
+def test_every_job_of_both_peers_runs(floating):
     pytest.importorskip("mujoco")
     pytest.importorskip("pinocchio")
     m = rb.load_urdf(ARM, floating_base=floating)

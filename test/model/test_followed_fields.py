@@ -100,7 +100,7 @@ def test_fields_are_updated_after_identified_inertias():
     assert heavy.geom_mass0 == pytest.approx(3.0 * m.geom_mass0, rel=1e-10)
 
 
-def test_robots_of_a_rollout_have_inertias_of_their_own_armatures():
+def test_armatures_of_robots_in_a_rollout_change_their_inertias():
     m = rb.build(crane())
     armatures = m.dof_armature + np.array([0.0, 0.1, 0.2, 0.1])[:, None]
     found = {each.array: each for each in columns(m, {"dof_armature": armatures})}

@@ -326,3 +326,21 @@ def test_the_states_of_actuators_are_exact(tmp_path):
         rb.step(run.m, d)
         assert d.qpos.tobytes() == run.qpos[k].tobytes()
         assert d.act.tobytes() == run.act[k].tobytes()
+
+
+def test_joint_states_have_the_torques_of_the_drives(tmp_path):
+    """A command of 5 N m is delayed, and limited to 10 times 0.05 N m by the drive."""
+    drive = rb.ActuatorSpec("elbow", gear=10.0, delay=0.03, torque_speed=((0.0, 0.05),))
+    m = rb.with_actuators(rb.load_urdf(TWO), [drive])
+    d = rb.make_data(m)
+    with Recorder(m, tmp_path / "run.mcap", rate=1000.0) as recorder:
+        for _ in range(60):
+            d.qfrc_applied = [0.1, 5.0]  # shoulder, elbow
+            rb.step(m, d)
+            recorder.write(d)
+    run = read_run(tmp_path / "run.mcap")
+    assert np.array_equal(run.effort, np.tile([0.1, 5.0], (60, 1)))  # the commands repeat the run
+    effort = run.measured.effort
+    assert run.measured.names == ("shoulder", "elbow")
+    assert np.array_equal(effort[:, 0], np.full(60, 0.1))
+    assert np.allclose(effort[:, 1], np.where(np.arange(60) < 30, 0.0, 0.5), rtol=0, atol=1e-12)

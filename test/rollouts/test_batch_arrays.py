@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The live arrays of rb.Batch: shared without a copy, and refusals."""
+"""The live arrays of rb.Batch are shared without a copy, and wrong values are refused."""
 
 import copy
 import gc
@@ -30,14 +30,14 @@ def test_every_array_has_a_row_for_each_robot(m):
         assert array is b.bind(name)
         assert array.shape == (5, *np.shape(getattr(d, name)))
         assert array.flags.writeable  # DLPack has no read-only arrays
-        assert array.ctypes.data % 64 == 0  # JAX shares only such arrays
-        assert np.moveaxis(array, 0, -1).flags.c_contiguous  # and compact arrays
+        assert array.ctypes.data % 64 == 0  # JAX shares only writeable arrays
+        assert np.moveaxis(array, 0, -1).flags.c_contiguous  # and only compact arrays
     for name in ("body_mass", "body_fullinertia", "dof_damping", "jnt_stiffness"):
         assert b.expand(name).shape == (5, *getattr(m, name).shape)
     assert len(b) == 5
 
 
-def test_arrays_stay_the_same_and_outlive_the_batch(m):
+def test_arrays_keep_their_memory_and_outlive_the_batch(m):
     b = rb.Batch(m, 6)
     qpos, qvel = b.qpos, b.qvel
     b.bind("xpos")
@@ -97,7 +97,7 @@ def test_jax_shares_the_memory(m):
     jax.config.update("jax_enable_x64", False)
 
 
-def test_a_batch_is_neither_copied_nor_pickled(m):
+def test_a_batch_cannot_be_copied_or_pickled(m):
     b = rb.Batch(m, 2)
     for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
         with refused(rb.ModelError, "not-copied", "Batch"):
@@ -132,13 +132,13 @@ def test_an_invalid_number_of_threads_is_refused(m, nthread):
         [2**63], [2**70], [None], {}, np.array([np.nan]),
     ],
 )  # fmt: skip
-def test_unknown_and_doubled_robots_are_refused(m, ids):
+def test_unknown_and_repeated_robots_are_refused(m, ids):
     b = rb.Batch(m, 8)
     for call in (b.step, b.forward, b.reset):
         with refused(rb.ParameterError, "bad-argument"):
             call(ids)
     assert not b.time.any()
-    b.step(3)  # a number stands for one robot
+    b.step(3)  # a single number stands for one robot
     assert np.flatnonzero(b.time).tolist() == [3]
 
 
@@ -189,7 +189,7 @@ def test_other_types_than_a_model_are_refused():
         rb.Batch("arm", 3)
 
 
-def test_a_joint_and_a_body_have_their_part_of_the_arrays():
+def test_joint_and_body_return_their_parts_of_the_arrays():
     m = rb.load_urdf(bundled_robot("seven_dof_arm"), floating_base=True)
     b = rb.Batch(m, 3, specialize=False)
     base = next(name for name, dofs in zip(m.jnt_names, m.jnt_dofnum, strict=True) if dofs == 6)

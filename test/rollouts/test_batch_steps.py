@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rb.Batch leaves the bits of s.step and of rb.step, with any number of robots and threads."""
+"""rb.Batch gives the bits of s.step and of rb.step, with any number of robots and threads."""
 
 import functools
 import warnings
@@ -74,7 +74,7 @@ def test_a_batch_has_the_bits_of_specialised_steps(floating, nsim, nthread):
         b.step(nstep=nstep)
         for d in one_by_one:
             s.step(d, nstep)
-        b.qfrc_applied[:, 0] += 0.5  # forces are live
+        b.qfrc_applied[:, 0] += 0.5  # the array of forces is live
         for d in one_by_one:
             d.qfrc_applied[0] += 0.5
     assert b.specialized
@@ -84,7 +84,7 @@ def test_a_batch_has_the_bits_of_specialised_steps(floating, nsim, nthread):
 
 @needs_robots
 @pytest.mark.parametrize("name", ["arm", "coupled fingers", "floating base"])
-def test_robots_of_others_have_the_bits_of_specialised_steps(name):
+def test_robots_of_other_collections_have_the_bits_of_specialised_steps(name):
     m = robot(name)
     b, s = filled(m, 11), rb.specialize(m)
     one_by_one = datas(b)
@@ -119,7 +119,7 @@ def test_forces_on_bodies_act_once_they_are_bound():
 
 
 def test_contact_runs_on_the_engine_with_the_bits_of_step():
-    """Friction is remembered between calls, though robots share the memory of a thread."""
+    """Friction is remembered between calls, although robots share the memory of a thread."""
     m = boxes()
     b = rb.Batch(m, 5, nthread=2)
     assert not b.specialized
@@ -134,7 +134,7 @@ def test_contact_runs_on_the_engine_with_the_bits_of_step():
             rb.step(m, d, nstep)
     assert all(d.nstick > 0 for d in one_by_one)
     assert_equal(b, one_by_one)
-    goes_on = datas(b)  # with their friction
+    goes_on = datas(b)  # the Datas have the friction of the robots
     rb.step(m, goes_on[2], 5)
     rb.step(m, one_by_one[2], 5)
     assert goes_on[2].qpos.tobytes() == one_by_one[2].qpos.tobytes()
@@ -220,7 +220,7 @@ def test_bound_fields_belong_to_the_new_state(specialize):
 
 
 @pytest.mark.parametrize("specialize", [True, False])
-def test_robots_have_parameters_of_their_own(specialize):
+def test_parameters_may_differ_between_robots_of_a_batch(specialize):
     """The bits are those of a rollout, which begins without memory of friction."""
     m, rng = smoothly(arm().replaced()), np.random.default_rng(6)
     b = filled(m, 9, specialize=specialize)
@@ -282,7 +282,7 @@ def test_reset_restores_the_start_of_the_chosen_robots(specialize):
     np.testing.assert_array_equal(b.qpos, moved)
 
 
-def test_trouble_with_contacts_is_counted():
+def test_dropped_and_unsolved_contacts_are_counted():
     """A plate has more corners than a Data has room for contacts."""
     side = np.linspace(-1.0, 1.0, 40)
     plate = rb.Points(tuple((x, y, 0.0) for x in side for y in side))
@@ -313,7 +313,7 @@ def test_reset_clears_the_friction_memory():
     assert d.buffer.tobytes() == rb.make_data(m).buffer.tobytes()
 
 
-def test_options_of_the_model_hold_at_every_call():
+def test_options_of_the_model_apply_to_every_call():
     m = arm().replaced()
     b, s = filled(m, 3), rb.specialize(m)
     one_by_one = datas(b)
@@ -334,7 +334,7 @@ def test_options_of_the_model_hold_at_every_call():
 @pytest.mark.parametrize("specialize", [True, False])
 @pytest.mark.parametrize("array", ["qpos", "qvel", "qfrc_applied", "time"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
-def test_numbers_that_are_not_finite_set_a_flag(specialize, array, value):
+def test_robots_whose_state_is_not_finite_are_marked_as_diverged(specialize, array, value):
     m = arm(True)
     b, well = filled(m, 10, specialize=specialize), filled(m, 10, specialize=specialize)
     getattr(b, array)[3] = value
@@ -348,7 +348,7 @@ def test_numbers_that_are_not_finite_set_a_flag(specialize, array, value):
     assert not b.diverged.any()
 
 
-def test_a_robot_without_mass_counts_in_nbad():
+def test_a_robot_without_mass_is_counted_in_nbad():
     nothing = np.zeros(7)
     m = arm().replaced(dof_armature=nothing, dof_damping=nothing, dof_frictionloss=nothing)
     b = rb.Batch(m, 2)

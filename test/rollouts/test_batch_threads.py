@@ -28,7 +28,7 @@ def helpers():
 
 
 def ended(before):
-    """Wait a while; return whether all threads but those given have ended."""
+    """Wait a while; return whether all threads except the given threads have ended."""
     for _ in range(500):
         if set(helpers()) <= set(before):
             return True
@@ -54,7 +54,7 @@ def test_threads_are_made_once_and_end_with_the_batch(m):
     assert ended(before)
 
 
-def test_few_robots_need_no_thread(m):
+def test_few_robots_start_no_thread(m):
     before = helpers()
     b = rb.Batch(m, 1, nthread=4)
     b.step(nstep=3)
@@ -139,7 +139,7 @@ except KeyboardInterrupt:
 """
 
 
-def test_ctrl_c_ends_a_call_and_leaves_the_batch_in_order():
+def test_ctrl_c_ends_a_call_and_the_batch_can_be_used_again():
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=60.0, check=False
     )
@@ -147,7 +147,7 @@ def test_ctrl_c_ends_a_call_and_leaves_the_batch_in_order():
     assert done.stderr == ""
 
 
-def test_a_program_ends_while_a_batch_lives():
+def test_a_program_can_end_while_a_batch_exists():
     script = SCRIPT.partition("begun, run")[0].replace("nthread=2", "nthread=4")
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60.0, check=False

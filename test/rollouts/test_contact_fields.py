@@ -25,7 +25,7 @@ def terrain(heights, pose=None):
 
 
 def walker(ground, box=False):
-    """A sphere on three slides and two hinges, so that it rolls; with a box around it or not."""
+    """Return a sphere on three slides and two hinges, so that it rolls; a box can be around it."""
     system = rb.SystemBuilder("walker", base="world")
     system.obstacle(ground.name, ground.shape, origin=ground.origin, friction=0.8)
     parent = "world"
@@ -102,7 +102,7 @@ def test_a_trot_on_terrain_steps_as_the_engine():
     assert b.nunsolved.sum() == 0
 
 
-def test_inner_edges_of_flat_terrain_are_not_felt():
+def test_inner_edges_of_flat_terrain_have_no_effect():
     flat, plane = terrain(np.zeros((41, 41))), rb.Obstacle("terrain", rb.Plane())
     on_field, on_plane = thrown(walker(flat)), thrown(walker(plane))
     for _ in range(300):
@@ -112,7 +112,7 @@ def test_inner_edges_of_flat_terrain_are_not_felt():
     assert np.abs(on_field.qvel).max() > 0.1
 
 
-def test_another_geometry_that_touches_terrain_takes_the_engine():
+def test_a_robot_whose_other_geometry_touches_terrain_runs_on_the_engine():
     """The box hits hills that the sphere does not reach; the bits are the engine's then."""
     b, hits = thrown(walker(terrain(rough(0.0, hills=0.25)), box=True), number=32), 0
     assert b.specialized
@@ -137,7 +137,7 @@ def test_the_bits_on_terrain_do_not_depend_on_others_and_threads():
     for number, threads, first in ((24, 1, 0), (24, 3, 0), (9, 2, 5)):
         b = rb.Batch(m, number, threads)
         b.qpos[:], b.qvel[:] = (each[first : first + number] for each in starts)
-        b.qvel[2, 0] = np.nan  # robots that diverge change nothing
+        b.qvel[2, 0] = np.nan  # robots that diverge change no other robot
         b.step(nstep=300)
         assert b.diverged.sum() == 1
         k = 12 - first
@@ -145,7 +145,7 @@ def test_the_bits_on_terrain_do_not_depend_on_others_and_threads():
     assert len(set(found)) == 1
 
 
-def test_own_masses_act_on_terrain_as_in_a_model_of_their_own():
+def test_a_robot_with_its_own_mass_moves_on_terrain_like_its_own_model():
     m = walker(terrain(rough(0.02)))
     b = thrown(m, 8)
     starts = b.qpos.copy(), b.qvel.copy()
@@ -161,7 +161,7 @@ def test_own_masses_act_on_terrain_as_in_a_model_of_their_own():
         np.testing.assert_allclose(b.qpos[k], d.qpos, rtol=0, atol=1e-6)
 
 
-def test_a_sphere_beside_the_terrain_falls():
+def test_a_sphere_next_to_the_terrain_falls():
     b = rb.Batch(walker(terrain(rough(0.02))), 2)
     b.qpos[:, 0] = SIZE, 0.5 * SIZE
     worst, _engine = worst_error(b, 100)
@@ -174,11 +174,11 @@ def test_a_sphere_beside_the_terrain_falls():
     ("module", "name", "wrong"),
     [
         (fields.Face, "_to_sides", lambda _: 1.0),  # edges of the triangle
-        (fields.Face, "_distances", lambda _: (0.0, 1.0)),  # triangles that rise
+        (fields.Face, "_distances", lambda _: (0.0, 1.0)),  # triangles that rise above the plane
     ],
     ids=["edges", "valleys"],
 )
-def test_features_that_lanes_overlook_are_seen(monkeypatch, module, name, wrong):
+def test_lanes_without_a_feature_of_terrain_fail_the_comparison(monkeypatch, module, name, wrong):
     monkeypatch.setattr(module, name, wrong)
     worst, _engine = worst_error(thrown(walker(terrain(rough(0.02)))), 300)
     assert worst > 10.0 * SAME
@@ -189,10 +189,10 @@ def no_suspects(m, shelf, graph, places, change):
 
 
 @pytest.mark.parametrize("overlooked", [False, True])
-def test_a_contact_that_begins_at_an_edge_takes_the_engine(monkeypatch, overlooked):
+def test_a_robot_whose_contact_begins_at_an_edge_runs_on_the_engine(monkeypatch, overlooked):
     """A ball falls onto the ridge of a roof within the step, by gravity alone.
 
-    A second ball rests on a side, and a third one, which touches nothing, is pushed.
+    A second ball rests on a side of the roof, and a third ball without contact is pushed.
     """
     if overlooked:
         monkeypatch.setattr(check, "may_touch_more", no_suspects)
@@ -214,7 +214,7 @@ def test_a_contact_that_begins_at_an_edge_takes_the_engine(monkeypatch, overlook
     assert (error > 10.0 * SAME) if overlooked else (error < SAME)
 
 
-def test_contact_with_a_mesh_takes_the_engine():
+def test_a_model_with_contact_with_a_mesh_runs_on_the_engine():
     corners = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 1.0, 0.0]])
     mesh = rb.Obstacle("ramp", rb.TriangleMesh(corners, np.array([[0, 1, 2]])))
     b = rb.Batch(walker(mesh), 2)

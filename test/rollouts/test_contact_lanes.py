@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact in lanes: a Batch of robots with spheres as feet moves as rb.step moves each of them."""
+"""Contact in lanes: a Batch of robots with spheres as feet moves as rb.step moves each robot."""
 
 import functools
 import re
@@ -53,7 +53,7 @@ def standing(m, height=0.0):
 
 
 def trotting(m, qpos, t, phase):
-    """Return the forces of springs that let diagonal legs swing in turns, for rows of robots."""
+    """Return forces of springs that make diagonal legs swing alternately, for rows of robots."""
     found = np.zeros((len(qpos), m.nv))
     for dofs, shift in zip(legs(m), SIGNS.values(), strict=True):
         turn = 2.0 * np.pi * (2.0 * t + phase + shift)
@@ -65,7 +65,7 @@ def trotting(m, qpos, t, phase):
 
 
 def finger(mass=1.0, plane=None, friction=0.8, **joints):
-    """A sphere at the end of two links that a plane and gravity hold."""
+    """Return a sphere at the end of two links, held by a plane and gravity."""
     system = rb.SystemBuilder("finger", base="world")
     system.obstacle("plane", rb.Plane(), origin=plane or rb.pose(), friction=friction)
     system.body("link", rb.shapes.capsule(0.02, 0.4, mass=mass))
@@ -134,7 +134,7 @@ def test_a_thousand_trotting_robots_step_as_the_engine():
     assert np.median(found) < 1e-9
     assert 0 < engine < 0.05 * 400 * 1024
     assert not b.diverged.any()
-    assert b.nunsolved.sum() < 10  # the engine's count in 409,600 steps
+    assert b.nunsolved.sum() < 10  # the engine counts as many in 409,600 steps
     assert b.ndropped.sum() == 0
     assert (b.qpos[:, 2] > 0.2).all()
 
@@ -161,7 +161,7 @@ def test_a_standing_robot_sways_as_in_the_engine():
 
 @needs_robots
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping"])
-def test_joints_that_stop_do_so_exactly(integrator):
+def test_joints_in_lanes_stop_exactly(integrator):
     m = go2(dof_frictionloss=np.where(np.arange(18) < 6, 0.0, 0.5))
     m.opt.integrator = integrator
     b, phase = batch(m, 32)
@@ -178,11 +178,12 @@ def test_joints_that_stop_do_so_exactly(integrator):
 
 
 @needs_robots
-def test_a_foot_that_may_jam_takes_the_solution_of_the_engine():
-    """With 0.8 |G_tn| > G_nn a standing leg may also lift off: both obey Coulomb's law.
+def test_a_foot_that_can_jam_has_the_solution_of_the_engine():
+    """With 0.8 |G_tn| > G_nn a standing leg may also lift off: both solutions satisfy Coulomb's
+    law.
 
     In the engine the friction of the last step keeps a foot on the ground during the search for
-    its normal force. Lanes without this friction lifted two of these feet.
+    its normal force. Lanes without this friction lifted two of the feet.
     """
     path = find("anymal_c_simple_description/urdf/anymal.urdf")
     contact = rb.Contact(self_collision=False)
@@ -236,7 +237,7 @@ def test_the_bits_of_a_robot_do_not_depend_on_others_and_threads():
 
 
 def no_numbers(A, right, order):
-    """Return NaN, as from a singular matrix."""
+    """Return NaN, as a singular matrix would give."""
     zero = right[0] * 1e-300 * 1e-300
     return np.array([zero / zero for _ in right], object)
 
@@ -244,7 +245,7 @@ def no_numbers(A, right, order):
 @pytest.mark.parametrize(
     ("name", "wrong"), [("TOLERANCE", np.nan), ("_solved", no_numbers)], ids=["slow", "singular"]
 )
-def test_lanes_that_do_not_converge_take_the_bits_of_the_engine(monkeypatch, name, wrong):
+def test_lanes_that_do_not_converge_have_the_bits_of_the_engine(monkeypatch, name, wrong):
     monkeypatch.setattr(newton, name, wrong)
     m = finger()
     b = rb.Batch(m, 5)
@@ -263,7 +264,7 @@ def test_lanes_that_do_not_converge_take_the_bits_of_the_engine(monkeypatch, nam
 
 
 def slanted():
-    """On a rougher slope the finger jams, and Coulomb's law has several solutions."""
+    """Return the finger on a slope. On a rougher slope it jams: the law has several solutions."""
     return finger(plane=rb.pose((0.0, 0.0, 0.0), rpy=(0.2, 0.3, 0.4)), friction=0.3)
 
 
@@ -286,7 +287,7 @@ def test_a_tip_that_touches_and_leaves_steps_as_the_engine(make, number):
 
 
 def hopper(mass):
-    """A ball on a vertical slide."""
+    """Return a ball on a vertical slide."""
     system = rb.SystemBuilder("hopper", base="world").floor()
     system.body("ball", rb.shapes.sphere(0.05, mass=mass))
     system.joint("slide", "prismatic", "world", "ball", axis=(0.0, 0.0, 1.0))
@@ -294,7 +295,7 @@ def hopper(mass):
     return rb.build(system)
 
 
-def test_acceleration_of_any_geometry_starts_the_search_for_late_contacts():
+def test_the_acceleration_of_any_geometry_starts_a_search_for_late_contacts():
     """The engine searches for contacts that begin in a step if a geometry is accelerated a lot.
 
     The second ball falls onto the floor within the step, by gravity alone.
@@ -317,7 +318,9 @@ def test_acceleration_of_any_geometry_starts_the_search_for_late_contacts():
 
 @pytest.mark.parametrize("mass", [1e-3, 2.0, 1e3])
 def test_a_ball_at_rest_carries_its_weight(mass):
-    """The ball rests 2 g h^2 / 3e4 deep: a step removes half of a depth, with slope 3e4 m / h."""
+    """The ball rests at the depth 2 g h^2 / 3e4, because a step removes half of a depth, with
+    slope 3e4 m / h.
+    """
     m = hopper(mass)
     b = rb.Batch(m, 2)
     b.qpos[:, 0] = 0.06
@@ -337,7 +340,7 @@ def test_a_ball_at_rest_carries_its_weight(mass):
     ],
 )
 @needs_robots
-def test_a_broken_law_is_seen(monkeypatch, module, name, wrong):
+def test_a_wrong_contact_law_fails_the_comparison(monkeypatch, module, name, wrong):
     """With a wrong law a step must differ from the engine's, so the tests above can fail."""
     monkeypatch.setattr(module, name, wrong(getattr(module, name)))
     m = go2()
@@ -366,7 +369,7 @@ def test_fields_that_are_bound_later_change_no_bits():
     np.testing.assert_allclose(two.xpos[3], d.xpos, rtol=0, atol=1e-14)
 
 
-def test_own_masses_and_gravity_act_as_in_a_model_of_their_own():
+def test_a_robot_with_its_own_mass_and_gravity_moves_like_its_own_model():
     m = finger()
     b = rb.Batch(m, 8)
     b.qpos[:, 0] = 0.06
@@ -431,7 +434,7 @@ def test_a_step_allocates_nothing():
         b.step()
     now, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert now < 20_000  # memory of Python itself, for 50 calls
+    assert now < 20_000  # Python itself uses this memory in 50 calls
 
 
 def boxed():
@@ -481,7 +484,7 @@ def implicit():
         (soft, "a joint with a soft limit runs only in the engine"),
     ],
 )
-def test_a_batch_says_why_its_contacts_take_the_engine(make, reason):
+def test_a_batch_reports_why_its_contacts_run_on_the_engine(make, reason):
     m = make()
     b = rb.Batch(m, 3)
     assert not b.specialized

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""rb.Batch on a GPU: refusals on every machine; with a GPU, the bits of the CPU."""
+"""rb.Batch on a GPU refuses bad arguments on every machine, and has the bits of the CPU."""
 
 import sys
 import types
@@ -38,13 +38,13 @@ def test_bad_arguments_are_refused(m, more):
         rb.Batch(m, 2, **more)
 
 
-def test_without_cupy_the_error_names_the_package(m, monkeypatch):
+def test_the_error_without_cupy_names_the_package(m, monkeypatch):
     monkeypatch.setitem(sys.modules, "cupy", None)
     with refused(ParameterError, "no-gpu", "device"):
         rb.Batch(m, 2, device="cuda")
 
 
-def test_without_a_gpu_the_error_says_so(m, monkeypatch):
+def test_the_error_without_a_gpu_names_the_reason(m, monkeypatch):
     class CUDARuntimeError(RuntimeError):
         pass
 
@@ -85,7 +85,7 @@ def test_a_gpu_has_the_bits_of_the_cpu(floating):
         each.step()
         each.step(nstep=9)
         each.step([3, 5, 1], 2)
-        each.qfrc_applied[:, 0] += 0.5  # forces are live
+        each.qfrc_applied[:, 0] += 0.5  # the array of forces is live
         each.step(each.time > 0.0105)
         each.reset([0, 2])
         each.step()
@@ -173,7 +173,7 @@ def implicit():
 
 
 @pytest.mark.parametrize("make", [contact, implicit])
-def test_models_that_stay_on_the_cpu_are_refused_by_name(make):
+def test_models_without_gpu_code_are_refused_by_name(make):
     """The check comes before compilation, so it also works without a GPU."""
     with refused(rb.ModelError, "not-traceable"):
         kernels_of(make(), {}, ("qfrc_applied",), np.dtype(np.float64))

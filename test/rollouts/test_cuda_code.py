@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPU code, compiled for this processor, leaves the bits of CPU code; nvcc compiles it."""
+"""GPU code compiled for this processor gives the bits of CPU code, and nvcc compiles it."""
 
 import functools
 import re
@@ -69,7 +69,7 @@ def test_the_code_of_a_gpu_has_the_bits_of_a_batch(name, tmp_path):
 @needs_compiler
 @pytest.mark.parametrize("longest", [cuda_code.LONGEST_FUNCTION, 0])
 def test_robots_have_parameters_forces_and_outputs(longest, tmp_path, monkeypatch):
-    """This includes functions that are cut into blocks."""
+    """The tested functions include functions that are cut into blocks."""
     monkeypatch.setattr(cuda_code, "BLOCK", 150)
     b, other = both(arm(), tmp_path, ("xfrc_applied", *DERIVED), EXPANDED, longest=longest)
     b.xfrc_applied[:] = np.random.default_rng(5).normal(size=b.xfrc_applied.shape)
@@ -80,10 +80,11 @@ def test_robots_have_parameters_forces_and_outputs(longest, tmp_path, monkeypatc
 
 
 @needs_compiler
-def test_chosen_robots_are_stepped_and_diverged_ones_marked(tmp_path):
+def test_chosen_robots_are_stepped_and_diverged_robots_are_marked(tmp_path):
     b, other = both(arm(), tmp_path)
     b.qvel[4, 2] = other.arrays["qvel"][2, 4] = np.nan
-    b.qpos[7, 0] = other.arrays["qpos"][0, 7] = 3e4  # the argument is still within our own sines
+    # the argument is still in the range of our own sine
+    b.qpos[7, 0] = other.arrays["qpos"][0, 7] = 3e4
     for ids in ([7, 4, 0], [8], None):
         b.step(ids, 3)
         other.step(3, ids)
@@ -95,7 +96,7 @@ def test_chosen_robots_are_stepped_and_diverged_ones_marked(tmp_path):
 
 
 @needs_compiler
-def test_single_precision_is_close(tmp_path):
+def test_single_precision_cuda_code_is_close_to_double(tmp_path):
     b, other = both(arm(), tmp_path, number=np.float32)
     b.step(nstep=20)
     other.step(20)
@@ -121,10 +122,10 @@ def test_nvcc_compiles_the_kernels_and_reports_registers(
         assert registers > 0
 
 
-@pytest.mark.nightly  # nvcc takes long until it fails
+@pytest.mark.nightly  # nvcc takes a long time before it fails
 @needs_nvcc
 @needs_robots
-def test_a_function_that_nvcc_gives_up_on_is_cut_into_blocks(tmp_path):
+def test_a_function_too_long_for_nvcc_is_cut_into_blocks(tmp_path):
     found = []
     for longest in (cuda_code.LONGEST_FUNCTION, cuda_code.BLOCK):
         kernels = kernels_of(load("Go2"), {}, ("qfrc_applied",), np.dtype(np.float64), longest)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Specialised steps and rollouts leave the same bits: built-in values do not change them."""
+"""Specialised steps and rollouts give the same bits; built-in values do not change them."""
 
 import functools
 
@@ -13,7 +13,7 @@ from rbdyn_ros.rollouts.lane_step import LaneStep
 from rbdyn_ros.rollouts.rollout import rollout
 from rbdyn_ros.share import bundled_robot
 
-ROBOTS, NSTEP = 19, 2  # no multiple of any vector width
+ROBOTS, NSTEP = 19, 2  # not a multiple of any vector width
 
 #: Models and integrators: all joint types, couplings, springs, limits, friction, kinds of steps.
 CASES = {
@@ -81,7 +81,7 @@ def assert_same_bits(found, s, qpos, qvel, forces):
 
 
 def test_a_rollout_has_the_bits_of_steps(robots):
-    """Code without forces omits their products, and still leaves the same bits."""
+    """Code without forces omits their products, but still gives the same bits."""
     m, qpos, qvel, forces = robots
     s = rb.specialize(m)
     free = rollout(m, qpos, qvel, nstep=NSTEP)
@@ -133,7 +133,7 @@ def test_bits_do_not_depend_on_the_symbolic_parameters(arm):
 
 
 def test_outputs_have_the_bits_of_specialised_kinematics(arm):
-    """Any additional outputs are possible."""
+    """The bits do not depend on additional outputs."""
     m, qpos, qvel, _ = arm
     s = rb.specialize(m)
     names = ("xpos", "xipos", "subtree_com", "cvel", "energy")

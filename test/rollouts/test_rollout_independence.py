@@ -59,7 +59,8 @@ def test_bits_do_not_depend_on_the_batch(specialize, rows):
 def test_bits_do_not_depend_on_the_size_of_pieces(specialize, monkeypatch):
     m = robot("arm")
     expected = rolled(m, specialize=specialize)
-    for piece in (1, 4 * 8 * m.nv, 10**9):  # one step; some steps of a block; all at once
+    # pieces of one step, of some steps of a block, and of all steps
+    for piece in (1, 4 * 8 * m.nv, 10**9):
         monkeypatch.setattr(module, "PIECE_WORK", piece)
         assert_same(rolled(m, specialize=specialize), expected)
 
@@ -71,7 +72,7 @@ def test_bits_do_not_depend_on_the_robots_side_by_side(monkeypatch):
     for width in (1, 2, 4, 8):
         step = functools.partial(LaneStep, width=width)
         monkeypatch.setattr(module, "LaneStep", step)
-        assert_same(rolled(m.replaced()), expected)  # another Model: earlier results are dropped
+        assert_same(rolled(m.replaced()), expected)  # another Model drops earlier results
 
 
 @needs_robots
@@ -94,8 +95,8 @@ def test_bits_do_not_depend_on_neighbours_that_diverge(specialize):
 
 
 @needs_robots
-def test_both_engines_count_a_massless_robot_in_nbad():
-    """Without inertia, every step counts every dof once."""
+def test_specialised_and_generic_code_count_a_massless_robot_in_nbad():
+    """Every step counts every dof without inertia once."""
     m = robot("arm").replaced(dof_armature=np.zeros(6))
     mass = np.concatenate([[m.body_mass], [0.0 * m.body_mass]])
     inertia = np.stack([m.body_fullinertia, 0.0 * m.body_fullinertia])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C in a rollout raises KeyboardInterrupt, ends its threads, and rollouts go on."""
+"""Ctrl-C in a rollout raises KeyboardInterrupt and ends its threads; later rollouts work."""
 
 import subprocess
 import sys
@@ -7,8 +7,8 @@ import sys
 import pytest
 from support.robots import find, needs_robots
 
-#: Steps enough for minutes; the signal comes from a thread once the loop runs. A rollout that
-#: ignores it exceeds the limit below.
+#: The steps would take minutes. A thread sends the signal once the loop runs. A rollout that
+#: ignores the signal exceeds the limit below.
 SCRIPT = """
 import os, signal, sys, threading
 import numpy as np
@@ -60,4 +60,5 @@ def test_ctrl_c_ends_a_rollout_at_once(nbatch, nstep, specialize):
         check=False,
     )
     assert done.stdout == "interrupted [] True\n", done.stderr
-    assert done.stderr == ""  # no bar without a terminal, and no traceback of a thread
+    # there is no progress bar without a terminal, and no traceback of a thread
+    assert done.stderr == ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A user's function as a law: machine code equals NumPy, or an error gives the reason."""
+"""Machine code of a user's law gives the results of NumPy, or an error has the reason."""
 
 # ruff: noqa: ARG005  laws are given four arguments, whatever they use
 
@@ -94,7 +94,7 @@ LAWS = {
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.filterwarnings("ignore:invalid value encountered in sqrt")
 def test_laws_compute_the_same_as_numpy(name, specialize):
-    """The function, called with numbers, gives the expected forces of the first step."""
+    """The expected forces of the first step come from the function, called with numbers."""
     law, (qpos, qvel) = LAWS[name], starts(robot("arm"), 24)
     r = rollout(robot("arm"), qpos, qvel, REFERENCE, nstep=1, policy=law, specialize=specialize,
                 outputs=("qfrc_applied",))  # fmt: skip

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints at their limits in specialised code stop nearly like the exact law, or warn."""
+"""Specialised code stops joints at limits nearly as the exact law does, or it warns."""
 
 import warnings
 
@@ -29,7 +29,7 @@ def pressed(m, specialize=True, torque=TORQUE, nbatch=1):
 
 @pytest.mark.parametrize("timestep", [1e-3, 2e-4])
 def test_a_joint_driven_into_its_limit_stays_near_it(timestep):
-    """N6: the joint passed the limit by 3.3 rad; its spring had a time constant of 20 ms."""
+    """With a time constant of 20 ms the joint would pass its limit by 3.3 rad."""
     m = light()
     m.opt.timestep = timestep
     with warnings.catch_warnings():
@@ -59,7 +59,7 @@ def test_a_joint_far_beyond_its_limit_is_named(integrator):
         assert exact.qpos[0, -1, 0] == pytest.approx(1.0, abs=1e-5)
         soft = m.replaced(jnt_solref=np.array([[0.02, 1.0]] * 2))
         soft.opt.integrator = integrator
-        pressed(soft, torque=torque)  # without a warning
+        pressed(soft, torque=torque)  # there is no warning
 
 
 def test_a_batch_warns_only_once():
@@ -77,7 +77,7 @@ def test_a_batch_warns_only_once():
     assert exact.qpos[2, 0] == pytest.approx(HIGH, abs=1e-5)
 
 
-def test_robots_without_limits_and_robots_that_diverged_are_left_alone():
+def test_robots_without_limits_and_diverged_robots_cause_no_warning():
     m = rb.build(rb.SystemBuilder("free").body("a", rb.shapes.box((1, 1, 1), mass=1.0)).joint(
         "j", "continuous", "base", "a"))  # fmt: skip
     bounded = light()

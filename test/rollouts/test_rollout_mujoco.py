@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rollouts against mujoco.rollout: many robots with different forces, over a short horizon."""
+"""Rollouts of many robots with different forces agree with mujoco.rollout for some steps."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,8 @@ def test_rollouts_agree_with_mujoco(file, floating, specialize):
     m = m.replaced(dof_frictionloss=0.0 * m.dof_damping, jnt_limited=0 * m.jnt_limited)
     mm = mujoco_twin.from_urdf(path, floating)
     mm.opt.timestep, mm.opt.integrator = m.opt.timestep, mujoco.mjtIntegrator.mjINT_EULER
-    mm.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)  # our implicit_damping
+    # this is our implicit_damping
+    mm.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
     qpos, qvel = starts(m, NBATCH)
     ctrl = light_forces(m, (NBATCH, NSTEP))
     time = np.zeros((NBATCH, 1))

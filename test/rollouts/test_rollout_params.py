@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parameters that differ: a robot moves like a Model built with its parameters."""
+"""A robot with its own parameters moves like a Model built with these parameters."""
 
 import numpy as np
 import pytest
@@ -84,7 +84,7 @@ def test_payloads_may_differ_in_one_argument():
 @pytest.mark.parametrize(
     "field", ["dof_damping", "dof_armature", "dof_frictionloss", "jnt_stiffness"]
 )
-def test_joint_parameters_equal_replaced(field, name, specialize):
+def test_joint_parameters_equal_a_model_with_replaced_fields(field, name, specialize):
     m, rng = robot(name), np.random.default_rng(4)
     if specialize:
         smoothly(m)
@@ -92,7 +92,7 @@ def test_joint_parameters_equal_replaced(field, name, specialize):
     values = own + rng.uniform(0.0, 0.5, (NBATCH, *own.shape))
     if field == "jnt_stiffness":
         values[:, m.jnt_class != JointClass.FREE] = 0.0
-        values[0] = 0.0  # no spring
+        values[0] = 0.0  # this joint has no spring
     models = [m.replaced(**{field: row}) for row in values]
     compared(m, models, {field: values}, specialize)
 
@@ -110,7 +110,7 @@ def test_each_robot_may_have_its_own_gravity(specialize):
 
 @needs_robots
 @BOTH
-def test_a_body_or_joint_by_name_is_its_entry_of_the_array(specialize):
+def test_parameters_by_name_equal_entries_of_the_array(specialize):
     m, rng = robot("floating base"), np.random.default_rng(6)
     qpos, qvel = starts(m, NBATCH)
     mass, damping = rng.uniform(0.1, 1.0, NBATCH), rng.uniform(0.0, 0.5, (NBATCH, 6))
@@ -131,8 +131,8 @@ def test_a_body_or_joint_by_name_is_its_entry_of_the_array(specialize):
 
 @needs_robots
 @BOTH
-def test_parameters_of_the_model_change_nothing(specialize):
-    """Generic code leaves the same bits: the same kernels read equal numbers from other arrays."""
+def test_parameters_equal_to_the_model_change_nothing(specialize):
+    """Generic code gives the same bits, because the same kernels read equal numbers."""
     m = robot("arm")
     qpos, qvel = starts(m, 3)
     params = {
@@ -204,7 +204,7 @@ REFUSED = [
 @needs_robots
 @pytest.mark.parametrize("given", REFUSED)
 @pytest.mark.filterwarnings("error")
-def test_payloads_are_refused_in_the_words_of_with_payload(given):
+def test_payloads_are_refused_with_the_message_of_with_payload(given):
     """The message also names the robot, and there is no warning."""
     m = robot("arm")
     first, load = (

@@ -17,7 +17,7 @@ from rbdyn_ros.rollouts.rollout import rollout
 NBATCH, NSTEP = 4, 10
 BOTH = pytest.mark.parametrize("specialize", [True, False])
 
-#: Tolerance as a share of the largest entry: gains multiply the rounding of a state.
+#: Tolerance as a share of the largest entry, because gains multiply rounding errors of a state.
 TOLERANCE = 1e-11
 
 
@@ -70,7 +70,7 @@ def test_policies_equal_the_laws_of_control(policy, law, gains, specialize):
 
 @needs_robots
 @BOTH
-def test_pd_policy_drives_only_actuated_joints_of_a_floating_robot(specialize):
+def test_a_pd_policy_drives_only_actuated_joints_of_a_floating_robot(specialize):
     m = robot("floating base")
     reference = wanted(m)[:, :, : m.nq + m.nv]
     stiffness = np.random.default_rng(7).uniform(0.0, 3.0, (NBATCH, m.nv))
@@ -113,7 +113,7 @@ def test_forces_are_limited(specialize):
 
 @needs_robots
 @BOTH
-def test_a_law_uses_the_model_not_the_parameters(specialize):
+def test_a_law_uses_the_model_and_not_the_parameters_of_robots(specialize):
     m = robot("arm")
     reference = wanted(m)[:, :, :6]
     rng = np.random.default_rng(8)
@@ -122,7 +122,7 @@ def test_a_law_uses_the_model_not_the_parameters(specialize):
     found = rolled(m, policy, reference, specialize, params={"body_mass": mass})
     plain = rolled(m, policy, reference, specialize)
     forces = plain.qfrc_applied[:, 0]
-    # equal up to rounding, as the law shares operations with different steps
+    # the results are equal up to rounding, because the law shares operations with different steps
     scale = 1e-12 * np.abs(forces).max()
     np.testing.assert_allclose(found.qfrc_applied[:, 0], forces, rtol=0.0, atol=scale)
     assert np.abs(found.qvel - plain.qvel).max() > 1e-4
@@ -253,7 +253,7 @@ def test_attributes_of_a_users_policy_take_effect(specialize):
 
 
 @needs_robots
-def test_a_law_holds_a_robot_with_contact():
+def test_a_law_can_control_a_robot_with_contact():
     """The robot runs on the generic engine; its law ignores contact and is traced."""
     system = (
         rb.SystemBuilder("slider", base="world")

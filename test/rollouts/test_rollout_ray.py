@@ -20,7 +20,7 @@ SETTINGS = {"nstep": 20, "every": 10, "outputs": ("qpos", "xpos", "energy"), "pr
 
 
 def arguments(m, count):
-    """Return arguments of each form: for all robots, and for each."""
+    """Return arguments that all robots share, and arguments with a row for each robot."""
     rng = np.random.default_rng(2)
     qpos, _ = starts(m, count)
     bodies = m.body_mass * rng.uniform(0.9, 1.1, (count, 1))
@@ -60,13 +60,13 @@ def test_a_rollout_has_the_bits_of_one_process_though_a_node_dies(cluster, monke
     assert bits(there) == bits(whole)
 
 
-def test_arguments_are_checked_before_ray_is_asked():
+def test_arguments_are_checked_before_ray_is_contacted():
     m = robot("arm")
     with refused(ParameterError, "bad-argument", "nbatch"):
         rb.rollout(m, np.zeros((3, m.nq)), np.zeros((2, m.nv)), nstep=1, ray="127.0.0.1:9")
 
 
-def test_another_server_is_not_taken_for_ray():
+def test_rollouts_refuse_the_address_of_a_server_that_is_not_ray():
     m = robot("arm")
     with ray_nodes.silent_server() as address, refused(ParameterError, "no-cluster", "ray"):
         rb.rollout(m, np.zeros(m.nq), np.zeros(m.nv), nstep=1, ray=address)

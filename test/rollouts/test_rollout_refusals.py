@@ -119,7 +119,7 @@ def test_errors_of_a_users_law_are_reported(specialize):
 def test_outputs_larger_than_the_memory_are_refused():
     with pytest.raises(rb.ParameterError, match=f"{8 * 2 * 2**50 * 6} bytes") as caught:
         rollout(robot("arm"), np.zeros((2, 6)), ZERO, nstep=2**50, outputs=("qpos",))
-    # test/messages.txt cannot hold the text: it contains the memory of this machine
+    # test/messages.txt cannot contain the text, because the text depends on this machine's memory
     assert (caught.value.code, caught.value.element) == ("bad-argument", "outputs")
 
 

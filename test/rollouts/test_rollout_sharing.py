@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads share robots: each step runs once and in order; progress bars and errors."""
+"""Threads share robots; each step runs once and in order; progress bars and errors work."""
 
 import functools
 import threading
@@ -17,7 +17,7 @@ from rbdyn_ros.rollouts.pool import Pool
 
 
 class Bar:
-    """A replacement for a bar of tqdm."""
+    """A replacement for a progress bar of tqdm."""
 
     def __init__(self, total):
         self.total, self.n, self.closed = total, 0, False
@@ -84,7 +84,7 @@ def test_the_progress_bar_can_be_switched_off(bar, pendulum):
     assert bar == []
 
 
-def test_an_error_in_another_thread_is_raised_in_the_calling_one():
+def test_an_error_in_another_thread_is_raised_in_the_calling_thread():
     met = threading.Barrier(2)
 
     def piece(k, words, own):
@@ -99,13 +99,13 @@ def test_an_error_in_another_thread_is_raised_in_the_calling_one():
     pool = Pool(2, "rollout")
     with pytest.raises(MemoryError, match="for a test"):
         pool.run(piece, 2)
-    pool.run(lambda *_: False, 2)  # the thread still exists
+    pool.run(lambda *_: False, 2)  # the other thread still exists
     pool.close()
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_an_error_in_the_calling_thread_waits_until_the_others_have_stopped(error):
-    """Otherwise they would write into freed arrays."""
+def test_an_error_in_the_calling_thread_waits_until_all_threads_have_stopped(error):
+    """Otherwise other threads would write into freed arrays."""
     met, steps = threading.Barrier(2), []
 
     def piece(k, words, own):

@@ -13,8 +13,8 @@ from rbdyn_ros.rollouts.rollout import rollout
 
 NBATCH, NSTEP, EVERY = 11, 12, 3
 
-#: Tolerance as a share of the largest entry. A step of specialised code differs from the engine's
-#: by up to 1e-12; 12 steps of 1 ms from the same state add little.
+#: Tolerance as a share of the largest entry. A step of specialised code differs from a step of the
+#: engine by up to 1e-12; 12 steps of 1 ms from the same state add little.
 TOLERANCE = 1e-11
 
 
@@ -53,7 +53,7 @@ def test_specialised_code_equals_step_to_rounding(case):
 @needs_robots
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
 @pytest.mark.parametrize("specialize", [True, False])
-def test_options_of_the_model_hold(integrator, specialize):
+def test_options_of_the_model_apply_to_a_rollout(integrator, specialize):
     m = robot("arm")
     m.opt.integrator, m.opt.timestep, m.opt.gravity = integrator, 0.004, (0.5, 1.0, -3.0)
     qpos, qvel = starts(m, 3)
@@ -79,7 +79,7 @@ def test_options_may_change_between_two_calls(specialize):
 
 @needs_robots
 @pytest.mark.parametrize("specialize", [True, False])
-def test_control_has_four_shapes(specialize):
+def test_ctrl_can_have_four_shapes(specialize):
     m = robot("arm")
     qpos, qvel = starts(m, 2)
     full = light_forces(m, (2, 4))
@@ -97,7 +97,7 @@ def test_control_has_four_shapes(specialize):
 
 @needs_robots
 @pytest.mark.parametrize("specialize", [True, False])
-def test_without_control_no_force_acts(specialize):
+def test_no_force_acts_without_ctrl(specialize):
     m = robot("arm")
     qpos, qvel = starts(m, 2)
     free = rollout(m, qpos, qvel, nstep=3, specialize=specialize,

@@ -102,7 +102,7 @@ def test_a_fault_ends_by_a_new_state(start):
     assert walk(loop, 5)[-1].fault == -1
 
 
-def test_many_steps_equal_single_steps_of_an_explicit_constraint(start):
+def test_steps_of_several_requests_add_up(start):
     loop = start(bundled_arm(), **WALKING | {"time_mode": "realtime"})
     threads = [threading.Thread(target=loop.time.step, args=(n,)) for n in (3, 5, 7, 9)]
     for thread in threads:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robot of the sensor files."""
+"""A fixture of the robot to which the sensor files belong."""
 
 import pytest
 

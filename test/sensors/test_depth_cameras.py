@@ -100,7 +100,7 @@ def test_the_field_of_view_spans_the_width_of_the_picture():
     assert (fy, cx, cy) == (fx, 49.5, 9.5)
 
 
-def test_near_far_and_noise_are_of_the_depth():
+def test_near_far_and_noise_apply_to_the_depth_not_to_the_distance():
     m = scene()
     d = rb.make_data(m)
     seen = rb.scan(m, d, camera(near=1.8, far=2.9))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sensors that robot files describe equal those of a sensors file, with the readings of MuJoCo."""
+"""Sensors in robot files equal sensors in a sensors file, and give the readings of MuJoCo."""
 
 import numpy as np
 import pytest

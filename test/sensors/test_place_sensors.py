@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Magnetometer, GPS, pose and joint torque sensors against closed forms, on moving robots."""
+"""Compare magnetometer, GPS, pose and joint torque sensors on moving robots with closed forms."""
 
 import dataclasses
 import math
@@ -75,7 +75,7 @@ def test_a_magnetometer_turns_the_field_of_the_earth_into_its_frame(crane):
     np.testing.assert_allclose(found.magnetic_field, wanted, rtol=0.0, atol=1e-19)
 
 
-def test_a_pose_sensor_has_the_pose_in_the_world_or_in_a_link(crane):
+def test_a_pose_sensor_measures_the_pose_in_the_world_or_in_a_link(crane):
     specs = [PoseSpec("here", "tool"), PoseSpec("there", "base", reference="tool")]
     here, there = read(crane, specs)
     p, R = tool()
@@ -87,8 +87,9 @@ def test_a_pose_sensor_has_the_pose_in_the_world_or_in_a_link(crane):
     assert turned.magnitude() < 1e-14
 
 
-def test_a_joint_torque_sensor_has_the_effort_behind_the_friction(crane):
-    """Lagrange by hand: the lift carries and accelerates all, the arm is a pendulum about y.
+def test_a_joint_torque_sensor_measures_the_effort_behind_the_friction(crane):
+    """The reference is derived with Lagrange by hand: the lift carries and accelerates everything,
+    and the arm is a pendulum about y.
 
     Damping and friction act in the joints, so a sensor behind a joint does not measure them.
     """
@@ -147,7 +148,7 @@ def test_a_far_place_agrees_with_a_root_of_the_ellipsoid():
     assert (np.abs(found - wanted) < [1e-12, 1e-12, 2e-8]).all(), found - wanted
 
 
-def test_noise_of_each_has_its_size(crane):
+def test_noise_of_each_sensor_has_the_given_size(crane):
     """Means and deviations of 4000 ticks are right to five standard errors."""
     size, n = NoiseSpec(stddev=(1e-6, 2e-6, 3e-6), bias=(5e-6, 0.0, 0.0)), 4000
     m, description = crane
@@ -198,7 +199,7 @@ BAD = [
 ]
 
 
-def test_a_file_gives_each_kind(crane):
+def test_each_kind_of_sensor_is_read_from_a_file(crane):
     mag, gps, pose, torque = read_sensors_text(FILE, *crane)
     assert mag == MagnetometerSpec("mag", "tool", earth_field=(1e-5, 0.0, 2e-5))
     noise = {"position": NoiseSpec(stddev=(0.5, 0.5, 1.0))}
@@ -230,7 +231,7 @@ GAZEBO = """<gazebo reference="tool">
     <state_interface name="magnetic_field.x"/></sensor></ros2_control></robot>"""
 
 
-def test_a_urdf_gives_its_sensors_of_these_kinds():
+def test_each_kind_of_sensor_is_read_from_a_urdf():
     text = CRANE.replace("</robot>", GAZEBO)
     m, description = rb.load_urdf(text), robot_files.read(text)
     specs, findings = sensors_of(m, description)
@@ -247,7 +248,7 @@ def test_a_urdf_gives_its_sensors_of_these_kinds():
     assert len(notes) == 1
 
 
-#: 2 kg at 1 m on a hinge, whose axis passes half a metre from the origin of the arm, or is turned.
+#: 2 kg at 1 m on a hinge. Its axis passes half a metre from the origin of the arm, or is turned.
 MJCF_ARM = """<mujoco><worldbody><body name="arm" pos="1 0 0">
   <joint name="turn" type="hinge" axis="0 1 0" pos="-0.5 0 0"/>
   <inertial mass="2" pos="0.5 0 0" diaginertia="0.1 0.1 0.1"/></body></worldbody></mujoco>"""
@@ -263,7 +264,7 @@ SDF_ARM = """<sdf version="1.10"><model name="m">
 
 
 @pytest.mark.parametrize(("text", "turn"), [(MJCF_ARM, 0.0), (SDF_ARM, 0.7)], ids=["mjcf", "sdf"])
-def test_an_axis_beside_the_origin_of_its_link_has_its_own_torque(text, turn):
+def test_torque_is_measured_about_an_axis_that_misses_the_link_origin(text, turn):
     """The weight is 1 m from the axis, and the joint's frame is rotated about the vertical."""
     description = robot_files.read(text)
     m = rb.build(description)

@@ -45,7 +45,7 @@ sensors:
 
 
 def one(kind, **changes):
-    """Return a file with one sensor, with one key in each line."""
+    """Return a file with one sensor and one key in each line."""
     keys = {"type": kind, "link": "hand", "rate": "10", "near": "0.1", "far": "30"}
     if kind == "lidar":
         keys["horizontal"] = "{from: -1, to: 1, rays: 11}"
@@ -85,7 +85,7 @@ def test_all_keys_are_read(robot):
     )
 
 
-def test_angles_come_from_a_file_beside_the_sensor_file(robot, tmp_path):
+def test_angles_are_read_from_a_file_next_to_the_sensor_file(robot, tmp_path):
     (tmp_path / "rose.csv").write_text("azimuth,elevation\n# petals\n0.5, 0.1\n\n-0.5,-1e-1\n")
     text, _ = one("lidar", horizontal="", angles="rose.csv")
     (tmp_path / "sensors.yaml").write_text(text)
@@ -143,7 +143,9 @@ def test_bad_values_are_refused_with_their_line(robot, kind, key, value, code):
 
 
 def test_a_turn_may_be_rounded_to_six_digits(robot):
-    """The number is written as by hand; a refused number reads differently from the limit."""
+    """The number has six digits, as if written by hand; a refused number never reads like the
+    limit.
+    """
     turn = {"horizontal": "{from: 0, to: 6.28319, rays: 360}"}
     (spec,) = read_sensors_text(one("lidar", **turn)[0], *robot)
     assert spec.horizontal.step == 2 * math.pi / 360  # the ends of a full turn are one ray
@@ -175,7 +177,7 @@ def test_a_missing_file_of_angles_is_refused(robot, tmp_path):
         read_sensors_text(text, *robot, folder=tmp_path)
 
 
-def test_rows_do_not_go_with_angles(robot, tmp_path):
+def test_rows_and_angles_in_one_sensor_are_refused(robot, tmp_path):
     vertical = "{from: 0, to: 1, rays: 2}"
     text, _ = one("lidar", horizontal="", angles="rose.csv", vertical=vertical)
     with refused(DescriptionError, "unknown-key", "sensor 'a'", line=10):

@@ -85,7 +85,7 @@ def test_a_full_turn_has_one_ray_for_both_ends():
     np.testing.assert_allclose(np.unwrap(azimuth), np.arange(8) * math.pi / 4 - math.pi)
 
 
-def test_near_and_far_are_infinities():
+def test_hits_nearer_than_near_or_beyond_far_read_as_infinity():
     m = cart()
     d = rb.make_data(m)
     ahead = {"horizontal": Fan(0.0, 0.0, 1)}
@@ -93,7 +93,7 @@ def test_near_and_far_are_infinities():
     assert rb.scan(m, d, lidar(far=2.5, **ahead)).distance.item() == np.inf
 
 
-def test_rays_pass_through_the_own_body_unless_it_is_not_excluded():
+def test_rays_pass_through_excluded_links_and_meet_other_links():
     m = cart()
     d = rb.make_data(m)
     ahead = {"horizontal": Fan(0.0, 0.0, 1)}
@@ -103,7 +103,7 @@ def test_rays_pass_through_the_own_body_unless_it_is_not_excluded():
     assert rb.scan(m, d, lidar(exclude=("slide", "chassis"), **ahead)).distance.item() == WALL
 
 
-def test_a_sweep_measures_the_cart_where_it_was():
+def test_early_columns_of_a_sweep_are_measured_from_earlier_positions():
     m = cart()
     d = rb.make_data(m)
     d.qpos[:], d.qvel[:] = (1.0, 0.3), (2.0, -1.5)

@@ -26,8 +26,8 @@ def test_noise_does_not_depend_on_skipped_ticks():
     assert some.walk(31).tobytes() == walks[31].tobytes()
 
 
-def test_noise_has_recorded_values():
-    """Other numbers would break every recorded run."""
+def test_noise_has_the_values_of_earlier_versions():
+    """Other values would change every recorded run."""
     numbers = Hashed(1, 0, 2)
     np.testing.assert_allclose(numbers.white(5), TODAY_WHITE, rtol=1e-14)
     np.testing.assert_allclose(numbers.walk(1_000_000), TODAY_WALK, rtol=1e-12)
@@ -114,7 +114,7 @@ def test_noise_restarts_at_a_tick(robot):
     from_zero = [force(tick) for tick in (0, 1, 40)]
     suite.reseed(7, 1234)
     assert [force(tick) for tick in (1234, 1235, 1274)] == from_zero
-    assert force(1233) == from_zero[0]  # a state from before the reset, read after it
+    assert force(1233) == from_zero[0]  # a state from before the reset is read after it
     suite.reseed(8, 1234)
     assert force(1235) != from_zero[1]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sensors against closed forms: weights, centrifugal force, pushes, feet."""
+"""Compare sensors with closed forms: weights, centrifugal force, pushes, feet."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def readings(robot, specs, state, **more):
     return [reading for _, reading in Suite(m, description, specs, PERIOD, **more).read(state)]
 
 
-def test_at_rest_an_imu_shows_g_upwards(arm):
+def test_an_imu_at_rest_measures_g_upwards(arm):
     """The tool of the bundled arm points down at zero: its z axis is the world's -z."""
     links = ("base_link", "tool_flange")
     base, tool = readings(arm, [ImuSpec(name, name) for name in links], snapshot(arm[0]))
@@ -76,7 +76,7 @@ def test_a_falling_imu_reads_zero():
     np.testing.assert_allclose([*wrench.force, *wrench.torque], 0.0, atol=1e-12)
 
 
-def test_a_turntable_shows_the_centrifugal_force(turntable):
+def test_sensors_on_a_turntable_measure_the_centrifugal_force(turntable):
     """The mount is at 0.5 m; the x axis of the tool is along its motion, y towards the axle."""
     m, _ = turntable
     speed, rise = 3.0, 0.7
@@ -93,7 +93,7 @@ def test_a_turntable_shows_the_centrifugal_force(turntable):
     np.testing.assert_allclose(ft.torque, moment, atol=1e-12)
 
 
-def test_a_fixed_joint_carries_the_weight_in_both_directions(turntable):
+def test_a_fixed_joint_measures_the_weight_in_both_directions(turntable):
     m, _ = turntable
     down = ForceTorqueSpec("down", "mount", "tool")
     up = ForceTorqueSpec("up", "mount", "tool", "parent_to_child")
@@ -103,12 +103,12 @@ def test_a_fixed_joint_carries_the_weight_in_both_directions(turntable):
     np.testing.assert_allclose(shown.torque, [0.2 * G, 0.0, 0.0], atol=1e-12)
     np.testing.assert_array_equal(reverse.force, -shown.force)
     np.testing.assert_array_equal(reverse.torque, -shown.torque)
-    # about the axle, in the axes of the arm: 2 kg at 0.6 m
+    # 2 kg at 0.6 m, about the axle, in the axes of the arm
     np.testing.assert_allclose(moved.force, [0.0, 0.0, -2.0 * G], atol=1e-12)
     np.testing.assert_allclose(moved.torque, [0.0, 2.0 * 0.6 * G, 0.0], atol=1e-12)
 
 
-def test_a_sensor_under_the_base_carries_the_robot():
+def test_a_sensor_under_the_base_measures_the_weight_of_the_robot():
     text = TURNTABLE.replace(
         '<link name="base"/>',
         """<link name="ground"/>
@@ -194,7 +194,7 @@ def contact_of(m, d):
     return np.hstack([force, moment + np.cross(arm, force)])
 
 
-def test_a_leg_stands_on_its_sole():
+def test_the_contact_sensor_of_a_standing_leg_measures_its_weight():
     m = rb.load_urdf(LEG, floating_base=True, contact=True)
     description = robot_files.read(LEG, contact=True)
     d = rb.make_data(m)
@@ -217,7 +217,7 @@ def test_a_leg_stands_on_its_sole():
     assert not dull.touching
 
 
-def test_a_robot_in_the_air_has_no_contact():
+def test_the_contact_sensors_of_a_robot_in_the_air_measure_nothing():
     m = rb.load_urdf(LEG, floating_base=True, contact=True)
     robot = m, robot_files.read(LEG, contact=True)
     (foot,) = readings(robot, [ContactSpec("foot", "sole")], snapshot(m))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""IMU and force/torque sensors of all links against MuJoCo, at fixed and moving joints.
+"""Compare IMU and force/torque sensors at all fixed and moving joints with MuJoCo.
 
 MuJoCo does not fuse fixed links here, so it computes the force across every joint.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights at every joint of trees with reversed joints and shifted frames."""
+"""Sensors at every joint of trees with reversed joints and shifted frames measure the weight."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def beyond(description, joint):
 
 @pytest.mark.parametrize("floating", [False, "floating"])
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
-def test_every_joint_carries_the_weight_beyond_it(seed, floating):
+def test_a_sensor_at_every_joint_measures_the_weight_beyond_it(seed, floating):
     description = check(auto_tree(12, 1.7, kinds=KINDS, seed=seed, reversals=0.5, offsets=0.5))
     assert {joint.type for joint in description.joints} >= {"fixed"}
     _assert_weights(rb.build(description, floating_base=floating), description, seed)
@@ -45,7 +45,7 @@ def test_every_joint_carries_the_weight_beyond_it(seed, floating):
 
 @needs_robots
 @pytest.mark.parametrize("mimic", [True, False])
-def test_every_joint_of_a_robot_with_mimic_joints_shows_the_weight(mimic):
+def test_a_sensor_at_every_joint_measures_the_weight_despite_mimic_joints(mimic):
     path = find("panda.urdf")
     m = rb.load_urdf(path, strict=False, mimic=mimic)
     assert (m.nmimic > 0) is mimic
@@ -53,7 +53,7 @@ def test_every_joint_of_a_robot_with_mimic_joints_shows_the_weight(mimic):
 
 
 @needs_robots
-def test_every_joint_of_a_humanoid_shows_the_weight():
+def test_a_sensor_at_every_joint_of_a_humanoid_measures_the_weight():
     path = find("talos_reduced.urdf")
     m = rb.load_urdf(path, floating_base=True, strict=False)
     _assert_weights(m, robot_files.read(path, strict=False), 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The joint types that some Models of these tests use, and fewer garbage collections."""
+"""Register the joint types of Models in these tests, and collect garbage less often."""
 
 import gc
 
@@ -15,7 +15,7 @@ def registered():
 
 @pytest.fixture(autouse=True)
 def _without_interruptions():
-    """A trace makes so many objects that garbage collection takes up to half of the time."""
+    """Collect no garbage during tests: in traces that would take up to half of the time."""
     gc.disable()
     yield
     gc.enable()

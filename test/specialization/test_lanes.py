@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots side by side: each lane has the bits of the robot alone, whatever other lanes hold."""
+"""Robots side by side: each lane has the bits of the robot alone, whatever is in other lanes."""
 
 import ctypes
 import math
@@ -25,7 +25,7 @@ STEPS = {
     "quadruped": "implicit_damping",
 }
 WILD = (math.nan, math.inf, -math.inf, 1e300)
-ROBOTS = 11  # no multiple of any width
+ROBOTS = 11  # not a multiple of any width
 
 
 @pytest.fixture(scope="module", params=STEPS)
@@ -62,7 +62,7 @@ def assert_same_bits(found, expected, where):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_lane_has_the_bits_of_one_robot(robots, width):
-    """The robot is in every lane, with every other robot next to it, in a reused memory."""
+    """The robots change lanes and neighbours, in a reused memory."""
     arrays, alone, step = robots
     run = LaneRunner({"step": step}, width)
     for shift in range(0, ROBOTS, 3):
@@ -75,7 +75,9 @@ def test_every_lane_has_the_bits_of_one_robot(robots, width):
 
 
 def test_lanes_do_not_depend_on_other_lanes(robots):
-    """A robot whose neighbours are NaN, infinite or huge, in the first lane, inside, and last."""
+    """The neighbours are NaN, infinite or huge; the robot is in the first, a middle and the last
+    lane.
+    """
     arrays, alone, step = robots
     run = LaneRunner({"step": step}, 4)
     for k, wild in enumerate(WILD):
@@ -125,8 +127,8 @@ def test_no_other_memory_is_written(width):
     assert (raw[written] != before[written]).any()
 
 
-def test_each_array_has_its_slots():
-    """Every array has its own slots, as many as the programs read or write."""
+def test_the_slots_of_arrays_do_not_overlap():
+    """Every array has as many slots as the programs read or write."""
     m = specialised_models.model("coupled")
     lanes = compile_lanes(
         {name: specialised.program_of(m, name) for name in ("step", "inverse")}, 2
@@ -166,7 +168,7 @@ def every_operation():
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_every_operation_is_exact_in_lanes(width):
-    """All pairs of unusual numbers; operations that round once are exact in NumPy too."""
+    """All pairs of unusual numbers are tried; NumPy gives the same bits if it rounds once."""
     whole = every_operation()
     kinds = set(whole.counts())
     assert kinds >= {*UNARY, *CONDITIONS, "select", "fma", "fms", "fnma", "neg", "constant", "div"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code on disk is found again, always right, and optional."""
+"""Machine code is stored on disk if possible, found again, and never wrong."""
 
 import errno
 import os
@@ -93,8 +93,8 @@ def test_cached_code_needs_no_llvm_text(compiler, tmp_path, monkeypatch):
     assert compiler.count == 1
 
 
-def test_models_options_and_processors_have_code_of_their_own(compiler, tmp_path, monkeypatch):
-    """Everything that determines the code is in the key; going back finds the old file."""
+def test_another_model_option_or_processor_needs_other_code(compiler, tmp_path, monkeypatch):
+    """Everything that determines the code is in the key; an earlier value finds its file."""
     m = pendulum()
     s = rb.specialize(m)
     expected = 1
@@ -124,7 +124,7 @@ def test_models_options_and_processors_have_code_of_their_own(compiler, tmp_path
     assert compiler.count == len(files(tmp_path)) == expected + 1
 
 
-def test_frames_have_code_of_their_own(compiler):
+def test_each_frame_needs_other_code(compiler):
     m = pendulum()
     d = rb.make_data(m)
     d.qpos = 0.4
@@ -135,7 +135,7 @@ def test_frames_have_code_of_their_own(compiler):
     assert compiler.count == m.nframe == 2
 
 
-def test_functions_of_a_user_are_part_of_the_key(compiler, tmp_path):
+def test_another_function_of_a_user_joint_needs_other_code(compiler, tmp_path):
     """A joint registered again is another joint, although the Model's hash is equal."""
     with specialised_models.registered():
 
@@ -218,7 +218,7 @@ def test_code_is_compiled_without_a_cache_folder(
 
 
 def test_code_works_on_a_full_disk(compiler, tmp_path, monkeypatch):
-    """The code works without its file, and no partial file remains; with space it is stored."""
+    """No partial file remains; when there is space again, the code is stored."""
     replace = Path.replace
 
     def full(file, target):
@@ -267,7 +267,7 @@ def test_only_this_user_can_read_the_cache():
     assert folder.stat().st_uid == os.getuid()
 
 
-def test_programs_and_widths_have_lanes_of_their_own(compiler, tmp_path):
+def test_another_program_or_width_needs_other_code_for_lanes(compiler, tmp_path):
     """The name, the width, the constants and the order of operations are in the key."""
 
     def lanes(name="f", constant=2.0, width=2, out="y"):

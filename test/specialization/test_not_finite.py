@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NaN and infinity in the inputs: they reach the same outputs as in the engine.
+"""NaN and infinity in the inputs reach the same outputs as in the engine.
 
-There is one exception. A product with an exact zero of the Model is zero whatever the other factor
-is, so the straight-line code does not read that input, and the output stays finite.
+There is one exception: a product with an exact zero of the Model is zero whatever the other factor
+is, so the straight-line code does not read that factor, and the output stays finite.
 """
 
 import math
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("registered")
 
 
 def spoiled(m, inputs=INPUTS):
-    """Return (array, place, Data), each with one entry that is not finite."""
+    """Return tuples (array, place, Data); in each Data this entry is not finite."""
     whole = specialised.random_data(m, 1, seed=13)[0]
     cases = []
     for array in inputs:
@@ -107,7 +107,7 @@ def test_a_nan_state_stays_visible(name):
 
 
 def test_an_exact_zero_removes_its_factor():
-    """A slide along z does not read a force along x; in the engine, 0 NaN is NaN."""
+    """A slide along z does not read a force along x; in the engine 0 times NaN is NaN."""
     builder = rb.SystemBuilder("slide").body("a", specialised_models.BODY)
     m = rb.build(builder.joint("j", "prismatic", "base", "a", axis=(0, 0, 1)))
     s = rb.specialize(m)
@@ -140,7 +140,7 @@ def test_nan_reaches_the_same_entries_in_machine_code():
 
 
 def test_inertia_that_is_not_positive_is_counted():
-    """A last link without inertia: D is zero, or negative with a negative armature."""
+    """A last link has no inertia: D is zero, or negative with a negative armature."""
     builder = rb.SystemBuilder("light").body("a", specialised_models.BODY)
     builder.joint("j", "revolute", "base", "a", axis=(0, 1, 0), armature=0.1)
     m = rb.build(builder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Code for other processors has other instructions, and mostly the same bits."""
+"""Code for other processors contains other instructions, and mostly gives the same bits."""
 
 import json
 import os
@@ -92,18 +92,18 @@ def instructions(text):
     return {kind for kind, pattern in kinds.items() if re.search(pattern, text)}
 
 
-#: By processor the registers and instructions that Numba's code and ours contain, and the width.
+#: By processor, the registers and instructions in Numba's code and in ours, and the width.
 #: Each takes 10 s; znver3 would have the same as x86-64-v3.
 EXPECTED = {
     "generic": (set(), set(), 2),
     "x86-64-v3": ({"ymm", "fma"}, {"ymm", "fma"}, 4),
-    # LLVM avoids the widest registers of this one unless code requests them, like ours
+    # LLVM avoids the widest registers of this processor unless code requests them, as ours does
     "skylake-avx512": ({"ymm", "fma"}, {"zmm", "ymm", "fma"}, 8),
 }
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_code_has_its_instructions(name):
+def test_code_uses_the_instructions_of_the_chosen_processor(name):
     """Numba and our LLVM both compile for the processor of the environment."""
     numba, ours, width = EXPECTED[name]
     child = made(name)
@@ -117,11 +117,13 @@ def test_each_processor_has_its_own_cache():
 
 
 @pytest.mark.parametrize("name", [name for name in EXPECTED if name != "generic"])
-def test_specialised_code_leaves_the_same_bits(name):
-    """Multiply-adds are explicit: without the instruction, a function also rounds once."""
+def test_specialised_code_gives_the_same_bits_on_every_processor(name):
+    """Multiply-adds are explicit: without the instruction, a function computes them, with one
+    rounding.
+    """
     assert made(name)["left"] == made("generic")["left"]
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_steps_and_rollouts_leave_the_same_bits(name):
+def test_a_rollout_gives_the_bits_of_steps_on_every_processor(name):
     assert made(name)["rolled"] == made(name)["left"]

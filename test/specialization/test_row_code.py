@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code of one robot, on its Data, against the engine.
+"""Compare the machine code of one robot, which works on its Data, with the engine.
 
-The operations are tested without compiling (test_traced_robots.py). These tests cover the machine
-code: Models that together need every operation, and all ways to call it.
+The operations are tested without compiling (test_traced_robots.py). Here the machine code is
+tested: with Models that together need every operation, and with all ways to call it.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ import rbdyn_ros as rb
 from rbdyn_ros.share import bundled_robot
 from rbdyn_ros.specialization.functions import FUNCTIONS
 
-#: By Model: its integrators.
+#: The integrators to test with each Model.
 STEPS = {
     "library": ("implicit_damping",),
     "balls": ("euler",),
@@ -29,7 +29,7 @@ STEPS = {
     "quadruped": ("implicit_damping",),
     "panda.urdf": ("implicit_damping", "rk4"),
 }
-#: Models with which all other functions are called as well.
+#: Models with which all other functions are called too.
 ALL_FUNCTIONS = ("library", "coupled", "driven")
 
 pytestmark = pytest.mark.usefixtures("registered")
@@ -108,7 +108,7 @@ def test_ten_steps_are_ten_times_one():
     assert ours.qvel == pytest.approx(theirs.qvel, abs=1e-10)
 
 
-def test_long_motion_equals_the_engines():
+def test_a_long_motion_stays_close_to_that_of_the_engine():
     """Two seconds of a double pendulum without friction: differences grow, but slowly."""
     builder = rb.SystemBuilder("pendulum")
     builder.body("a", specialised_models.BODY).body("b", specialised_models.BODY)
@@ -124,7 +124,7 @@ def test_long_motion_equals_the_engines():
     assert d.time == e.time
 
 
-def test_methods_agree_with_the_functions_of_the_package():
+def test_methods_return_the_results_of_the_functions_of_the_package():
     m = specialised_models.model("panda.urdf")
     s = rb.specialize(m, functions=())
     d = specialised.random_data(m, 1, seed=8)[0]
@@ -140,7 +140,7 @@ def test_methods_agree_with_the_functions_of_the_package():
         assert ours == pytest.approx(rb.frame_jacobian(m, d, frame, reference), abs=1e-13)
 
 
-def test_old_calls_name_the_new_ones():
+def test_functions_of_rb_refuse_a_specialised_object_and_name_its_method():
     m = specialised_models.model("panda.urdf")
     s = rb.specialize(m, functions=())
     d = rb.make_data(m)
@@ -155,8 +155,9 @@ def test_old_calls_name_the_new_ones():
 
 
 def test_every_call_returns_new_arrays():
-    """N1: the second mass matrix overwrote the first one."""
-    m = rb.load_urdf(bundled_robot("pendulum"))  # any robot will do; this one has small code
+    """Once, the second mass matrix overwrote the first."""
+    # any robot would do; the code for this robot is small
+    m = rb.load_urdf(bundled_robot("pendulum"))
     s = rb.specialize(m, functions=())
     d = rb.make_data(m)
     frame = m.frame_names[-1]

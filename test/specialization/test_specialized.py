@@ -42,7 +42,7 @@ def compare_steps(s, d, steps=3):
 
 
 def test_options_are_read_at_the_call():
-    """Each change acts on the next call as in the engine, and can be undone."""
+    """Each change takes effect at the next call, as in the engine, and can be undone."""
     m = pendulum()
     s = rb.specialize(m)
     d = specialised.random_data(m, 1, seed=31)[0]
@@ -63,7 +63,7 @@ def test_options_are_read_at_the_call():
 
 
 def test_options_of_other_functions_may_change():
-    """Passive forces and gravity in forward dynamics; the timestep in joint limits."""
+    """Passive forces and gravity change forward dynamics; the timestep changes joint limits."""
     m = pendulum(limit=rb.Limit(-0.1, 0.1))
     m = smoothly(m.replaced(jnt_solref=np.full((m.njnt, 2), (1e-4, 1.0))))
     s = rb.specialize(m, functions=("forward_dynamics",))
@@ -80,8 +80,8 @@ def test_options_of_other_functions_may_change():
     assert len(set(seen)) == 3
 
 
-def test_symbolic_timestep_is_read():
-    """Another timestep acts without new code."""
+def test_a_symbolic_timestep_is_read_at_every_step():
+    """Another timestep takes effect without new code."""
     m = pendulum()
     s = rb.specialize(m, symbolic=("timestep",))
     assert s.symbolic == ("gravity", "timestep")
@@ -93,7 +93,7 @@ def test_symbolic_timestep_is_read():
     assert s._addresses == before
 
 
-def test_two_specialised_of_one_model_agree():
+def test_two_specialised_objects_of_one_model_agree():
     m = pendulum()
     d = specialised.random_data(m, 1, seed=33)[0]
     first, second = rb.specialize(m), rb.specialize(m, symbolic=("timestep", "dof_damping"))
@@ -130,7 +130,7 @@ def test_unsuitable_models_are_refused(make):
             traced(m, name, (), specialised.numbers_of(m, name))
     with refused(ModelError, "not-traceable", f"'{m.name}'") as caught:
         rb.specialize(m)
-    assert "rb.step(m, d)" in str(caught.value)  # the working call
+    assert "rb.step(m, d)" in str(caught.value)  # this call is valid
 
 
 def test_driven_dofs_are_refused():
@@ -202,7 +202,7 @@ def test_unknown_frames_and_references_are_refused():
 
 
 def test_functions_that_are_not_specialised_are_refused():
-    """Functions that write more than their results exist only for the Model."""
+    """Functions that write more than their results take only a Model."""
     m = pendulum()
     s, d = rb.specialize(m, functions=()), rb.make_data(m)
     for call, name in ((rb.forward, "forward"), (rb.energy, "energy"), (rb.rne, "rne")):

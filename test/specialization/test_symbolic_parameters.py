@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers of a Model as inputs: with the numbers of another Model, the result is that Model's."""
+"""Programs whose inputs are numbers of a Model: other numbers give the results of that Model."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from rbdyn_ros.specialization.trace import Tracing
 PAYLOAD = ("body_mass", "body_ipos", "body_fullinertia")
 INERTIA = (0.02, 0.03, 0.025, 0.001, -0.002, 0.003)
 
-#: By Model: its arrays that the tests scale, all at once.
+#: The arrays of each Model that the tests scale, all at once.
 SCALED = {
     "library": (
         "dof_armature", "dof_damping", "dof_frictionloss", "dof_inertia0", "jnt_solref",
@@ -144,8 +144,8 @@ def test_all_parameters_may_be_symbolic_together():
 
 
 @pytest.mark.parametrize("fused", [True, False])
-def test_hoisted_programs_compute_the_same(fused):
-    """Operations on parameters alone run once; together, both programs equal the whole."""
+def test_hoisted_programs_compute_the_same_results(fused):
+    """Operations on parameters alone run once; both programs together equal the whole program."""
     m = small()
     constant = (*PAYLOAD, "timestep", "gravity", "dof_armature")
     whole = specialised.program_of(m, "step", constant, fused)
@@ -224,7 +224,7 @@ def test_specialised_timesteps_are_installed_in_one_data():
 
 
 @pytest.mark.parametrize("name", ["masses", "body_mas", "jnt_type"])
-def test_other_inputs_are_refused(name):
+def test_arrays_that_cannot_be_symbolic_are_refused(name):
     m = small()
     for call in (lambda: Tracing(m, (name,)), lambda: rb.specialize(m, symbolic=[name])):
         with refused(ModelError, "not-traceable", f"'{m.name}'") as caught:

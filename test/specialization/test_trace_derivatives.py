@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Derivatives of traces: each rule, and the dynamics against the toolbox and differences.
+"""Derivatives of traces: each rule is tested; the dynamics are compared with the toolbox and
+differences.
 
 Programs are evaluated operation by operation, without a code generator. The toolbox differentiates
 in closed form, but neither springs in turning joints nor timesteps; these are compared with
@@ -41,7 +42,7 @@ def computed(whole, inputs):
 
 
 def slopes_of(f, point):
-    """Return the derivatives of f of two symbols at a point: by each, and along (0.5, -2)."""
+    """Return derivatives of f at a point: by each of its two symbols, and along (0.5, -2)."""
     graph = SymbolGraph()
     x, y = (graph.enter(("input", "x", k)) for k in range(2))
     along = [{x.number: 1.0}, {y.number: 1.0}, {x.number: 0.5, y.number: -2.0}]
@@ -85,7 +86,7 @@ def test_each_rule_is_the_derivative(name):
         case.close("slopes", slopes_of(f, point), [by_x, by_y, 0.5 * by_x - 2.0 * by_y], 1e-12)
 
 
-def test_slopes_are_defined_at_edges():
+def test_derivatives_are_defined_at_kinks_and_edges():
     assert slopes_of(lambda x, _: np.fabs(x), (0.0, 1.0))[0] == 1.0
     assert slopes_of(lambda x, _: np.sqrt(x), (0.0, 1.0))[0] == np.inf
     assert np.isnan(slopes_of(lambda x, _: np.sqrt(x * x), (0.0, 1.0))[0])
@@ -112,7 +113,8 @@ def test_independent_outputs_have_zero_derivatives_and_add_no_operation():
     assert (slopes == 0.0).all()
     assert len(graph.operations) == before
     (by_y,) = jacobian(graph, [output], [{y.number: 1.0}])[0]
-    assert graph.operations[by_y.number] == ("sin", x.number)  # it is an existing symbol
+    # the derivative is an existing symbol
+    assert graph.operations[by_y.number] == ("sin", x.number)
     assert len(graph.operations) == before
     assert jacobian(graph, [], [{x.number: 1.0}]).shape == (0, 1)
     assert jacobian(graph, [output], []).shape == (1, 0)
@@ -185,7 +187,7 @@ def in_motion(name):
     d = rb.make_data(m)
     if name in ROBOTS:
         states.randomise(m, d, 2)
-        # for dry friction far from rest; a finger's range is short: away from both its ends
+        # far from rest because of dry friction; away from both ends of a finger's short range
         d.qvel = np.where(d.qvel < 0.0, -1.0, 1.0) * (0.5 + np.abs(d.qvel))
     else:
         forests.randomise(m, d, 1)
@@ -315,7 +317,7 @@ def compare_step_slopes(name, m, d, integrator, h=1e-2):
 
 
 @pytest.mark.parametrize("name", ["curved", "coupled", "ur5_robot.urdf", "panda.urdf"])
-def test_slopes_of_a_step_equal_differences(name):
+def test_derivatives_of_a_step_equal_differences(name):
     compare_step_slopes(name, *in_motion(name), "implicit_damping")
 
 
@@ -335,7 +337,7 @@ def test_derivatives_of_a_step_with_explicit_damping_are_right():
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_step_has_slopes_where_the_toolbox_refuses(name):
+def test_a_step_of_a_refused_model_has_derivatives(name):
     # dry friction over speed, in the implicit damping of the step, needs shorter differences
     compare_step_slopes(name, *refused_in_motion(name), "implicit_damping", h=5e-3)
 
@@ -343,7 +345,7 @@ def test_step_has_slopes_where_the_toolbox_refuses(name):
 @pytest.mark.parametrize(
     "kinds", [("spherical", "revolute"), ("planar_fs", "helical"), ("spherical_ypr", "prismatic")]
 )
-def test_slopes_of_a_runge_kutta_step_equal_differences(kinds):
+def test_derivatives_of_a_runge_kutta_step_equal_differences(kinds):
     tree = trees.auto_tree(2, kinds=kinds, seed=5, shuffle=False)
     losses = tuple(replace(joint, damping=0.2) for joint in tree.joints)
     m = rb.build(replace(tree, joints=losses))
@@ -383,7 +385,7 @@ def test_the_differentiated_results_are_written_too(kernel, fields, function):
         case.close("values", left, expected, with_inverse(EXACT, rb.mass_matrix(m, d), m.nv))
 
 
-def test_derivatives_of_a_robot_that_cannot_move():
+def test_a_robot_that_cannot_move_has_empty_derivatives():
     base = rb.build(Description("post", (Link("base"),), ()))
     d = rb.make_data(base)
     assert inverse_slopes(base, d).shape == (3, 0, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Straight-line code of all joint types, springs, limits and branches against the engine."""
+"""Compare straight-line code of all joint types, springs, limits and branches with the engine."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_traced_steps_are_right_near_a_singularity(integrator, distance):
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("distance", [0.0, 1e-9])
 def test_traced_steps_are_finite_at_a_singularity(integrator, distance):
-    """cond(M) is 1e10, so accelerations are only rounding; but they are finite and counted."""
+    """cond(M) is 1e10, so accelerations are mere rounding errors, but finite, and counted."""
     m, rows = near_singularity(integrator, distance)
     ours = specialised.evaluate(specialised.program_of(m, "step"), specialised.given(m, rows))
     assert all(np.isfinite(values).all() for values in ours.values())

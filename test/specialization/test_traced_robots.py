@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every function of every robot, most robots nightly: straight-line code against the engine.
+"""Compare straight-line code of every function with the engine, for most robots only nightly.
 
 NumPy evaluates the operations, for several states at once. Machine code must be compiled, so it is
 tested on fewer robots (test_row_code.py, test_lanes.py). Derivatives of a timestep, which the
@@ -22,7 +22,7 @@ STATES = 2
 #: Robots with mimic joints, which are also loaded with their couplings.
 COUPLED = ("panda.urdf", "pr2.urdf", "tiago_pro.urdf", "talos_full_v2.urdf")
 
-#: Functions that they differentiate, and their tolerance: 0 after a product with M^-1.
+#: For each function, what it differentiates, and the tolerance: 0 after a product with M^-1.
 DERIVATIVES = {"inverse_derivatives": ("qfrc_inverse", 1), "forward_derivatives": ("qacc", 0)}
 
 #: A robot with more than a million operations in the forward derivatives on a floating base.
@@ -38,7 +38,7 @@ def compare_functions(m, names, where):
 @needs_robots
 @each_family
 def test_traced_functions_equal_the_engine(path):
-    """Bases and integrators alternate."""
+    """The base and the integrator change from robot to robot."""
     number = robots.LOADABLE.index(path)
     floating = number % 2 == 0
     m = with_soft_limits(robots.load(path, floating_base=floating))
@@ -49,7 +49,9 @@ def test_traced_functions_equal_the_engine(path):
 @needs_robots
 @each_family
 def test_inverse_derivatives_of_a_robot_are_traced(path):
-    """Bases alternate; forward derivatives contain the inverse ones of all floating bases."""
+    """The base changes from robot to robot; forward derivatives contain the inverse derivatives of
+    all floating bases.
+    """
     floating = robots.LOADABLE.index(path) % 2 == 1
     m = robots.load(path, floating_base=floating)
     compare_derivatives(m, "inverse_derivatives", f"{path.name}, floating: {floating}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled kernels as plain Python: all of them, and the compiled ones stay unchanged."""
+"""All compiled kernels have versions in plain Python, and stay unchanged themselves."""
 
 import subprocess
 import sys
@@ -117,8 +117,8 @@ def test_uncompiled_functions_keep_defaults_and_closures():
     assert isinstance(outer.__closure__[0].cell_contents, COMPILED)
 
 
-def test_uncompiled_kernels_equal_compiled_ones():
-    """The step of a plain tree, on a Data of numbers."""
+def test_kernels_in_python_give_the_results_of_compiled_kernels():
+    """The kernel is the step of a plain tree on a Data of numbers."""
     builder = rb.SystemBuilder("pendulum").body("a", specialised_models.BODY)
     m = rb.build(builder.joint("j", "revolute", "base", "a", axis=(0, 1, 0), damping=0.3))
     d = specialised.random_data(m, 1, seed=41)[0]

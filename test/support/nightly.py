@@ -13,7 +13,7 @@ ONE_IN = {
     "specialization/test_traced_robots.py::test_inverse_derivatives_of_a_robot_are_traced": 4,
     "specialization/test_traced_robots.py::test_forward_derivatives_of_a_robot_are_traced": 4,
     "specialization/test_traced_robots.py::test_coupled_robots_are_traced": 5,
-    "specialization/programs/test_limbs.py::test_limbs_of_every_robot_keep_their_bits": 4,
+    "specialization/programs/test_limbs.py::test_limbs_of_every_robot_give_the_same_bits": 4,
     "dynamics/test_toolbox_pinocchio.py::test_the_toolbox_agrees_with_pinocchio_on_a_robot": 4,
     "dynamics/test_toolbox_mujoco.py::test_the_toolbox_agrees_with_mujoco_on_a_robot": 4,
     "dynamics/test_near_pairs.py::test_self_contacts_of_robots_match_coal": 4,
@@ -34,7 +34,7 @@ ONE_IN = {
     "specialization/test_traced_joints.py::test_traced_functions_equal_the_engine": 3,
     "specialization/test_traced_joints.py::test_traced_steps_are_right_near_a_singularity": 2,
     "specialization/test_trace_derivatives.py::test_models_refused_by_the_toolbox_have_slopes": 2,
-    "specialization/test_trace_derivatives.py::test_step_has_slopes_where_the_toolbox_refuses": 2,
+    "specialization/test_trace_derivatives.py::test_a_step_of_a_refused_model_has_derivatives": 2,
     "specialization/test_row_code.py::test_a_step_of_rows_equals_the_engine": 3,
     "specialization/test_lanes.py::test_every_lane_has_the_bits_of_one_robot": 4,
     "specialization/test_not_finite.py::test_nan_reaches_the_same_entries": 4,
@@ -65,7 +65,7 @@ ONE_IN = {
     "identification/test_identification_solve.py::test_absurd_motions_are_refused_or_fitted": 5,
     # generated code and rollouts: the same laws by other means
     "rollouts/test_rollout_laws.py::test_laws_compute_the_same_as_numpy": 4,
-    "rollouts/test_rollout_params.py::test_joint_parameters_equal_replaced": 3,
+    "rollouts/test_rollout_params.py::test_joint_parameters_equal_a_model_with_replaced_fields": 3,
     # every integrator allocates nothing, on two trees
     "engine/test_determinism.py::test_a_tick_allocates_nothing": 2,
     # the examples themselves run in test_examples.py
@@ -90,7 +90,7 @@ LONG = {
     "specialization/programs/test_limbs.py::test_limbs_side_by_side_give_the_same_bits": [
         "step-go2.urdf", "mass_matrix-talos_reduced.urdf", "step-talos_reduced.urdf",
     ],
-    "specialization/programs/test_limbs.py::test_limbs_of_random_trees_keep_their_bits": [
+    "specialization/programs/test_limbs.py::test_limbs_of_random_trees_give_the_same_bits": [
         "2", "3",
     ],
     "specialization/test_trace_derivatives.py::test_derivatives_agree_with_the_toolbox": [
@@ -140,22 +140,24 @@ LONG = {
         "implicit_midpoint",
     ],
     "dynamics/test_linearise.py::test_the_discrete_system_is_exact_at_an_equilibrium": ["case1"],
-    "rollouts/test_contact_lanes.py::test_joints_that_stop_do_so_exactly": ["implicit_damping"],
-    "rollouts/test_contact_lanes.py::test_a_broken_law_is_seen": [
+    "rollouts/test_contact_lanes.py::test_joints_in_lanes_stop_exactly": ["implicit_damping"],
+    "rollouts/test_contact_lanes.py::test_a_wrong_contact_law_fails_the_comparison": [
         "rbdyn_ros.rollouts.contact.newton-_linear_force-<lambda>",
         "rbdyn_ros.rollouts.contact_programs-follow_arcs-<lambda>",
     ],
     # the same code with other compiler options
-    "codegen/test_c_robots.py::test_the_code_agrees_with_the_engine": [
+    "codegen/test_c_robots.py::test_generated_c_agrees_with_the_engine": [
         "panda-clang", "anymal-clang", "reversed-clang", "library-clang",
     ],
     "codegen/test_fmu.py::"
     "test_an_fmu_is_valid_and_has_the_bits_of_the_c_and_the_motion_of_the_engine": [
         "panda-2.0", "panda-3.0", "anymal-2.0",
     ],
-    "codegen/test_c_robots.py::test_single_precision_is_close": ["anymal", "reversed"],
+    "codegen/test_c_robots.py::test_single_precision_code_is_close_to_double": [
+        "anymal", "reversed",
+    ],
     "codegen/test_c_blocks.py::test_blocks_compute_the_same_as_one_function": ["7"],
-    "specialization/test_processors.py::test_code_has_its_instructions": [
+    "specialization/test_processors.py::test_code_uses_the_instructions_of_the_chosen_processor": [
         "x86-64-v3", "skylake-avx512",
     ],
     "rollouts/test_cuda_code.py::test_nvcc_compiles_the_kernels_and_reports_registers": [
@@ -182,7 +184,7 @@ LONG = {
         "1e-300-strength",
     ],
     # isolated controllers have the same limit of time
-    "trials/test_trial_nodes.py::test_the_behaviour_of_a_node_is_the_result_of_its_run": ["hangs"],
+    "trials/test_trial_nodes.py::test_the_result_of_a_run_says_what_its_node_did": ["hangs"],
     # arms in processes of their own; test_controlled_motion.py has the same arms in one process
     "ros/test_documented_motion.py::test_the_gravity_node_floats_and_comes_to_rest": ["plain"],
     "ros/arm/test_arm_floats_node.py::test_an_armed_arm_floats": [

@@ -19,7 +19,7 @@ from rbdyn_ros.textbook.spatial import Array
 from rbdyn_ros.textbook.subspaces import null_matrix
 from rbdyn_ros.textbook.system import System
 
-#: Every type that constrains; a spherical_ypr constrains like a spherical joint.
+#: Every joint type that constrains; a spherical_ypr constrains like a spherical joint.
 LOOP_TYPES = tuple(
     kind for kind in (*trees.LIBRARY, "fixed") if not kind.startswith(("sixdof", "floating"))
 )
@@ -27,7 +27,7 @@ LOOP_TYPES = tuple(
 
 @dataclass
 class Mechanism:
-    """A system at a state that its loops allow."""
+    """A system in a state that its loops allow."""
 
     m: rb.Model
     s: System

@@ -49,15 +49,15 @@ LEGGED = ("solo12", "talos_reduced", "icub", "g1_29dof_rev_1_0", "anymal-kinova"
 
 TREES = SIMPLE | SCREWS | LIBRARY
 ROBOTS = (*ARMS, *LEGGED)
-#: All trees and robots, each on the ground and floating.
+#: All trees and robots, each with a fixed and a floating base.
 ALL = [(name, floating) for name in (*TREES, *ROBOTS) for floating in (False, True)]
 
 
 @dataclass
 class Moving:
-    """A system at a random state.
+    """A system in a random state.
 
-    Its Data is that after rb.inverse; f_ext has the external forces for the textbook.
+    Its Data holds the results of rb.inverse; f_ext has the external forces for the textbook.
     """
 
     m: rb.Model
@@ -94,7 +94,7 @@ def ids(params):
 def motion_about_origin(m, d, motion):
     """Return (nbody, 6) velocities or accelerations of Data, [angular; linear], about the origin.
 
-    In Data they are about subtree_com of the tree.
+    In Data these vectors are about subtree_com of the tree.
     """
     com = d.subtree_com[m.body_rootid]
     linear = motion[:, 3:] + np.cross(com, motion[:, :3])

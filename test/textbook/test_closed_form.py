@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The closed form (RBDA eq 5.3, 5.5, 5.6) against the recursive algorithms; its coefficients."""
+"""Compare the closed form (RBDA eq 5.3, 5.5, 5.6) and its coefficients with recursions."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def system(request):
     return moving(*request.param)
 
 
-def test_bodies_agree_without_recursion(system):
+def test_velocities_and_accelerations_agree_with_the_recursion(system):
     x = system
     expected = newton_euler_absolute(*x.state, x.d.qacc)
     last = len(x.s.parent) - 1
@@ -41,7 +41,7 @@ def test_bodies_agree_without_recursion(system):
             case.close("a (5.5)", a, expected.a[i] + x.s.a_g, TOLERANCE)
 
 
-def test_the_equation_of_motion_agrees(system):
+def test_the_equation_of_motion_agrees_with_the_recursion(system):
     x = system
     s, q, qd = x.state
     found = closed_form(s, q)
@@ -55,7 +55,7 @@ def test_the_equation_of_motion_agrees(system):
 
 @pytest.mark.parametrize("name", ["hinge-n7-b1.0", "mixed-n13-b1.6", "reversed", "screws"])
 def test_the_coriolis_matrix_has_christoffel_symbols(name):
-    """C_ijk = (dH_ij/dq_k + dH_ik/dq_j - dH_jk/dq_i) / 2; thus dH/dt - 2 C qd is skew.
+    """C_ijk is (dH_ij/dq_k + dH_ik/dq_j - dH_jk/dq_i) / 2; thus dH/dt - 2 C qd is skew.
 
     Differences with two steps are extrapolated: their error is of order STEP^4 and eps / STEP.
     """

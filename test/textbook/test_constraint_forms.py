@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Implicit and explicit constraints on random systems: section 3.2 of the book.
+"""Test implicit and explicit constraints on random systems: section 3.2 of RBDA.
 
 Systems have n = 8 and condition numbers below 1e4; results agree to 1e-11.
 """
@@ -37,7 +37,7 @@ def close(ours, theirs):
     )
 
 
-def test_implicit_solves_the_equations(x):
+def test_the_solution_with_implicit_constraints_solves_the_equations(x):
     found = constraints.implicit(x.H, x.C, x.tau, x.K, x.k)
     close(x.H @ found.qdd - x.K.T @ found.lam, x.tau - x.C)
     close(x.K @ found.qdd, x.k)
@@ -68,7 +68,7 @@ def test_contradicting_rows_have_the_least_residual():
     assert found.qdd[0] == pytest.approx(2.0)
 
 
-def test_explicit_forms_agree_with_the_implicit_one(x):
+def test_explicit_forms_agree_with_the_implicit_form(x):
     G, g = constraints.explicit_from_implicit(x.K, x.k)
     close(x.K @ G, np.zeros((len(x.k), G.shape[1])))
     close(x.K @ g, x.k)

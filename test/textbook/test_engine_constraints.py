@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine's constraints against the textbook's, on random mechanisms.
+"""Compare the engine's constraints with the textbook's, on random mechanisms.
 
 The engine shares nothing with the textbook but the Model: it works about the centre of mass in
 world axes, finds the position of loop joints in closed form and uses no KKT matrix.
@@ -49,7 +49,7 @@ def test_closed_loops_agree_with_the_textbook(seed):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_mimic_joints_are_an_explicit_constraint(seed):
-    """On a tree without couplings q_i = ratio q_leader + offset has a constant G and g = 0."""
+    """On a tree without couplings, q_i = ratio q_leader + offset has a constant G, and g = 0."""
     tree = trees.auto_tree(6, 1.5, kinds=trees.SIMPLE, seed=seed, damping=0.1)
     joints = tuple(
         replace(j, mimic=Mimic(*RATIOS[j.name])) if j.name in RATIOS else j for j in tree.joints

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The recursions of Introduction to Humanoid Robotics against the engine; unit vectors.
+"""Compare the recursions and unit vectors of Introduction to Humanoid Robotics with the engine.
 
 Tolerance: 1e-13 of the largest entry. For results of M^-1 and A^-1, 64 nv cond eps if that is
 more, as the inverse amplifies rounding by the condition number.
@@ -126,7 +126,7 @@ def test_unit_vectors_give_the_acceleration_of_the_trunk(system):
         if x.where.endswith("floating"):
             rb.inverse(m, d)  # writes the cacc of qacc
             true = motion_about_origin(m, d, d.cacc)[1] + x.s.a_g
-            # dvo, dw and ddq have other units and sizes, so they are compared by themselves
+            # dvo, dw and ddq have different units and sizes, so they are compared separately
             case.close("dvo, dw", found[:6], linear_first(true), tolerance)
             case.close("ddq", found[6:], d.qacc[6:], tolerance)
         else:

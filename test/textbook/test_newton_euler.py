@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three forms of the recursive Newton-Euler algorithm, against each other and against engines.
+"""Compare three forms of the recursive Newton-Euler algorithm with each other and with engines.
 
 Tolerances are relative to the largest entry: 1e-13 among the forms and to our engine, 1e-10 to
-Pinocchio. Forces of accelerations that come from M^-1 have 1e-11: a light finger of icub
+Pinocchio. For forces of accelerations from M^-1 the tolerance is 1e-11: a light finger of icub
 accelerates so much that the terms of its force are 1e4 times their sum.
 """
 

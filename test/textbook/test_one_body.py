@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the three methods of section 3.6, and these with the articulated-body algorithm.
+"""Compare the three methods of section 3.6 with each other and with the articulated-body method.
 
 Inertias have condition numbers of about 1e3: results agree to 1e-11.
 """
@@ -70,8 +70,8 @@ def test_the_apparent_inverse_inertia_has_the_rank_of_the_freedom(n_f):
         np.testing.assert_allclose(Phi @ I, np.eye(6), atol=TOLERANCE)
 
 
-def test_a_pendulum_has_its_equation():
-    """For a point mass at a distance l from a hinge l^2 m qdd = -m g l sin q + tau."""
+def test_the_methods_give_the_equation_of_a_pendulum():
+    """For a point mass at a distance l from a hinge, l^2 m qdd = -m g l sin q + tau."""
     mass, length, g, q, qd = 2.0, 0.7, 9.81, 0.4, 1.3
     about_com = 1e-9 * np.eye(3)
     C = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, length], [0.0, -length, 0.0]])  # [com x]

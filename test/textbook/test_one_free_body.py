@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One free body, as in Introduction to Humanoid Robotics: Euler's equation, SE(3), momentum."""
+"""Test one free body as in Introduction to Humanoid Robotics:
+
+Euler's equation, SE(3), momentum.
+"""
 
 import itertools
 
@@ -15,7 +18,7 @@ from rbdyn_ros.textbook.exponential import rodrigues, se3_exp
 from rbdyn_ros.textbook.momentum import Body, State, momentum, motion, se3_dynamics
 from rbdyn_ros.textbook.spatial import cross
 
-# mission row D1: a box of 0.1 x 0.4 x 0.9 m and 36 kg, w0 = (1, 1, 1) rad/s, 5 s in steps of 20 ms
+# the book's box of 0.1 x 0.4 x 0.9 m and 36 kg, with w0 = (1, 1, 1) rad/s, 5 s in steps of 20 ms
 BOX = np.diag([2.91, 2.46, 0.51])
 W0 = np.ones(3)
 TIME, STEP = 5.0, 0.02

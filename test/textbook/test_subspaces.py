@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Subspaces against the statements of section 3.3 of the book; rounding is about 1e-15."""
+"""Test the statements about subspaces in section 3.3 of RBDA; rounding is about 1e-15."""
 
 import numpy as np
 import pytest
@@ -61,7 +61,7 @@ def test_the_complement_is_orthogonal(subspace):
 
 
 def test_a_complement_is_a_subspace_of_the_dual_space(subspace):
-    """If X transforms motions, X* transforms their complement; X does not."""
+    """If X transforms motions, then X* transforms their complement, and X does not."""
     S, rng = subspace
     X = rng.uniform(-1.0, 1.0, (6, 6))
     assert same(complement(X @ S), np.linalg.inv(X).T @ complement(S))
@@ -69,7 +69,7 @@ def test_a_complement_is_a_subspace_of_the_dual_space(subspace):
         assert not same(complement(X @ S), X @ complement(S))
 
 
-def test_null_and_range_share_the_space():
+def test_null_space_and_range_add_up_to_the_whole_space():
     rng = np.random.default_rng(3)
     A = rng.uniform(-1.0, 1.0, (5, 2)) @ rng.uniform(-1.0, 1.0, (2, 4))
     assert (rank(A), null_matrix(A).shape[1]) == (2, 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""K, k and the error of loop joints against differences along a motion.
+"""Compare K, k and the error of loop joints with differences along a motion.
 
 Derivatives are central differences with steps h and h/2, extrapolated (Richardson): at
 h = 2e-3 their error is of order h^4 and eps / h, below 1e-9 for motions of about 1.
@@ -85,8 +85,8 @@ def test_the_position_of_the_joint_is_found(kind):
 @pytest.mark.parametrize(
     "kind", [k for k in JointType if k not in (JointType.USER, JointType.YPR)]
 )
-def test_positions_of_every_type_are_found(kind):
-    """Positions far from neutral are found: several turns of one coordinate, else half turns."""
+def test_the_position_of_a_loop_joint_of_every_type_is_found(kind):
+    """Positions may be far from neutral: several turns of a single coordinate, or half turns."""
     rng = np.random.default_rng(int(kind))
     for _ in range(20):
         jtype = JointDescriptor(kind, np.linalg.qr(rng.normal(size=(3, 3)))[0], 0.2)
@@ -121,7 +121,7 @@ def test_k_is_minus_the_rate_of_K_times_qd(kind):
     close(here.k, -rate, DERIVATIVE)
 
 
-def test_a_yaw_pitch_roll_loop_joint_constrains_like_a_spherical_one():
+def test_a_yaw_pitch_roll_loop_joint_constrains_like_a_spherical_joint():
     x = one_loop("spherical_ypr")
     assert x.s.loops[0].jtype.kind == JointType.BALL
 

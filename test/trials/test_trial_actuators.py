@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials of robots with actuators: hand-built Models have the bits of their runs."""
+"""Trials of robots with actuators: steps of hand-built Models give the same bits as the runs."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def found(tmp_path):
 
 
 def built(values):
-    """Return the Model of a run from the numbers of its row."""
+    """Return the Model of a run, built from the numbers in its row."""
     m, name = rb.load_urdf(bundled_robot("pendulum")), joint()
     coulomb = values[f"actuators.lugre.coulomb.{name}"]
     spec = rb.ActuatorSpec(
@@ -56,7 +56,7 @@ def built(values):
     return rb.with_actuators(own, [spec])
 
 
-def test_a_run_has_the_bits_of_a_model_with_its_actuators(found):
+def test_a_run_gives_the_bits_of_a_model_built_with_its_actuators(found):
     seeds = [3, 4, 5, 6]
     watcher = HistoryWatcher(found, len(seeds))
     runs = run_shard(found, seeds, watcher)
@@ -75,7 +75,7 @@ def test_a_run_has_the_bits_of_a_model_with_its_actuators(found):
     assert run_shard(found, [5])[0] == runs[2]
 
 
-def test_a_recording_has_the_actuators_of_its_run_with_their_states(found, tmp_path):
+def test_a_recording_contains_the_actuators_of_its_run_and_their_states(found, tmp_path):
     payload = "{link: rod, mass: {uniform: {low: 0.1, high: 1}}, z: -0.5}"
     vary = VARY.replace("JOINT", joint())
     found = trial(tmp_path, actuators="actuators.yaml", vary=vary, payload=payload)
@@ -84,7 +84,7 @@ def test_a_recording_has_the_actuators_of_its_run_with_their_states(found, tmp_p
     read, m = rb.read_run(tmp_path / "run.mcap"), built(run.values)
     for name in (*OF_ACTUATORS, "dof_armature", "dof_inertia0"):
         np.testing.assert_array_equal(getattr(read.m, name), getattr(m, name))
-    assert m.actuator_delay[0] < found.plant.actuator_delay[0]  # the action of the batch is longer
+    assert m.actuator_delay[0] < found.plant.actuator_delay[0]  # act of the batch is longer
     d = rb.make_data(read.m)
     read.restore(d, 99)
     for k in range(100, 120):
@@ -94,7 +94,7 @@ def test_a_recording_has_the_actuators_of_its_run_with_their_states(found, tmp_p
         np.testing.assert_array_equal(d.act, read.act[k])
 
 
-#: The variation, and the message of its refusal.
+#: A variation, and the message that refuses it.
 BAD = {
     "{gear: {knee: 2}}": "unknown-joint",
     "{gear: {uniform: {low: -1, high: 20}}}": "bad-distribution",
@@ -135,6 +135,6 @@ def test_a_trial_needs_an_actuators_file_that_suits_its_robot(tmp_path):
             trials.load(tmp_path / "trial.yaml")
 
 
-def test_the_digest_holds_the_actuators(found, tmp_path):
+def test_other_actuators_change_the_digest_of_a_trial(found, tmp_path):
     (tmp_path / "actuators.yaml").write_text(FILE.replace("0.4", "0.5"))
     assert trials.load(tmp_path / "trial.yaml").digest != found.digest

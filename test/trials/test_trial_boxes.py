@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials of a program that connects to a control box, in a process of its own."""
+"""Trials of a program that runs in another process and connects to a control box."""
 
 import contextlib
 import importlib.util
@@ -69,7 +69,7 @@ def is_running(word):
 
 
 @needs_client
-def test_a_program_is_tried_twice_with_the_same_bits(tmp_path):
+def test_two_trials_of_a_program_give_the_same_bits(tmp_path):
     found = of_box(tmp_path, "box_program.py", "127.0.0.1")
     there = trials.run(found, workers=2)
     assert [run.why for run in there.runs] == ["", "", ""]
@@ -93,8 +93,8 @@ def test_a_program_is_tried_twice_with_the_same_bits(tmp_path):
         ("waits", 15, "timeout", "after 15 s the "),
     ],
 )
-def test_the_behaviour_of_a_program_is_the_result_of_its_run(tmp_path, fault, time, status, why):
-    word = f"{600 + os.getpid()}.25"  # a number of seconds that no other test sleeps
+def test_the_result_of_a_run_says_what_its_program_did(tmp_path, fault, time, status, why):
+    word = f"{600 + os.getpid()}.25"  # no other test sleeps for this number of seconds
     words = f'"{fault}"', f'"{word}"'
     found = of_box(tmp_path, "box_program.py", "127.0.0.1", *words, time=time)
     (run,) = trials.run(trials.with_runs(found, 1), workers=1).runs
@@ -113,7 +113,7 @@ def test_the_behaviour_of_a_program_is_the_result_of_its_run(tmp_path, fault, ti
     ],
     ids=["ends", "raises", "hangs"],
 )  # fmt: skip
-def test_a_program_that_never_connects_is_named(tmp_path, code, time, status, why):
+def test_the_result_names_a_program_that_never_connects(tmp_path, code, time, status, why):
     controller = command("python3", "-c", f'"{code}"', "127.0.0.1")
     found = of_box(tmp_path, controller=controller, time=time)
     (run,) = trials.run(trials.with_runs(found, 1), workers=1).runs
@@ -143,7 +143,7 @@ def of_ur(folder, code, duration=1.5, time=300):
     return trials.load(path)
 
 
-def test_a_script_sender_that_ends_at_once_moves_the_arm(tmp_path):
+def test_a_script_moves_the_arm_after_its_sender_has_ended(tmp_path):
     found = trials.run(of_ur(tmp_path, SENDER), workers=2)  # two boxes at a time
     assert [run.why for run in found.runs] == [""] * 4
     for run in found.runs:
@@ -151,14 +151,14 @@ def test_a_script_sender_that_ends_at_once_moves_the_arm(tmp_path):
 
 
 def test_a_sender_that_fails_after_its_script_fails_its_run(tmp_path):
-    # the client has left the box long before it fails, and the run has ended meanwhile
+    # the client leaves the box long before it fails, and the run ends in between
     code = SENDER + "import time; time.sleep(3); sys.exit('no result')\n"
     (run,) = trials.run(trials.with_runs(of_ur(tmp_path, code), 1), workers=1).runs
     assert run.status == "crashed"
     assert run.why == "the program ended with status 1: no result"
 
 
-def test_ports_at_all_addresses_are_named(tmp_path):
+def test_a_busy_port_selects_the_next_address_until_none_is_left(tmp_path):
     found = of_ur(tmp_path, SENDER)
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -175,7 +175,7 @@ def test_ports_at_all_addresses_are_named(tmp_path):
                 br._simulation(found, found.m, 0, found.m.qpos0, print)
 
 
-def test_only_states_of_the_run_count(tmp_path):
+def test_repeated_states_and_states_after_the_run_are_not_measured(tmp_path):
     found = of_box(tmp_path, controller=command("a", "127.0.0.1"))
     watched, m = WatchedRun(found, 0), found.m
     zero = np.zeros(m.nv)
@@ -205,7 +205,7 @@ def test_the_recording_opens_when_the_program_has_started(tmp_path):
     assert order == [before]
 
 
-def test_of_a_long_output_the_end_is_kept(tmp_path, monkeypatch):
+def test_only_the_end_of_a_long_output_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(user_process, "OUTPUT", 1000)
     code = "print(9999 * 'x' + chr(10) + 'the end', flush=True); input()"
     program = UserProgram(("python3", "-c", code), box="franka")
@@ -217,7 +217,7 @@ def test_of_a_long_output_the_end_is_kept(tmp_path, monkeypatch):
         assert "EOFError" in user.ended()
 
 
-def test_a_signal_without_a_name_is_a_number(tmp_path):
+def test_messages_give_the_number_of_a_signal_without_a_name(tmp_path):
     code = "import os; os.kill(os.getpid(), 40)"
     with UserProcess(UserProgram(("python3", "-c", code), box="ur"), tmp_path, 2048) as user:
         while user.status is None:

@@ -97,7 +97,7 @@ def test_a_file_with_an_error_is_refused_with_its_line(tmp_path, key, value, cod
     assert str(tmp_path / "trial.yaml") in str(caught.value)
 
 
-def test_a_word_of_a_command_may_be_longer_than_a_name_of_a_file(tmp_path):
+def test_a_word_of_a_command_may_be_longer_than_a_file_name(tmp_path):
     node = "{node: {command: [python3, -c, " + "x" * 300 + "]}}"
     assert trial(tmp_path, controller=node).controller.program.files
 
@@ -109,7 +109,7 @@ def test_all_errors_of_a_file_are_reported_together(tmp_path):
     assert "3 errors" in str(caught.value)
 
 
-def test_another_yaml_file_is_not_a_trial(tmp_path):
+def test_a_yaml_file_that_is_not_a_trial_is_refused(tmp_path):
     (tmp_path / "scene.yaml").write_text("rbdyn_scene: 1\n")
     with refused(DescriptionError, "not-a-trial", line=1):
         trials.load(tmp_path / "scene.yaml")
@@ -117,7 +117,7 @@ def test_another_yaml_file_is_not_a_trial(tmp_path):
         trials.load(tmp_path / "trail.yaml")
 
 
-def test_the_keys_of_a_file_become_a_trial(tmp_path):
+def test_the_keys_of_a_file_become_the_fields_of_a_trial(tmp_path):
     found = trial(
         tmp_path, runs=7, first_seed=100, timestep=0.002, verdict="{pass_rate: 0.9}",
         limits="{tracking_max: {min: 0, max: 1}}", controller=LAW.replace("}", ", rate: 250}"),
@@ -153,7 +153,7 @@ def test_a_smooth_motion_passes_its_points_and_rests_at_both_ends(tmp_path):
     np.testing.assert_allclose(np.gradient(v, step)[smooth], a[smooth], atol=2e-3 * abs(a).max())
 
 
-def test_the_digest_holds_the_facts_and_not_their_judgement(tmp_path):
+def test_the_digest_depends_on_everything_that_runs_depend_on(tmp_path):
     digest = trial(tmp_path).digest
     assert trial(tmp_path, runs=3, limits="{energy: 1}", name="other").digest == digest
     for changed in (
@@ -163,7 +163,7 @@ def test_the_digest_holds_the_facts_and_not_their_judgement(tmp_path):
         assert trial(tmp_path, **changed).digest != digest
 
 
-def test_the_folders_of_packages_do_not_depend_on_the_folder_of_the_process(tmp_path, monkeypatch):
+def test_package_folders_do_not_depend_on_the_working_folder(tmp_path, monkeypatch):
     file = tmp_path / "trial.yaml"
     robot = f"{{file: {bundled_robot('pendulum')}, package_dirs: [packages]}}"
     law = "{law: pd_gravity, stiffness: 1, damping: 1}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials of a ROS node: the simulator node in lock-step, and the node in a process of its own."""
+"""Trials of a ROS node, which runs in another process in lock-step with the simulator node."""
 
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +15,7 @@ from rbdyn_ros.share import bundled_robot
 
 rclpy = pytest.importorskip("rclpy", reason="rclpy is not installed")
 
-#: The law of support.trials.NODE as a function.
+#: The law of support.trials.NODE, as a function.
 LAW = "def control(t, qpos, qvel, reference):\n    return 40.0 * (0.3 - qpos) - 4.0 * qvel\n"
 COMMAND = "{node: {command: [python, policy.py]}}"
 MEASURED = {"limits": None, "measures": "{last: {python: 'last.py:last'}}"}
@@ -42,7 +42,7 @@ def of_node(folder, fault="pass", **changed):
     return trial(folder, NODE.replace("FAULT", fault), **settings)
 
 
-def test_a_node_gets_the_runs_of_the_same_law_in_python_and_repeats_them_bit_for_bit(tmp_path):
+def test_a_node_has_the_same_runs_as_its_law_in_python(tmp_path):
     """Both laws read each state and act by the actuators of the run."""
     name = joint()
     (tmp_path / "actuators.yaml").write_text(f"rbdyn_actuators: 1\nactuators: {{{name}: {{}}}}\n")
@@ -69,7 +69,7 @@ def test_a_node_gets_the_runs_of_the_same_law_in_python_and_repeats_them_bit_for
         assert one.state == other.state  # the engine's own code in both
 
 
-def test_a_slower_node_is_judged_at_its_ticks(tmp_path):
+def test_measures_of_a_slower_node_use_only_the_states_of_its_ticks(tmp_path):
     """Sums over a fourth of the states differ little from sums over all of them."""
     rate, without = "rate: 250}", {"runs": 1, "measures": None}
     found = of_node(tmp_path, controller=COMMAND.replace("}}", "}, ") + rate, **without)
@@ -91,7 +91,7 @@ def test_a_slower_node_is_judged_at_its_ticks(tmp_path):
     ],
     ids=["raises", "hangs"],
 )  # fmt: skip
-def test_the_behaviour_of_a_node_is_the_result_of_its_run(tmp_path, fault, status, why):
+def test_the_result_of_a_run_says_what_its_node_did(tmp_path, fault, status, why):
     limits = "{time: 15, memory: 2048}" if status == "timeout" else "{time: 300, memory: 2048}"
     (run,) = trials.run(of_node(tmp_path, fault, runs=1, process=limits), workers=1).runs
     assert run.status == status
@@ -124,7 +124,7 @@ def test_a_missing_program_is_refused_before_the_first_run(tmp_path):
         of_node(tmp_path, faults=faults)
 
 
-def test_files_of_another_trial_are_refused_before_the_first_run(tmp_path):
+def test_files_that_changed_since_the_trial_was_read_are_refused(tmp_path):
     """Another machine of a cluster may have other packages."""
     robot = tmp_path / "robot.urdf"
     robot.write_text(bundled_robot("pendulum").read_text())
@@ -139,6 +139,6 @@ def test_files_of_another_trial_are_refused_before_the_first_run(tmp_path):
         trials.run(found, workers=1)
 
 
-def test_the_file_of_a_node_is_part_of_the_digest(tmp_path):
+def test_another_file_of_a_node_changes_the_digest(tmp_path):
     assert of_node(tmp_path).digest != of_node(tmp_path, "return").digest
     assert of_node(tmp_path).digest == of_node(tmp_path, runs=9).digest

@@ -33,17 +33,18 @@ def test_the_plugin_loads_no_engine():
 
 
 def session(folder, *words):
-    """Run pytest in a folder with the plugin, like users of the wheel."""
+    """Run pytest in a folder with the plugin, as users of the wheel do."""
     command = [sys.executable, "-m", "pytest", "-p", "rbdyn_ros.trials.pytest_plugin"]
     command += ["-p", "no:cacheprovider", "-q", *words]
     environment = {name: x for name, x in os.environ.items() if not name.startswith("PYTEST_")}
-    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # an installation already has it
+    # an installed wheel registers the plugin already
+    environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     return subprocess.run(
         command, cwd=folder, capture_output=True, text=True, env=environment, check=False
     )
 
 
-def test_trials_are_tests(tmp_path):
+def test_a_session_runs_trials_in_tests_and_reports_their_verdicts(tmp_path):
     trial(tmp_path, limits="{tracking_max: 0}", runs=3)
     (tmp_path / "trial.yaml").rename(tmp_path / "strict.yaml")
     trial(tmp_path, limits="{tracking_max: 1}")
@@ -71,13 +72,13 @@ def test_trials_are_tests(tmp_path):
     assert (folders[0] / "report.html").exists()
 
 
-def test_sessions_without_the_plugin_load_nothing(tmp_path):
+def test_the_plugin_imports_nothing_in_sessions_that_do_not_use_it(tmp_path):
     (tmp_path / "test_other.py").write_text(WITHOUT)
     done = session(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_a_simulator_is_a_fixture(tmp_path):
+def test_a_fixture_starts_a_simulator_and_fails_the_test_on_an_error(tmp_path):
     pytest.importorskip("rclpy")
     (tmp_path / "test_node.py").write_text(f"""\
 import os

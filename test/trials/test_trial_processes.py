@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials in several processes: equal rows, crashes as results, continued trials."""
+"""Trials in several processes: results are equal, crashes are results, and trials continue."""
 
 import contextlib
 import fcntl
@@ -24,7 +24,7 @@ from rbdyn_ros.trials.results.results_file import ResultsFile
 from rbdyn_ros.trials.running import RUNS_NAME
 from rbdyn_ros.trials.simulation.runs import failed
 
-#: The error of the controller, and the end of the run.
+#: What the controller does, and how its run ends.
 FAULTY = {
     "raise ValueError('no torque')": ("crashed", "ValueError: no torque (policy.py, line 6)"),
     "sys.exit(3)": ("crashed", "SystemExit: 3"),
@@ -51,7 +51,7 @@ ALLOWED = "{time: 2, memory: 300}"
 
 
 @pytest.mark.parametrize("fault", FAULTY)
-def test_the_behaviour_of_a_controller_is_the_result_of_its_run(tmp_path, fault):
+def test_the_result_of_a_run_says_what_its_controller_did(tmp_path, fault):
     policy = POLICY.replace("FAULT", fault)
     found = trial(tmp_path, policy, controller=PYTHON, process=ALLOWED, runs=1)
     (run,) = trials.run(found, workers=1).runs
@@ -71,7 +71,7 @@ def test_the_runs_do_not_depend_on_the_number_of_processes(tmp_path, monkeypatch
     assert trials.repeat(found, 17) == one.runs[17]
 
 
-def test_a_later_call_makes_runs_again_that_took_too_long(tmp_path):
+def test_a_later_call_repeats_runs_that_took_too_long(tmp_path):
     found, out, made = trial(tmp_path, runs=3), tmp_path / "out", []
     first = trials.run(found, out, workers=1)
     with ResultsFile(out / RUNS_NAME, found) as file:
@@ -81,7 +81,7 @@ def test_a_later_call_makes_runs_again_that_took_too_long(tmp_path):
     assert [run.seed for run in made] == [1]
 
 
-def test_a_controller_in_python_runs_the_same_in_two_processes(tmp_path):
+def test_a_controller_in_python_gives_the_same_runs_in_two_processes(tmp_path):
     found = trial(tmp_path, POLICY.replace("FAULT", "pass"), controller=PYTHON, runs=4)
     one, two = (trials.run(found, workers=count) for count in (1, 2))
     assert one.runs == two.runs
@@ -105,7 +105,7 @@ def test_code_that_cannot_be_loaded_is_refused_before_the_first_run(tmp_path):
         trials.run(found, workers=1)
 
 
-def test_a_process_that_ends_is_replaced_and_its_runs_are_done(tmp_path, monkeypatch):
+def test_another_process_does_the_runs_of_a_process_that_ended(tmp_path, monkeypatch):
     found, killed = trial(tmp_path, runs=12), []
     monkeypatch.setattr("rbdyn_ros.trials.simulation.runs.SHARD", 3)
     give = workers.Worker.give
@@ -156,7 +156,7 @@ def test_a_process_that_has_closed_its_channel_is_killed(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("cut", [lambda data: data[:-9], pickle.dumps])
-def test_a_result_that_is_not_complete_is_a_crash(tmp_path, monkeypatch, cut):
+def test_a_run_with_an_incomplete_result_counts_as_crashed(tmp_path, monkeypatch, cut):
     write = isolated._write
     monkeypatch.setattr(isolated, "_write", lambda writer, data: write(writer, cut(data)))
     found = trial(tmp_path, POLICY.replace("FAULT", "pass"), controller=PYTHON, runs=1)
@@ -164,13 +164,13 @@ def test_a_result_that_is_not_complete_is_a_crash(tmp_path, monkeypatch, cut):
     assert (run.status, run.why) == ("crashed", "the process of the run sent no complete result")
 
 
-def test_a_trial_goes_on_from_its_results(tmp_path):
+def test_an_interrupted_trial_simulates_only_the_missing_runs(tmp_path):
     whole = trials.run(trial(tmp_path), workers=1)
     out = tmp_path / "out"
     trials.run(trial(tmp_path, runs=8), out, workers=1)
     file = out / RUNS_NAME
     text = file.read_text()
-    file.write_text(text[:-30])  # the process was ended while it wrote
+    file.write_text(text[:-30])  # as if the process ended while it wrote
     added = []
     found = trials.run(trial(tmp_path), out, workers=1, progress=added.extend)
     assert [run.seed for run in added] == list(range(7, 20))
@@ -217,7 +217,7 @@ def test_changed_results_are_refused(tmp_path):
     assert trials.run(found, out, workers=1).runs == trials.run(found, workers=1).runs
 
 
-def test_two_processes_do_not_add_runs_to_one_folder(tmp_path):
+def test_a_second_process_cannot_add_runs_to_the_same_folder(tmp_path):
     out, found = tmp_path / "out", trial(tmp_path, runs=3)
     words = ["trial", str(tmp_path / "trial.yaml"), "--out", str(out), "--workers", "1"]
     for fresh in ([], ["--fresh"]):
@@ -233,7 +233,7 @@ def test_two_processes_do_not_add_runs_to_one_folder(tmp_path):
 
 
 def test_a_full_disk_keeps_earlier_results(tmp_path):
-    """A limit on the size of files gives the error of a full disk at a chosen place."""
+    """A limit on the size of files causes the error of a full disk at a chosen place."""
     out, found = tmp_path / "out", trial(tmp_path)
     trials.run(trial(tmp_path, runs=5), out, workers=1)
     size = (out / RUNS_NAME).stat().st_size
@@ -242,7 +242,7 @@ def test_a_full_disk_keeps_earlier_results(tmp_path):
     try:
         with refused(ParameterError, "unwritable-file") as caught:
             trials.run(found, out, workers=1)
-        assert "goes on" in str(caught.value)
+        assert "continues the trial" in str(caught.value)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert trials.run(found, out, workers=1).runs == trials.run(found, workers=1).runs
@@ -270,7 +270,7 @@ def test_ctrl_c_keeps_the_runs_that_are_ready(tmp_path):
         process.kill()
     assert process.returncode == 130
     assert "Traceback" not in wrong
-    assert "goes on" in wrong
+    assert "continues" in wrong
     assert "partial" in printed
     verdict = json.loads((tmp_path / "out" / "verdict.json").read_text())
     assert verdict["partial"]
@@ -279,7 +279,7 @@ def test_ctrl_c_keeps_the_runs_that_are_ready(tmp_path):
 
 
 def test_ctrl_c_ends_the_controller_of_a_run(tmp_path):
-    """The controller has a process group of its own, which Ctrl-C does not reach."""
+    """The controller has its own process group, which Ctrl-C does not reach."""
     own = tmp_path / "pid"
     policy = POLICY.replace("pass", f"open({str(own)!r}, 'w').write(f'{{os.getpid()}}.')")
     trial(
@@ -312,7 +312,7 @@ def test_ctrl_c_ends_the_controller_of_a_run(tmp_path):
                 os.kill(pid, signal.SIGKILL)
 
 
-#: A worker that gets two signals: the second signal comes while it ends its run.
+#: A worker gets two signals; the second signal arrives while the worker ends its run.
 TWICE = """
 import os, signal
 from rbdyn_ros.trials.processes import worker
@@ -326,14 +326,14 @@ finally:
 """
 
 
-def test_a_second_signal_does_not_cut_the_end_of_a_worker_short():
+def test_a_second_signal_does_not_interrupt_the_end_of_a_worker():
     words = [sys.executable, "-c", TWICE]
     done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=300.0)
     assert (done.stdout, done.stderr, done.returncode) == ("ended\n", "", 0)
 
 
 def test_the_controller_of_a_run_ends_with_its_worker(tmp_path):
-    """SIGKILL leaves the worker no time to end it."""
+    """SIGKILL leaves the worker no time to end its controller."""
     own = tmp_path / "locked"
     locked = f"f = open({str(own)!r}, 'w'); fcntl.flock(f, fcntl.LOCK_EX); f.write('.'); f.flush()"
     policy = "import fcntl\n" + POLICY.replace("pass", locked).replace("FAULT", "while 1: pass")
@@ -364,7 +364,7 @@ def test_importing_the_package_of_trials_is_fast():
     assert done.stdout.split() == ["False", "False"]
 
 
-def test_an_error_crosses_processes_with_its_findings(tmp_path):
+def test_an_error_sent_from_another_process_keeps_its_findings(tmp_path):
     error = DescriptionError([Finding("a", "one", line=3), Finding("b", "two")], "x.yaml")
     copied = pickle.loads(pickle.dumps(error))
     assert (type(copied), copied.findings, str(copied)) == (
@@ -393,7 +393,7 @@ def control(t, qpos, qvel, reference):
 
 
 def test_a_daemon_of_a_controller_ends_with_its_run(tmp_path):
-    """A daemon has a session of its own, so it is not in the process group of the run."""
+    """A daemon has its own session, so it is not in the process group of the run."""
     pid = tmp_path / "pid"
     found = trial(tmp_path, DAEMON.format(file=pid), controller=PYTHON, process=ALLOWED, runs=2)
     assert {run.status for run in trials.run(found, workers=1).runs} == {"finished"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trials on a cluster of Ray, whose nodes are processes of this machine."""
+"""Trials on a Ray cluster whose nodes are processes of this machine."""
 
 import socket
 
@@ -27,7 +27,7 @@ def control(t, qpos, qvel, reference):
 """
 
 
-def test_the_rows_match_one_process_despite_a_dead_node(tmp_path, cluster, monkeypatch):
+def test_results_equal_those_of_one_process_although_a_node_dies(tmp_path, cluster, monkeypatch):
     monkeypatch.setattr("rbdyn_ros.trials.simulation.runs.SHARD", 3)
     found = trial(tmp_path, runs=60)
     whole = trials.run(found, workers=1)
@@ -46,15 +46,15 @@ def test_the_rows_match_one_process_despite_a_dead_node(tmp_path, cluster, monke
     assert trials.run(found, workers=2).runs == whole.runs
 
 
-def test_a_controller_that_crashes_on_ray_is_a_result(tmp_path, cluster):
+def test_a_crash_of_a_controller_on_ray_is_a_result(tmp_path, cluster):
     found = trial(tmp_path, PYTHON, controller="{python: 'policy.py:control'}", runs=6)
     there = trials.run(found, ray=cluster.address)
     assert there.runs == trials.run(found, workers=1).runs
     assert {run.status for run in there.runs} == {"finished", "crashed"}
 
 
-def test_a_node_on_ray_has_the_rows_of_this_machine(tmp_path, cluster):
-    """Every process of Ray has a ROS domain of its own."""
+def test_a_ros_node_has_the_same_results_on_ray_and_without_ray(tmp_path, cluster):
+    """Every process of Ray uses a different ROS domain."""
     pytest.importorskip("rclpy", reason="rclpy is not installed")
     cluster.add_node(num_cpus=1)
     cluster.wait_for_nodes()
@@ -68,7 +68,7 @@ def test_a_node_on_ray_has_the_rows_of_this_machine(tmp_path, cluster):
     assert there.runs == trials.run(found, workers=1).runs
 
 
-def test_errors_of_a_task_match_the_trial(tmp_path, cluster, monkeypatch):
+def test_a_trial_on_ray_reports_broken_code_and_other_versions(tmp_path, cluster, monkeypatch):
     broken = trial(tmp_path, "x = 1 / 0\n", controller="{traced: 'policy.py:control'}")
     with refused(ParameterError, "broken-code"):
         trials.run(broken, ray=cluster.address)
@@ -78,7 +78,7 @@ def test_errors_of_a_task_match_the_trial(tmp_path, cluster, monkeypatch):
 
 
 @pytest.mark.parametrize("address", ["", "nowhere", "http://a:1", "a:b", "host:99999"])
-def test_an_address_is_checked(tmp_path, address):
+def test_an_invalid_address_of_a_cluster_is_refused(tmp_path, address):
     with refused(ParameterError, "bad-argument", "ray"):
         trials.run(trial(tmp_path), ray=address)
 
@@ -96,6 +96,6 @@ def test_an_address_that_accepts_no_connections_is_refused(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_another_server_is_not_taken_for_ray(tmp_path):
+def test_a_server_that_is_not_ray_is_refused(tmp_path):
     with ray_nodes.silent_server() as address, refused(ParameterError, "no-cluster", "ray"):
         trials.run(trial(tmp_path), ray=address)

@@ -33,7 +33,7 @@ def test_recording_a_run_does_not_change_its_result(tmp_path):
     assert abs(error).max() == run.measures["tracking_max"]
 
 
-def test_a_recording_has_the_robot_of_its_run(tmp_path):
+def test_a_recording_contains_the_robot_with_the_parameters_of_its_run(tmp_path):
     found = trial(
         tmp_path, payload="{link: rod, mass: {uniform: {low: 1, high: 2}}, z: -0.5}",
         vary="{dof_damping: {uniform: {low: 0, high: 1}}}",
@@ -47,7 +47,7 @@ def test_a_recording_has_the_robot_of_its_run(tmp_path):
     np.testing.assert_allclose(own.body_fullinertia, laden.body_fullinertia, rtol=1e-12)
 
 
-def test_a_controller_that_crashes_is_recorded_until_then(tmp_path):
+def test_a_run_is_recorded_until_its_controller_crashes(tmp_path):
     found = trial(tmp_path, CRASHING, controller="{python: 'policy.py:control'}", runs=2)
     run = trials.record(found, 1, tmp_path / "run.mcap")
     assert run.status == "crashed"
@@ -67,7 +67,7 @@ def test_the_worst_runs_are_recorded(tmp_path):
     assert rb.read_run(tmp_path / "x.mcap").m.name == "pendulum"
 
 
-def test_a_recording_needs_a_folder_and_a_seed(tmp_path):
+def test_a_bad_path_or_seed_of_a_recording_is_refused(tmp_path):
     found = trial(tmp_path)
     with refused(ParameterError, "unwritable-file"):
         trials.record(found, 1, tmp_path / "nowhere" / "run.mcap")
@@ -94,7 +94,7 @@ def test_the_table_has_a_row_for_each_run(tmp_path):
     assert table.schema.metadata[b"partial"] == b"false"
 
 
-def test_without_pyarrow_there_is_no_table(tmp_path, monkeypatch):
+def test_no_table_is_written_without_pyarrow(tmp_path, monkeypatch):
     monkeypatch.setattr("rbdyn_ros.trials.output.reports.is_available", lambda: False)
     monkeypatch.setattr("rbdyn_ros.trials.output.parquet.is_available", lambda: False)
     results = trials.run(trial(tmp_path, runs=1), workers=1)

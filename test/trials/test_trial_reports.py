@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts, and their reports."""
+"""Verdicts of trials, and the reports about them."""
 
 import json
 import xml.etree.ElementTree as ET
@@ -55,7 +55,7 @@ def test_the_decision_follows_the_rule(tmp_path, rule, broken, decision):
     assert judge(found, runs[:10]).partial
 
 
-def test_without_runs_the_verdict_is_undecided(tmp_path):
+def test_a_verdict_without_runs_is_undecided(tmp_path):
     verdict = judge(trial(tmp_path), [])
     assert (verdict.decision, verdict.low, verdict.high) == ("undecided", 0.0, 1.0)
 
@@ -64,7 +64,7 @@ def test_the_spread_of_a_measure_is_reported(tmp_path):
     found = trial(tmp_path)
     values = np.linspace(0.0, 0.19, 20)
     runs = made(found, values)
-    # an unfinished run does not count, with any numbers
+    # an unfinished run does not count, whatever its numbers are
     runs[3] = Run(3, "diverged", "", runs[3].values, {"tracking_max": None})
     runs[4] = Run(4, "not finite", "", runs[4].values, {"tracking_max": 0.0})
     runs[5] = Run(5, "finished", "", runs[5].values, {"tracking_max": None})
@@ -80,7 +80,7 @@ def test_the_spread_of_a_measure_is_reported(tmp_path):
     assert list(judge(found, runs).failures) == [3, 4, 5, *range(19, 10, -1)]
 
 
-def test_a_large_trial_has_the_normal_interval(tmp_path):
+def test_a_large_trial_has_the_interval_of_a_normal_distribution(tmp_path):
     found = trial(tmp_path, runs=5000)
     values = np.random.default_rng(0).exponential(size=5000)
     spread = judge(found, made(found, values)).measures["tracking_max"]
@@ -114,7 +114,7 @@ def test_junit_has_a_case_for_each_limit(tmp_path):
     assert properties["partial"] == "true"
 
 
-def test_the_page_is_one_file_without_requests(tmp_path):
+def test_the_report_is_one_file_that_requests_nothing(tmp_path):
     found = trial(tmp_path, name="<script>alert(1)</script>", limits="{tracking_max: 0.03}")
     whole = trials.run(found, workers=1)
     files = trials.write_reports(whole, tmp_path / "out")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs against a simulation step by step in Python, and their measures against NumPy."""
+"""Runs are compared with a simulation step by step in Python, their measures with NumPy."""
 
 import math
 
@@ -16,7 +16,7 @@ from rbdyn_ros.trials.simulation.simulated import HistoryWatcher
 
 KP, KD = 40.0, 4.0
 
-#: The law of PENDULUM as a compiled function and as one in Python.
+#: The law of PENDULUM as a compiled function and as a Python function.
 POLICY = f"""
 import numpy as np
 
@@ -76,7 +76,7 @@ def stepped(found, run, faults):
 
 @pytest.mark.parametrize("rate", [1000, 250])
 @pytest.mark.parametrize("kind", ["law", "traced", "python"])
-def test_a_run_is_the_simulation_that_its_faults_describe(tmp_path, kind, rate):
+def test_a_run_equals_a_simulation_with_its_faults_written_out(tmp_path, kind, rate):
     code = {
         "law": f"law: pd_gravity, stiffness: {KP}, damping: {KD}",
         "traced": "traced: 'policy.py:control'",
@@ -88,7 +88,7 @@ def test_a_run_is_the_simulation_that_its_faults_describe(tmp_path, kind, rate):
     faults = {name.removeprefix("faults."): value for name, value in run.values.items()}
     expected = stepped(found, run, faults)
     own = np.concatenate([states.qpos, states.qvel, states.effort], axis=1)
-    # vector code and the engine's own round differently, and feedback with 0.2 s does not grow it
+    # vector code and the engine round differently; in 0.2 s feedback does not amplify that
     np.testing.assert_allclose(own, expected, rtol=0, atol=1e-10)
     assert run.status == "finished"
 
@@ -118,7 +118,7 @@ def test_the_measures_match_the_states(tmp_path):
         assert run.measures[name] == pytest.approx(value, rel=1e-12, abs=1e-15), name
 
 
-def test_payloads_and_parameters_match_the_robot(tmp_path):
+def test_a_run_has_the_payload_and_the_parameters_of_its_row(tmp_path):
     found = trial(
         tmp_path, faults=None, start=None, controller="{law: pd, stiffness: 0, damping: 0}",
         payload="{link: rod, mass: {uniform: {low: 0, high: 2}}, x: 0.2, z: -0.9}",
@@ -148,7 +148,7 @@ def test_a_joint_below_its_friction_creeps_or_stands_still(tmp_path, exact):
     assert found.digest != trial(tmp_path, exact_stops=str(not exact).lower()).digest
 
 
-def test_efforts_are_limited_and_limits_measured(tmp_path):
+def test_efforts_are_limited_and_measures_compare_with_the_limits(tmp_path):
     arm = bundled_robot("seven_dof_arm")
     found = trial(
         tmp_path, robot=arm, reference="{elbow_pitch: 2.0}", start=None, limits=None,
@@ -184,14 +184,14 @@ def test_a_run_does_not_depend_on_the_others(tmp_path):
     assert len({run.state for run in whole}) == 20
 
 
-def test_a_class_is_made_anew_for_every_run(tmp_path):
+def test_every_run_gets_a_new_object_of_a_controller_class(tmp_path):
     kept = trial(tmp_path, POLICY, controller="{python: 'policy.py:Kept'}")
     plain = trial(tmp_path, POLICY, controller="{python: 'policy.py:control'}")
     for seed in (1, 2):
         assert trials.repeat(kept, seed) == trials.repeat(plain, seed)
 
 
-def test_a_command_that_is_not_finite_and_a_state_that_diverges_are_results(tmp_path):
+def test_an_infinite_command_and_a_diverging_state_are_results(tmp_path):
     nan = "import numpy as np\ndef control(t, qpos, qvel, reference):\n"
     nan += "    return qvel * np.where(t > 0.05, np.nan, 0.0)\n"
     found = trial(tmp_path, nan, controller="{traced: 'policy.py:control'}")

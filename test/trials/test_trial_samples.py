@@ -28,7 +28,7 @@ def test_samples_are_the_quantiles_of_the_distribution(own, expected):
     assert low <= ends.min() <= ends.max() <= high
 
 
-def test_choices_are_as_likely_as_each_other():
+def test_all_values_of_a_choice_are_equally_likely():
     u = (np.arange(300) + 0.5) / 300
     found, counts = np.unique(Choice((3.0, 1.0, 2.0)).quantile(u), return_counts=True)
     assert found.tolist() == [1.0, 2.0, 3.0]

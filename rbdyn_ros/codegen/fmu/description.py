@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from rbdyn_ros.codegen.project import CProject
     from rbdyn_ros.model.model import Model
 
-#: Versions of the standard.
-VERSIONS = ("2.0", "3.0")
-
 
 @dataclass(frozen=True, slots=True)
 class Variable:
@@ -26,9 +23,9 @@ class Variable:
 
     Attributes:
         name: such as q.elbow.
-        causality, variability: as in FMI.
-        about: its meaning and unit.
-        start: value at the start; None: none is given.
+        causality, variability: see the FMI standard.
+        about: meaning and unit.
+        start: value at the start; None: no value.
     """
 
     name: str
@@ -39,7 +36,7 @@ class Variable:
 
 
 def variables(m: Model) -> list[Variable]:
-    """Return time, then the torques, positions and velocities, and the start."""
+    """Return time, then torques, positions and velocities, then the start."""
     places, dofs = _places(m, m.nq, m.jnt_qposadr), _places(m, m.nv, m.jnt_dofadr)
     time = Variable("time", "independent", "continuous", "simulated time [s]")
     found = [time]
@@ -57,7 +54,7 @@ def variables(m: Model) -> list[Variable]:
 
 
 def _places(m: Model, count: int, addresses: object) -> list[str]:
-    """Return a name for each entry of q or v: its joint, with an index where it has several."""
+    """Return a name for each entry of q or v: its joint, and an index if there are several."""
     owners = [""] * count
     for j, name in enumerate(unique(m.jnt_names)):
         if m.jnt_mimic[j] < 0 and m.jnt_dofnum[j] > 0:
@@ -76,7 +73,7 @@ def _places(m: Model, count: int, addresses: object) -> list[str]:
 
 
 def token(texts: Mapping[str, str], version: str) -> str:
-    """Return the identity of an FMU, which is equal for equal names and texts of sources."""
+    """Return the identity of an FMU; equal names and texts of sources have equal identities."""
     whole = hashlib.sha256(repr((version, sorted(texts.items()))).encode()).hexdigest()
     return f"{{{uuid.uuid5(uuid.NAMESPACE_URL, whole)}}}"
 

@@ -19,9 +19,9 @@ from rbdyn_ros.errors import Finding, ParameterError, quote
 from rbdyn_ros.loading.output import write_whole
 
 TEMPLATES = Path(__file__).resolve().parent / "templates"
-#: Time in every archive: the same robot gives the same bytes.
+#: The time in every archive, so that the same robot gives the same bytes.
 WHEN = (1980, 1, 1, 0, 0, 0)
-#: Contraction would round less often than the engine does.
+#: Options of the compiler; contraction would round less often than the engine does.
 FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared", "-ffp-contract=off", "-fvisibility=hidden")
 
 
@@ -53,7 +53,7 @@ def sources(project: CProject, version: str) -> tuple[dict[str, str], str]:
 
 
 def folder_of(version: str) -> str:
-    """Return the folder of this machine's library in an FMU; empty: the standard has none."""
+    """Return the folder of this machine's library in an FMU; empty if the standard has none."""
     system = {"linux": "linux", "darwin": "darwin", "win32": "windows"}.get(sys.platform, "")
     machine = {"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine())
     if version == "3.0":

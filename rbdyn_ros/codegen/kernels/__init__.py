@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C++ from the kernels of the library, so that a rule is written once.
+"""Translate kernels of the library to C++, so that each rule is written only once.
 
-`functions` translates kernels and the functions that they call, `statements` their bodies, and
-`expressions` the expressions in these. They support the part of Python that the kernels of
-control/ use; everything else is refused, with its file and line.
+`functions` translates kernels and the functions that they call, `statements` translates their
+bodies, and `expressions` translates the expressions in the bodies. They support the part of Python
+that the kernels of control/ use; everything else is refused, with its file and line.
 """

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translate the expressions of a kernel to C++, with their types."""
 
-from __future__ import annotations
-
 import ast
 import math
 from collections.abc import Sequence
@@ -49,7 +47,7 @@ CONVERSIONS = {bool: "bool", float: "float", int: "int"}
 
 
 def expression(node: ast.expr, names: Names) -> Text:
-    """Return an expression of a kernel's body; raises TranslationError for other Python."""
+    """Return an expression of a kernel's body; unsupported Python raises TranslationError."""
     rule = _RULES.get(type(node))
     if rule is None:
         raise TranslationError(node, f"the expression `{ast.unparse(node)}`")
@@ -172,7 +170,10 @@ def _joined(parts: Sequence[Text], sign: str, binds: int) -> Text:
 
 
 def condition(node: ast.expr, names: Names) -> Text:
-    """Return a condition; it must be a bool, as Python's truth of numbers has traps."""
+    """Return a condition.
+
+    It must be a bool: the truth of numbers in Python would be error-prone.
+    """
     found = expression(node, names)
     if found.kind != "bool":
         raise TranslationError(node, f"the condition `{ast.unparse(node)}`, a {found.kind}")

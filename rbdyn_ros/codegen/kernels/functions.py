@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translate kernels and all that they call to functions of C++."""
-
-from __future__ import annotations
+"""Translate kernels and all functions that they call to C++."""
 
 import ast
 import builtins
@@ -14,15 +12,8 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+from rbdyn_ros.codegen.kernels import texts
 from rbdyn_ros.codegen.kernels.statements import KernelBody
-from rbdyn_ros.codegen.kernels.texts import (
-    ARRAYS,
-    DATA,
-    MODEL,
-    NUMBERS,
-    Signature,
-    TranslationError,
-)
 from rbdyn_ros.control.base.record import RECORDS
 from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.engine.compiler.views import ViewType
@@ -30,25 +21,25 @@ from rbdyn_ros.specialization.uncompiled import LIBRARIES
 
 
 class Translation:
-    """Kernels as functions of C++, each in a namespace with the name of its module.
+    """Kernels as C++ functions, each in a namespace with the name of its module.
 
     Args:
-        kernels: kernels or entries.
-        given: signatures of kernels that the C++ has already, by their names.
+        kernels: kernels, or entry points of kernels.
+        given: signatures, by name, of kernels that the C++ already has.
 
     Attributes:
-        modules: their modules, by their namespaces.
-        records: the records that they take, by the names of their classes.
+        modules: modules of the kernels, by their namespaces.
+        records: records that the kernels take, by the names of their classes.
 
     Raises:
         NotImplementedError: a kernel uses Python without a translation; the message has its line.
     """
 
-    def __init__(self, kernels: Iterable[Any], given: Mapping[str, Signature]) -> None:
+    def __init__(self, kernels: Iterable[Any], given: Mapping[str, texts.Signature]) -> None:
         self.modules: dict[str, ModuleType] = {}
         self.records: dict[str, ViewType] = {}
         self._given = given
-        self._found: dict[Any, Signature] = {}
+        self._found: dict[Any, texts.Signature] = {}
         self._texts: list[tuple[str, str]] = []
         for kernel in kernels:
             self.signature(kernel)
@@ -56,13 +47,13 @@ class Translation:
     def text(self) -> str:
         """Return the functions, each after the functions that it calls."""
         parts = []
-        for space, texts in itertools.groupby(self._texts, lambda text: text[0]):
-            inner = "\n\n".join(text for _, text in texts)
+        for space, group in itertools.groupby(self._texts, lambda text: text[0]):
+            inner = "\n\n".join(text for _, text in group)
             parts.append(f"namespace {space}\n{{\n{inner}\n}}  // namespace {space}")
         return "\n\n".join(parts)
 
-    def signature(self, kernel: Any) -> Signature | None:
-        """Return the signature of a kernel, which is translated once; None for other functions."""
+    def signature(self, kernel: Any) -> texts.Signature | None:
+        """Return the signature of a kernel, translated once; None for other functions."""
         function = _python_of(kernel)
         if function is None:
             return None
@@ -72,19 +63,19 @@ class Translation:
             self._found[function] = self._translated(function)
         return self._found[function]
 
-    def _translated(self, function: FunctionType) -> Signature:
+    def _translated(self, function: FunctionType) -> texts.Signature:
         source = textwrap.dedent(inspect.getsource(function))
         node = ast.parse(source).body[0]
         assert isinstance(node, ast.FunctionDef)
         try:
             return self._define(function, node)
-        except TranslationError as error:
+        except texts.TranslationError as error:
             file = Path(inspect.getfile(function)).name
             line = function.__code__.co_firstlineno + getattr(error.node, "lineno", 1) - 1
             text = f"{file}, line {line}: kernel `{function.__name__}` uses {error}"
             raise NotImplementedError(f"{text}, which is not translated to C++") from error
 
-    def _define(self, function: FunctionType, node: ast.FunctionDef) -> Signature:
+    def _define(self, function: FunctionType, node: ast.FunctionDef) -> texts.Signature:
         """Append a function to the texts and return its signature."""
         space, name = function.__module__.rpartition(".")[2], node.name.lstrip("_")
         kinds = {argument.arg: _kind(argument) for argument in node.args.args}
@@ -98,15 +89,15 @@ class Translation:
         arguments = ", ".join(
             _argument(argument if argument in used else "", kind, argument in body.written)
             for argument, kind in kinds.items()
-            if kind != MODEL
+            if kind != texts.MODEL
         )
-        # a single function with everything inlined is slower: it has too many live values
+        # if all were inlined into one function, it would have too many live values and be slower
         kind = "[[maybe_unused, gnu::noinline]] static"
-        kind = kind if DATA in kinds.values() else "static inline"
+        kind = kind if texts.DATA in kinds.values() else "static inline"
         head = f"{kind} {_type(result, parts)} {name}({arguments})"
         self._texts.append((space, "\n".join([*_comment(node), head, "{", *lines, "}"])))
         written = frozenset(k for k, argument in enumerate(kinds) if argument in body.written)
-        return Signature(f"{space}::{name}", tuple(kinds.values()), result, parts, written)
+        return texts.Signature(f"{space}::{name}", tuple(kinds.values()), result, parts, written)
 
 
 def _python_of(kernel: Any) -> FunctionType | None:
@@ -121,8 +112,8 @@ def _python_of(kernel: Any) -> FunctionType | None:
 
 def _kind(argument: ast.arg) -> str:
     kind = ast.unparse(argument.annotation) if argument.annotation else "no type"
-    if kind not in (*NUMBERS, *ARRAYS, MODEL, DATA, *RECORDS):
-        raise TranslationError(argument, f"the argument `{argument.arg}` of {kind}")
+    if kind not in (*texts.NUMBERS, *texts.ARRAYS, texts.MODEL, texts.DATA, *RECORDS):
+        raise texts.TranslationError(argument, f"the argument `{argument.arg}` of {kind}")
     return kind
 
 
@@ -130,28 +121,28 @@ def _result(node: ast.FunctionDef) -> tuple[str, tuple[str, ...]]:
     """Return the type of a function's result, and the types of the entries of a tuple."""
     given = ast.unparse(node.returns) if node.returns else "no type"
     parts = tuple(given.removeprefix("tuple[").removesuffix("]").split(", "))
-    if given.startswith("tuple[") and set(parts) <= set(NUMBERS):
+    if given.startswith("tuple[") and set(parts) <= set(texts.NUMBERS):
         return "tuple", parts
-    if given not in (*NUMBERS, "None"):
-        raise TranslationError(node, f"a result of {given}")
+    if given not in (*texts.NUMBERS, "None"):
+        raise texts.TranslationError(node, f"a result of {given}")
     return given, ()
 
 
 def _type(result: str, parts: tuple[str, ...]) -> str:
     if result == "tuple":
-        return f"std::tuple<{', '.join(NUMBERS[part] for part in parts)}>"
-    return NUMBERS.get(result, "void")
+        return f"std::tuple<{', '.join(texts.NUMBERS[part] for part in parts)}>"
+    return texts.NUMBERS.get(result, "void")
 
 
 def _argument(name: str, kind: str, written: bool) -> str:
-    if kind in NUMBERS:
-        return f"{NUMBERS[kind]} {name}".rstrip()
-    if kind == DATA:
+    if kind in texts.NUMBERS:
+        return f"{texts.NUMBERS[kind]} {name}".rstrip()
+    if kind == texts.DATA:
         return f"Data & {name}".rstrip()
     if kind in RECORDS:
         return f"{'' if written else 'const '}{kind} & {name}".rstrip()
     shape = "Matrix" if kind == "Matrix" else "Vector"
-    entry = NUMBERS[ARRAYS[kind][1]]
+    entry = texts.NUMBERS[texts.ARRAYS[kind][1]]
     return f"{shape}<{entry if written else f'const {entry}'}> {name}".rstrip()
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translate the body of a kernel to statements of C++."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter
@@ -32,7 +30,7 @@ class KernelBody:
         signature_of: returns the signature of a kernel that it calls, or None for other functions.
 
     Attributes:
-        written: names of the arguments whose arrays it writes.
+        written: names of the arguments whose arrays the kernel writes.
     """
 
     def __init__(
@@ -55,7 +53,7 @@ class KernelBody:
         """Yield the lines of the body."""
         yield from self._block(self._node.body)
 
-    # queries of the expressions
+    # the methods of Names, for the expressions
 
     def variable(self, node: ast.Name) -> Text | None:
         """Return an argument or a local variable, or None."""
@@ -110,7 +108,7 @@ class KernelBody:
     def _braces(
         self, head: str, nodes: list[ast.stmt], variables: Mapping[str, Text] = {}
     ) -> Iterator[str]:
-        """Yield a block in braces, with variables of its own."""
+        """Yield a block in braces; its variables are local to it."""
         self._scopes.append(dict(variables))
         yield f"{head} {{"
         yield from (f"  {line}" for line in self._block(nodes))
@@ -135,7 +133,7 @@ class KernelBody:
                 yield from self._unpack(target, node.value)
 
     def _store_each(self, target: ast.Tuple, value: ast.Tuple) -> Iterator[str]:
-        """Assign several values at once; no value may use a target of another one."""
+        """Assign several values at once; no value may use the target of another value."""
         if len(target.elts) != len(value.elts):
             raise TranslationError(target, f"`{ast.unparse(target)}` of another length")
         texts = [expression(part, self) for part in value.elts]

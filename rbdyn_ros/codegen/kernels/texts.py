@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ATOM, UNARY, PRODUCT, SUM, COMPARISON, EQUALITY, AND, OR, CHOICE = range(9, 0, -1)
 #: Arrays of kernels: their number of indices, and the type of an entry.
 ARRAYS = {"Vector": (1, "float"), "Matrix": (2, "float"), "Ints": (1, "int")}
-#: Model and Data; the Model is compiled into the C++, so no argument stands for it.
+#: Model and Data. The Model is compiled into the C++, so it is not an argument there.
 MODEL, DATA = "Model", "Data"
 #: Types of numbers, from narrow to wide, and their names in C++.
 NUMBERS = {"bool": "bool", "int": "Index", "float": "double"}
@@ -39,7 +39,7 @@ class Text:
     parts: tuple[str, ...] = ()
 
     def within(self, binds: int) -> str:
-        """Return the text as an operand of an operator that binds so tightly."""
+        """Return the text as an operand of an operator with this binding strength."""
         return self.text if self.binds >= binds else f"({self.text})"
 
     def as_number(self, kind: str) -> str:
@@ -75,10 +75,10 @@ def kind_of(field: Field) -> str:
 
 
 class TranslationError(Exception):
-    """Python that the translation does not support.
+    """The translation does not support this Python.
 
     Args:
-        node: the Python.
+        node: the unsupported node.
         what: the unsupported part.
     """
 
@@ -123,7 +123,7 @@ class Signature:
 
 
 class Names(Protocol):
-    """The meaning of the names in an expression; the body of a kernel provides them."""
+    """The meanings of the names in an expression; the body of a kernel provides them."""
 
     def variable(self, node: ast.Name) -> Text | None:
         """Return an argument or a local variable, or None."""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels that only a generated controller has: start, modes, references, and one update.
+"""Kernels for a generated controller only: start, modes, references, and one update.
 
 They call the kernels of control/. A reference is the desired motion of the controlled joints that
-another controller or a topic gives; without one the target comes to rest. `m, d` is the arm,
-`bare, own` the robot that compensates its own gravity; `b` is the memory of control/blind, `s`
-that of the loop, and `c` that of this file.
+another controller or a topic gives; without one the target comes to rest. `m` and `d` are the arm,
+`bare` and `own` the robot that compensates its own gravity; `b` is the memory of control/blind,
+`s` the memory of the loop, and `c` the memory of this file.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ REFUSALS = {
 
 
 class ArmState(Record):
-    """State of these kernels.
+    """The memory of these kernels.
 
     Angles are in rad and lengths in m; velocities and efforts go with them.
     """
@@ -101,14 +101,16 @@ class ArmState(Record):
     FIELDS: ClassVar[tuple[Field, ...]] = (
         # settings
         Field("floating", (2, "nv"), "gains of mode gravity: 0, and the rate of decay [1/s]"),
-        Field("springs", (2, "nv"), "gains of impedance and pd_gravity; 0: from the inertia"),
+        Field("springs", (2, "nv"), "gains of impedance and pd_gravity; 0: by inertia"),
         Field("tracking_tolerance", (), "largest distance from the target in computed_torque"),
-        Field("start_tolerance", (), "largest way ahead, see below"),
-        Field("target_timeout", (), "longest time without a reference after one; 0: any [s]"),
-        Field("arm_tolerance", ("n",), "of efforts at the start; 0: a share of the limits"),
-        Field("includes_gravity", (), "1: measured efforts have the robot's own gravity", "int"),
+        Field("start_tolerance", (), "largest `ahead` of a new reference"),
+        Field("target_timeout", (), "longest time after a reference without another; 0: any [s]"),
+        Field("arm_tolerance", ("n",), "largest effort error at the start; 0: by the limits"),
+        Field(
+            "includes_gravity", (), "1: measured efforts include the robot's own gravity", "int"
+        ),
         Field("tests", (), "1: the start-up test comes first", "int"),
-        Field("slides", ("n",), "1: the joint slides", "int"),
+        Field("slides", ("n",), "1: the joint is prismatic", "int"),
         Field("all_dofs", ("nv",), "all degrees of freedom", "int"),
         Field("simulated", (), "1: the clock of the updates may run at any speed", "int"),
         # inputs of an update
@@ -116,29 +118,29 @@ class ArmState(Record):
         Field("reference", (3, "n"), "positions, velocities and accelerations"),
         Field("refers", (), "1: there is a reference", "int"),
         Field("ticking", (), "1: there was an update", "int"),
-        Field("time", (), "of the update by its clock [ns]", "int"),
-        Field("now", (), "steady clock, or the simulated one [ns]", "int"),
-        Field("ended", (), "1: the start-up test has failed: nothing is sent any more", "int"),
+        Field("time", (), "time of the update by its clock [ns]", "int"),
+        Field("now", (), "time by the steady or simulated clock [ns]", "int"),
+        Field("ended", (), "1: the start-up test failed, and nothing more is sent", "int"),
         # the law
-        Field("mode", (), "GRAVITY, PD_GRAVITY, COMPUTED_TORQUE or IMPEDANCE", "int"),
-        Field("soft", (2, "nv"), "gains of impedance and pd_gravity here"),
-        Field("judged", (2, "nv"), "the same where a mode is judged"),
-        Field("inertia", ("nv",), "at each motor, with all other joints free"),
+        Field("mode", (), "mode: GRAVITY, PD_GRAVITY, COMPUTED_TORQUE or IMPEDANCE", "int"),
+        Field("soft", (2, "nv"), "gains of impedance and pd_gravity in the present state"),
+        Field("judged", (2, "nv"), "the same gains while a mode is judged"),
+        Field("inertia", ("nv",), "inertia at each motor, with all other joints free"),
         Field("gravity", ("nv",), "efforts that hold the arm"),
         Field("first", ("n",), "efforts at a start"),
         Field("target", (3, "nv"), "desired positions, velocities and accelerations"),
-        Field("begun", (3, "nv"), "where the target began to decelerate"),
-        Field("left", (), "time until it rests [s]"),
-        Field("stopping", (), "time in which it decelerates [s]"),
-        Field("follows", (), "1: it follows references", "int"),
+        Field("begun", (3, "nv"), "the target when it began to decelerate"),
+        Field("left", (), "time until the target rests [s]"),
+        Field("stopping", (), "time in which the target decelerates [s]"),
+        Field("follows", (), "1: the target follows references", "int"),
         Field("idle", (), "time since the last reference; infinite: there was none [s]"),
-        Field("ahead", ("n",), "way of the target beyond that of its velocity limit"),
-        # refusals
-        Field("refusal", (), "why, see LATCHED", "int"),
-        Field("joint", (), "number of the controlled joint", "int"),
-        Field("value", (), "what was seen"),
-        Field("bound", (), "what is allowed"),
-        Field("found", (), "by the start-up test", "int"),
+        Field("ahead", ("n",), "way of the target beyond the way at its velocity limit"),
+        # a refusal
+        Field("refusal", (), "the reason, see LATCHED", "int"),
+        Field("joint", (), "number of the controlled joint of the refusal", "int"),
+        Field("value", (), "measured value"),
+        Field("bound", (), "allowed value"),
+        Field("found", (), "what the start-up test found", "int"),
     )
 
 
@@ -153,7 +155,7 @@ def refuse(c: ArmState, refusal: int, joint: int, value: float, bound: float) ->
 
 @kernel
 def take(s: ArmLoopState, c: ArmState) -> bool:
-    """Store the state of an update; return False if something in it is not a measurement."""
+    """Store the state of an update; return False if a number in it is not a measurement."""
     return store(s, c.given, c.all_dofs, c.all_dofs)
 
 
@@ -235,7 +237,7 @@ def start(
 
 @kernel
 def set_mode(m: Model, d: Data, b: BlindState, s: ArmLoopState, c: ArmState, mode: int) -> None:
-    """Change the mode; the joints stay where they are. Its gains must not shake the arm."""
+    """Change the mode; the joints stay where they are, and the gains must not shake the arm."""
     c.refusal = 0
     weigh(m, d, s, c)
     judge_gains(b, s, c, mode)
@@ -283,7 +285,7 @@ def run(m: Model, d: Data, b: BlindState, s: ArmLoopState, c: ArmState) -> None:
 
 @kernel
 def begin_efforts(s: ArmLoopState, c: ArmState) -> None:
-    """Set the flags of the mode in the loop."""
+    """Set the flags in the loop for the mode."""
     s.floats = 1 if c.mode == GRAVITY else 0
     s.soft = 1 if c.mode == IMPEDANCE or c.mode == PD_GRAVITY else 0  # noqa: PLR1714
 
@@ -471,7 +473,7 @@ def advance_test(
     trial: StartUp,
     reply: Reply,
 ) -> bool:
-    """Release the efforts of the start-up test, or of the mode after it; False: it failed."""
+    """Release efforts of the start-up test, or of the mode after it; False if the test failed."""
     qpos, qvel, measured = s.state[0], s.state[1], s.state[2]
     hold(m, d, bare, own, a, qpos, s.holding)
     sent = s.out[RELEASED]
@@ -527,7 +529,7 @@ def follow_target(
 def move_target(b: BlindState, s: ArmLoopState, c: ArmState) -> None:
     """Move the target by the time since the last state."""
     dt = min(s.step, s.state_timeout)
-    for i in range(len(s.dofs)):  # while it follows, it may move during `dt`
+    for i in range(len(s.dofs)):  # a target that follows references may move during `dt`
         passed = s.limits[VELOCITY, i] * dt
         c.ahead[i] = max(c.ahead[i], 0.0 if c.follows > 0 else passed) - passed
     if c.mode == GRAVITY:
@@ -548,13 +550,13 @@ def move_target(b: BlindState, s: ArmLoopState, c: ArmState) -> None:
             decelerate(s, c)
         c.idle += dt
     for k in range(len(b.controlled)):
-        if b.controlled[k] == 0:  # a target for these joints would disturb the others
+        if b.controlled[k] == 0:  # a target for these joints would disturb the other joints
             c.target[0, k], c.target[1, k], c.target[2, k] = s.state[0, k], s.state[1, k], 0.0
 
 
 @kernel
 def is_possible(s: ArmLoopState, c: ArmState) -> bool:
-    """Return whether a reference is finite, within the limits, and does not jump or run away."""
+    """Return whether a reference is finite, within the limits, and near enough to the target."""
     fine = True
     for i in range(len(s.dofs)):
         q, v, acceleration = c.reference[0, i], c.reference[1, i], c.reference[2, i]
@@ -589,8 +591,8 @@ def stop(s: ArmLoopState, c: ArmState) -> None:
 def decelerate(s: ArmLoopState, c: ArmState) -> None:
     """Write the target while it comes to rest.
 
-    The polynomial of degree 5 that begins with a velocity and ends at rest, without accelerations
-    at both, covers half of velocity times time.
+    A polynomial of degree 5 that begins with a velocity and ends at rest, without acceleration at
+    either end, covers half of velocity times time.
     """
     x, time = 1.0 - c.left / c.stopping, c.stopping
     for k in s.dofs:

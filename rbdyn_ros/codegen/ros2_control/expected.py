@@ -9,13 +9,7 @@ from rbdyn_ros.codegen.ros2_control.tables import number, numbers
 from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.base.target import Target
-from rbdyn_ros.control.laws.joint_laws import (
-    ComputedTorque,
-    GravityCompensation,
-    JointImpedance,
-    Law,
-    PDGravity,
-)
+from rbdyn_ros.control.laws import joint_laws
 from rbdyn_ros.dynamics.configuration import random_qpos
 from rbdyn_ros.model.model import Model
 
@@ -49,10 +43,10 @@ def _row(arm: Arm, rng: np.random.Generator) -> str:
     return f"  Expected{{{', '.join([*parts, *forces, number(weight)])}}},"
 
 
-def _laws(arm: Arm) -> Iterator[Law]:
+def _laws(arm: Arm) -> Iterator[joint_laws.Law]:
     """Yield the laws, in the order of the fields of Expected in the template."""
     settings = ControlSettings()
-    yield GravityCompensation(arm, settings.gravity_damping)
-    yield PDGravity(arm, *SPRING)
-    yield ComputedTorque(arm, settings.stiffness, settings.damping)
-    yield JointImpedance(arm, *SPRING)
+    yield joint_laws.GravityCompensation(arm, settings.gravity_damping)
+    yield joint_laws.PDGravity(arm, *SPRING)
+    yield joint_laws.ComputedTorque(arm, settings.stiffness, settings.damping)
+    yield joint_laws.JointImpedance(arm, *SPRING)

@@ -10,10 +10,10 @@ from rbdyn_ros.loading.output import is_folder, not_overwritten, unwritable
 
 
 def check_empty(folder: Path) -> None:
-    """Raise ParameterError unless a folder is empty, or does not exist but its parent does."""
+    """Raise ParameterError unless a folder is empty, or can be created in an existing folder."""
     try:
         full = is_folder(folder) and any(folder.iterdir())
-    except OSError as error:  # it may not be read
+    except OSError as error:  # the folder may be unreadable
         raise unwritable(folder, error, "folder") from error
     if full:
         raise not_overwritten(folder, "it is not empty; choose a new folder")
@@ -23,7 +23,7 @@ def write_tree(folder: Path, texts: Mapping[str, str | bytes]) -> list[Path]:
     """Write files to a folder, by their paths in it; return their paths.
 
     Raises:
-        ParameterError: see fill_folder.
+        ParameterError: the reasons are those of fill_folder.
     """
 
     def write(beside: Path) -> None:
@@ -40,7 +40,7 @@ def fill_folder(folder: Path, write: Callable[[Path], None]) -> None:
     """Fill a folder through a temporary folder next to it, so that an error leaves no files.
 
     Raises:
-        ParameterError: see check_empty, or a file cannot be written.
+        ParameterError: the reasons are those of check_empty, or a file cannot be written.
     """
     check_empty(folder)
     beside = folder.parent / f".{secrets.token_hex(4)}"

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from rbdyn_ros.engine.compiler.views import ViewType
     from rbdyn_ros.model.declared.fields import Field
 
-#: Kernels of the engine that the template dynamics.hpp has: they call the generated dynamics.
+#: Kernels of the engine that the template dynamics.hpp replaces by calls of the generated
+#: dynamics.
 GIVEN = {
     "gravity_term": ((MODEL, DATA, "Vector"), {2}),
     "coriolis_term": ((MODEL, DATA, "Vector"), {2}),
@@ -26,7 +27,7 @@ GIVEN = {
     "reflected_inertia": ((MODEL, DATA, "Vector"), {2}),
     "differentiate_pos": ((MODEL, "Vector", "float", "Vector", "Vector"), {1}),
 }
-#: Names of dims of records in C++.
+#: Names in C++ of the dims of records.
 DIMS = {"nv": "DOFS", "n": "CONTROLLED"}
 KERNELS = (
     *(arm_kernels.tighten, arm_kernels.compensate),

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package of ros2_control for one robot: its names, its files, and the folder to write to."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -30,10 +28,10 @@ from rbdyn_ros.specialization.languages.c_language import DOUBLE
 
 #: Functions of the generated dynamics that the controller and the solver call.
 FUNCTIONS = ("gravity", "bias", "inverse", "forward", "mass_matrix")
-#: Names of packages (REP 144), with which colcon and CMake work, and the longest one.
+#: Allowed names of packages (REP 144), for colcon and CMake, and the largest length.
 PACKAGE = re.compile(r"[a-z](_?[a-z0-9]+)+")
 LONGEST_PACKAGE = 64
-#: A placeholder in a template, such as @{package}: it does not clash with C++, CMake and YAML.
+#: A placeholder in a template, such as @{package}, cannot occur in C++, CMake or YAML.
 PLACE = re.compile(r"@\{([a-z_]+)\}")
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -48,7 +46,7 @@ class ControlPackage:
 
     Raises:
         ModelError: the robot is not an arm, see check_arm.
-        ParameterError: no joint of it can be controlled.
+        ParameterError: none of its joints can be controlled.
     """
 
     name: str
@@ -60,7 +58,7 @@ class ControlPackage:
 
     @cached_property
     def limits(self) -> Limits:
-        """Limits of the controlled joints."""
+        """The limits of the controlled joints."""
         return Limits.of(self.code.m)
 
     def files(self) -> dict[str, str]:
@@ -116,7 +114,7 @@ def _templates() -> Iterator[tuple[str, str]]:
 
 
 def package_name(folder: Path) -> str:
-    """Return the name of the package in a folder: the folder's own.
+    """Return the name of the package in a folder, which is the name of the folder.
 
     Raises:
         ParameterError: a package cannot have this name.
@@ -142,13 +140,13 @@ def dynamics(m: Model, prefix: str, mounting: tuple[float, ...] = ()) -> CProjec
     Args:
         m: the robot.
         prefix: prefix of names in C.
-        mounting: as CProject.
+        mounting: see CProject.
 
     Raises:
-        ModelError: as c_functions.
+        ModelError: the reasons are those of c_functions.
     """
     plain = m.replaced()
-    plain.opt.passive = False  # friction belongs to the hardware
+    plain.opt.passive = False  # the hardware has the friction
     return CProject(plain, prefix, DOUBLE, c_functions(plain, Wanted(FUNCTIONS)), mounting)
 
 

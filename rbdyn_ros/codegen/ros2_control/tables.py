@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the shared parts of generated controller and arm_controller: faults, constants, robot."""
-
-from __future__ import annotations
+"""Write what a generated controller shares with arm_controller: faults, constants, robot."""
 
 import dataclasses
 import math
@@ -125,7 +123,7 @@ def fault_kinds() -> str:
 
 
 def fault_rows() -> str:
-    """Return the rows of the table of faults: words for valid states, and for wrong states."""
+    """Return the rows of the table of faults, with words for valid states and for wrong states."""
     rows = [f"  {{{_words(code, 'brake')},\n   {_words(code, 'blind')}}}" for code in _codes()]
     return ",\n".join(["  {}", *rows])
 
@@ -196,7 +194,7 @@ def number(value: float) -> str:
 
 
 def text(value: str) -> str:
-    """Return a string of C++; all but plain characters are escaped."""
+    """Return a string of C++; special characters are escaped."""
     safe = (
         chr(c)
         if (c < 128 and chr(c).isalnum()) or chr(c) in " _-+*/.,:;()<>='`{}"

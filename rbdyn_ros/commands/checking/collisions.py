@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import FileOf, flag
+from rbdyn_ros.commands.line.common import FileOf, add_options, flag
 
 if TYPE_CHECKING:
     from rbdyn_ros.description.parts.geometries import Contact
@@ -25,19 +25,14 @@ def add_collisions(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="list the pairs of links that overlap always, sometimes or never in random poses",
     )
-    command.add_argument(
-        "--samples", type=int, metavar="N", help="number of random poses (default: 10000)"
-    )
-    command.add_argument(
-        "--seed", type=int, metavar="N", help="seed of the random poses (default: 0)"
-    )
-    command.add_argument(
-        "--write-srdf",
-        type=FileOf((SRDF_SUFFIX,)),
-        metavar="FILE",
-        help="write an SRDF that disables links that a joint connects, and pairs that overlap "
-        "always, never or at the start; an existing file is kept",
-    )
+    add_options(
+        command,
+        ("--samples", int, "N", "number of random poses (default: 10000)"),
+        ("--seed", int, "N", "seed of the random poses (default: 0)"),
+        ("--write-srdf", FileOf((SRDF_SUFFIX,)), "FILE",
+            ("write an SRDF that disables links that a joint connects, and pairs that overlap "
+            "always, never or at the start; an existing file is kept")),
+    )  # fmt: skip
     flag(command, "--overwrite", "let --write-srdf replace an existing file")
 
 

@@ -79,6 +79,13 @@ def flag(command: Options, name: str, text: str) -> None:
     command.add_argument(name, action="store_true", help=text)
 
 
+def add_options(command: Options, *rows: tuple[Any, ...]) -> None:
+    """Add options, each a row: name, type, name of its value, help, and other arguments if any."""
+    for names, kind, sign, text, *others in rows:
+        more = others[0] if others else {}
+        command.add_argument(*names.split(), type=kind, metavar=sign, help=text, **more)
+
+
 def add_robot(
     command: argparse.ArgumentParser,
     name: str = "robot",
@@ -119,20 +126,13 @@ def add_robot(
 
 def add_mounting(command: argparse.ArgumentParser) -> None:
     """Add the mounting of a robot and gravity to the arguments of a command."""
-    command.add_argument(
-        "--mounting",
-        nargs=3,
-        type=float,
-        metavar=("R", "P", "Y"),
-        help="roll, pitch and yaw of the base link in the world [rad] (0 0 0)",
-    )
-    command.add_argument(
-        "--gravity",
-        nargs=3,
-        type=float,
-        metavar=("X", "Y", "Z"),
-        help="gravity in the world [m/s^2] (0 0 -9.81)",
-    )
+    add_options(
+        command,
+        ("--mounting", float, ("R", "P", "Y"),
+            "roll, pitch and yaw of the base link in the world [rad] (0 0 0)", {"nargs": 3}),
+        ("--gravity", float, ("X", "Y", "Z"),
+            "gravity in the world [m/s^2] (0 0 -9.81)", {"nargs": 3}),
+    )  # fmt: skip
 
 
 def add_package_dirs(command: argparse.ArgumentParser) -> None:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ctrl-C ends a command with status 130 and without a traceback."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.line.common import FileOf, file_path, nearest_file
+from rbdyn_ros.commands.line.common import FileOf, add_options, file_path, nearest_file
 from rbdyn_ros.errors import ParameterError, RbdynError, quote
 
 if TYPE_CHECKING:
@@ -84,13 +84,14 @@ def _samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
     there = [renamed[name] for name in names]
     try:
         if options.columns is not None:
-            slides = np.flatnonzero(m.jnt_type[m.dof_jntid[dofs]] == JointType.SLIDE)
+            slides = np.flatnonzero(m.jnt_type[m.dof_jntid] == JointType.SLIDE)
             samples = read_by_columns(
                 path,
                 options.columns,
                 there,
+                [renamed[name] for name in others],
                 raw=options.current,
-                sliding=[there[k] for k in slides],
+                sliding=[renamed[dof_names(m)[k]] for k in slides],
             )
         else:
             samples = read_recording(
@@ -209,19 +210,14 @@ def add_reading_options(command: argparse.ArgumentParser) -> None:
 def add_table_options(command: argparse.ArgumentParser) -> None:
     """Add the options that name the columns of a recording."""
     command.set_defaults(reader=command.prog.split()[-1])
-    command.add_argument(
-        "--columns",
-        type=FileOf((".yaml", ".yml")),
-        metavar="COLUMNS.yaml",
-        help="file that names the columns of a table without names, of an .npz or of a .mat file",
-    )
-    command.add_argument(
-        "--drive-gains",
-        nargs="+",
-        type=float,
-        metavar="GAIN",
-        help="torque of each joint by current [N m/A], for a log of RTDE without torques",
-    )
+    add_options(
+        command,
+        ("--columns", FileOf((".yaml", ".yml")), "COLUMNS.yaml",
+            "file that names the columns of a table without names, of an .npz or of a .mat file"),
+        ("--drive-gains", float, "GAIN",
+            "torque of each joint by current [N m/A], for a log of RTDE without torques",
+            {"nargs": "+"}),
+    )  # fmt: skip
     command.add_argument(
         "--map",
         action="extend",

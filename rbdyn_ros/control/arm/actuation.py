@@ -8,18 +8,16 @@ with an argument `bare` have the robot without payloads there instead.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from rbdyn_ros.control.base.friction import write_effort
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.record import Record
+from rbdyn_ros.engine.compiler.jit import Vector
 from rbdyn_ros.engine.quantities.terms import coriolis_term, gravity_term
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.fields import Field
-
-if TYPE_CHECKING:
-    from rbdyn_ros.engine.compiler.jit import Vector
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model
 
 
 class Actuation(Record):

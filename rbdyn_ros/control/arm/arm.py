@@ -86,7 +86,8 @@ class Arm:
     Raises:
         ModelError: a joint has several coordinates, the robot has loops, or the code is of
             another robot.
-        ParameterError: as mounted_gravity; or friction has another number of joints.
+        ParameterError: for the reasons of mounted_gravity; or friction has another number of
+            joints.
     """
 
     def __init__(
@@ -147,11 +148,7 @@ class Arm:
         return Arm(*self._given, self.payloads, LawCode(self.bare))
 
     def with_payload(
-        self,
-        link: str,
-        mass: float,
-        com: Sequence[float],
-        inertia: Sequence[float] = (0.0,) * 6,
+        self, link: str, mass: float, com: Sequence[float], inertia: Sequence[float] = (0.0,) * 6
     ) -> Arm:
         """Return the arm with a rigid body fixed to a link; it replaces the payload of this link.
 
@@ -162,7 +159,7 @@ class Arm:
             inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about its centre of mass [kg m^2].
 
         Raises:
-            ModelError, ParameterError: as rb.with_payload.
+            ModelError, ParameterError: for the reasons of rb.with_payload.
         """
         payload = mass, tuple(com), tuple(inertia)
         with_payload(self.bare, link, *payload)  # checks the arguments, also for mass 0

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.base.kernels import CACHE_DIRECTORY, kernel
 from rbdyn_ros.dynamics import laws
 from rbdyn_ros.dynamics.entry import Entry
+from rbdyn_ros.engine.compiler.jit import Matrix
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization import machine
@@ -19,10 +20,6 @@ from rbdyn_ros.specialization.programs.program import Program, program
 from rbdyn_ros.specialization.row_code import DONE, compiled_row
 from rbdyn_ros.specialization.trace import Tracing
 from rbdyn_ros.specialization.uncompiled import uncompiled
-
-if TYPE_CHECKING:
-    from rbdyn_ros.engine.compiler.jit import Matrix
-
 
 #: Arrays of the Model that payloads and the mounting change. The code reads them at every call.
 READ = ("gravity", "body_mass", "body_ipos", "body_fullinertia")

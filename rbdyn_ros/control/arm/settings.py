@@ -123,9 +123,4 @@ class ControlSettings:
 
 
 #: A NaN would switch off the checks that use these settings. The laws check the gains.
-_NOT_NEGATIVE = (
-    "blind_time",
-    "target_timeout",
-    "gravity_damping",
-    "tracking_tolerance",
-)
+_NOT_NEGATIVE = ("blind_time", "target_timeout", "gravity_damping", "tracking_tolerance")

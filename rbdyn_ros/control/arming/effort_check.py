@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,10 +14,8 @@ from rbdyn_ros.control.base.kernels import entry
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.control.laws.joint_laws import checked_gains
 from rbdyn_ros.control.states.measured import Measured
+from rbdyn_ros.engine.compiler.jit import Matrix
 from rbdyn_ros.errors import RbdynError, apart, refusal
-
-if TYPE_CHECKING:
-    from rbdyn_ros.engine.compiler.jit import Matrix
 
 #: Time constant of the average of measured efforts [s].
 AVERAGED = 0.1

@@ -11,8 +11,6 @@ Wrong units show only once the arm moves. If the arm reads commands in other uni
 reports, the first position moves it at the speed of its own controller; the message says so.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array

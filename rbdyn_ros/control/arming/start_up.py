@@ -6,8 +6,6 @@ joints exchanged, a hidden delay, filtered velocities. start_up_kernels finds th
 motions. After a refusal nothing is sent, and the arm's own controller holds the arm, as before.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array
@@ -124,13 +122,7 @@ class StartUpTest:
         return [self._names[k] for k in np.flatnonzero(self._s.untested)]
 
     def advance(
-        self,
-        qpos: Array,
-        qvel: Array,
-        effort: Array,
-        holding: Array,
-        released: Array,
-        step: float,
+        self, qpos: Array, qvel: Array, effort: Array, holding: Array, released: Array, step: float
     ) -> Array:
         """Return the commands (nv,) after a state.
 

@@ -12,17 +12,19 @@ follows where friction may have held a joint, and once where a reply was wrong.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from rbdyn_ros.control.arm.actuation import add_friction
+from rbdyn_ros.arrays import Ints
+from rbdyn_ros.control.arm.actuation import Actuation, add_friction
 from rbdyn_ros.control.arming.start_up_reply import (
     LONGEST_DELAY,
     MEASURED,
     MOTION,
     ROWS,
     VELOCITY,
+    Reply,
     dot,
     fit,
     remember,
@@ -30,16 +32,11 @@ from rbdyn_ros.control.arming.start_up_reply import (
 )
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.record import Record
+from rbdyn_ros.engine.compiler.jit import Vector
 from rbdyn_ros.engine.forward import mass_matrix
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.fields import Field
-
-if TYPE_CHECKING:
-    from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.control.arm.actuation import Actuation
-    from rbdyn_ros.control.arming.start_up_reply import Reply
-    from rbdyn_ros.engine.compiler.jit import Vector
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model
 
 #: Time before the first pulse [s], in which no joint may move further than this [rad or m].
 QUIET, STILL = 0.1, 0.004

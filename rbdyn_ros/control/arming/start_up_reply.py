@@ -14,16 +14,14 @@ both.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.record import Record
+from rbdyn_ros.engine.compiler.jit import Vector
 from rbdyn_ros.model.declared.fields import Field
-
-if TYPE_CHECKING:
-    from rbdyn_ros.engine.compiler.jit import Vector
 
 #: Most states that are remembered of a reply, and most terms besides the delayed one.
 ROWS, TERMS = 512, 5

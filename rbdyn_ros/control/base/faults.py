@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults of an armed arm: their codes, causes and reactions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 #: Kinds of faults that kernels find. Blind faults up to FROZEN are wrong states. After a wrong
@@ -57,7 +55,7 @@ class FaultKind:
     """A row of the table of faults in docs/guides/arm_faults.md.
 
     Attributes:
-        code: as in Fault; a code with two reactions has two rows.
+        code: see Fault; a code with two reactions has two rows.
         cause: the finding.
         reaction: brake, blind or silent, see Ending.
     """

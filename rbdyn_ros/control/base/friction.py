@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,12 +12,9 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.dynamics.entry import Entry, is_vector
+from rbdyn_ros.engine.compiler.jit import Vector
 from rbdyn_ros.errors import bad_argument
 from rbdyn_ros.model.model import Model
-
-if TYPE_CHECKING:
-    from rbdyn_ros.engine.compiler.jit import Vector
-
 
 #: Defaults of the speeds of Stribeck's curve and of the smoothing [rad/s or m/s].
 STRIBECK_VELOCITY, SMOOTHING = 0.1, 0.01
@@ -73,7 +69,7 @@ class Friction:
         """Return the friction of nv joints; each value is one number or one per joint.
 
         Raises:
-            ParameterError: as Friction.
+            ParameterError: for the reasons of Friction.
         """
         values = (viscous, coulomb, stribeck, stribeck_velocity, smoothing)
         names = [field.name for field in dataclasses.fields(cls)]

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rbdyn_ros.dynamics.entry import Entry
 from rbdyn_ros.engine.compiler import jit
-
-if TYPE_CHECKING:
-    from rbdyn_ros.engine.compiler.jit import Vector
+from rbdyn_ros.engine.compiler.jit import Vector
 
 _FOLDER = Path(__file__).parents[1]
 CACHE_DIRECTORY = jit.cache_below(

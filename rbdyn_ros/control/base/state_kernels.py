@@ -8,10 +8,9 @@ degrees of freedom are `dofs`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from rbdyn_ros.arrays import Ints
 from rbdyn_ros.control.base.faults import (
     ACCELERATION,
     ALLOWED,
@@ -28,10 +27,7 @@ from rbdyn_ros.control.base.faults import (
 )
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.limits import MARGIN
-
-if TYPE_CHECKING:
-    from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
+from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
 #: Bounds of the time between two states, for rates and paths [s].
 SHORTEST, LONGEST = 1e-5, 0.02

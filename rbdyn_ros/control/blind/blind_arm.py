@@ -4,8 +4,6 @@
 They also run in generated controllers of ros2_control.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.control.arm.arm import Arm

@@ -10,22 +10,17 @@ time, the law goes on. If not, the arm is braked from the position to which it h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from rbdyn_ros.control.arm.actuation import to_command
+from rbdyn_ros.control.arm.actuation import Actuation, to_command
 from rbdyn_ros.control.base.kernels import kernel
+from rbdyn_ros.control.blind.state import BlindState
 from rbdyn_ros.control.blind.witness import accelerate
 from rbdyn_ros.control.states.clock import seconds
+from rbdyn_ros.engine.compiler.jit import Vector
 from rbdyn_ros.engine.forward import inverse
-
-if TYPE_CHECKING:
-    from rbdyn_ros.control.arm.actuation import Actuation
-    from rbdyn_ros.control.blind.state import BlindState
-    from rbdyn_ros.engine.compiler.jit import Vector
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
 
 #: Rate at which a coasting arm becomes slower [1/s]. With 10 the law has to catch up so much after
 #: a gap of 60 ms that a light joint becomes 1.4 times as fast as without gaps.

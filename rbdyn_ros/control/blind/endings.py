@@ -10,26 +10,21 @@ carry the arm.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from rbdyn_ros.control.arm.actuation import Actuation, to_command
 from rbdyn_ros.control.arm.actuation import hold as hold_still
-from rbdyn_ros.control.arm.actuation import to_command
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.blind.coasting import coasted, decay, drive
+from rbdyn_ros.control.blind.state import BlindState
 from rbdyn_ros.control.blind.velocity_vote import vote
 from rbdyn_ros.control.states.clock import seconds
 from rbdyn_ros.dynamics.laws import computed_torque
+from rbdyn_ros.engine.compiler.jit import Vector
 from rbdyn_ros.engine.forward import inverse
 from rbdyn_ros.engine.quantities.terms import gravity_term
-
-if TYPE_CHECKING:
-    from rbdyn_ros.control.arm.actuation import Actuation
-    from rbdyn_ros.control.blind.state import BlindState
-    from rbdyn_ros.engine.compiler.jit import Vector
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
 
 #: Phases of an arm.
 RUNNING, BRAKED, HOLDING, BLIND, SILENT = range(5)

@@ -13,18 +13,13 @@ outvote the model, in which the joint moves on.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.state_kernels import LONGEST
-from rbdyn_ros.control.blind.state import REMEMBERED
+from rbdyn_ros.control.blind.state import REMEMBERED, BlindState
 from rbdyn_ros.control.blind.witness import hears_nothing
 from rbdyn_ros.control.states.clock import seconds
+from rbdyn_ros.engine.compiler.jit import Vector
 from rbdyn_ros.nanoseconds import NANOSECONDS
-
-if TYPE_CHECKING:
-    from rbdyn_ros.control.blind.state import BlindState
-    from rbdyn_ros.engine.compiler.jit import Vector
 
 #: Times over which positions and efforts are compared with velocities [s].
 WINDOW, REACH = 0.015, 0.1

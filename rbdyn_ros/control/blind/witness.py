@@ -11,23 +11,17 @@ of a joint that is held, but not if a driver repeats old states.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from rbdyn_ros.control.arm.actuation import applied
+from rbdyn_ros.control.arm.actuation import Actuation, applied
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.limits import FROZEN, PASSED
 from rbdyn_ros.control.base.state_kernels import LONGEST
-from rbdyn_ros.control.blind.state import EXACTLY, NEARLY, STANDSTILLS
+from rbdyn_ros.control.blind.state import EXACTLY, NEARLY, STANDSTILLS, BlindState
+from rbdyn_ros.engine.compiler.jit import Vector
 from rbdyn_ros.engine.forward import forward_dynamics, mass_matrix
-
-if TYPE_CHECKING:
-    from rbdyn_ros.control.arm.actuation import Actuation
-    from rbdyn_ros.control.blind.state import BlindState
-    from rbdyn_ros.engine.compiler.jit import Vector
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
 
 #: Rates at which the push follows the motion, and at which the steady push follows the push [1/s].
 RATE, STEADY_RATE = 20.0, 5.0

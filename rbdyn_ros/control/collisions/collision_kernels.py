@@ -3,19 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from rbdyn_ros.arrays import Ints
 from rbdyn_ros.control.base.kernels import entry, kernel
 from rbdyn_ros.control.motion.sampling import raise_peaks, sample
 from rbdyn_ros.engine.collision.near import near_pairs
-
-if TYPE_CHECKING:
-    from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.engine.compiler.jit import Cube, Matrix, Vector
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.engine.compiler.jit import Cube, Matrix, Vector
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
 
 #: Shortest step between two checked poses: how far two points of the arm may move apart [m].
 RESOLUTION = 1e-3

@@ -6,8 +6,6 @@ the clearance that is left, because the speed of every point has a bound. Close 
 steps are RESOLUTION long instead, so a link may come nearer than the margin by that much.
 """
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

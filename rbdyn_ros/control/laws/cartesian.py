@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cartesian impedance control of a frame."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -8,22 +8,18 @@ the robot cannot move, or without stiffness, have frequency 0. So no singular ma
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.engine.algebra.spatial import load3, mat_mul, transposed
+from rbdyn_ros.engine.compiler.jit import Cube, Matrix
 from rbdyn_ros.engine.joints.groups import log_mat
 from rbdyn_ros.engine.quantities.inverse_mass import factored
 from rbdyn_ros.engine.quantities.jacobian import LOCAL_WORLD_ALIGNED, frame_jacobian, frame_pose
 from rbdyn_ros.engine.quantities.terms import bias_term
 from rbdyn_ros.engine.tree.crb import half_solve, solve_ltdl
-
-if TYPE_CHECKING:
-    from rbdyn_ros.engine.compiler.jit import Cube, Matrix
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
 
 #: Modes slower than this fraction of the fastest one are rounding errors.
 NO_MODE = 1e-7

@@ -8,8 +8,6 @@ is computed at the desired velocity, which has no noise or delay and starts a st
 GravityCompensation, which has no desired velocity, uses the measured one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -10,14 +10,8 @@ from rbdyn_ros.control.arm.arm import Arm
 from rbdyn_ros.control.arm.settings import ControlSettings
 from rbdyn_ros.control.base.limits import Limits
 from rbdyn_ros.control.base.target import Target
+from rbdyn_ros.control.laws import joint_laws
 from rbdyn_ros.control.laws.cartesian import CartesianImpedance
-from rbdyn_ros.control.laws.joint_laws import (
-    ComputedTorque,
-    GravityCompensation,
-    JointImpedance,
-    PDGravity,
-    checked_gains,
-)
 from rbdyn_ros.control.laws.sampled import check_frame_gains, check_joint_gains
 from rbdyn_ros.dynamics.toolbox.inertia import reflected_inertia
 from rbdyn_ros.errors import apart, refusal
@@ -45,22 +39,22 @@ class ModeLaws:
     def __init__(self, arm: Arm, settings: ControlSettings) -> None:
         n = arm.m.nv
         self.gains = (
-            checked_gains("computed_torque.stiffness", settings.stiffness, n),
-            checked_gains("computed_torque.damping", settings.damping, n),
+            joint_laws.checked_gains("computed_torque.stiffness", settings.stiffness, n),
+            joint_laws.checked_gains("computed_torque.damping", settings.damping, n),
         )
-        self._gravity = GravityCompensation(arm, settings.gravity_damping)
-        self._tracking = ComputedTorque(arm, *self.gains)
+        self._gravity = joint_laws.GravityCompensation(arm, settings.gravity_damping)
+        self._tracking = joint_laws.ComputedTorque(arm, *self.gains)
         self._soft = (
-            checked_gains("impedance.stiffness", settings.impedance_stiffness, n),
-            checked_gains("impedance.damping", settings.impedance_damping, n),
+            joint_laws.checked_gains("impedance.stiffness", settings.impedance_stiffness, n),
+            joint_laws.checked_gains("impedance.damping", settings.impedance_damping, n),
         )
-        kind = JointImpedance if settings.feedforward else PDGravity
+        kind = joint_laws.JointImpedance if settings.feedforward else joint_laws.PDGravity
         self._impedance = kind(arm, *self._soft)
         self._rate = settings.gravity_damping
         self._cartesian = frame_law(arm, settings) if settings.frame else None
         self._null = (
-            checked_gains("impedance.null_stiffness", settings.null_stiffness, n),
-            checked_gains("impedance.null_damping", settings.null_damping, n),
+            joint_laws.checked_gains("impedance.null_stiffness", settings.null_stiffness, n),
+            joint_laws.checked_gains("impedance.null_damping", settings.null_damping, n),
         )
         self._pose, self._posture = np.zeros((4, 3)), np.zeros(n)
 

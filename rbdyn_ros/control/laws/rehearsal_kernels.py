@@ -3,17 +3,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rbdyn_ros.control.base.kernels import entry, kernel
 from rbdyn_ros.control.laws.frame_stiffness import EFFORT, X, cartesian_impedance
+from rbdyn_ros.engine.compiler.jit import Cube, Matrix, Vector
 from rbdyn_ros.engine.quantities.terms import bias_term
 from rbdyn_ros.engine.tree.crb import solve_ltdl
-
-if TYPE_CHECKING:
-    from rbdyn_ros.engine.compiler.jit import Cube, Matrix, Vector
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
 
 #: Largest motion of a joint between two positions that are written [rad or m].
 SPACING = 0.02

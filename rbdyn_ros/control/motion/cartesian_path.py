@@ -64,7 +64,7 @@ def cartesian_path(
         joints: names of the joints that may move, the columns of the path; None: all joints.
 
     Raises:
-        ModelError: as rb.ik.
+        ModelError: for the reasons of rb.ik.
         ParameterError: poses or joints are invalid, or the frame is at all poses already.
         RbdynError: the frame cannot reach a part of the path within the limits of positions; or a
             joint would exceed a limit of velocity or acceleration or jump, as near a singular

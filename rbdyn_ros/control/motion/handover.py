@@ -5,8 +5,6 @@ The target does not wait while the transition to a path is checked. So it leaves
 later time, from a state that is already known: the arm then follows exactly the checked path.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -41,8 +41,8 @@ def quintic(
         accelerations: (p, n) at the points [rad/s^2 or m/s^2]; None with velocities: zeros.
 
     Raises:
-        ParameterError: as Path; or there are fewer than two points, or accelerations without
-            velocities.
+        ParameterError: for the reasons of Path; or there are fewer than two points, or
+            accelerations without velocities.
 
     Source: Flash, Hogan, The coordination of arm movements, 1985 (minimum jerk); its solution
     through points is the spline of fifth degree, de Boor, A practical guide to splines, 1978.
@@ -188,8 +188,7 @@ def _limits_of(m: Model, joints: Sequence[str] | None, n: int) -> Iterable[Limit
 
     names = chosen(names, m.jnt_names, "joint", why_not)
     if len(names) != n:
-        text = f"the points have {n} columns for {len(names)} joints"
-        raise bad_argument("joints", text)
+        raise bad_argument("joints", f"the points have {n} columns for {len(names)} joints")
     dofs = m.jnt_dofadr[[m.jnt_names.index(name) for name in names]]
     return [(names, row) for row in motion_limits(m)[:, dofs]]
 
@@ -209,6 +208,5 @@ def _own_limit(name: str, joints: Sequence[str], values: Array) -> Array:
     usable = (values > 0.0) & ((name == "jerk") | np.isfinite(values))
     for k in np.flatnonzero(~usable)[:1]:
         has = f"no {name} limit" if values[k] > 0.0 else f"a {name} limit of 0"
-        text = f"joint '{joints[k]}' has {has}; pass {name}"
-        raise bad_argument(name, text)
+        raise bad_argument(name, f"joint '{joints[k]}' has {has}; pass {name}")
     return values

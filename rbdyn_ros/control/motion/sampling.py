@@ -7,15 +7,11 @@ largest velocity and acceleration, the lowest and the highest position of each j
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from rbdyn_ros.control.base.kernels import entry, kernel
 from rbdyn_ros.engine.algebra.hermite import hermite
-
-if TYPE_CHECKING:
-    from rbdyn_ros.engine.compiler.jit import Cube, Matrix, Vector
+from rbdyn_ros.engine.compiler.jit import Cube, Matrix, Vector
 
 #: Number of bisections of a segment, which reach the precision of the numbers.
 HALVINGS = 60

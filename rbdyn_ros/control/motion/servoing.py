@@ -6,8 +6,6 @@ joints follow it exactly unless a limit is near. Near a singular posture, a posi
 velocity limit the whole twist is scaled down, so that its direction stays.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -255,7 +253,7 @@ class TwistServo:
     Attributes:
         names: the joints above the tool, n.
         limits: limits of these joints.
-        settings: as the argument.
+        settings: the settings.
 
     Raises:
         ModelError: there is no such frame.

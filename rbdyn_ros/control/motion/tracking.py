@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +15,8 @@ from rbdyn_ros.control.base.target import Target
 from rbdyn_ros.control.motion.handover import Departure, Piece, WayIn, sampled, until, way_into
 from rbdyn_ros.control.motion.paths import Path
 from rbdyn_ros.dynamics.entry import Entry
+from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 from rbdyn_ros.errors import apart, refusal
-
-if TYPE_CHECKING:
-    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
 #: A path may exceed a velocity limit by the rounding error of its polynomials.
 ROUNDING = 1.0 + 1e-6
@@ -148,7 +145,8 @@ class PathTracker:
             way: transition into the path; None: from where the target is now.
 
         Raises:
-            RbdynError: as entry, or the path starts too far away or exceeds a limit.
+            RbdynError: for the reasons of entry, or the path starts too far away or exceeds a
+                limit.
         """
         way = way or self.way_into(path, limits.velocity)
         start = way.departure.rows[0]

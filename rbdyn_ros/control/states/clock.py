@@ -11,15 +11,11 @@ counts as lag, never as lead.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from rbdyn_ros.arrays import Ints
 from rbdyn_ros.control.base.faults import JUMPED, LATE, TOO_FAST
 from rbdyn_ros.control.base.kernels import kernel
+from rbdyn_ros.engine.compiler.jit import Vector
 from rbdyn_ros.nanoseconds import NANOSECONDS
-
-if TYPE_CHECKING:
-    from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.engine.compiler.jit import Vector
 
 #: Fastest rate at which NTP slews a clock.
 SLEW = 5e-4

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The texts of the faults that the kernels of the gate find."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

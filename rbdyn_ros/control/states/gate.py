@@ -7,8 +7,6 @@ rate -> bumpless start -> watchdog. A fault is latched with its reason until it 
 This is not a safety function: the arm's own safety controller and emergency stop stay in charge.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

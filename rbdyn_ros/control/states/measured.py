@@ -7,23 +7,19 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.names import strings
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.states.loop_state import ArmLoopState
 from rbdyn_ros.dynamics.configuration import position_ranges
 from rbdyn_ros.dynamics.entry import Entry
+from rbdyn_ros.engine.compiler.jit import Matrix
 from rbdyn_ros.errors import did_you_mean, quote
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
-
-if TYPE_CHECKING:
-    from rbdyn_ros.arrays import Ints
-    from rbdyn_ros.engine.compiler.jit import Matrix
 
 #: Larger numbers are not measurements.
 LARGEST = 1e9

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The control box of Franka's arms: servers of arm and hand, and the UDP packets of the arm."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection, Sequence
 

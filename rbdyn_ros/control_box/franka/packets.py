@@ -25,7 +25,7 @@ class StateField:
     """A field of RobotState.
 
     Attributes:
-        name: as in libfranka's header.
+        name: name in libfranka's header.
         type: type in NumPy, little endian.
         shape: shape of its numbers.
         fidelity: whether the box computes it from the simulated arm.

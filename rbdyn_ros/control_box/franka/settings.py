@@ -37,7 +37,8 @@ class Settings:
         joint_stiffness: (7,) stiffness of the joints.
         stiffness: (6,) stiffness of the Cartesian controller.
         torques, forces: thresholds (2, 2, 7) and (2, 2, 6); the axes are accelerating or nominal,
-            and lower or upper. free, elbow_free: axes that guiding moves.
+            and lower or upper.
+        free, elbow_free: axes that guiding moves.
     """
 
     def __init__(self, arm: FrankaArm) -> None:

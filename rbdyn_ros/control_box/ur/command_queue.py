@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The registers of ur_rtde's control script, and the queue of a command's steps."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 

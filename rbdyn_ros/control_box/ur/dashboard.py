@@ -4,8 +4,6 @@
 Source: Universal Robots, Dashboard server e-Series.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from rbdyn_ros.control_box.sockets import Session

@@ -58,7 +58,8 @@ class Signals:
         out_int, out_double: (48,) registers that programs write.
         in_bits, out_bits: input and output registers of 128 bits each.
         digital_in, digital_out: bits 0 to 7 are standard, 8 to 15 configurable, 16 and 17 of the
-            tool. analog_in, analog_out: (2,) analog inputs and outputs [V or A].
+            tool.
+        analog_in, analog_out: (2,) analog inputs and outputs [V or A].
         analog_types: bits of analog outputs: 1 for voltage.
         slider: slider of the speed, 0 to 1.
         tool_voltage: 0, 12 or 24 [V].

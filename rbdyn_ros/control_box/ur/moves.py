@@ -7,8 +7,6 @@ rad/s^2] for movej, speedj and stopj, and of the tool [m/s, m/s^2] for movel, sp
 Source: Universal Robots, The URScript Programming Language, module motion.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable

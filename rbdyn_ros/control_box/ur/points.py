@@ -133,18 +133,12 @@ KINDS: dict[str, tuple[str, Callable[[UrRobot, TrajectoryPoint], Move]]] = {
     "MOVEC_JOINT": ("simulated, without blending", _movec(False, False)),
     "MOVEC_JOINT_POSE": ("simulated, without blending", _movec(True, False)),
     "MOVEC_POSE_JOINT": ("simulated, without blending", _movec(False, True)),
-    "OPTIMOVEJ": (
-        "approximated: as MOVEJ",
-        lambda r, p: joint_move(r, p.target, *_optimal(r, p)),
-    ),
+    "OPTIMOVEJ": ("approximated: as MOVEJ", lambda r, p: joint_move(r, p.target, *_optimal(r, p))),
     "OPTIMOVEJ_POSE": (
         "approximated: as MOVEJ",
         lambda r, p: joint_move(r, _joints(r, p), *_optimal(r, p)),
     ),
-    "OPTIMOVEL": (
-        "approximated: as MOVEL",
-        lambda r, p: _optimovel(r, pose_from(p.target), p),
-    ),
+    "OPTIMOVEL": ("approximated: as MOVEL", lambda r, p: _optimovel(r, pose_from(p.target), p)),
     "OPTIMOVEL_JOINT": (
         "approximated: as MOVEL",
         lambda r, p: _optimovel(r, r.arm.tool_pose(p.target, r.F_T), p),

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Start uploaded programs that are recognised, and refuse others with their first line."""
 
-from __future__ import annotations
-
 from rbdyn_ros.control_box.ur.control_script import ControlScript
 from rbdyn_ros.control_box.ur.dashboard import LOCKED, DashboardSession
 from rbdyn_ros.control_box.ur.external_control import ExternalControl

@@ -19,17 +19,9 @@ from rbdyn_ros.control_box.laws import Torques, joint_impedance
 from rbdyn_ros.control_box.paths import Stream
 from rbdyn_ros.control_box.robot import REST, BoxedRobot
 from rbdyn_ros.control_box.sensing import MeasuredArm
+from rbdyn_ros.control_box.ur import modes
 from rbdyn_ros.control_box.ur.arm import UrArm
 from rbdyn_ros.control_box.ur.compliance import ClientTorque, ForceMode, Freedrive, Giving
-from rbdyn_ros.control_box.ur.modes import (
-    LOCKED,
-    MOST_DEVIATION,
-    MOST_FORCE,
-    RobotMode,
-    RuntimeState,
-    SafetyMode,
-    Signals,
-)
 from rbdyn_ros.control_box.ur.moves import Course, Move, StopMove, Streamed
 from rbdyn_ros.control_box.ur.sensing import ToolPast, ToolSensing
 from rbdyn_ros.errors import apart
@@ -128,8 +120,8 @@ class UrRobot(BoxedRobot):
 
     def __init__(self, arm: UrArm, dt: float, log: Callable[[str], object]) -> None:
         self.arm, self.dt, self._log = arm, dt, log
-        self.sensing, self.signals = ToolSensing(arm), Signals()
-        self.mode, self.safety = RobotMode.RUNNING, SafetyMode.NORMAL
+        self.sensing, self.signals = ToolSensing(arm), modes.Signals()
+        self.mode, self.safety = modes.RobotMode.RUNNING, modes.SafetyMode.NORMAL
         self.program: ArmProgram | None = None
         self.paused = self.teaches = False
         self.motion: Move | None = None
@@ -166,20 +158,20 @@ class UrRobot(BoxedRobot):
     # programs
 
     @property
-    def runtime(self) -> RuntimeState:
+    def runtime(self) -> modes.RuntimeState:
         """The state of the program."""
         if self.program is None:
-            return RuntimeState.STOPPED
-        return RuntimeState.PAUSED if self.paused else RuntimeState.PLAYING
+            return modes.RuntimeState.STOPPED
+        return modes.RuntimeState.PAUSED if self.paused else modes.RuntimeState.PLAYING
 
     @property
     def _stands(self) -> bool:
         """Return whether a program is paused."""
-        return self.runtime == RuntimeState.PAUSED
+        return self.runtime == modes.RuntimeState.PAUSED
 
     def start(self, program: ArmProgram) -> None:
         """Start a program; the running program ends."""
-        if self.mode != RobotMode.RUNNING or self.safety != SafetyMode.NORMAL:
+        if self.mode != modes.RobotMode.RUNNING or self.safety != modes.SafetyMode.NORMAL:
             self.say(
                 f"program {program.name} does not start: the robot is {self.mode.name}, its "
                 f"safety {self.safety.name}"
@@ -217,46 +209,48 @@ class UrRobot(BoxedRobot):
 
     def protective_stop(self, reason: str) -> None:
         """Stop because of a limit: the program ends."""
-        if self.safety != SafetyMode.NORMAL:
+        if self.safety != modes.SafetyMode.NORMAL:
             return
-        self.say(f"protective stop: {reason}; unlock it at the dashboard after {LOCKED:g} s", True)
-        self.safety, self._stopped_at = SafetyMode.PROTECTIVE_STOP, self.clock
+        self.say(
+            f"protective stop: {reason}; unlock it at the dashboard after {modes.LOCKED:g} s", True
+        )
+        self.safety, self._stopped_at = modes.SafetyMode.PROTECTIVE_STOP, self.clock
         self.program, self.teaches = None, False
         self.brake()
 
     def unlock(self) -> bool:
         """End a protective stop; return whether that is allowed now."""
-        if self.safety == SafetyMode.PROTECTIVE_STOP:
-            if self.clock - self._stopped_at < LOCKED:
+        if self.safety == modes.SafetyMode.PROTECTIVE_STOP:
+            if self.clock - self._stopped_at < modes.LOCKED:
                 return False
-            self.safety = SafetyMode.NORMAL
+            self.safety = modes.SafetyMode.NORMAL
             self.sensing.forget()
             self._hold()
             self.motion = None
         return True
 
-    def power(self, mode: RobotMode) -> None:
+    def power(self, mode: modes.RobotMode) -> None:
         """Switch the power, or release the brakes."""
-        if mode != RobotMode.RUNNING:
+        if mode != modes.RobotMode.RUNNING:
             self.program, self.teaches = None, False
             self.brake()
-        elif self.mode < RobotMode.IDLE or self.safety != SafetyMode.NORMAL:
+        elif self.mode < modes.RobotMode.IDLE or self.safety != modes.SafetyMode.NORMAL:
             return  # the brakes hold
         self.mode = mode
 
     def press_user_stop(self, pressed: bool) -> None:
         """Press or release the emergency stop; after it the power is off."""
-        if pressed == (self.safety == SafetyMode.ROBOT_EMERGENCY_STOP):
+        if pressed == (self.safety == modes.SafetyMode.ROBOT_EMERGENCY_STOP):
             return
         if pressed:
             self.program, self.teaches = None, False
             self.brake()
-        self.safety = SafetyMode.ROBOT_EMERGENCY_STOP if pressed else SafetyMode.NORMAL
-        self.mode = RobotMode.POWER_OFF
+        self.safety = modes.SafetyMode.ROBOT_EMERGENCY_STOP if pressed else modes.SafetyMode.NORMAL
+        self.mode = modes.RobotMode.POWER_OFF
 
     def guide(self, on: bool) -> bool:
         """Begin or end freedrive by the arm's button; return whether that is allowed now."""
-        ready = self.mode == RobotMode.RUNNING and self.safety == SafetyMode.NORMAL
+        ready = self.mode == modes.RobotMode.RUNNING and self.safety == modes.SafetyMode.NORMAL
         if not ready or self.program is not None:
             return False
         if on != self.teaches:
@@ -267,11 +261,11 @@ class UrRobot(BoxedRobot):
     def reboot(self) -> None:
         """Return to the state after power-on, with released brakes, no program and no settings."""
         self.program, self.teaches, self.paused, self.plays = None, False, False, False
-        stopped = self.safety == SafetyMode.ROBOT_EMERGENCY_STOP
-        self.safety = self.safety if stopped else SafetyMode.NORMAL
-        self.mode = self.mode if stopped else RobotMode.RUNNING
+        stopped = self.safety == modes.SafetyMode.ROBOT_EMERGENCY_STOP
+        self.safety = self.safety if stopped else modes.SafetyMode.NORMAL
+        self.mode = self.mode if stopped else modes.RobotMode.RUNNING
         self.brake()
-        self.signals, self.F_T = Signals(), np.eye(4)
+        self.signals, self.F_T = modes.Signals(), np.eye(4)
         self.arm.restore_gravity()
         self.arm.carry(self.arm.tool)
         self.sensing.forget()
@@ -279,8 +273,8 @@ class UrRobot(BoxedRobot):
     def restart(self) -> None:
         """Restart after the simulated arm was reset; program and protective stop end."""
         self.program, self.motion, self.force, self.teaches = None, None, None, False
-        if self.safety == SafetyMode.PROTECTIVE_STOP:
-            self.safety = SafetyMode.NORMAL
+        if self.safety == modes.SafetyMode.PROTECTIVE_STOP:
+            self.safety = modes.SafetyMode.NORMAL
         self.arm.restore_gravity()
         self.sensing.forget()
         self._begun, self._rested = False, 0
@@ -329,7 +323,7 @@ class UrRobot(BoxedRobot):
             self.joints, self._begun = Stream(now.q, period=self.dt), True
         self.past.add(now.q, self.sensing.wrench[:3])
         self._count_rest(now.dq, self.joints.v)
-        if self.safety == SafetyMode.NORMAL and (reason := self._violation()):
+        if self.safety == modes.SafetyMode.NORMAL and (reason := self._violation()):
             self.protective_stop(reason)
 
     def _violation(self) -> str:
@@ -342,11 +336,11 @@ class UrRobot(BoxedRobot):
         if fast.any():
             return f"joint {int(np.argmax(fast))} moves faster than its limit"
         force = float(np.linalg.norm(self.sensing.wrench[:3]))
-        if force > MOST_FORCE:
-            found, most = apart(force, MOST_FORCE, digits=4)
+        if force > modes.MOST_FORCE:
+            found, most = apart(force, modes.MOST_FORCE, digits=4)
             return f"a force of {found} N acts on the tool; allowed are {most} N"
         away = np.abs(self.joints.x - at.q)
-        if self._gives is None and (away > MOST_DEVIATION).any():
+        if self._gives is None and (away > modes.MOST_DEVIATION).any():
             joint = int(np.argmax(away))
             return f"joint {joint} is {away[joint]:.2f} rad from where it should be"
         return ""
@@ -405,7 +399,7 @@ class UrRobot(BoxedRobot):
 
     def _check(self, x: Array, v: Array) -> None:
         """Stop joints that could not brake before their limits; x and v were allowed last."""
-        if self.safety != SafetyMode.NORMAL:
+        if self.safety != modes.SafetyMode.NORMAL:
             return
         arm, now = self.arm, self.joints
         # all joints brake together, in the time that the fastest joint needs

@@ -6,8 +6,6 @@ control script that reads commands from input registers (the script of ur_rtde),
 calls with numbers. Anything else is refused by name.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -14,9 +14,7 @@ from rbdyn_ros.dynamics.toolbox.momentum_observer import MomentumObserver
 #: Gain of the momentum observer [1/s].
 GAIN = 100.0
 #: Force above which a contact counts, and force above which it has begun [N]. The vendor's values
-#: are
-
-#: not public.
+#: are not public.
 CONTACT, BEGAN = 10.0, 3.0
 #: Longest past that is kept [ticks].
 PAST = 500

@@ -8,15 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.control_box.ur import moves
 from rbdyn_ros.control_box.ur.arm import payload, pose_from
-from rbdyn_ros.control_box.ur.moves import (
-    ArcMove,
-    Course,
-    JointMove,
-    LineMove,
-    Move,
-    StopMove,
-)
 from rbdyn_ros.control_box.ur.robot import ArmProgram, UrRobot
 from rbdyn_ros.control_box.ur.scripts import CALLS_PER_CYCLE, Call, body_of, read_calls
 from rbdyn_ros.errors import ParameterError, exactly, quote
@@ -31,7 +24,7 @@ INT32 = range(-(2**31), 2**31)
 HEAVIEST, FARTHEST = 50.0, 2.0
 
 
-def joint_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -> Move:
+def joint_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -> moves.Move:
     """Return movej to joints (6,), with speed and acceleration or in a time [s].
 
     Raises:
@@ -44,10 +37,10 @@ def joint_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) 
     if outside.any():
         joint = int(np.argmax(outside))
         raise ValueError(f"movej: joint {joint} would be at {goal[joint]:g} rad, beyond its limit")
-    return JointMove(robot.joints.x, goal, min(v, float(arm.velocity.min())), a, t)
+    return moves.JointMove(robot.joints.x, goal, min(v, float(arm.velocity.min())), a, t)
 
 
-def line_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -> Move:
+def line_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -> moves.Move:
     """Return movel to a pose (4, 4), with speed and acceleration or in a time [s].
 
     Raises:
@@ -56,19 +49,21 @@ def line_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -
     if not t > 0.0:
         _check_speed(v, a)
     joints(robot, goal)
-    return LineMove(robot.course.tool(), goal, v, a, t)
+    return moves.LineMove(robot.course.tool(), goal, v, a, t)
 
 
-def arc_move(robot: UrRobot, via: Array, goal: Array, v: float, a: float, fixed: bool) -> Move:
+def arc_move(
+    robot: UrRobot, via: Array, goal: Array, v: float, a: float, fixed: bool
+) -> moves.Move:
     """Return movec through a pose (4, 4) to another pose.
 
     Raises:
-        ValueError: as line_move, or the points are on a line.
+        ValueError: for the reasons of line_move, or the points are on a line.
     """
     _check_speed(v, a)
     joints(robot, via)
     joints(robot, goal)
-    return ArcMove(robot.course.tool(), via, goal, v, a, fixed)
+    return moves.ArcMove(robot.course.tool(), via, goal, v, a, fixed)
 
 
 def joints(robot: UrRobot, T: Array, near: Array | None = None) -> Array:
@@ -121,23 +116,23 @@ def set_payload(robot: UrRobot, mass: float, com: Array, inertia: Array | None =
         raise ValueError(f"the payload is refused: {error}") from error
 
 
-def stop(a: float, of_tool: bool) -> Move:
+def stop(a: float, of_tool: bool) -> moves.Move:
     """Return stopj or stopl.
 
     Raises:
         ValueError: the deceleration is out of range.
     """
     _check_speed(1.0, a)
-    return StopMove(a, of_tool)
+    return moves.StopMove(a, of_tool)
 
 
-def _movej(r: UrRobot, c: Call) -> Move:
+def _movej(r: UrRobot, c: Call) -> moves.Move:
     a, v = c.number("a", 1, JOINT_A), c.number("v", 2, JOINT_V)
     goal = c.six("q")
     return joint_move(r, joints(r, pose_from(goal)) if c.is_pose else goal, v, a)
 
 
-def _movel(r: UrRobot, c: Call) -> Move:
+def _movel(r: UrRobot, c: Call) -> moves.Move:
     a, v = c.number("a", 1, LINE_A), c.number("v", 2, LINE_V)
     goal = c.six("pose")
     return line_move(r, pose_from(goal) if c.is_pose else r.arm.tool_pose(goal, r.F_T), v, a)
@@ -174,7 +169,7 @@ def _say(r: UrRobot, c: Call) -> None:
     r.say(f"a program says: {quote(' '.join(map(str, c.values)))}")
 
 
-class _Pause(Move):
+class _Pause(moves.Move):
     """sleep: wait for a time.
 
     Args:
@@ -184,13 +179,13 @@ class _Pause(Move):
     def __init__(self, time: float) -> None:
         self._left = time
 
-    def step(self, c: Course) -> bool:
+    def step(self, c: moves.Course) -> bool:
         self._left -= c.dt
         return self._left <= 0.0
 
 
 #: The known calls; a call that returns a motion lasts until the end of the motion.
-CALLS: dict[str, Callable[[UrRobot, Call], Move | None]] = {
+CALLS: dict[str, Callable[[UrRobot, Call], moves.Move | None]] = {
     "movej": _movej,
     "movel": _movel,
     "movep": _movel,

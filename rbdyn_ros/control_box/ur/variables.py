@@ -12,22 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from rbdyn_ros.control_box.ur import modes
 from rbdyn_ros.control_box.ur.arm import pose_of
-from rbdyn_ros.control_box.ur.modes import (
-    IS_EMERGENCY,
-    IS_NORMAL,
-    IS_PROTECTIVE,
-    IS_STOPPED,
-    JOINT_IDLE,
-    JOINT_OFF,
-    JOINT_RUNNING,
-    NUMBER,
-    POWERED,
-    PROGRAM_RUNS,
-    TEACH_PRESSED,
-    RobotMode,
-    SafetyMode,
-)
 from rbdyn_ros.control_box.ur.robot import UrRobot
 
 #: Types of RTDE: letters of struct, and the count of numbers.
@@ -46,7 +32,7 @@ class OutputVariable:
     """A variable that clients may read.
 
     Attributes:
-        name, type: as in the vendor's guide.
+        name, type: name and type in the vendor's guide.
         fidelity: whether the box computes it from the simulated arm.
         meaning: meaning of the written value.
         read: function that reads the value from the robot.
@@ -64,7 +50,7 @@ class InputVariable:
     """A variable that clients may write.
 
     Attributes:
-        name, type: as in the vendor's guide.
+        name, type: name and type in the vendor's guide.
         meaning: how the box uses the variable.
         write: function that writes the value to the robot.
     """
@@ -81,22 +67,25 @@ def _target_moment(r: UrRobot) -> Any:
 
 
 def _joint_mode(r: UrRobot) -> Any:
-    modes = {RobotMode.RUNNING: JOINT_RUNNING, RobotMode.POWER_OFF: JOINT_OFF}
-    return np.full(6, modes.get(r.mode, JOINT_IDLE))
+    of_modes = {
+        modes.RobotMode.RUNNING: modes.JOINT_RUNNING,
+        modes.RobotMode.POWER_OFF: modes.JOINT_OFF,
+    }
+    return np.full(6, of_modes.get(r.mode, modes.JOINT_IDLE))
 
 
 def _status(r: UrRobot) -> int:
-    on = POWERED if r.mode >= RobotMode.POWER_ON else 0
-    runs = PROGRAM_RUNS if r.program is not None and not r.paused else 0
-    return on | runs | (TEACH_PRESSED if r.teaches else 0)
+    on = modes.POWERED if r.mode >= modes.RobotMode.POWER_ON else 0
+    runs = modes.PROGRAM_RUNS if r.program is not None and not r.paused else 0
+    return on | runs | (modes.TEACH_PRESSED if r.teaches else 0)
 
 
 def _safety_bits(r: UrRobot) -> int:
     return {
-        SafetyMode.NORMAL: IS_NORMAL,
-        SafetyMode.PROTECTIVE_STOP: IS_PROTECTIVE | IS_STOPPED,
-        SafetyMode.ROBOT_EMERGENCY_STOP: IS_EMERGENCY | IS_STOPPED,
-    }.get(r.safety, IS_STOPPED)
+        modes.SafetyMode.NORMAL: modes.IS_NORMAL,
+        modes.SafetyMode.PROTECTIVE_STOP: modes.IS_PROTECTIVE | modes.IS_STOPPED,
+        modes.SafetyMode.ROBOT_EMERGENCY_STOP: modes.IS_EMERGENCY | modes.IS_STOPPED,
+    }.get(r.safety, modes.IS_STOPPED)
 
 
 def _out(
@@ -224,7 +213,7 @@ def _registers() -> list[OutputVariable]:
         _out(f"{side}put_{kind}_register_{k}", letters, "register", _entry(f"{side}_{kind}", k))
         for side in ("out", "in")
         for kind, letters in (("int", "INT32"), ("double", _D))
-        for k in range(NUMBER)
+        for k in range(modes.NUMBER)
     ]
     return found + [
         _out(name, kind, "register", _bits(f"{side}_bits", low, count))
@@ -321,7 +310,7 @@ def _input_registers() -> list[InputVariable]:
     numbers = [
         _in(f"input_{name}_register_{k}", kind, "register", write(k))
         for name, kind, write in (("int", "INT32", _set_int), ("double", _D, _set_double))
-        for k in range(NUMBER)
+        for k in range(modes.NUMBER)
     ]
     return numbers + [
         _in(name, kind, "register", _set_bits(low, count))

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from rbdyn_ros.checks.audit import Audit, Subject
+from rbdyn_ros.description import robot_files
 from rbdyn_ros.description.appearance.colors import Color, Colors
 from rbdyn_ros.description.appearance.findings import LONGEST_NAME, CountingAudit, OnlyWarnings
 from rbdyn_ros.description.build.renaming import root_of
@@ -32,16 +33,6 @@ from rbdyn_ros.description.reading.files import read_bytes
 from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.description.reading.robot_file import RobotFile
 from rbdyn_ros.description.reading.xacro_files import expand
-from rbdyn_ros.description.robot_files import (
-    MECHANISM_SUFFIXES,
-    MJCF_SUFFIXES,
-    SDF_SUFFIXES,
-    URDF,
-    check_source,
-    file_of,
-    format_of,
-    root_of_text,
-)
 from rbdyn_ros.description.scene_files.scene import is_scene, read_parts
 from rbdyn_ros.description.scenes.scene_objects import ROBOTS, placed_shapes, read_object
 from rbdyn_ros.description.sdf_files.shapes import REPLACED
@@ -169,16 +160,16 @@ def read_appearance(
         DescriptionError: there is no such file, or it has another format.
         ParameterError: the source is neither a path nor text.
     """
-    check_source(source)
+    robot_files.check_source(source)
     if isinstance(source, bytes) or (isinstance(source, str) and urdf.is_text(source)):
-        root = root_of_text(source)
+        root = robot_files.root_of_text(source)
         if root == "sdf":
             return _of_sdf(source, package_dirs)
         read_text = _of_mjcf_text if root == "mujoco" else _of_urdf
         return read_text(source, "<text>", MeshFiles(folder, package_dirs))
-    file = file_of(source, package_dirs)
+    file = robot_files.file_of(source, package_dirs)
     path = file.located()
-    if is_scene(path) and path.suffix.lower() in MECHANISM_SUFFIXES:
+    if is_scene(path) and path.suffix.lower() in robot_files.MECHANISM_SUFFIXES:
         return _of_scene(path, file.package_dirs)
     return _of_robot(file)
 
@@ -236,8 +227,8 @@ def _most(lights: Sequence[LinkLight], audit: Audit) -> tuple[LinkLight, ...]:
 
 def _of_robot(file: RobotFile) -> Appearance:
     path, package_dirs = file.located(), file.package_dirs
-    suffix, form = path.suffix.lower(), format_of(path)
-    if form is not URDF:
+    suffix, form = path.suffix.lower(), robot_files.format_of(path)
+    if form is not robot_files.URDF:
         return READERS[form.suffixes](file) if form and form.suffixes in READERS else Appearance()
     data: str | bytes = read_bytes(path, "a .urdf or .xacro file", "a path or the text of a URDF")
     if suffix == ".xacro":
@@ -345,7 +336,7 @@ def _of_scene(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
     looks = []
     for name, robot in parts.robots.items():
         prefix = f"{name}/" if name else ""
-        own = _of_robot(file_of(robot.source, package_dirs))
+        own = _of_robot(robot_files.file_of(robot.source, package_dirs))
         looks.append(_renamed(own, prefix, "", ""))
     for number, item in enumerate(parts.objects):
         looks.append(_of_object(item, PALETTE[number % len(PALETTE)], package_dirs))
@@ -361,7 +352,7 @@ def _of_scene(path: Path, package_dirs: Sequence[str | Path]) -> Appearance:
 def _of_object(item: Object, color: Color, package_dirs: Sequence[str | Path]) -> Appearance:
     if isinstance(item.shape, Path) and item.shape.suffix.lower() in ROBOTS:
         whole = read_object(item.shape, False, package_dirs, strict=False)
-        own = _of_robot(file_of(item.shape, package_dirs))
+        own = _of_robot(robot_files.file_of(item.shape, package_dirs))
         links = {link.name for link in whole.links}
         lights = tuple(light for light in own.lights if light.link in links)
         own = replace(own, lights=lights)
@@ -393,7 +384,11 @@ def _renamed(looks: Appearance, prefix: str, root: str, name: str) -> Appearance
 
 
 #: Readers of formats other than URDF, by the suffixes of the format.
-READERS = {MECHANISM_SUFFIXES: _of_mechanism, SDF_SUFFIXES: _of_sdf_file, MJCF_SUFFIXES: _of_mjcf}
+READERS = {
+    robot_files.MECHANISM_SUFFIXES: _of_mechanism,
+    robot_files.SDF_SUFFIXES: _of_sdf_file,
+    robot_files.MJCF_SUFFIXES: _of_mjcf,
+}
 
 
 class NamedMeshes:

@@ -7,16 +7,7 @@ import math
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.description.build.arguments import frame, name, number, vector
-from rbdyn_ros.description.parts.geometries import (
-    FLOOR,
-    Filter,
-    Geometry,
-    Obstacle,
-    Plane,
-    Shape,
-    Surface,
-    WorldShape,
-)
+from rbdyn_ros.description.parts import geometries
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, Vec3
 from rbdyn_ros.errors import not_allowed
 
@@ -32,18 +23,18 @@ class GeometryBuilder:
 
     def __init__(self) -> None:
         super().__init__()
-        self._geometries: list[Geometry] = []
-        self._obstacles: list[Obstacle] = []
+        self._geometries: list[geometries.Geometry] = []
+        self._obstacles: list[geometries.Obstacle] = []
 
     def geometry(
         self,
         geometry: str,
         body: str,
-        shape: Shape,
+        shape: geometries.Shape,
         *,
         origin: Pose = IN_PLACE,
-        surface: Surface | None = None,
-        filter: Filter | None = None,  # noqa: A002 - the word of Geometry and of the files
+        surface: geometries.Surface | None = None,
+        filter: geometries.Filter | None = None,  # noqa: A002 - the word of Geometry and of the files
     ) -> Self:
         """Add a contact shape to a body.
 
@@ -59,15 +50,17 @@ class GeometryBuilder:
             ParameterError: an argument has the wrong type or a value that is not allowed.
         """
         owner = f"geometry {name('the name of a geometry', geometry)!r}"
-        if not isinstance(shape, Shape):
+        if not isinstance(shape, geometries.Shape):
             raise not_allowed(f"the shape of {owner}", shape, SHAPES)
-        if surface is not None and not isinstance(surface, Surface):
+        if surface is not None and not isinstance(surface, geometries.Surface):
             raise not_allowed(f"the surface of {owner}", surface, "a Surface or None")
         at = frame(f"the origin of {owner}", origin)
         link = name(f"the body of {owner}", body)
         chosen = _filter(owner, filter)
         self._geometries.append(
-            Geometry(geometry, link, shape, at, surface or Surface(), filter=chosen)
+            geometries.Geometry(
+                geometry, link, shape, at, surface or geometries.Surface(), filter=chosen
+            )
         )
         return self
 
@@ -82,16 +75,18 @@ class GeometryBuilder:
             ParameterError: an argument has the wrong type or a value that is not allowed.
         """
         at = Pose((0.0, 0.0, number("the height of the floor", height)))
-        return self.obstacle(FLOOR.name, Plane(), origin=at, friction=friction)
+        return self.obstacle(
+            geometries.FLOOR.name, geometries.Plane(), origin=at, friction=friction
+        )
 
     def obstacle(
         self,
         obstacle: str,
-        shape: WorldShape,
+        shape: geometries.WorldShape,
         *,
         origin: Pose = IN_PLACE,
         friction: float = math.inf,
-        filter: Filter | None = None,  # noqa: A002 - the word of Geometry and of the files
+        filter: geometries.Filter | None = None,  # noqa: A002 - the word of Geometry and of the files
         velocity: Vec3 = (0.0, 0.0, 0.0),
     ) -> Self:
         """Add an obstacle to the world.
@@ -108,7 +103,7 @@ class GeometryBuilder:
             ParameterError: an argument has the wrong type or a value that is not allowed.
         """
         owner = f"obstacle {name('the name of an obstacle', obstacle)!r}"
-        if not isinstance(shape, WorldShape):
+        if not isinstance(shape, geometries.WorldShape):
             raise not_allowed(f"the shape of {owner}", shape, WORLD_SHAPES)
         if friction != math.inf:
             friction = number(f"the friction of {owner}", friction)
@@ -116,12 +111,12 @@ class GeometryBuilder:
         chosen = _filter(owner, filter)
         moves = vector(f"the surface velocity of {owner}", velocity)
         self._obstacles.append(
-            Obstacle(obstacle, shape, at, friction, filter=chosen, velocity=moves)
+            geometries.Obstacle(obstacle, shape, at, friction, filter=chosen, velocity=moves)
         )
         return self
 
 
-def _filter(owner: str, given: object) -> Filter:
-    if given is not None and not isinstance(given, Filter):
+def _filter(owner: str, given: object) -> geometries.Filter:
+    if given is not None and not isinstance(given, geometries.Filter):
         raise not_allowed(f"the filter of {owner}", given, "a Filter or None")
-    return given or Filter()
+    return given or geometries.Filter()

@@ -8,32 +8,10 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.audit import Audit, Named, Subject
+from rbdyn_ros.description.checks import values
 from rbdyn_ros.description.checks.connectivity import audit_links
-from rbdyn_ros.description.checks.values import (
-    are_numbers,
-    audit_finite,
-    audit_not_negative,
-    audit_pose,
-    audit_positive,
-    audit_sign,
-)
+from rbdyn_ros.description.parts import geometries
 from rbdyn_ros.description.parts.bounds import BOUNDS, audit_range
-from rbdyn_ros.description.parts.geometries import (
-    Box,
-    Capsule,
-    Cylinder,
-    Exclusion,
-    Filter,
-    GroupState,
-    HeightField,
-    Obstacle,
-    Points,
-    Shape,
-    Sphere,
-    Surface,
-    TriangleMesh,
-    WorldShape,
-)
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.parts.triangles import MOST_TRIANGLES, cleaned
 from rbdyn_ros.description.parts.types import Description
@@ -70,18 +48,18 @@ def audit_geometries(description: Description, links: Collection[str], audit: Au
     _audit_states(description.states, audit)
 
 
-def _audit_states(states: Iterable[GroupState], audit: Audit) -> None:
+def _audit_states(states: Iterable[geometries.GroupState], audit: Audit) -> None:
     """Add an error for every position that is not a finite number; joints may be unknown."""
     for state in states:
         at = audit.about("state", state)
         for joint, position in state.positions.items():
             what = f"position of {quote(str(joint))}"
             given = position if isinstance(position, tuple) else (position,)
-            audit_finite(what, given, len(given), "coordinate", at)
+            values.audit_finite(what, given, len(given), "coordinate", at)
 
 
 def audit_exclusions(
-    description: Description, exclusions: Collection[Exclusion], audit: Audit
+    description: Description, exclusions: Collection[geometries.Exclusion], audit: Audit
 ) -> bool:
     """Return whether a description has all names of some exclusions; add an error for others."""
     if audit.partial or not exclusions:
@@ -117,47 +95,47 @@ def _meanings(description: Description) -> dict[str, list[str]]:
     return found
 
 
-def audit_obstacles(obstacles: Iterable[Obstacle], audit: Audit) -> None:
+def audit_obstacles(obstacles: Iterable[geometries.Obstacle], audit: Audit) -> None:
     """Add an error for every obstacle with broken numbers."""
     for obstacle in obstacles:
         at = audit.about("obstacle", obstacle)
         audit_shape(obstacle.shape, at)
         audit_place(obstacle.origin, at)
         audit_filter(obstacle.filter, at)
-        audit_finite("velocity", obstacle.velocity, 3, "surface velocity", at)
+        values.audit_finite("velocity", obstacle.velocity, 3, "surface velocity", at)
         friction: object = obstacle.friction  # infinity: contacts use the friction of the geometry
-        if not are_numbers((friction,)):
+        if not values.are_numbers((friction,)):
             message = f"the friction is {shown(friction)}, not a number"
             at.error("bad-friction", message, allowed="a number or infinity")
         elif math.isinf(obstacle.friction) or audit_range(
             "friction", (obstacle.friction,), "friction", at
         ):
-            audit_sign("friction", obstacle.friction, at)
+            values.audit_sign("friction", obstacle.friction, at)
 
 
-def audit_shape(shape: Shape | WorldShape, at: Subject) -> None:
+def audit_shape(shape: geometries.Shape | geometries.WorldShape, at: Subject) -> None:
     """Add an error for every size that is not above 0 and in range."""
-    if isinstance(shape, Box):
+    if isinstance(shape, geometries.Box):
         _audit_edges(shape, at)
-    elif isinstance(shape, Points):
+    elif isinstance(shape, geometries.Points):
         _audit_points(shape, at)
-    elif isinstance(shape, HeightField):
+    elif isinstance(shape, geometries.HeightField):
         _audit_field(shape, at)
-    elif isinstance(shape, TriangleMesh):
+    elif isinstance(shape, geometries.TriangleMesh):
         _audit_triangles(shape, at)
-    if isinstance(shape, Sphere | Cylinder | Capsule):
-        audit_positive("radius", shape.radius, "contact size", at)
-    if isinstance(shape, Cylinder | Capsule):
-        audit_positive("length", shape.length, "contact size", at)
+    if isinstance(shape, geometries.Sphere | geometries.Cylinder | geometries.Capsule):
+        values.audit_positive("radius", shape.radius, "contact size", at)
+    if isinstance(shape, geometries.Cylinder | geometries.Capsule):
+        values.audit_positive("length", shape.length, "contact size", at)
 
 
 def audit_place(origin: Pose, at: Subject) -> None:
     """Add an error for an origin that is not a pose, or is too far away."""
-    audit_pose("origin", origin, at, "contact length")
+    values.audit_pose("origin", origin, at, "contact length")
 
 
-def _audit_edges(box: Box, at: Subject) -> None:
-    if not audit_finite("size", box.size, 3, "contact size", at):
+def _audit_edges(box: geometries.Box, at: Subject) -> None:
+    if not values.audit_finite("size", box.size, 3, "contact size", at):
         return
     if min(box.size) <= 0.0:
         found = " ".join(f"{edge:g}" for edge in box.size)
@@ -165,10 +143,10 @@ def _audit_edges(box: Box, at: Subject) -> None:
         at.error("non-positive-size", message, found=found, allowed="> 0")
 
 
-def _audit_field(field: HeightField, at: Subject) -> None:
-    if audit_finite("size", field.size, 2, "contact size", at):
+def _audit_field(field: geometries.HeightField, at: Subject) -> None:
+    if values.audit_finite("size", field.size, 2, "contact size", at):
         for edge in field.size:
-            audit_positive("size", edge, "contact size", at)
+            values.audit_positive("size", edge, "contact size", at)
     lengths = sorted({len(row) if isinstance(row, tuple) else 0 for row in field.heights})
     rows, columns = len(field.heights), lengths[-1] if lengths else 0
     if len(lengths) > 1:
@@ -182,11 +160,11 @@ def _audit_field(field: HeightField, at: Subject) -> None:
         return
     for number, row in enumerate(field.heights, start=1):
         what = f"row {number} of heights"
-        if not audit_finite(what, row, columns, "contact length", at):
+        if not values.audit_finite(what, row, columns, "contact length", at):
             return  # one message is enough
 
 
-def _audit_triangles(mesh: TriangleMesh, at: Subject) -> None:
+def _audit_triangles(mesh: geometries.TriangleMesh, at: Subject) -> None:
     tables = mesh.vertices, mesh.faces
     if not all(isinstance(x, np.ndarray) and x.ndim == 2 and x.shape[1] == 3 for x in tables):
         message = "its vertices are not rows of 3 numbers, or its faces not of 3 whole ones"
@@ -211,10 +189,10 @@ def _audit_vertices(vertices: Array, at: Subject) -> bool:
     if len(wrong) == 0:
         return True
     what, place = f"vertex {wrong[0]}", vertices[wrong[0]].tolist()
-    return audit_finite(what, place, 3, "contact length", at)
+    return values.audit_finite(what, place, 3, "contact length", at)
 
 
-def _audit_areas(mesh: TriangleMesh, at: Subject) -> None:
+def _audit_areas(mesh: geometries.TriangleMesh, at: Subject) -> None:
     """Add a note about triangles without area, and an error if there are no others."""
     count, left = len(mesh.faces), len(cleaned(mesh.vertices, mesh.faces)[1])
     if left == 0:
@@ -225,7 +203,7 @@ def _audit_areas(mesh: TriangleMesh, at: Subject) -> None:
         at.note("flat-triangles", message, found=str(count - left))
 
 
-def _audit_points(points: Points, at: Subject) -> None:
+def _audit_points(points: geometries.Points, at: Subject) -> None:
     count = len(points.points)
     if not 1 <= count <= MOST_POINTS:
         message = f"has {counted(count, 'point')}; allowed are 1 to {MOST_POINTS}"
@@ -233,11 +211,11 @@ def _audit_points(points: Points, at: Subject) -> None:
         return
     for number, point in enumerate(points.points, start=1):
         what = f"point {number}"
-        if not audit_finite(what, point, 3, "contact length", at):
+        if not values.audit_finite(what, point, 3, "contact length", at):
             return  # one message is enough
 
 
-def audit_filter(given: Filter, at: Subject) -> None:
+def audit_filter(given: geometries.Filter, at: Subject) -> None:
     """Add an error for every number of a filter that is not 31 bits."""
     for what in ("contype", "conaffinity"):
         value: object = getattr(given, what)
@@ -252,18 +230,18 @@ def is_bits(value: object) -> bool:
     return whole and 0 <= int(value) <= MOST_BITS  # type: ignore[call-overload]
 
 
-def audit_surface(surface: Surface, at: Subject) -> None:
+def audit_surface(surface: geometries.Surface, at: Subject) -> None:
     """Add an error for every number of a surface outside its range."""
-    audit_not_negative("friction", surface.friction, "friction", at)
-    audit_positive("time constant", surface.time_constant, "contact time", at)
-    audit_positive("damping ratio", surface.damping_ratio, "damping ratio", at)
+    values.audit_not_negative("friction", surface.friction, "friction", at)
+    values.audit_positive("time constant", surface.time_constant, "contact time", at)
+    values.audit_positive("damping ratio", surface.damping_ratio, "damping ratio", at)
     if surface.stiffness is not None:
-        audit_positive("stiffness", surface.stiffness, _FORCE, at)
+        values.audit_positive("stiffness", surface.stiffness, _FORCE, at)
     for what in ("damping", "viscosity"):  # 0 switches the property off
         if (value := getattr(surface, what)) is not None:
-            audit_not_negative(what, value, _FORCE, at)
+            values.audit_not_negative(what, value, _FORCE, at)
     for what in ("torsional", "rolling"):
-        audit_not_negative(what, getattr(surface, what), "contact length", at)
+        values.audit_not_negative(what, getattr(surface, what), "contact length", at)
     _audit_restitution(surface.restitution, at)
     shares: object = surface.limit_surface
     if not isinstance(shares, bool | np.bool_):
@@ -272,7 +250,7 @@ def audit_surface(surface: Surface, at: Subject) -> None:
 
 
 def _audit_restitution(value: float, at: Subject) -> None:
-    if audit_not_negative("restitution", value, "ratio", at) and value > 1.0:
+    if values.audit_not_negative("restitution", value, "ratio", at) and value > 1.0:
         found = exactly(value)
         message = f"the restitution is {found}; allowed is 0 to 1, as an impact adds no energy"
         at.error("large-restitution", message, found=found, allowed="0 to 1")

@@ -164,8 +164,7 @@ def _audit_range(limit: Limit, at: Subject) -> None:
         message = f"the lower limit {low} is above the upper limit {high}"
         at.error("limit-order", message, found=found, allowed="lower <= upper")
     elif lower == upper:
-        message = f"the limits {found} leave no room to move"
-        at.warn("locked-joint", message, found=found)
+        at.warn("locked-joint", f"the limits {found} leave no room to move", found=found)
 
 
 def _audit_angle(limit: Limit, joint: Joint, at: Subject) -> Limit:
@@ -185,6 +184,5 @@ def _audit_angle(limit: Limit, joint: Joint, at: Subject) -> Limit:
         )
         at.error("limit-angle", message, found=found, allowed="0 to pi")
     elif upper == 0.0:
-        message = "the limit 0 leaves no room to move"
-        at.warn("locked-joint", message, found="0")
+        at.warn("locked-joint", "the limit 0 leaves no room to move", found="0")
     return replace(limit, lower=0.0)

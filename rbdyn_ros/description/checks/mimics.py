@@ -75,8 +75,7 @@ def _audit_mimic(
     if leader.type not in single:
         code = "mimic-fixed" if leader.type == "fixed" else "mimic-type"
         what = f"mimics the joint {quote(target)}, which is {leader.type}"
-        message = f"{what}; it must be one of {allowed}"
-        at.error(code, message, found=target, allowed=allowed)
+        at.error(code, f"{what}; it must be one of {allowed}", found=target, allowed=allowed)
         return without
     return joint
 

@@ -59,8 +59,7 @@ def audit_motion(joint: Joint, spec: JointSpec, at: Subject) -> Joint:
     ]
     if ignored:
         found = ", ".join(ignored)
-        message = f"has a prescribed motion; ignored: {found}"
-        at.note("driven", message, found=found)
+        at.note("driven", f"has a prescribed motion; ignored: {found}", found=found)
     return replace(joint, **{name: _WITHOUT_EFFECT[name] for name in ignored})
 
 

@@ -48,8 +48,7 @@ def audit_finite(what: str, values: object, count: int, quantity: str, at: Subje
     single = values[0] if count == 1 and isinstance(values, tuple) and values else values
     found = shown(single)
     allowed = "a finite number" if count == 1 else f"{count} finite numbers"
-    message = f"the {what} is {found}, not {allowed}"
-    at.error("not-finite", message, found=found, allowed=allowed)
+    at.error("not-finite", f"the {what} is {found}, not {allowed}", found=found, allowed=allowed)
     return False
 
 

@@ -52,12 +52,9 @@ _OTHERS = (
     *(Key(name, Number(), doc) for name, doc in _PASSIVE),
     Key("rest", Either(scalar=Number(), items=NumberList()), "position of the spring at rest"),
     Key("actuated", Flag(), "false: it has no actuator"),
-    Key(
-        "transmission",
-        List(NumberList(6), "force"),
-        "spatial force of the actuator, one per freedom",
-    ),
-)
+    Key("transmission", List(NumberList(6), "force"),
+        "spatial force of the actuator, one per freedom"),
+)  # fmt: skip
 _FRAME = Table("", AT)
 
 
@@ -100,19 +97,15 @@ DRIVES = ByName(
         table(
             "drive",
             Key("times", NumberList(), "of the samples, rising [s]", needed=True),
-            Key(
-                "positions",
-                List(Either(scalar=Number(), items=NumberList()), "position"),
-                "one for each time, or a list of one for each coordinate [rad or m]",
-                needed=True,
-            ),
+            Key("positions", List(Either(scalar=Number(), items=NumberList()), "position"),
+                "one for each time, or a list of one for each coordinate [rad or m]", needed=True),
             Key("periodic", Flag(), "the motion repeats", default=False),
         ),
     ),
     "joint",
     "drive",
     empty=True,
-)
+)  # fmt: skip
 
 
 def read_joints(section: Given, known: Sequence[Joint]) -> list[Joint]:

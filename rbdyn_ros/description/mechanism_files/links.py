@@ -5,14 +5,7 @@ from collections.abc import Callable, Sequence
 
 from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.parts.types import Inertial, Link
-from rbdyn_ros.description.yaml_files.kinds import (
-    VECTOR,
-    Either,
-    List,
-    Number,
-    NumberList,
-    OrNothing,
-)
+from rbdyn_ros.description.yaml_files import kinds
 from rbdyn_ros.description.yaml_files.poses import AT, pose_of
 from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table, WithKey, table
 from rbdyn_ros.errors import ParameterError
@@ -28,20 +21,20 @@ MAKERS: dict[str, Callable[..., Inertial]] = {
 
 
 def _length(name: str, doc: str) -> Key:
-    return Key(name, Number(unit="m"), doc, needed=True)
+    return Key(name, kinds.Number(unit="m"), doc, needed=True)
 
 
 def _shape(name: str, doc: str, *sizes: Key) -> Key:
     masses = (
-        Key("density", Number(unit="kg/m^3"), "either this or `mass`"),
-        Key("mass", Number(unit="kg"), "either this or `density`"),
+        Key("density", kinds.Number(unit="kg/m^3"), "either this or `mass`"),
+        Key("mass", kinds.Number(unit="kg"), "either this or `density`"),
     )
     return Key(name, table(name, *sizes, *masses, *AT), doc)
 
 
 RADIUS, LENGTH = _length("radius", "radius"), _length("length", "length along z")
 SHAPES = (
-    _shape("box", "around its origin", Key("size", VECTOR, "edges [m]", needed=True)),
+    _shape("box", "around its origin", Key("size", kinds.VECTOR, "edges [m]", needed=True)),
     _shape("cylinder", "along z, around its origin", RADIUS, LENGTH),
     _shape("sphere", "around its origin", RADIUS),
     _shape(
@@ -56,21 +49,21 @@ SHAPES = (
     ),
 )
 BY_NUMBER = (
-    Key("mass", Number(unit="kg"), "mass", needed=True),
-    Key(
-        "inertia",
-        NumberList(6),
-        "xx, yy, zz, xy, xz, yz about the centre of mass [kg m^2]; default 0",
-    ),
+    Key("mass", kinds.Number(unit="kg"), "mass", needed=True),
+    Key("inertia", kinds.NumberList(6),
+        "xx, yy, zz, xy, xz, yz about the centre of mass [kg m^2]; default 0"),
     *AT,
-)
+)  # fmt: skip
 PART = WithKey(
     tuple(key.name for key in BY_NUMBER),
     Table("link without a shape", BY_NUMBER),
     Table("link", SHAPES),
 )
 LINKS = ByName(
-    OrNothing(Either(items=List(PART, "shape"), table=PART), ()), "link", "link", empty=True
+    kinds.OrNothing(kinds.Either(items=kinds.List(PART, "shape"), table=PART), ()),
+    "link",
+    "link",
+    empty=True,
 )
 
 

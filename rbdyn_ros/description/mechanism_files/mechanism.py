@@ -10,19 +10,12 @@ from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.description.build.contacts import check_contact, with_contact
 from rbdyn_ros.description.build.renaming import without_lines
 from rbdyn_ros.description.checks.check import audit_description
+from rbdyn_ros.description.mechanism_files import geometries
 from rbdyn_ros.description.mechanism_files.constraints import (
     CONSTRAINTS,
     SPRINGS,
     read_constraints,
     read_springs,
-)
-from rbdyn_ros.description.mechanism_files.geometries import (
-    FLOOR_TABLE,
-    GEOMETRIES,
-    OBSTACLES,
-    read_floor,
-    read_geometries,
-    read_obstacles,
 )
 from rbdyn_ros.description.mechanism_files.joints import (
     COUPLINGS,
@@ -75,7 +68,7 @@ def dialect() -> Dialect:
             "the link that is fixed to the world; default: the root link of the robot",
         ),
         Key("contact", Flag(), "use the <collision> elements of the robot, too; default false"),
-        Key("floor", FLOOR_TABLE, "a level plane"),
+        Key("floor", geometries.FLOOR_TABLE, "a level plane"),
         Key("links", LINKS, "by name: a shape, several in a list, mass and inertia, or nothing"),
         Key("joints", joints, "by name; a joint of the robot changes only the given properties"),
         Key("loops", loops, "joints that are never part of the spanning tree"),
@@ -83,8 +76,8 @@ def dialect() -> Dialect:
         Key("constraints", CONSTRAINTS, "between bodies, in addition to joints"),
         Key("springs", SPRINGS, "between points of two links"),
         Key("drives", DRIVES, "prescribed motions, by joint"),
-        Key("geometries", GEOMETRIES, "contact shapes of links"),
-        Key("obstacles", OBSTACLES, "shapes fixed in the world"),
+        Key("geometries", geometries.GEOMETRIES, "contact shapes of links"),
+        Key("obstacles", geometries.OBSTACLES, "shapes fixed in the world"),
     )
     table = Table("mechanism", keys)
     return Dialect("rbdyn_mechanism", "a mechanism file", "not-a-mechanism", table, apart=True)
@@ -192,9 +185,9 @@ def _with_geometries(
     folder: Path | None,
 ) -> Description:
     """Return a description with the geometries of the robot and the file, and with obstacles."""
-    own = read_geometries(section(top, "geometries"), meshes)
-    floor = read_floor(top.get("floor"))
-    obstacles = read_obstacles(section(top, "obstacles"), folder, meshes)
+    own = geometries.read_geometries(section(top, "geometries"), meshes)
+    floor = geometries.read_floor(top.get("floor"))
+    obstacles = geometries.read_obstacles(section(top, "obstacles"), folder, meshes)
     known = robot.geometries if robot is not None else ()
     return replace(described, geometries=(*known, *own), obstacles=(*floor, *obstacles))
 

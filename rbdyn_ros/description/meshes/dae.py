@@ -84,8 +84,7 @@ def without_materials(data: bytes, known: Collection[str]) -> bytes:
 
 
 def _refuse_doctype(*_parts: object) -> NoReturn:
-    message = "has a DOCTYPE, which is not allowed; delete it"
-    raise UnusableMeshError("doctype", message)
+    raise UnusableMeshError("doctype", "has a DOCTYPE, which is not allowed; delete it")
 
 
 class _InstanceCounter:

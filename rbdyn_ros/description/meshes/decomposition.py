@@ -56,8 +56,7 @@ def convex_parts(vertices: Array, triangles: Triangles) -> list[Array]:
     try:
         hull_moments(vertices)
     except NoHullError as error:
-        message = "is flat, so it has no convex parts"
-        raise NoPartsError("flat-mesh", message) from error
+        raise NoPartsError("flat-mesh", "is flat, so it has no convex parts") from error
     solid = importlib.import_module("trimesh").Trimesh(vertices, triangles, process=True)
     if not solid.is_watertight:
         message = "is open, so it has no inside that could be divided into convex parts"

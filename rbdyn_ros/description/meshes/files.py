@@ -11,13 +11,7 @@ from types import ModuleType
 from urllib.parse import unquote
 
 from rbdyn_ros.checks.names import kind_of
-from rbdyn_ros.description.reading.packages import (
-    find_packages,
-    folders,
-    is_of_package,
-    not_found,
-    own_package,
-)
+from rbdyn_ros.description.reading import packages
 from rbdyn_ros.description.reading.requests import note_opened
 from rbdyn_ros.errors import quote
 
@@ -63,7 +57,7 @@ class MeshFiles:
         """
         self._suffixes = suffixes
         self._folder = folder.resolve() if folder is not None else None
-        self._package_dirs = folders(package_dirs)
+        self._package_dirs = packages.folders(package_dirs)
         self._packages: dict[str, list[Path]] = {}
 
     def of(self, suffixes: Sequence[str]) -> MeshFiles:
@@ -87,8 +81,7 @@ class MeshFiles:
         if suffix not in self._suffixes:
             allowed = ", ".join(self._suffixes)
             kind = f"has the suffix {quote(suffix)}" if suffix else "has no suffix"
-            message = f"{kind}; allowed are {allowed}"
-            raise UnusableMeshError("mesh-format", message, allowed)
+            raise UnusableMeshError("mesh-format", f"{kind}; allowed are {allowed}", allowed)
         try:
             if (in_package := _IN_PACKAGE.fullmatch(name)) is not None:
                 return self._in_package(in_package[1], in_package[2])
@@ -103,16 +96,16 @@ class MeshFiles:
             message = "is outside its package"
             raise UnusableMeshError("mesh-outside", message, "package://name/path, without '..'")
         if package not in self._packages:
-            places = find_packages(package, self._package_dirs, self._folder)
+            places = packages.find_packages(package, self._package_dirs, self._folder)
             self._packages[package] = list(dict.fromkeys(places))
         roots = self._packages[package]
         if not roots:
-            message = f"cannot be found: {not_found(package)}"
+            message = f"cannot be found: {packages.not_found(package)}"
             raise UnusableMeshError("package-not-found", message, "a package that is found")
         for root in roots:
             found = (root / path).resolve()
             if kind_of(found) == "file":
-                if not (found.is_relative_to(root) or is_of_package(found, package)):
+                if not (found.is_relative_to(root) or packages.is_of_package(found, package)):
                     message = f"is a link out of the package {quote(package)}"
                     raise UnusableMeshError("mesh-outside", message, "a file of the package")
                 return found
@@ -124,10 +117,10 @@ class MeshFiles:
             raise UnusableMeshError("mesh-outside", message, "package://name/path")
         named = self._folder / path
         found = named.resolve()
-        own = own_package(self._folder)
+        own = packages.own_package(self._folder)
         if not (
             found.is_relative_to(self._folder)
-            or (own and (found.is_relative_to(own) or is_of_package(found, own.name)))
+            or (own and (found.is_relative_to(own) or packages.is_of_package(found, own.name)))
         ):
             message = "is outside the folder of the file that names it and its package"
             raise UnusableMeshError("mesh-outside", message, "a path inside this folder")

@@ -17,6 +17,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.audit import Subject
+from rbdyn_ros.description.meshes import hulls
 from rbdyn_ros.description.meshes.dae import check_dae, without_materials
 from rbdyn_ros.description.meshes.decomposition import NoPartsError, convex_parts
 from rbdyn_ros.description.meshes.files import (
@@ -25,13 +26,6 @@ from rbdyn_ros.description.meshes.files import (
     lacks,
     package_for,
     read_bytes,
-)
-from rbdyn_ros.description.meshes.hulls import (
-    NoHullError,
-    hull_corners,
-    hull_moments,
-    is_on_hull,
-    reduced,
 )
 from rbdyn_ros.description.meshes.moments import Moments, closed_moments, is_closed
 from rbdyn_ros.description.meshes.polygons import triangulated
@@ -95,9 +89,9 @@ class Meshes:
             if (path, only) not in self._hulls:
                 parts = parts_of(self._read(path, apart=bool(only[0])), only)
                 vertices = np.concatenate([part.vertices for part in parts])
-                self._hulls[path, only] = hull_corners(vertices)
-            corners = reduced(scaled(self._hulls[path, only], scale))
-        except NoHullError as error:
+                self._hulls[path, only] = hulls.hull_corners(vertices)
+            corners = hulls.reduced(scaled(self._hulls[path, only], scale))
+        except hulls.NoHullError as error:
             raise UnusableMeshError("bad-mesh", "has no convex hull") from error
         return Points(tuple((x, y, z) for x, y, z in corners.tolist()))
 
@@ -114,7 +108,7 @@ class Meshes:
             for part in self._read(path):
                 found += convex_parts(part.vertices, part.faces)
             self._parts[path] = found
-        corners = (reduced(scaled(part, scale)) for part in self._parts[path])
+        corners = (hulls.reduced(scaled(part, scale)) for part in self._parts[path])
         return tuple(Points(tuple((x, y, z) for x, y, z in part.tolist())) for part in corners)
 
     def concave(self, name: str, scale: Vec3, only: Only = WHOLE) -> Points | TriangleMesh:
@@ -131,10 +125,10 @@ class Meshes:
             raise UnusableMeshError("mesh-too-large" if len(faces) else "bad-mesh", message)
         grown = scaled(vertices, scale)
         faces = outwards(grown, faces, scale)
-        with contextlib.suppress(UnusableMeshError, NoHullError):  # the mesh is open or flat
+        with contextlib.suppress(UnusableMeshError, hulls.NoHullError):  # the mesh is open or flat
             volume = closed_moments(grown, faces)[0]
-            is_full = hull_moments(grown)[0] <= volume * (1.0 + SAME_VOLUME)
-            if is_full and is_on_hull(grown, faces):  # the volume counts an overlap twice
+            is_full = hulls.hull_moments(grown)[0] <= volume * (1.0 + SAME_VOLUME)
+            if is_full and hulls.is_on_hull(grown, faces):  # the volume counts an overlap twice
                 return self.points(name, scale, only)
         return TriangleMesh(grown, faces)
 
@@ -163,8 +157,7 @@ class Meshes:
         """Add a warning, once, about a file that was read despite a flaw."""
         flaw = self._flaws.pop(self._files.find(name), "") if self._flaws else ""
         if flaw:
-            message = f"the mesh {quote(name, 200)} {flaw}"
-            at.warn("odd-mesh", message, found=name)
+            at.warn("odd-mesh", f"the mesh {quote(name, 200)} {flaw}", found=name)
 
     def read_convex(self, name: str, scale: Vec3, at: Subject) -> tuple[Points, ...] | None:
         """Return the convex parts of a mesh if wanted, else its hull; None after an error.
@@ -248,8 +241,7 @@ def scaled(vertices: Array, scale: Vec3) -> Array:
         grown: Array = vertices * np.array(scale)
         size = float(np.ptp(grown, axis=0).max())
     if size < MIN_LENGTH:
-        message = f"is only {size:.2g} m long; its scale may be wrong"
-        raise UnusableMeshError("bad-mesh", message)
+        raise UnusableMeshError("bad-mesh", f"is only {size:.2g} m long; its scale may be wrong")
     if not np.abs(grown).max() < FARTHEST:
         message = f"has corners more than {FARTHEST:g} m away; its scale may be wrong"
         raise UnusableMeshError("bad-mesh", message)

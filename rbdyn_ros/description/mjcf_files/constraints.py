@@ -115,8 +115,7 @@ class _CouplingReader:
         elif tag == "tendon":
             self._tendons(item, name)
         else:
-            message = f"a <{tag}> equality is not read"
-            item.repair("not-supported", message, _LEFT_OUT, found=tag)
+            item.repair("not-supported", f"a <{tag}> equality is not read", _LEFT_OUT, found=tag)
             self._document.pass_over(item.element)
 
     def _loop(self, item: Item, name: str, tag: str) -> None:

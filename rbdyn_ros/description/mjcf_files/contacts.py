@@ -9,15 +9,7 @@ from rbdyn_ros.description.mjcf_files.defaults import Classes
 from rbdyn_ros.description.mjcf_files.document import Item, MjcfDocument
 from rbdyn_ros.description.mjcf_files.geoms import Geom
 from rbdyn_ros.description.mjcf_files.meshes import MeshShapes
-from rbdyn_ros.description.parts.geometries import (
-    Exclusion,
-    Filter,
-    Geometry,
-    HeightField,
-    Obstacle,
-    Plane,
-    TriangleMesh,
-)
+from rbdyn_ros.description.parts import geometries
 from rbdyn_ros.description.parts.poses import compose
 from rbdyn_ros.description.urdf_files.collisions import UniqueNames
 from rbdyn_ros.errors import quote
@@ -27,12 +19,12 @@ _BITS = 31
 
 def read_contacts(
     document: MjcfDocument, classes: Classes, tree: BodyTree, meshes: MeshShapes
-) -> tuple[list[Geometry], list[Obstacle], list[Exclusion]]:
+) -> tuple[list[geometries.Geometry], list[geometries.Obstacle], list[geometries.Exclusion]]:
     """Return the contact geometries, the obstacles of the world, and the excluded pairs."""
     furniture = _furniture(tree)
     pairs = _NamedPairs(document, classes, tree, furniture)
     names = UniqueNames()
-    geometries, obstacles = list[Geometry](), list[Obstacle]()
+    shapes, obstacles = list[geometries.Geometry](), list[geometries.Obstacle]()
     standing = dict[str, MjcfBody]()
     for body in tree.bodies.values():
         for given in body.geoms:
@@ -50,15 +42,17 @@ def read_contacts(
             wanted = names.free(geom.name or body.name)
             at, surface, line = geom.placed(), geom.surface(), geom.item.line
             for number, shape in enumerate(geom.shape(meshes)):
-                if isinstance(shape, Plane | HeightField | TriangleMesh):
-                    what = "plane" if isinstance(shape, Plane) else "height field"
+                if isinstance(
+                    shape, geometries.Plane | geometries.HeightField | geometries.TriangleMesh
+                ):
+                    what = "plane" if isinstance(shape, geometries.Plane) else "height field"
                     message = f"a {what} on a body that is not the world is left out"
                     geom.item.warn("plane-on-body", message)
                     continue
                 name = wanted if number == 0 else names.free(geom.name or body.name)
-                part = Geometry(name, body.name, shape, at, surface, line, filtered)
-                geometries.append(part)
-    return geometries, obstacles, [*pairs.excluded(furniture, standing), *_families(tree)]
+                part = geometries.Geometry(name, body.name, shape, at, surface, line, filtered)
+                shapes.append(part)
+    return shapes, obstacles, [*pairs.excluded(furniture, standing), *_families(tree)]
 
 
 def _furniture(tree: BodyTree) -> set[MjcfBody]:
@@ -74,8 +68,8 @@ def _furniture(tree: BodyTree) -> set[MjcfBody]:
 
 
 def _obstacles(
-    geom: Geom, body: MjcfBody, names: UniqueNames, filtered: Filter, meshes: MeshShapes
-) -> list[Obstacle]:
+    geom: Geom, body: MjcfBody, names: UniqueNames, filtered: geometries.Filter, meshes: MeshShapes
+) -> list[geometries.Obstacle]:
     surface, at = geom.surface(), compose(body.place, geom.placed())
     if surface.torsional or surface.rolling:
         message = (
@@ -83,7 +77,7 @@ def _obstacles(
         )
         geom.item.warn("not-used", message, "note")
     return [
-        Obstacle(
+        geometries.Obstacle(
             names.free(geom.name or (body.name if body.parent else geom.kind)),
             shape,
             at,
@@ -95,7 +89,7 @@ def _obstacles(
     ]
 
 
-def _families(tree: BodyTree) -> list[Exclusion]:
+def _families(tree: BodyTree) -> list[geometries.Exclusion]:
     """Return the pairs of bodies that a joint connects: they do not touch in MuJoCo.
 
     Bodies that do not move relative to each other count as one; the world and bodies fixed in it
@@ -106,7 +100,7 @@ def _families(tree: BodyTree) -> list[Exclusion]:
         members.setdefault(body.group, []).append(body)
     touching = {body for body in tree.bodies.values() if body.geoms}
     return [
-        Exclusion(first.name, second.name, first.item.line, links=True)
+        geometries.Exclusion(first.name, second.name, first.item.line, links=True)
         for group, below in members.items()
         if group.parent is not None and group.parent.group.parent is not None
         for first in below
@@ -123,17 +117,13 @@ class _NamedPairs:
     """
 
     def __init__(
-        self,
-        document: MjcfDocument,
-        classes: Classes,
-        tree: BodyTree,
-        furniture: set[MjcfBody],
+        self, document: MjcfDocument, classes: Classes, tree: BodyTree, furniture: set[MjcfBody]
     ) -> None:
         self._document, self._tree, self._furniture = document, tree, furniture
         named = [(g, body) for body in tree.bodies.values() for g in body.geoms if g.name]
         self._geoms = {geom.name: geom for geom, _ in named}
         self._bodies = {geom.name: body for geom, body in named}
-        self._changed: dict[str, Filter] = {}
+        self._changed: dict[str, geometries.Filter] = {}
         self._excluded = list[Item]()
         used = 0
         for body in tree.bodies.values():
@@ -149,7 +139,7 @@ class _NamedPairs:
                 for key in ("body1", "body2"):
                     self._check_body(item, item.text(key))
 
-    def filter(self, geom: Geom) -> Filter:
+    def filter(self, geom: Geom) -> geometries.Filter:
         """Return the filter of a geom."""
         return self._changed.get(geom.name, geom.filter) if geom.name else geom.filter
 
@@ -197,7 +187,7 @@ class _NamedPairs:
 
     def excluded(
         self, furniture: set[MjcfBody], standing: Mapping[str, MjcfBody]
-    ) -> list[Exclusion]:
+    ) -> list[geometries.Exclusion]:
         """Return the excluded pairs of bodies.
 
         Args:
@@ -215,8 +205,8 @@ class _NamedPairs:
             if first in furniture:
                 continue
             if second not in furniture:
-                found.append(Exclusion(first.name, second.name, item.line, links=True))
+                found.append(geometries.Exclusion(first.name, second.name, item.line, links=True))
                 continue
             names = [name for name, body in standing.items() if body is second]
-            found += [Exclusion(first.name, name, item.line) for name in names]
+            found += [geometries.Exclusion(first.name, name, item.line) for name in names]
         return found

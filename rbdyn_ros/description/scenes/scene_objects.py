@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description import robot_files
 from rbdyn_ros.description.build import shapes
 from rbdyn_ros.description.build.arguments import vector
 from rbdyn_ros.description.build.renaming import renamed, root_of, with_all_of, without_lines
@@ -17,28 +18,14 @@ from rbdyn_ros.description.parts.geometries import Contact, Filter, Geometry, Sh
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose
 from rbdyn_ros.description.parts.types import Description, Joint, Link
-from rbdyn_ros.description.robot_files import (
-    SUFFIXES,
-    URDF,
-    file_of,
-    format_of,
-    read,
-    root_of_text,
-)
+from rbdyn_ros.description.scenes import world_roots
 from rbdyn_ros.description.scenes.joining import add_findings, coordinates, described
-from rbdyn_ros.description.scenes.world_roots import (
-    has_mass,
-    only_solid,
-    stands,
-    with_shapes_of_links,
-    without_free_root,
-)
 from rbdyn_ros.description.sdf_files import sdf
 from rbdyn_ros.description.urdf_files.urdf import is_text
 from rbdyn_ros.errors import RbdynError, not_allowed, quote
 
 MESHES = (".stl", ".obj", ".dae")
-ROBOTS = (*SUFFIXES, ".xml")
+ROBOTS = (*robot_files.SUFFIXES, ".xml")
 SHAPES = (
     "a Sphere, Box, Cylinder, Capsule or Points, a list of shapes or of pairs (shape, pose), or "
     f"the path of a file {', '.join((*ROBOTS, *MESHES))}"
@@ -69,9 +56,9 @@ def with_object(
     try:
         if is_robot_file(item.shape):
             found = _of_file(item, package_dirs, audit)
-            if (solid := only_solid(item, found)) is not None:
+            if (solid := world_roots.only_solid(item, found)) is not None:
                 return replace(joined, obstacles=(*joined.obstacles, solid))
-            fixed = stands(found, acts)
+            fixed = world_roots.stands(found, acts)
             made = _named(item, found, acts)
         else:
             made = _of_shapes(item, package_dirs)
@@ -81,9 +68,8 @@ def with_object(
     except UnusableMeshError as error:
         at.error(error.code, f"the mesh {quote(str(item.shape))} {error}")
         return joined
-    if not fixed and not has_mass(made):
-        text = "it has no mass, so it cannot move freely; give a link an <inertial>"
-        at.error("no-mass", text)
+    if not fixed and not world_roots.has_mass(made):
+        at.error("no-mass", "it has no mass, so it cannot move freely; give a link an <inertial>")
         return joined
     if fixed:
         root = root_of(joined)
@@ -121,8 +107,8 @@ def _of_file(item: Object, package_dirs: Sequence[str | Path], audit: Audit) -> 
     if isinstance(item.shape, str | Path):
         found = read_object(item.shape, contact, package_dirs, audit.strict)
     else:
-        found = without_free_root(described(item.shape, contact, package_dirs, audit))
-    return with_shapes_of_links(without_lines(found))
+        found = world_roots.without_free_root(described(item.shape, contact, package_dirs, audit))
+    return world_roots.with_shapes_of_links(without_lines(found))
 
 
 def read_object(
@@ -136,17 +122,17 @@ def read_object(
     how: dict[str, Any] = {"strict": strict, "package_dirs": package_dirs, "contact": contact}
     if root_of_file(source, package_dirs) == "sdf":
         is_path = isinstance(source, Path) or not is_text(source)
-        place = file_of(source, package_dirs).located() if is_path else source
-        return without_free_root(sdf.read(place, in_model=True, **how))
-    return without_free_root(read(source, **how))
+        place = robot_files.file_of(source, package_dirs).located() if is_path else source
+        return world_roots.without_free_root(sdf.read(place, in_model=True, **how))
+    return world_roots.without_free_root(robot_files.read(source, **how))
 
 
 def root_of_file(source: str | Path, package_dirs: Sequence[str | Path]) -> str:
     """Return the root element of a robot file or text: robot, sdf, mujoco; empty: it is YAML."""
     if isinstance(source, str) and is_text(source):
-        return root_of_text(source)
-    form = format_of(file_of(source, package_dirs).located())
-    return "" if form is None else "robot" if form is URDF else form.root
+        return robot_files.root_of_text(source)
+    form = robot_files.format_of(robot_files.file_of(source, package_dirs).located())
+    return "" if form is None else "robot" if form is robot_files.URDF else form.root
 
 
 def _named(item: Object, found: Description, acts: bool) -> Description:

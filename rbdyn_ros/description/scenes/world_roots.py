@@ -7,14 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from rbdyn_ros.description.build.renaming import root_of
-from rbdyn_ros.description.parts.geometries import (
-    Geometry,
-    HeightField,
-    Obstacle,
-    Plane,
-    Surface,
-    TriangleMesh,
-)
+from rbdyn_ros.description.parts import geometries
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, inverse, rotate
 from rbdyn_ros.description.parts.types import WORLD, Description, Joint, Length, Roll
@@ -22,7 +15,7 @@ from rbdyn_ros.errors import DescriptionError, Finding, counted, quote
 
 _AXES = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 #: Shapes that no link can have.
-_TERRAIN = (Plane, HeightField, TriangleMesh)
+_TERRAIN = (geometries.Plane, geometries.HeightField, geometries.TriangleMesh)
 #: Poses nearer to the origin than this count as the origin [m, rad / 2].
 _ROUNDING = 1e-9
 
@@ -138,12 +131,12 @@ def with_shapes_of_links(found: Description) -> Description:
         return found
     convex = [one for one in found.obstacles if not isinstance(one.shape, _TERRAIN)]
     moved = tuple(
-        Geometry(
+        geometries.Geometry(
             one.name,
             WORLD,
             one.shape,  # type: ignore[arg-type]
             one.origin,
-            Surface(friction=one.friction),
+            geometries.Surface(friction=one.friction),
             one.line,
             one.filter,
         )
@@ -153,7 +146,7 @@ def with_shapes_of_links(found: Description) -> Description:
     return replace(found, obstacles=kept, geometries=(*found.geometries, *moved))
 
 
-def only_solid(item: Object, found: Description) -> Obstacle | None:
+def only_solid(item: Object, found: Description) -> geometries.Obstacle | None:
     """Return the obstacle that an object of a file is: one shape at the origin of its world.
 
     A triangle mesh may be elsewhere: its corners are moved, so that the obstacle has the pose of
@@ -163,9 +156,11 @@ def only_solid(item: Object, found: Description) -> Obstacle | None:
         return None
     if found.obstacles:
         one = found.obstacles[0]
-        if isinstance(one.shape, TriangleMesh):
+        if isinstance(one.shape, geometries.TriangleMesh):
             axes = [rotate(one.origin.quat, axis) for axis in _AXES]
-            mesh = TriangleMesh(one.shape.vertices @ axes + one.origin.pos, one.shape.faces)
+            mesh = geometries.TriangleMesh(
+                one.shape.vertices @ axes + one.origin.pos, one.shape.faces
+            )
             one = replace(one, shape=mesh, origin=IN_PLACE)
         if not _is_in_place(one.origin):
             return None
@@ -175,7 +170,7 @@ def only_solid(item: Object, found: Description) -> Obstacle | None:
     if not _is_in_place(compose(_place(geometry.link, joints), geometry.origin)):
         return None
     friction, masks = geometry.surface.friction, geometry.filter
-    return Obstacle(item.name, geometry.shape, item.pose, friction, item.line, masks)
+    return geometries.Obstacle(item.name, geometry.shape, item.pose, friction, item.line, masks)
 
 
 def has_mass(found: Description) -> bool:

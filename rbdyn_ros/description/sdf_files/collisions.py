@@ -11,13 +11,7 @@ from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.looks import MeshName
 from rbdyn_ros.description.meshes.meshes import Meshes
 from rbdyn_ros.description.meshes.moments import Moments
-from rbdyn_ros.description.parts.geometries import (
-    Filter,
-    Points,
-    Surface,
-    TriangleMesh,
-    WorldShape,
-)
+from rbdyn_ros.description.parts import geometries
 from rbdyn_ros.description.parts.poses import Pose, compose
 from rbdyn_ros.description.sdf_files.frames import Frame, FramePlaces
 from rbdyn_ros.description.sdf_files.shapes import read_shape
@@ -44,10 +38,10 @@ class LinkSolid:
     name: str
     link: Frame
     part: SdfElement
-    shape: WorldShape
+    shape: geometries.WorldShape
     origin: Pose
-    surface: Surface
-    filter: Filter
+    surface: geometries.Surface
+    filter: geometries.Filter
 
     @property
     def line(self) -> int:
@@ -76,7 +70,7 @@ class SolidReader:
         has_masks: bool,
     ) -> None:
         self._places, self._top = places, top
-        self._usual = Filter(_ALL, _ALL) if has_masks else Filter()
+        self._usual = geometries.Filter(_ALL, _ALL) if has_masks else geometries.Filter()
         self._package_dirs, self._decompose = package_dirs, decompose
         self._meshes: dict[tuple[Path | None, bool], Meshes] = {}
         self._solids: dict[Frame, list[LinkSolid]] = {}
@@ -104,7 +98,9 @@ class SolidReader:
             return []
         shape, inside = placed
         if isinstance(shape, MeshName):
-            parts: Sequence[WorldShape] = self._of_mesh(shape, part, link.scope.is_static)
+            parts: Sequence[geometries.WorldShape] = self._of_mesh(
+                shape, part, link.scope.is_static
+            )
         else:
             parts = [shape]
         return [
@@ -129,13 +125,13 @@ class SolidReader:
             return own
         return compose(self._places.between(base, link, self._top), own)
 
-    def _filter(self, part: SdfElement) -> Filter:
+    def _filter(self, part: SdfElement) -> geometries.Filter:
         """Return the bits of a collision: it touches collisions whose category is in its mask."""
         contact = part.child("surface", "contact")
         if contact is None or all(contact.child(tag) is None for tag in MASKS):
             return self._usual
         mask = _bits(contact, "collide_bitmask", _ALL)
-        return Filter(_bits(contact, "category_bitmask", mask), mask)
+        return geometries.Filter(_bits(contact, "category_bitmask", mask), mask)
 
     def mesh_moments(self, part: SdfElement) -> Moments | None:
         """Return the moments of the solid in the mesh of a collision; None after a warning."""
@@ -167,7 +163,7 @@ class SolidReader:
 
     def _of_mesh(
         self, mesh: MeshName, part: SdfElement, is_static: bool
-    ) -> list[Points | TriangleMesh]:
+    ) -> list[geometries.Points | geometries.TriangleMesh]:
         """Return the hull or the convex parts of a mesh; of a static model its triangles.
 
         As in Gazebo the attribute `optimization` of a static mesh asks for its hull or its parts.
@@ -185,10 +181,10 @@ class SolidReader:
         return [] if found is None else list(found)
 
 
-def _surface(part: SdfElement) -> Surface:
+def _surface(part: SdfElement) -> geometries.Surface:
     surface = part.child("surface")
     if surface is None:
-        return Surface(friction=FRICTION)
+        return geometries.Surface(friction=FRICTION)
     friction = surface.child("friction")
     mu = FRICTION
     if friction is not None:
@@ -200,7 +196,7 @@ def _surface(part: SdfElement) -> Surface:
     values["restitution"] = surface.number("bounce", "restitution_coefficient")
     if friction is not None:
         values["torsional"] = _torsional(friction)
-    return Surface(**values)
+    return geometries.Surface(**values)
 
 
 def _torsional(friction: SdfElement) -> float:

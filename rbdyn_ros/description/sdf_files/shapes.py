@@ -5,11 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rbdyn_ros.description.mechanism_files.height_fields import (
-    PICTURES,
-    UnusableFieldError,
-    heights_in,
-)
+from rbdyn_ros.description.mechanism_files import height_fields
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.hulls import ellipsoid
 from rbdyn_ros.description.meshes.looks import MeshName
@@ -65,8 +61,7 @@ def read_shape(part: SdfElement, fields: MeshFiles) -> Placed | None:
         text = f"the shape <{quote(unknown)[1:-1]}> is not simulated; known are {known}"
         part.repair("unknown-shape", text, LEFT_OUT, found=unknown, allowed=known)
     else:
-        text = f"has no shape; known are {known}"
-        part.error("missing-element", text, allowed=known)
+        part.error("missing-element", f"has no shape; known are {known}", allowed=known)
     return None
 
 
@@ -147,8 +142,7 @@ def _polylines(parts: Sequence[SdfElement]) -> Placed | None:
         text = "its polyline has fewer than three points"
         parts[0].error("missing-element", text, allowed="<point>")
         return None
-    text = "its polyline is replaced by its convex hull"
-    parts[0].note(REPLACED, text, found="polyline")
+    parts[0].note(REPLACED, "its polyline is replaced by its convex hull", found="polyline")
     return Points(tuple(corners)), IN_PLACE
 
 
@@ -171,9 +165,9 @@ def _heightmap(part: SdfElement, fields: MeshFiles) -> Placed | None:
     for tag in ("texture", "blend", "use_terrain_paging", "sampling"):
         list(part.children(tag))
     try:
-        path: Path = fields.of(PICTURES).find(uri)
-        heights = heights_in(path.parent, path.name, size[2])
-    except (UnusableFieldError, UnusableMeshError) as error:
+        path: Path = fields.of(height_fields.PICTURES).find(uri)
+        heights = height_fields.heights_in(path.parent, path.name, size[2])
+    except (height_fields.UnusableFieldError, UnusableMeshError) as error:
         text = f"the height field {quote(uri, 200)} {error}"
         part.repair("bad-height-field", text, LEFT_OUT, found=uri)
         return None

@@ -144,7 +144,8 @@ class ShapeReader(Generic[Mesh]):
         shape, geometry = shapes[0], geometries[0]
         assert isinstance(shape, Element)
         assert isinstance(geometry, Element)
-        self.pruner.attributes(geometry, _SCHEMA["geometry"], owner)
+        at = Subject(self.audit, owner, geometry.line)
+        self.pruner.attributes(geometry, _SCHEMA["geometry"], at)
         return self.known(shape, owner, geometry)
 
     def known(self, shape: Element, owner: str, geometry: Element) -> Primitive | Mesh | None:
@@ -170,7 +171,7 @@ class ShapeReader(Generic[Mesh]):
         if shape.tag == "mesh":
             scale = vector(shape, "scale", (1.0, 1.0, 1.0))
             name = shape.attrib["filename"]
-            return self.mesh(name, scale, self.pruner.subject(shape, owner))
+            return self.mesh(name, scale, Subject(self.audit, owner, shape.line))
         if shape.tag == "box":
             return Box(vector(shape, "size", ZERO))
         radius = float(shape.attrib["radius"])

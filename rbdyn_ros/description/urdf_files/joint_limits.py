@@ -59,8 +59,7 @@ def with_limits(joints: tuple[Joint, ...], robot: Path | None, audit: Audit) -> 
     for finding in own.findings if named else ():
         at.warn(_CODE, f"line {finding.line}: {finding.message}")
     if named and named.keys().isdisjoint(joint.name for joint in joints):
-        text = f"it is not used: the robot has none of its joints {listing(named)}"
-        at.warn(_CODE, text)
+        at.warn(_CODE, f"it is not used: the robot has none of its joints {listing(named)}")
     changed = []
     for joint in joints:
         table = named.get(joint.name)
@@ -68,8 +67,7 @@ def with_limits(joints: tuple[Joint, ...], robot: Path | None, audit: Audit) -> 
         changed.append(narrowed(joint, found))
     if changed != list(joints):
         count = sum(new != old for new, old in zip(changed, joints, strict=True))
-        text = f"it narrows the limits of {counted(count, 'joint')}"
-        at.note(_CODE, text)
+        at.note(_CODE, f"it narrows the limits of {counted(count, 'joint')}")
     return tuple(changed)
 
 

@@ -17,28 +17,14 @@ from rbdyn_ros.description.checks.values import audit_finite
 from rbdyn_ros.description.parts.joint_types import LOOP_TYPES, URDF_TYPES
 from rbdyn_ros.description.parts.poses import rpy_from_quat
 from rbdyn_ros.description.reading.guard import Element, refuse
+from rbdyn_ros.description.urdf_files import portability, versions
 from rbdyn_ros.description.urdf_files.misplaced import (
     Place,
     place_of_attribute,
     place_of_child,
     words_of,
 )
-from rbdyn_ros.description.urdf_files.portability import (
-    AXIS_FREE,
-    REFUSES,
-    audit_joint,
-    audit_materials,
-    drops,
-    is_refused,
-)
 from rbdyn_ros.description.urdf_files.schema import LOOPS, QUATERNION, SCHEMA, UNLIMITED, Tag
-from rbdyn_ros.description.urdf_files.versions import (
-    WITH_JERK,
-    Version,
-    audit_version,
-    needed,
-    version_of,
-)
 from rbdyn_ros.description.urdf_files.words import counter
 from rbdyn_ros.description.xml_files.unused import Unused
 from rbdyn_ros.errors import listing, quote
@@ -81,10 +67,10 @@ def prune(robot: Element, audit: Audit, source: str, unused: Unused) -> None:
         DescriptionError: the document is xacro source that was not expanded.
     """
     _refuse_raw_xacro(robot, source)
-    audit_version(robot, audit)
+    versions.audit_version(robot, audit)
     owner = robot_element(robot.get("name", ""))
-    audit_materials(robot, owner, audit)
-    Pruner(audit, SCHEMA, version_of(robot), unused=unused).clean(robot, "")
+    portability.audit_materials(robot, owner, audit)
+    Pruner(audit, SCHEMA, versions.version_of(robot), unused=unused).clean(robot, "")
 
 
 def _refuse_raw_xacro(robot: Element, source: str) -> None:
@@ -110,7 +96,7 @@ class Pruner:
         self,
         audit: Audit,
         schema: Mapping[str, Tag],
-        version: Version,
+        version: versions.Version,
         part: str = "inertial",
         unused: Unused | None = None,
     ) -> None:
@@ -121,10 +107,6 @@ class Pruner:
         self.words = words_of(schema)
         self.unused = counter() if unused is None else unused
 
-    def subject(self, element: Element, owner: str) -> Subject:
-        """Return the element for the findings of other checks."""
-        return Subject(self.audit, owner, element.line)
-
     def clean(self, element: Element, owner: str, parent: Element | None = None) -> bool:
         """Prune an element and its children; return False if it must be dropped."""
         spec = self.schema[element.tag]
@@ -132,11 +114,12 @@ class Pruner:
             name = element.get("name", "")
             owner = f"{kind} {quote(name)}" if name else f"{kind} without a name"
         if element.tag == "joint":
-            audit_joint(element, owner, self.audit)
-        sound = self.attributes(element, spec, owner, parent)
+            portability.audit_joint(element, owner, self.audit)
+        at = Subject(self.audit, owner, element.line)
+        sound = self.attributes(element, spec, at, parent)
         if len(element) or spec.needed:
-            sound &= self.children(element, spec, owner, parent)
-        if element.tag == "joint" and self.version >= WITH_JERK:
+            sound &= self.children(element, spec, at, parent)
+        if element.tag == "joint" and self.version >= versions.WITH_JERK:
             self.bounds(element, owner)
         return sound
 
@@ -146,85 +129,77 @@ class Pruner:
         if limit is None or joint.get("type") not in LIMITED_TYPES:
             return
         assert isinstance(limit, Element)
+        at = Subject(self.audit, owner, limit.line)
         for name in ("lower", "upper"):
             if name not in limit.attrib:
                 message = f"has no <limit {name}>, which this version of URDF requires"
-                self.audit.repair(
-                    "missing-bound", owner, limit.line, message, "taken as 0", allowed="a number"
-                )
+                at.repair("missing-bound", message, "taken as 0", allowed="a number")
 
     def attributes(
-        self, element: Element, spec: Tag, owner: str, parent: Element | None = None
+        self, element: Element, spec: Tag, at: Subject, parent: Element | None = None
     ) -> bool:
         present, sound = element.attrib, True
         if element.text:
-            self.text(element, spec, owner)
+            self.text(element, spec, at)
         if spec.since:
-            sound = self.newer(element, spec, owner)
+            sound = self.newer(element, spec, at)
         for name, text in list(present.items()):
             count = spec.kinds.get(name)
             if count is None:
-                self.unknown(element, name, spec, owner, parent)
+                self.unknown(element, name, spec, at, parent)
                 del present[name]
             elif text == "0 0 0" and element.tag == "origin":
                 del present[name]  # without the default numbers urdf_parser_py has less work
             elif count:
-                sound &= self.number(element, name, text, owner, count)
+                sound &= self.number(element, name, text, at, count)
                 if text[-1:].isspace() or _BREAK.search(text):
-                    self.white_space(element, name, text, owner, parent)
+                    self.white_space(element, name, text, at, parent)
             elif not text.strip():
                 sound = False
-                self.empty_name(element, name, text, owner)
+                self.empty_name(element, name, text, at)
         if not spec.needs <= present.keys():
             for name in spec.names + spec.required:
-                sound &= name in present or self.missing(element, name, spec, owner)
+                sound &= name in present or self.missing(element, name, spec, at)
         if QUATERNION in present and sound:
-            sound = self.orientation(element, owner)
+            sound = self.orientation(element, at)
         types = _TYPES.get(element.tag)
         if types is not None and sound:
-            sound = audit_type(present["type"], self.subject(element, owner), types)
+            sound = audit_type(present["type"], at, types)
         return sound
 
-    def newer(self, element: Element, spec: Tag, owner: str) -> bool:
+    def newer(self, element: Element, spec: Tag, at: Subject) -> bool:
         """Drop attributes that the version of the file lacks; audit two orientations."""
         present = element.attrib
         for name, since in spec.since.items():
             if name in present and self.version < since:
                 message = f"<{element.tag} {name}> is ignored in a file of this version of URDF"
-                text = f"{message}; {needed(since)}"
-                self.audit.add("warning", "newer-attribute", owner, element.line, text, found=name)
+                at.warn("newer-attribute", f"{message}; {versions.needed(since)}", found=name)
                 del present[name]
         if QUATERNION not in present or "rpy" not in present:
             return True
         message = f"<{element.tag}> has both rpy and {QUATERNION}; delete one"
-        self.audit.error(
-            "two-orientations", owner, element.line, message, found="rpy", allowed="one of both"
-        )
+        at.error("two-orientations", message, found="rpy", allowed="one of both")
         return False
 
-    def orientation(self, element: Element, owner: str) -> bool:
+    def orientation(self, element: Element, at: Subject) -> bool:
         """Replace a quaternion by roll, pitch and yaw, which every parser reads."""
         x, y, z, w = values = tuple(map(float, element.attrib.pop(QUATERNION).split()))
         what = _named(element, QUATERNION)
-        if not audit_finite(what, values, 4, "direction", self.subject(element, owner)):
+        if not audit_finite(what, values, 4, "direction", at):
             return False
         length = math.hypot(*values)
         if length == 0.0:
             message = f"{what} is zero; it must have a direction"
-            self.audit.error("zero-quaternion", owner, element.line, message, found="0 0 0 0")
+            at.error("zero-quaternion", message, found="0 0 0 0")
             return False
         if abs(length - 1.0) > NEARLY:
             message = f"{what} has length {length:.6g}; it is divided by its length"
-            self.audit.add(
-                "note", "quaternion-normalised", owner, element.line, message, found=f"{length:g}"
-            )
+            at.note("quaternion-normalised", message, found=f"{length:g}")
         turn = (w / length, x / length, y / length, z / length)
         element.set("rpy", " ".join(map(repr, rpy_from_quat(turn))))
         return True
 
-    def children(
-        self, element: Element, spec: Tag, owner: str, parent: Element | None = None
-    ) -> bool:
+    def children(self, element: Element, spec: Tag, at: Subject, parent: Element | None) -> bool:
         sound = True
         first: dict[str, Element] = {}
         reported: dict[str, bool] = {}
@@ -234,21 +209,21 @@ class Pruner:
             tag = child.tag
             if tag not in spec.children:
                 if tag not in reported:  # report each word once: a file may have a million
-                    reported[tag] = self.unknown_child(child, element, owner, parent)
+                    reported[tag] = self.unknown_child(child, element, at.owner, parent)
                 if not (reported[tag] or tag in spec.ignored):
                     self.unused.count(f"<{tag}>", child.line, tag)
             elif tag in first and tag not in spec.many:
-                self.duplicate(first[tag], child, owner)
+                self.duplicate(first[tag], child, at.owner)
             else:
                 first.setdefault(tag, child)
-                if self.clean(child, owner, element):
+                if self.clean(child, at.owner, element):
                     kept.append(child)
                 else:
                     sound &= self.dropped(child, spec, kept)
         for tag in spec.needed:
             if tag not in first:
                 sound = False
-                self.missing_child(element, tag, owner)
+                self.missing_child(element, tag, at)
         element[:] = kept
         return sound
 
@@ -262,78 +237,79 @@ class Pruner:
             kept.append(child)
         return child.tag not in spec.needed
 
-    def empty_name(self, element: Element, attribute: str, text: str, owner: str) -> None:
+    def empty_name(self, element: Element, attribute: str, text: str, at: Subject) -> None:
         code = "missing-name" if attribute == "name" else "missing-attribute"
-        message = f"its {_named(element, attribute)} is empty"
-        self.audit.error(code, owner, element.line, message, found=text, allowed="a name")
+        at.error(code, f"its {_named(element, attribute)} is empty", found=text, allowed="a name")
 
-    def missing(self, element: Element, attribute: str, spec: Tag, owner: str) -> bool:
+    def missing(self, element: Element, attribute: str, spec: Tag, at: Subject) -> bool:
         code = "missing-name" if attribute == "name" else "missing-attribute"
         allowed = "a name" if attribute in spec.names else "a number"
         message = f"has no {_named(element, attribute)}"
         if attribute not in spec.assumed:
-            self.audit.error(code, owner, element.line, message, allowed=allowed)
+            at.error(code, message, allowed=allowed)
             return False
         element.set(attribute, spec.assumed[attribute])
         if spec.optional(attribute, self.version):
             return True
-        repaired = "taken as unlimited"
-        self.audit.repair(code, owner, element.line, message, repaired, allowed=allowed)
+        at.repair(code, message, "taken as unlimited", allowed=allowed)
         return True
 
-    def number(self, element: Element, attribute: str, text: str, owner: str, count: int) -> bool:
+    def number(self, element: Element, attribute: str, text: str, at: Subject, count: int) -> bool:
         if _FORMS[count].fullmatch(text):
             if attribute == "rpy":  # check the angles here, as a description has quaternions only
                 angles = tuple(map(float, text.split()))
                 what = _named(element, attribute)
-                return audit_finite(what, angles, 3, "angle", self.subject(element, owner))
+                return audit_finite(what, angles, 3, "angle", at)
             if len(text) < 300 and "e" not in text and "E" not in text:
                 return True  # numbers this short cannot overflow
             if all(math.isfinite(float(word)) for word in text.split()):
                 return True
-            self.not_finite(element, attribute, text, owner)
+            self.not_finite(element, attribute, text, at)
             return False
         words = text.split()
         if any(_NOT_FINITE.fullmatch(word) for word in words):
-            self.not_finite(element, attribute, text, owner)
+            self.not_finite(element, attribute, text, at)
             return False
         allowed = _COUNTS[count]
         what = f"is {quote(text)}, not {allowed}" if words else f"is empty; it must be {allowed}"
         message = f"{_named(element, attribute)} {what}{_advice(text, words)}"
-        self.audit.error("bad-number", owner, element.line, message, found=text, allowed=allowed)
+        at.error("bad-number", message, found=text, allowed=allowed)
         return False
 
     def white_space(
-        self, element: Element, attribute: str, text: str, owner: str, parent: Element | None
+        self, element: Element, attribute: str, text: str, at: Subject, parent: Element | None
     ) -> None:
         """Warn of white space that urdfdom refuses."""
         count = self.schema[element.tag].kinds[attribute]
-        if not (is_refused(text, count) and _FORMS[count].fullmatch(text)):
+        if not (portability.is_refused(text, count) and _FORMS[count].fullmatch(text)):
             return
-        if element.tag == "axis" and parent is not None and parent.get("type") in AXIS_FREE:
+        if (
+            element.tag == "axis"
+            and parent is not None
+            and parent.get("type") in portability.AXIS_FREE
+        ):
             return
-        effect = drops(self.part) if owner.startswith("link ") else REFUSES
+        effect = (
+            portability.drops(self.part) if at.owner.startswith("link ") else portability.REFUSES
+        )
         advice = "separate the numbers by blanks" if count > 1 else "delete the white space"
         message = f"{_named(element, attribute)} is {quote(text)}: {effect}; {advice}"
-        self.audit.add("warning", "unportable", owner, element.line, message, found=text)
+        at.warn("unportable", message, found=text)
 
-    def not_finite(self, element: Element, attribute: str, text: str, owner: str) -> None:
+    def not_finite(self, element: Element, attribute: str, text: str, at: Subject) -> None:
         message = f"{_named(element, attribute)} is {quote(text)}; numbers must be finite"
-        self.audit.error(
-            "not-finite", owner, element.line, message, found=text, allowed="finite numbers"
-        )
+        at.error("not-finite", message, found=text, allowed="finite numbers")
 
     def duplicate(self, first: Element, second: Element, owner: str) -> None:
         tag = first.tag
         message = f"has more than one <{tag}>, on lines {first.line} and {second.line}; delete one"
         self.audit.error("duplicate-element", owner, second.line, message, found=f"<{tag}>")
 
-    def missing_child(self, element: Element, tag: str, owner: str) -> None:
+    def missing_child(self, element: Element, tag: str, at: Subject) -> None:
         inside = f" in its <{element.tag}>" if element.tag == "inertial" else ""
         attribute = next(iter(self.schema[tag].kinds))
-        message = f"has no <{tag}>{inside}"
         allowed = f"<{tag} {attribute}=.../>"
-        self.audit.error("missing-element", owner, element.line, message, allowed=allowed)
+        at.error("missing-element", f"has no <{tag}>{inside}", allowed=allowed)
 
     def unknown_child(
         self, child: Element, element: Element, owner: str, parent: Element | None
@@ -342,21 +318,21 @@ class Pruner:
         tag, spec = child.tag, self.schema[element.tag]
         if tag in spec.ignored or tag in spec.unused or len(tag) > LONGEST_WORD:
             return False
-        known = tag.lower() in self.words
+        known, at = tag.lower() in self.words, Subject(self.audit, owner, child.line)
         place = place_of_child(child, element, parent, self.schema) if known else None
         if place is not None:
-            self.misplaced(f"<{tag}> in its <{element.tag}>", tag, place, owner, child.line)
+            self.misplaced(f"<{tag}> in its <{element.tag}>", tag, place, at)
             return True
         guess = self.audit.hint(tag, spec.children)
         if guess:
-            self.misspelt("element", f"<{tag}>", tag, guess, spec.children, owner, child.line)
+            self.misspelt("element", f"<{tag}>", tag, guess, spec.children, at)
         return bool(guess)
 
     def unknown(
-        self, element: Element, attribute: str, spec: Tag, owner: str, parent: Element | None
+        self, element: Element, attribute: str, spec: Tag, at: Subject, parent: Element | None
     ) -> None:
         """Report an ignored attribute: misplaced, probably misspelt, or not used."""
-        what, line = f"<{element.tag} {attribute}>", element.line
+        what = f"<{element.tag} {attribute}>"
         if attribute in spec.ignored or attribute.startswith("xmlns"):
             return
         is_own = element.tag != "robot" and len(attribute) <= LONGEST_WORD
@@ -364,40 +340,31 @@ class Pruner:
             known = attribute.lower() in self.words
             place = place_of_attribute(element, attribute, parent, self.schema) if known else None
             if place is not None:
-                self.misplaced(what, attribute, place, owner, line)
+                self.misplaced(what, attribute, place, at)
                 return
             absent = [name for name in spec.kinds if name not in element.attrib]
             if guess := self.audit.hint(attribute, absent):
-                self.misspelt("attribute", what, attribute, guess, spec.kinds, owner, line)
+                self.misspelt("attribute", what, attribute, guess, spec.kinds, at)
                 return
-        self.unused.count(what, line, attribute)
+        self.unused.count(what, element.line, attribute)
 
     def misspelt(
-        self,
-        kind: str,
-        what: str,
-        word: str,
-        guess: str,
-        known: Collection[str],
-        owner: str,
-        line: int,
+        self, kind: str, what: str, word: str, guess: str, known: Collection[str], at: Subject
     ) -> None:
         """Warn of a word that is probably misspelt."""
         message = f"{what} is unknown and ignored{guess}"
         allowed = listing(known if kind == "attribute" else sorted(known))
-        self.audit.add(
-            "warning", f"unknown-{kind}", owner, line, message, found=word, allowed=allowed
-        )
+        at.warn(f"unknown-{kind}", message, found=word, allowed=allowed)
 
-    def misplaced(self, what: str, word: str, place: Place, owner: str, line: int) -> None:
+    def misplaced(self, what: str, word: str, place: Place, at: Subject) -> None:
         """Report a word that belongs elsewhere."""
         message = f"{what} is not read; {place.advice}"
         if place.severity == "error":
-            self.audit.repair("misplaced", owner, line, message, "it is ignored", found=word)
+            at.repair("misplaced", message, "it is ignored", found=word)
         else:
-            self.audit.add(place.severity, "misplaced", owner, line, message, found=word)
+            at.audit.add(place.severity, "misplaced", at.owner, at.line, message, found=word)
 
-    def text(self, element: Element, spec: Tag, owner: str) -> None:
+    def text(self, element: Element, spec: Tag, at: Subject) -> None:
         """Report text inside an element that has attributes only."""
         text, element.text = (element.text or "").strip(), None
         if spec.children:
@@ -407,7 +374,7 @@ class Pruner:
         where = ", ".join(f"<{element.tag} {name}>" for name in numbers or spec.kinds)
         place = Place(f"it belongs in {where}", "error" if lost else "warning")
         what = f"the text {quote(text)} in its <{element.tag}>"
-        self.misplaced(what, text, place, owner, element.line)
+        self.misplaced(what, text, place, at)
 
 
 def _named(element: Element, attribute: str) -> str:

@@ -9,22 +9,9 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.description.parts.bounds import BOUNDS, OUT_OF_RANGE
 from rbdyn_ros.description.parts.joint_types import URDF_TYPES
+from rbdyn_ros.description.urdf_files import schema, versions
 from rbdyn_ros.description.urdf_files.collisions import SHAPES
 from rbdyn_ros.description.urdf_files.document import Document, first_child, is_element, remove
-from rbdyn_ros.description.urdf_files.schema import (
-    LOOPS,
-    NEW_LIMITS,
-    QUATERNION,
-    SCHEMA,
-    UNLIMITED,
-)
-from rbdyn_ros.description.urdf_files.versions import (
-    FIRST,
-    WITH_JERK,
-    Version,
-    is_known,
-    version_in,
-)
 
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element
@@ -32,11 +19,11 @@ if TYPE_CHECKING:
 _LARGEST = BOUNDS["limit"].high
 
 #: Attributes that hold numbers, also of shapes.
-_NUMERIC = {name for spec in SCHEMA.values() for name, count in spec.kinds.items() if count} | {
-    *("size", "radius", "length", "scale", "rgba", "value")
-}
+_NUMERIC = {
+    name for spec in schema.SCHEMA.values() for name, count in spec.kinds.items() if count
+} | {*("size", "radius", "length", "scale", "rgba", "value")}
 #: Elements whose numbers and types are read; other elements, such as <gazebo>, stay unchanged.
-_PARTS = ("link", "joint", *LOOPS, "material")
+_PARTS = ("link", "joint", *schema.LOOPS, "material")
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
 _COMMA_BEHIND = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?,")
 
@@ -117,59 +104,60 @@ def repaired_text(text: str, codes: Collection[str]) -> str:
     """
     document = Document(text)
     raised = max(
-        (repair(document) for code, repair in _REPAIRS.items() if code in codes), default=FIRST
+        (repair(document) for code, repair in _REPAIRS.items() if code in codes),
+        default=versions.FIRST,
     )
-    newer = (QUATERNION, *NEW_LIMITS)
+    newer = (schema.QUATERNION, *schema.NEW_LIMITS)
     has_newer = any(
         name in element.attrib for element in document.root.iter("*") for name in newer
     )
     version = document.root.get("version")
-    if raised > version_in(version) and is_known(version) and not has_newer:
+    if raised > versions.version_in(version) and versions.is_known(version) and not has_newer:
         document.root.set("version", f"{raised[0]}.{raised[1]}")
     return document.text()
 
 
-def _make_continuous(document: Document) -> Version:
+def _make_continuous(document: Document) -> versions.Version:
     """Make each revolute joint without a limit continuous."""
     for joint in document.joints.values():
         if joint.get("type") == "revolute" and first_child(joint, "limit") is None:
             joint.set("type", "continuous")
-    return FIRST
+    return versions.FIRST
 
 
-def _leave_out(_document: Document) -> Version:
+def _leave_out(_document: Document) -> versions.Version:
     """Change nothing: a limit may be missing in the returned version of URDF."""
-    return WITH_JERK
+    return versions.WITH_JERK
 
 
-def _remove_limits(document: Document) -> Version:
+def _remove_limits(document: Document) -> versions.Version:
     """Remove limits that are too large."""
-    newer = version_in(document.root.get("version")) >= WITH_JERK
+    newer = versions.version_in(document.root.get("version")) >= versions.WITH_JERK
     for joint in document.joints.values():
         limit = first_child(joint, "limit")
-        for name in (*UNLIMITED, *NEW_LIMITS) if newer else UNLIMITED:
+        for name in (*schema.UNLIMITED, *schema.NEW_LIMITS) if newer else schema.UNLIMITED:
             if limit is not None and abs(float(limit.get(name, "0"))) > _LARGEST:
                 del limit.attrib[name]
-    return WITH_JERK
+    return versions.WITH_JERK
 
 
-def _remove_mimics(document: Document) -> Version:
+def _remove_mimics(document: Document) -> versions.Version:
     """Remove the <mimic> of joints whose leader does not exist."""
     for joint in document.joints.values():
         mimic = first_child(joint, "mimic")
         if mimic is not None and mimic.get("joint") not in document.joints:
             remove(mimic)
-    return FIRST
+    return versions.FIRST
 
 
-def _remove_shapes(document: Document) -> Version:
+def _remove_shapes(document: Document) -> versions.Version:
     """Remove collisions of an unknown shape."""
     for link in document.links.values():
         for part in [part for part in link if is_element(part, "collision")]:
             geometry = first_child(part, "geometry")
             if geometry is not None and not any(_known(shape) for shape in geometry):
                 remove(part)
-    return FIRST
+    return versions.FIRST
 
 
 def _known(shape: Element) -> bool:
@@ -177,7 +165,7 @@ def _known(shape: Element) -> bool:
 
 
 #: The function that repairs each finding; it returns the version of URDF that the repair needs.
-_REPAIRS: dict[str, Callable[[Document], Version]] = {
+_REPAIRS: dict[str, Callable[[Document], versions.Version]] = {
     "missing-limit": _make_continuous,
     "missing-attribute": _leave_out,
     OUT_OF_RANGE: _remove_limits,

@@ -28,8 +28,7 @@ def placement_of(given: Given) -> Pose:
     if "quat" not in given:
         return at
     if "rpy" in given.lines:
-        message = "has both 'rpy' and 'quat'; delete one"
-        given.error("duplicate-key", "quat", message, found="quat")
+        given.error("duplicate-key", "quat", "has both 'rpy' and 'quat'; delete one", found="quat")
         return at
     quat = given["quat"]
     unit = unit_quaternion(quat)

@@ -7,14 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from rbdyn_ros.checks.audit import Audit, Subject
-from rbdyn_ros.description.yaml_files.kinds import (
-    Kind,
-    OneOf,
-    Schema,
-    ValuePlace,
-    is_nothing,
-    is_sound,
-)
+from rbdyn_ros.description.yaml_files import kinds
 from rbdyn_ros.description.yaml_files.text import Node, YamlTable
 from rbdyn_ros.errors import listing, quote
 
@@ -49,7 +42,7 @@ class Given(dict[str, Any]):
 
     def add(self, name: str, value: Any) -> None:
         """Add the value of a field; None marks a wrong value."""
-        self.sound &= is_sound(value)
+        self.sound &= kinds.is_sound(value)
         if value is not None:
             self[name] = value
 
@@ -64,7 +57,7 @@ class Given(dict[str, Any]):
     def wrong(self, key: str, allowed: str, what: str = "") -> None:
         """Add the error that the value of a key is not allowed."""
         self.sound = False
-        ValuePlace(self.audit, self.owner, what or key).refuse(self.node.nodes[key], allowed)
+        kinds.ValuePlace(self.audit, self.owner, what or key).refuse(self.node.nodes[key], allowed)
 
 
 def section(top: Given, key: str) -> Given:
@@ -87,27 +80,27 @@ class Key:
     """
 
     name: str
-    kind: Kind
+    kind: kinds.Kind
     doc: str
     needed: bool = False
     default: Any = None
     field: str = ""
 
 
-class _TableKind(Kind):
+class _TableKind(kinds.Kind):
     """A kind of value that is a table."""
 
     @property
     def allowed(self) -> str:
         return "a table of keys"
 
-    def read(self, node: Node, at: ValuePlace) -> Any:
+    def read(self, node: Node, at: kinds.ValuePlace) -> Any:
         if isinstance(node, YamlTable):
             return self.read_table(node, at)
         at.refuse(node, self.allowed)
         return None
 
-    def read_table(self, node: YamlTable, at: ValuePlace) -> Any:
+    def read_table(self, node: YamlTable, at: kinds.ValuePlace) -> Any:
         """Return the value of a table; None after an error."""
         raise NotImplementedError
 
@@ -142,11 +135,11 @@ class Table(_TableKind):
         """The rows by name."""
         return {key.name: key for key in self.keys}
 
-    def read_table(self, node: YamlTable, at: ValuePlace) -> Any:
+    def read_table(self, node: YamlTable, at: kinds.ValuePlace) -> Any:
         called, given = self.name or at.what, Given(node, at.owner, at.audit)
         self._check_keys(given, called)
         if self.owner:
-            at = ValuePlace(at.audit, self.owner)
+            at = kinds.ValuePlace(at.audit, self.owner)
             given.owner = self.owner
         several = self._check_one(given, called) > 1
         for name, below in node.nodes.items():
@@ -186,9 +179,9 @@ class Table(_TableKind):
             given.error(self.code, "", message, found=found, allowed=allowed)
         return len(there)
 
-    def schema(self) -> Schema:
+    def schema(self) -> kinds.Schema:
         rows = {key.name: key.kind.schema() | {"description": key.doc} for key in self.keys}
-        found: Schema = {"type": "object", "properties": rows, "additionalProperties": False}
+        found: kinds.Schema = {"type": "object", "properties": rows, "additionalProperties": False}
         needed = [key.name for key in self.keys if key.needed]
         found |= {"required": needed} if needed else {}
         return found | ({"oneOf": [{"required": [name]} for name in self.one]} if self.one else {})
@@ -207,7 +200,7 @@ def table(
 
 
 @dataclass(frozen=True)
-class ByName(Kind):
+class ByName(kinds.Kind):
     """A table whose keys are names: of elements, or of parts of one.
 
     Attributes:
@@ -218,19 +211,19 @@ class ByName(Kind):
         own: keys that are not names, and their kinds.
     """
 
-    kind: Kind
+    kind: kinds.Kind
     each: str
     element: str = ""
     empty: bool = False
-    own: Mapping[str, Kind] = field(default_factory=dict)
+    own: Mapping[str, kinds.Kind] = field(default_factory=dict)
 
     @property
     def allowed(self) -> str:
         each = f"{self.each[:-1]}ie" if self.each.endswith("y") else self.each
         return f"a table of {each}s by name"
 
-    def read(self, node: Node, at: ValuePlace) -> Given | None:
-        if self.empty and is_nothing(node):
+    def read(self, node: Node, at: kinds.ValuePlace) -> Given | None:
+        if self.empty and kinds.is_nothing(node):
             node = YamlTable(node.line)
         if not isinstance(node, YamlTable):
             at.refuse_several(node, self.allowed)
@@ -239,7 +232,7 @@ class ByName(Kind):
         for name, below in node.nodes.items():
             owner = "" if name in self.own else self.owner_of(name)
             part = at.named(f"{at.what or 'value'} of {quote(name)}")
-            place = ValuePlace(at.audit, owner) if owner else part
+            place = kinds.ValuePlace(at.audit, owner) if owner else part
             found.add(name, self.own.get(name, self.kind).read(below, place))
         return found
 
@@ -247,9 +240,9 @@ class ByName(Kind):
         """Return the element of a name; empty: the element that has the table."""
         return f"{self.element} {quote(name)}" if self.element else ""
 
-    def schema(self) -> Schema:
+    def schema(self) -> kinds.Schema:
         own = {name: kind.schema() for name, kind in self.own.items()}
-        found: Schema = {"type": ["object", "null"] if self.empty else "object"}
+        found: kinds.Schema = {"type": ["object", "null"] if self.empty else "object"}
         found |= {"properties": own} if own else {}
         return found | {"additionalProperties": self.kind.schema()}
 
@@ -266,8 +259,8 @@ class ByType(_TableKind):
     key: str
     tables: Mapping[str, Table]
 
-    def read_table(self, node: YamlTable, at: ValuePlace) -> Any:
-        choice, below = OneOf(tuple(self.tables)), node.nodes.get(self.key)
+    def read_table(self, node: YamlTable, at: kinds.ValuePlace) -> Any:
+        choice, below = kinds.OneOf(tuple(self.tables)), node.nodes.get(self.key)
         if below is None:
             message = f"it has no key {quote(self.key)}; allowed is {choice.allowed}"
             at.error("missing-key", node.line, message, allowed=choice.allowed)
@@ -275,18 +268,18 @@ class ByType(_TableKind):
         word = choice.read(below, at.named(self.key))
         return None if word is None else self.tables[word].read(node, at)
 
-    def schema(self) -> Schema:
-        cases: list[Schema] = [
+    def schema(self) -> kinds.Schema:
+        cases: list[kinds.Schema] = [
             {"if": {"properties": {self.key: {"const": word}}}, "then": table.schema()}
             for word, table in self.tables.items()
         ]
         words = {self.key: {"enum": list(self.tables)}}
-        base: Schema = {"type": "object", "required": [self.key], "properties": words}
+        base: kinds.Schema = {"type": "object", "required": [self.key], "properties": words}
         return base | {"allOf": cases}
 
 
 @dataclass(frozen=True)
-class WithKey(Kind):
+class WithKey(kinds.Kind):
     """A table whose rows depend on whether it has one of some keys.
 
     Attributes:
@@ -296,16 +289,16 @@ class WithKey(Kind):
     """
 
     keys: tuple[str, ...]
-    present: Kind
-    absent: Kind
+    present: kinds.Kind
+    absent: kinds.Kind
 
     allowed = "a table of keys"
 
-    def read(self, node: Node, at: ValuePlace) -> Any:
+    def read(self, node: Node, at: kinds.ValuePlace) -> Any:
         there = isinstance(node, YamlTable) and any(key in node.nodes for key in self.keys)
         return (self.present if there else self.absent).read(node, at)
 
-    def schema(self) -> Schema:
+    def schema(self) -> kinds.Schema:
         there = [{"required": [key]} for key in self.keys]
-        found: Schema = {"type": "object", "if": {"anyOf": there}}
+        found: kinds.Schema = {"type": "object", "if": {"anyOf": there}}
         return found | {"then": self.present.schema(), "else": self.absent.schema()}

@@ -52,8 +52,8 @@ def forward_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
     follow the smooth law, because the exact law has no slope where a joint is at rest.
 
     Raises:
-        ModelError: as inverse_derivatives; or M is too large, or a joint has another drive mode
-            than "force" (set_drive).
+        ModelError: for the reasons of inverse_derivatives; or M is too large, or a joint has
+            another drive mode than "force" (set_drive).
 
     Source: Carpentier, Mansard, Analytical derivatives of rigid body dynamics algorithms, 2018.
     """
@@ -80,7 +80,7 @@ def linearise(m: Model, d: Data, timestep: float | None = None) -> tuple[Array, 
             over the timestep (exact, by the matrix exponential); otherwise the continuous system.
 
     Raises:
-        ModelError: as forward_derivatives.
+        ModelError: for the reasons of forward_derivatives.
         ParameterError: the timestep is not a finite number greater than 0.
     """
     check_pair(m, d, "linearise")

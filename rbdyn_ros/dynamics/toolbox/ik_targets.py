@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Targets of inverse kinematics: poses of a frame as numbers for kernels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -71,7 +71,7 @@ def frame_mobility(
         m: the Model.
         d: its Data.
         frame: name or number of a frame.
-        reference: as for frame_jacobian.
+        reference: see frame_jacobian.
 
     Raises:
         ModelError: the frame is unknown, d was not made for m, or M is too large.
@@ -92,8 +92,8 @@ def operational_inertia(
     Arguments as frame_mobility.
 
     Raises:
-        ModelError: as frame_mobility; or Lambda is infinite, because the frame cannot move in
-            every direction (an arm with less than six joints, a singular posture).
+        ModelError: for the reasons of frame_mobility; or Lambda is infinite, because the frame
+            cannot move in every direction (an arm with less than six joints, a singular posture).
     """
     mobility = frame_mobility(m, d, frame, reference)
     if not np.isfinite(mobility).all():  # eigh would raise its own error
@@ -127,7 +127,7 @@ def reflected_mass(m: Model, d: Data, frame: str | int, direction: Sequence[floa
         direction: vector u in world axes, of any length except zero.
 
     Raises:
-        ModelError: as frame_mobility.
+        ModelError: for the reasons of frame_mobility.
         ParameterError: the direction is not three finite numbers, or is zero.
 
     Source: Khatib, Inertial properties in robotic manipulation, 1995, eq 16.

@@ -75,7 +75,6 @@ def gjk(m, a, b, R, t, reach, S, names):
     if square <= close * close:
         # v is the difference of two nearly equal points, so a normal from faces and edges is more
         # exact
-
         count, normal, height = _refined(m, a, b, R, t, v, S, names, n)
         if count > 0:
             return _solution(count, normal, height, reach)

@@ -192,7 +192,6 @@ def _spoke(m, d, i, body, normal, spin, turn):
         return scaled3(normal, -r), scaled3(normal_dot, -r)
     # the contact point of a disk is its lowest point, opposite to the normal projected on its
     # plane
-
     axis = mat_vec(load9(d.xmat, body), own)
     axis_dot = cross3(spin, axis)
     lean = dot3(normal, axis)

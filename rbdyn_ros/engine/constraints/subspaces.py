@@ -65,7 +65,6 @@ def complement(S, number, T):
             return
         # the squares of the six lengths add up to the number of missing rows, so one length is
         # above 1 / sqrt(6) = 0.408; the skipped vectors are shorter
-
         length = _without(S, number, T, have, axis)
         if length > 0.4:
             for n in range(6):

@@ -118,7 +118,7 @@ def cast(
         kind: (n), the GeomType of each shape.
         root: (n), the first node of the triangles of a shape, or -1.
         shape: (n, SHAPE).
-        placed: as place_shapes writes it.
+        placed: output of place_shapes.
         order: the shapes in the order of the leaves of `node`.
         node: the tree of their boxes, see tree.grow.
         planes: the shapes that are planes.

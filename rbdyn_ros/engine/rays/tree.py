@@ -195,8 +195,8 @@ def descend(node, n, start, inverse, most, waiting, entry, left):
     Args:
         node: the tree.
         n: number of the node.
-        start: as for enters.
-        inverse: as for enters.
+        start: see enters.
+        inverse: see enters.
         most: boxes that the ray enters beyond this distance do not count.
         waiting: (DEEPEST, 1), the stack of nodes still to visit.
         entry: (DEEPEST, 1), the distances at which the ray enters these nodes.

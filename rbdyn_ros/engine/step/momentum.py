@@ -82,7 +82,6 @@ def _keep_momentum(m, d, root, h):
     v = sub3(scaled3(sub3(push, now), 1.0 / mass), cross3(w, r))
     # from world axes to the axes of the free joint's velocities: the parent's for the linear part,
     # its own for the angular part
-
     linear = transposed(load9(m.body_mat, root))
     angular = transposed(load9(d.chain_xmat, root))
     k, q = m.body_dofadr[root], m.jnt_qposadr[root - 1]

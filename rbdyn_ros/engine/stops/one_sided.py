@@ -72,7 +72,7 @@ def at_its_edge(force, slope, spring, past, width):
 
     Args:
         force: push - slope u.
-        slope: of `force`.
+        slope: derivative of -`force` by u.
         spring: -k q.
         past: u - edge.
         width: width of the transition, see spring_in_step.

@@ -48,9 +48,7 @@ SETTLINGS = 2
 
 #: In such a pass the slope of a dof that comes to rest is this part of its slope in the pass
 #: before, and of CHANGED. Its force contains the rounding error of slope v, so it is more exact
-#: with a
-
-#: smaller slope.
+#: with a smaller slope.
 YIELDING = 0.1
 
 #: A smaller remembered force [N m or N] is set to zero, before its products underflow.

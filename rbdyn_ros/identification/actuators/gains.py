@@ -24,12 +24,8 @@ from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.errors import Finding, ParameterError, apart, quote
+from rbdyn_ros.identification.actuators import drive_gains
 from rbdyn_ros.identification.actuators.drive_fit import DriveRecord, fit_drive
-from rbdyn_ros.identification.actuators.drive_gains import (
-    DriveGains,
-    not_separable,
-    without_factor,
-)
 from rbdyn_ros.identification.actuators.identify import alone
 from rbdyn_ros.identification.data.motion import Motion, dofs_of, kept_samples
 from rbdyn_ros.identification.equations.fit import FitOfMotion
@@ -70,7 +66,7 @@ def identify_gains(
     smoothing: float = 0.01,
     rest: ArrayLike | None = None,
     progress: Progress | None = None,
-) -> DriveGains:
+) -> drive_gains.DriveGains:
     """Identify the torque per current of each drive, given the described masses.
 
     Args:
@@ -80,13 +76,14 @@ def identify_gains(
         loaded: a motion of the same joints with a load, with currents too.
         link: the link that carries the load.
         mass: the weighed mass of the load [kg].
-        smoothing: as in identify.
-        rest: as in identify.
+        smoothing: see identify.
+        rest: see identify.
         progress: called with a message after every step.
 
     Raises:
-        ModelError, ParameterError: as identify, a joint has no current, its current falls when its
-            load grows, or a motion with a load has no mass or moves other joints.
+        ModelError, ParameterError: for the reasons of identify, a joint has no current, its
+            current falls when its load grows, or a motion with a load has no mass or moves other
+            joints.
     """
     none = np.zeros(m.nv)
     bare = m.replaced(
@@ -108,10 +105,10 @@ def identify_gains(
         problem = _of_two(bare, *both, bare.frame_id(link), weighed, smoothing, rest)
     logs, covariance, change = _solved(problem, progress or silent)
     gains, weighs = start * np.exp(logs), loaded is not None
-    found = DriveGains(currents.names, gains, covariance, weighed=weighs)
+    found = drive_gains.DriveGains(currents.names, gains, covariance, weighed=weighs)
     unlikely = _unlikely_load(np.exp(logs)) if weighs else []
-    grave = *_unsettled(change), *unlikely, *not_separable(found)
-    return replace(found, messages=(*grave, *without_factor(found)), grave=grave)
+    grave = *_unsettled(change), *unlikely, *drive_gains.not_separable(found)
+    return replace(found, messages=(*grave, *drive_gains.without_factor(found)), grave=grave)
 
 
 def _unsettled(change: float) -> list[str]:

@@ -14,13 +14,7 @@ import numpy as np
 from scipy.ndimage import maximum_filter1d
 
 from rbdyn_ros.arrays import Array, Bools
-from rbdyn_ros.identification.actuators.estimate import (
-    LARGEST_STD,
-    Estimate,
-    covariance,
-    deviation,
-    solution,
-)
+from rbdyn_ros.identification.actuators import estimate
 from rbdyn_ros.identification.actuators.found import Findings
 
 #: A torque below this part of the largest torque may occur inside the free play.
@@ -42,9 +36,9 @@ class GearFit:
             direction only.
     """
 
-    ratio: Estimate
-    compliance: Estimate
-    backlash: Estimate | None
+    ratio: estimate.Estimate
+    compliance: estimate.Estimate
+    backlash: estimate.Estimate | None
 
 
 def fit_gear(angle: Array, position: Array, torque: Array) -> GearFit:
@@ -60,9 +54,9 @@ def fit_gear(angle: Array, position: Array, torque: Array) -> GearFit:
     both = min(ways) > EACH_WAY
     A = np.column_stack([position, torque, np.ones(len(torque)), np.sign(torque)])
     A, b = (A[kept], angle[kept]) if both else (A[:, :3], angle)
-    x, differences = solution(A, b)
-    C = covariance(A, differences)
-    ratio = Estimate(float(x[0]), float(np.sqrt(C[0, 0])))
+    x, differences = estimate.solution(A, b)
+    C = estimate.covariance(A, differences)
+    ratio = estimate.Estimate(float(x[0]), float(np.sqrt(C[0, 0])))
     return GearFit(ratio, _per_ratio(x, C, 1, 1.0), _per_ratio(x, C, 3, 2.0) if both else None)
 
 
@@ -73,13 +67,13 @@ def transmitting(torque: Array) -> Bools:
     return kept
 
 
-def _per_ratio(x: Array, C: Array, k: int, factor: float) -> Estimate:
+def _per_ratio(x: Array, C: Array, k: int, factor: float) -> estimate.Estimate:
     """Return factor x[k] / x[0]."""
     if x[0] == 0.0:
-        return Estimate(0.0, np.inf)
+        return estimate.Estimate(0.0, np.inf)
     gradient = np.zeros(len(x))
     gradient[k], gradient[0] = factor / x[0], -factor * x[k] / x[0] ** 2
-    return Estimate(float(factor * x[k] / x[0]), deviation(gradient, C))
+    return estimate.Estimate(float(factor * x[k] / x[0]), estimate.deviation(gradient, C))
 
 
 #: A known ratio is kept if the identified ratio differs by at most this part of it.
@@ -90,8 +84,8 @@ AGREES = 0.01
 class Elastic:
     """Stiffness [N m/rad or N/m] and backlash [rad or m] of a gear; None if unknown."""
 
-    stiffness: Estimate | None = None
-    backlash: Estimate | None = None
+    stiffness: estimate.Estimate | None = None
+    backlash: estimate.Estimate | None = None
 
 
 def identify_gear(
@@ -137,7 +131,7 @@ def take_elastic(findings: Findings, elastic: Elastic) -> None:
         findings.take(key, value)
 
 
-def _take_ratio(findings: Findings, ratio: Estimate) -> None:
+def _take_ratio(findings: Findings, ratio: estimate.Estimate) -> None:
     before = findings.spec.gear
     if abs(ratio.value / before - 1.0) < AGREES:
         return
@@ -146,19 +140,19 @@ def _take_ratio(findings: Findings, ratio: Estimate) -> None:
     findings.take("gear", ratio)
 
 
-def _stiffness(compliance: Estimate) -> Estimate | None:
+def _stiffness(compliance: estimate.Estimate) -> estimate.Estimate | None:
     if not compliance.is_found or compliance.value < 0.0:
         return None
-    return Estimate(1.0 / compliance.value, compliance.std / compliance.value**2)
+    return estimate.Estimate(1.0 / compliance.value, compliance.std / compliance.value**2)
 
 
-def _backlash(findings: Findings, fit: GearFit) -> Estimate | None:
+def _backlash(findings: Findings, fit: GearFit) -> estimate.Estimate | None:
     if fit.backlash is None:
         reason = "its gear hardly transmits torque in both directions; move it through balance"
         findings.lack("backlash", reason)
         return None
     if fit.backlash.is_found and fit.backlash.value > 0.0:
         return fit.backlash
-    most = max(0.0, fit.backlash.value) + fit.backlash.std / LARGEST_STD
+    most = max(0.0, fit.backlash.value) + fit.backlash.std / estimate.LARGEST_STD
     findings.lack("backlash", f"it is less than {most:.2g}, too little for this recording")
     return None

@@ -10,16 +10,8 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.description.yaml_files import kinds
 from rbdyn_ros.description.yaml_files.dialect import Dialect
-from rbdyn_ros.description.yaml_files.kinds import (
-    Either,
-    List,
-    Name,
-    Number,
-    NumberList,
-    OneOf,
-    Whole,
-)
 from rbdyn_ros.description.yaml_files.tables import Given, Key, table
 from rbdyn_ros.errors import ParameterError, did_you_mean, quote
 from rbdyn_ros.identification.data.samples import Samples, checked_samples
@@ -28,9 +20,9 @@ from rbdyn_ros.recording.bags import existing, recording_error
 TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 ANGLE_UNITS = {"rad": 1.0, "deg": np.pi / 180.0}
 EFFORT_UNITS = {"Nm": 1.0, "mNm": 1e-3}
-_ONE = Either(
-    scalar=Name("a column from 0, or the name of an array"),
-    items=List(Whole(high=100_000), "column", least=1),
+_ONE = kinds.Either(
+    scalar=kinds.Name("a column from 0, or the name of an array"),
+    items=kinds.List(kinds.Whole(high=100_000), "column", least=1),
 )
 
 DIALECT = Dialect(
@@ -39,19 +31,19 @@ DIALECT = Dialect(
     "not-a-columns-file",
     table(
         "columns file",
-        Key("joints", List(Name(), "name", least=1), "in order", needed=True),
+        Key("joints", kinds.List(kinds.Name(), "name", least=1), "in order", needed=True),
         Key("time", _ONE, "times; default: from rate"),
-        Key("rate", Number(above=0.0, unit="Hz"), "of samples without times"),
+        Key("rate", kinds.Number(above=0.0, unit="Hz"), "of samples without times"),
         Key("positions", _ONE, "first column or all columns, or an array (p, n)", needed=True),
         Key("velocities", _ONE, "as positions"),
         Key("efforts", _ONE, "efforts of the drives at the joints, as positions"),
         Key("currents", _ONE, "currents of the drives [A], as positions"),
-        Key("time_unit", OneOf(tuple(TIME_UNITS)), "of time", default="s"),
-        Key("angle_unit", OneOf(tuple(ANGLE_UNITS)), "of revolute joints", default="rad"),
-        Key("effort_unit", OneOf(tuple(EFFORT_UNITS)), "of efforts", default="Nm"),
-        Key("position_signs", NumberList(), "1 or -1 for each joint; default: 1"),
-        Key("effort_signs", NumberList(), "1 or -1 for each joint; default: 1"),
-        Key("drive_gains", NumberList(), "torque of each joint by current [N m/A]"),
+        Key("time_unit", kinds.OneOf(tuple(TIME_UNITS)), "of time", default="s"),
+        Key("angle_unit", kinds.OneOf(tuple(ANGLE_UNITS)), "of revolute joints", default="rad"),
+        Key("effort_unit", kinds.OneOf(tuple(EFFORT_UNITS)), "of efforts", default="Nm"),
+        Key("position_signs", kinds.NumberList(), "1 or -1 for each joint; default: 1"),
+        Key("effort_signs", kinds.NumberList(), "1 or -1 for each joint; default: 1"),
+        Key("drive_gains", kinds.NumberList(), "torque of each joint by current [N m/A]"),
         one=("efforts", "currents"),
     ),
 )
@@ -65,7 +57,13 @@ _WITHOUT_EFFECT = {
 
 
 def read_by_columns(
-    path: Path, columns: Path, names: Sequence[str], *, raw: bool, sliding: Collection[str] = ()
+    path: Path,
+    columns: Path,
+    names: Sequence[str],
+    others: Sequence[str] = (),
+    *,
+    raw: bool,
+    sliding: Collection[str] = (),
 ) -> Samples:
     """Read a recording whose columns a columns file describes.
 
@@ -73,6 +71,7 @@ def read_by_columns(
         path: a table of numbers (.csv, .txt, separated by commas or spaces), .npz or .mat.
         columns: the columns file.
         names: joints to read; joints that the file lacks are left out.
+        others: joints whose positions are read too, if the file has them.
         raw: whether currents stay currents.
         sliding: prismatic joints, whose positions are in metres.
 
@@ -118,7 +117,8 @@ def read_by_columns(
         )
         raise recording_error("other-joints", text, str(path))
     k = [joints.index(name) for name in kept]
-    return checked_samples(str(path), kept, time, qpos[:, k], qvel[:, k], effort[:, k])
+    rest = {name: qpos[:, joints.index(name)] for name in others if name in joints}
+    return checked_samples(str(path), kept, time, qpos[:, k], qvel[:, k], effort[:, k], rest)
 
 
 def _read_map(path: Path) -> Given:

@@ -88,8 +88,7 @@ def read_table(
     header, last = _header(source), "." + quantities[0]
     names = tuple(column[: -len(last)] for column in header if column.endswith(last))
     if not names:
-        text = f"it has no column <joint>{last}"
-        raise recording_error("no-column", text, str(path))
+        raise recording_error("no-column", f"it has no column <joint>{last}", str(path))
     wanted = [f"{name}.{quantity}" for quantity in quantities for name in names]
     numbers = _columns(source, header, [TIME, *wanted])
     if not np.isfinite(numbers).all() or not (np.diff(numbers[:, 0]) > 0.0).all():

@@ -117,7 +117,7 @@ def dofs_of(m: Model, motion: Motion) -> Ints:
     """Return the dof of every column of a motion, (n,).
 
     Raises:
-        ModelError: as check_identifiable.
+        ModelError: for the reasons of check_identifiable.
         ParameterError: the argument is not a Motion, or names a joint without a dof of its own.
     """
     check_identifiable(m)

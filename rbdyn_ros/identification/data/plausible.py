@@ -105,8 +105,7 @@ def stamp_warnings(samples: Samples) -> list[str]:
 def _check_efforts(samples: Samples) -> None:
     largest = np.abs(samples.effort).max(axis=0)
     if largest.max() < LEAST_EFFORT:
-        text = "all efforts are 0: the driver does not report them"
-        raise recording_error("no-efforts", text)
+        raise recording_error("no-efforts", "all efforts are 0: the driver does not report them")
     constant = np.ptp(samples.effort, axis=0) == 0.0
     moved = np.ptp(samples.qpos, axis=0) > JUMP
     wrong = _first(samples.names, constant & moved)

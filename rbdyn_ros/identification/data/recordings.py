@@ -11,7 +11,12 @@ from numpy.typing import NDArray
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import ParameterError, RbdynError, did_you_mean, quote
 from rbdyn_ros.identification.data.csv_files import SHOWN, read_csv
-from rbdyn_ros.identification.data.samples import MOST_SAMPLES, Samples, checked_samples
+from rbdyn_ros.identification.data.samples import (
+    MOST_SAMPLES,
+    Samples,
+    check_gaps,
+    checked_samples,
+)
 from rbdyn_ros.identification.data.vendor_logs import log_of, read_log
 from rbdyn_ros.nanoseconds import nanoseconds
 from rbdyn_ros.recording.bags import BAG_SUFFIXES, Recording, damaged, existing, recording_error
@@ -71,7 +76,7 @@ def read_recording(
             )
         known = log_of(source)
         if known is not None:
-            return read_log(source, *known, names, gains, raw=raw)
+            return read_log(source, *known, names, gains, others, raw=raw)
         return read_csv(source, names, others, partly=partly)
     if not is_folder and source.suffix.lower() not in BAG_SUFFIXES:
         hint = "; give its folder" if source.name == "metadata.yaml" else ""
@@ -141,6 +146,9 @@ def _at(
         raise recording_error(f"no-{what}", text, source)
     # subtract first: nanoseconds since 1970 exceed the precision of a double
     time, times = (seconds(some, stamps[0]) for some in (stamps[inside], stamps_there))
+    first, last = np.searchsorted(times, time[[0, -1]])
+    used = slice(max(first - 1, 0), last + 1)
+    check_gaps(times[used], f"'{topic}' has no {what} of the joints", source)
     return inside, np.stack([np.interp(time, times, column) for column in columns.T], axis=1)
 
 

@@ -16,6 +16,8 @@ MOST_SAMPLES = 2_000_000
 #: Largest fraction of incomplete samples, and of samples with a repeated stamp.
 TOLERATED = 0.01
 FEWEST = 10
+#: Gaps are interpolated up to this many periods or this time [s], whichever is longer.
+LONGEST_GAP = 5.0, 0.1
 #: Largest position, speed, effort and time: products of larger numbers may overflow.
 LARGEST = 1e9
 
@@ -106,6 +108,25 @@ def checked_samples(
         found,
         dict(zip(with_motors, angles.T, strict=True)),
     )
+
+
+def check_gaps(time: Array, lacking: str, source: str = "") -> None:
+    """Raise ParameterError if times (p,) [s] have a gap that cannot be interpolated.
+
+    Args:
+        time: (p,) increasing.
+        lacking: what a gap lacks, after which the message names its ends.
+        source: file name for the message.
+    """
+    steps = np.diff(time)
+    if not len(steps):
+        return
+    k = int(np.argmax(steps))
+    if steps[k] > max(LONGEST_GAP[0] * float(np.median(steps)), LONGEST_GAP[1]):
+        text = (
+            f"{lacking} from {time[k]:.3f} to {time[k + 1]:.3f} s; cut it there, or record again"
+        )
+        raise recording_error("gap", text, source)
 
 
 def _columns(rows: Mapping[str, Array], count: int) -> Array:

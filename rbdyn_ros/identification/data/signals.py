@@ -23,7 +23,7 @@ from rbdyn_ros.arrays import Array, Bools, Ints
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.errors import apart
 from rbdyn_ros.identification.data.motion import SATURATED, Motion
-from rbdyn_ros.identification.data.samples import Samples
+from rbdyn_ros.identification.data.samples import Samples, check_gaps
 from rbdyn_ros.recording.bags import recording_error
 
 #: Order of the Butterworth filter; forward and backward it acts as a filter of twice the order.
@@ -41,8 +41,6 @@ MOST_OF_NYQUIST = 0.8
 RATE_RATIO = 5.0
 #: Time cut off at both ends because of transients of the filter [1 / cutoff].
 TRIMMED = 2.0
-#: Gaps are interpolated up to this many periods or this time [s], whichever is longer.
-LONGEST_GAP = 5.0, 0.1
 #: Efforts that are interpolated over more than this many periods are not used.
 BRIDGED = 3.5
 #: Shortest and longest period of a recording [s].
@@ -255,13 +253,7 @@ def regular_period(time: Array) -> float:
         text = f"the samples are {found} s apart; allowed is {low} to {high} s. "
         text += "Is the time in seconds?"
         raise recording_error("odd-period", text)
-    k = int(np.argmax(steps))
-    if steps[k] > max(LONGEST_GAP[0] * period, LONGEST_GAP[1]):
-        text = (
-            f"the recording has no samples from {time[k]:.3f} to {time[k + 1]:.3f} s; cut it "
-            "there, or record again"
-        )
-        raise recording_error("gap", text)
+    check_gaps(time, "the recording has no samples")
     # use an integer number of periods, so that the grid does not drift from a regular clock
     return float(time[-1]) / max(1, round(float(time[-1]) / period))
 

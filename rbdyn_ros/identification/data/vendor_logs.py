@@ -6,6 +6,7 @@ record.py of Universal Robots' RTDE client writes the names of RTDE outputs, sep
 """
 
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,10 +97,11 @@ def read_log(
     header: Sequence[str],
     names: Sequence[str],
     gains: Sequence[float] | None,
+    others: Sequence[str] = (),
     *,
     raw: bool,
 ) -> Samples:
-    """Read the motion of some joints.
+    """Read the motion of some joints, and positions of others.
 
     Args:
         path: the log.
@@ -107,18 +109,30 @@ def read_log(
         header: its columns.
         names: joints to read; joints that the log lacks are left out.
         gains: torque of the log's joints per current [N m/A], for a log without efforts.
+        others: joints whose positions are read too, if the log has them.
         raw: whether currents stay currents.
 
     Raises:
-        ParameterError: a column is missing, currents have no gains, or there is no usable number.
+        ParameterError: a column is missing, currents have no gains, two names fit one joint of
+            the log, or there is no usable number.
     """
-    places = {name: k for name in names for k, end in enumerate(log.joints) if name.endswith(end)}
+    pairs, more = _pairs(log, names), _pairs(log, others)
+    places, count = dict(pairs), Counter(k for _, k in (*pairs, *more))
+    beside = {name: k for name, k in more if count[k] == 1}
     if not places:
         text = (
             f"a log of {log.name} has joints that end with {', '.join(log.joints)}; the robot "
             f"has none, its first joint is {quote(names[0])}; map names with --map"
         )
         raise recording_error("other-joints", text, str(path))
+    twice = next((k for k in places.values() if [j for _, j in pairs].count(k) > 1), None)
+    if twice is not None:
+        both = " and ".join(quote(name) for name, k in pairs if k == twice)
+        text = (
+            f"{both} fit one joint of a log of {log.name}, {log.joints[twice]}; choose the joints "
+            "of one arm by --joints"
+        )
+        raise recording_error("two-joints", text, str(path))
     efforts = log.effort.format(0) in header
     factor = np.ones(len(log.joints))
     if not efforts and not raw:
@@ -126,12 +140,24 @@ def read_log(
     kinds = [log.position, log.effort if efforts or not log.current else log.current]
     kinds += [log.velocity] if log.velocity.format(0) in header else []
     wanted = [log.time, *(kind.format(k) for kind in kinds for k in places.values())]
+    wanted += [log.position.format(k) for k in beside.values()]
     rows = _numbers(path, log, header, wanted)
-    blocks = np.split(rows[:, 1:], len(kinds), axis=1)
+    end = 1 + len(kinds) * len(places)
+    blocks = np.split(rows[:, 1:end], len(kinds), axis=1)
+    rest = dict(zip(beside, rows[:, end:].T, strict=True))
     speeds = blocks[2] if len(kinds) > 2 else np.full_like(blocks[0], np.nan)
     effort = factor[list(places.values())] * blocks[1]
     time = log.time_unit * (rows[:, 0] - rows[0, 0])
-    return checked_samples(str(path), list(places), time, blocks[0], speeds, effort)
+    return checked_samples(str(path), list(places), time, blocks[0], speeds, effort, rest)
+
+
+def _pairs(log: Log, names: Sequence[str]) -> list[tuple[str, int]]:
+    """Return the names that end as joints of a log, with the numbers of these joints.
+
+    A log has no fingers, though panda_finger_joint1 ends as joint 1.
+    """
+    arm = [name for name in names if "finger" not in name]
+    return [(name, k) for name in arm for k, end in enumerate(log.joints) if name.endswith(end)]
 
 
 def _gains(path: Path, log: Log, gains: Sequence[float] | None) -> Array:

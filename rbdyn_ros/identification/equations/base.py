@@ -74,7 +74,7 @@ def base_parameters(
         rest: (nv,) positions of the joints that do not move; None: qpos0.
 
     Raises:
-        ModelError: as check_identifiable.
+        ModelError: for the reasons of check_identifiable.
         ParameterError: rest is not nv finite numbers.
     """
     check_identifiable(m)

@@ -13,12 +13,7 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.base.friction import Friction
 from rbdyn_ros.identification.data.motion import Motion, dofs_of, of_dofs, resting
-from rbdyn_ros.identification.equations.regressor import (
-    TILTS,
-    Extra,
-    extra_columns,
-    torque_regressor,
-)
+from rbdyn_ros.identification.equations import regressor
 from rbdyn_ros.identification.equations.residuals import (
     Residuals,
     friction_effort,
@@ -57,15 +52,15 @@ class BlackBox:
         size = len(self.x) - len(self.extras)
         qpos = of_dofs(m, dofs, motion.qpos, resting(m, rest))
         qvel, qacc = of_dofs(m, dofs, motion.qvel), of_dofs(m, dofs, motion.qacc)
-        predicted = torque_regressor(m, qpos, qvel, qacc)[:, dofs] @ self.x[:size]
+        predicted = regressor.torque_regressor(m, qpos, qvel, qacc)[:, dofs] @ self.x[:size]
         predicted += self.armature[dofs] * motion.qacc
         predicted += friction_effort(self.friction, motion, dofs)
         smoothing = self.friction.smoothing[dofs]
         kinds = {kind for _, kind in self.extras}
-        at = linearised(self.at, motion, rest) if kinds & {"load", *TILTS} else None
-        columns = {kind: extra_columns(kind, motion, smoothing, at) for kind in kinds}
+        at = linearised(self.at, motion, rest) if kinds & {"load", *regressor.TILTS} else None
+        columns = {kind: regressor.extra_columns(kind, motion, smoothing, at) for kind in kinds}
         for (name, kind), value in zip(self.extras, self.x[size:], strict=True):
-            if kind in TILTS:
+            if kind in regressor.TILTS:
                 predicted += value * columns[kind]
             elif name in motion.names:
                 i = motion.names.index(name)
@@ -80,6 +75,6 @@ def plain_solution(A: Array, b: Array) -> Array:
     return np.linalg.lstsq(A / scale, b, rcond=UNDETERMINED)[0] / scale
 
 
-def named(extras: Sequence[Extra], names: Sequence[str]) -> list[tuple[str, str]]:
+def named(extras: Sequence[regressor.Extra], names: Sequence[str]) -> list[tuple[str, str]]:
     """Return the joints and the kinds of unknowns."""
     return [(names[extra.column], extra.kind) for extra in extras]

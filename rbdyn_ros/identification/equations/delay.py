@@ -42,11 +42,11 @@ def without_delay(
     Args:
         m: the Model; only its kinematics count.
         motion: the motion.
-        smoothing: as in identify.
+        smoothing: see identify.
         rest: (nv,) positions of joints that are not in the motion; None: qpos0.
 
     Raises:
-        ModelError, ParameterError: as identify.
+        ModelError, ParameterError: for the reasons of identify.
     """
     count = len(motion.time)
     # choose at random, because every tenth sample may have the same phase of a periodic motion

@@ -81,7 +81,7 @@ def identify(
         progress: called with a message after every iteration.
 
     Raises:
-        ModelError: as check_identifiable.
+        ModelError: for the reasons of check_identifiable.
         ParameterError: the motion does not fit the Model, all its efforts are 0, its numbers are
             too large, or an argument is not allowed.
     """

@@ -71,13 +71,13 @@ def identify_with_payload(
         motion: motion without the payload.
         loaded: motion of the same joints with the payload.
         link: name or number of the link that carries it.
-        smoothing: as in identify.
-        rest: as in identify.
-        progress: as in identify.
+        smoothing: see identify.
+        rest: see identify.
+        progress: see identify.
 
     Raises:
-        ModelError, ParameterError: as identify and identify_payload, or the motions move different
-            joints.
+        ModelError, ParameterError: for the reasons of identify and identify_payload, or the
+            motions move different joints.
     """
     tell = progress or silent
     arm = identify(

@@ -76,12 +76,12 @@ def identify_payload(
         motion: motion with the payload.
         link: name or number of the link that carries the payload.
         friction: known friction of all dofs; None: it is identified, too.
-        smoothing: as in identify, for identified friction.
-        strength: as in identify; the prior is a ball of 1 kg at the origin of the link.
+        smoothing: see identify, for identified friction.
+        strength: see identify; the prior is a ball of 1 kg at the origin of the link.
         rest: (nv,) positions of joints that are not in the motion; None: qpos0.
 
     Raises:
-        ModelError: as check_identifiable, or the link is unknown.
+        ModelError: for the reasons of check_identifiable, or the link is unknown.
         ParameterError: no joint of the motion moves the link, the motion does not fit the Model,
             its efforts are all 0, its numbers are too large, or an argument is not allowed.
     """

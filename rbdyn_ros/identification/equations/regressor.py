@@ -20,7 +20,7 @@ def torque_regressor(m: Model, qpos: Array, qvel: Array, qacc: Array) -> Array:
     are included exactly.
 
     Raises:
-        ModelError: as check_identifiable.
+        ModelError: for the reasons of check_identifiable.
     """
     check_identifiable(m)
     d = make_data(m)

@@ -89,7 +89,7 @@ def validate(
         rest: (nv,) positions of joints that are not in the motion; None: qpos0.
 
     Raises:
-        ModelError: as check_identifiable.
+        ModelError: for the reasons of check_identifiable.
         ParameterError: the motion names joints that the Model lacks, lengths differ, or numbers
             are too large.
     """

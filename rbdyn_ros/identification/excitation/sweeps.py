@@ -109,11 +109,11 @@ def sweeps(
         duration: duration of the motion [s].
         rate: points per second.
         velocity_share: speed of the fastest sweep, as a fraction of the velocity limits.
-        acceleration_limits: as for excite.
-        position_inset: as for excite.
-        centre: as for excite.
-        reach: as for excite.
-        effort_share: as for excite.
+        acceleration_limits: see excite.
+        position_inset: see excite.
+        centre: see excite.
+        reach: see excite.
+        effort_share: see excite.
 
     Raises:
         ModelError: a joint has several coordinates, or the robot has loops or springs.

@@ -56,7 +56,7 @@ def patched_urdf(text: str, m: Model) -> str:
 
     Raises:
         DescriptionError: the text is not a URDF, with every error of the document.
-        ModelError: as check_identifiable.
+        ModelError: for the reasons of check_identifiable.
         ParameterError: the argument is not a string, or the URDF is of another robot.
     """
     check_identifiable(m)
@@ -82,8 +82,8 @@ def patched_urdf_bytes(data: bytes, m: Model) -> bytes:
 
     Raises:
         DescriptionError: the bytes are not a URDF.
-        ModelError: as check_identifiable.
-        ParameterError: as patched_urdf.
+        ModelError: for the reasons of check_identifiable.
+        ParameterError: for the reasons of patched_urdf.
     """
     if not isinstance(data, bytes):
         raise _patch_error(f"expected the bytes of a URDF, got {shown(data)}")

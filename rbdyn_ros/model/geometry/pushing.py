@@ -78,8 +78,7 @@ def of_one_robot(fields: NamedArrays, pairs: Ints) -> Bools:
 
     Each free tree and each robot of a scene is a robot; all other bodies that are joined to the
     world are one more robot. Trees connected by loop joints are one robot, except if the joint is
-    a
-    weld: an object held by a hand is not a part of the robot, and an object welded to the world
+    a weld: an object held by a hand is not a part of the robot, and an object welded to the world
     can still collide with it. An obstacle belongs to no robot.
     """
     robots = _robots(fields)[fields["geom_bodyid"][pairs]]

@@ -53,7 +53,7 @@ def check(
     found = stops.judge(shelf, graph, qacc, settled) if stops.dofs else Judgement([], [], [], [])
     switch = first * found.wrong
     looks = where(late < LATE_LISTS, where(switch > 0.0, 0.0, first), 0.0) * moves_on
-    # the engine, too, searches late contacts only in steps with contacts
+    # like the engine, search for late contacts only in steps with contacts
     looks = looks * largest(*shelf.state(graph, "listed_now"))
     closing, ends, state = _late_contacts(m, shelf, graph, places.points, looks)
     engine = largest(shelf.state(graph, "engine")[0], ends)

@@ -61,7 +61,7 @@ def balls(m: Model, d: Any, pairs: Collection[Pair]) -> Objects:
 def ground_below(
     m: Model, shelf: Shelf, graph: SymbolGraph, pairs: Collection[Pair]
 ) -> dict[str, Any]:
-    """Return "ground" for contacts as on planes; for all others the room is -1."""
+    """Return "ground" for contacts that are like those of planes; all others have the room -1."""
     cells = shelf.inputs(graph, "cells", CELL * len(pairs)).reshape(-1, CELL)
     spheres = shelf.state(graph, "balls").reshape(-1, BALL)
     com = shelf.state(graph, "subtree_com").reshape(-1, 3)
@@ -82,7 +82,7 @@ def ground_below(
 
 
 class Face:
-    """The triangle of a field on which a sphere has its foot, and what is around it.
+    """The triangle of a field on which a sphere has its foot, and the heights around it.
 
     Attributes:
         lower: whether the triangle is at the side of small y of its cell, see height_grid.py.
@@ -98,8 +98,8 @@ class Face:
         self._radius, self._flat = float(m.geom_radius[g]), BENT * self._dx
         self._beside = np.sqrt(2.0 * self._radius * CLOSED_GAP) * m.opt.timestep
         u, v, _z = self._x
-        self._take(u * self._dy > v * self._dx)  # below the centre
-        self._take(self._u * self._dy > self._v * self._dx)  # where the foot is
+        self._take(u * self._dy > v * self._dx)  # the foot below the centre
+        self._take(self._u * self._dy > self._v * self._dx)  # position of the foot
 
     def _take(self, lower: Any) -> None:
         """Select a triangle of the middle cell."""
@@ -113,7 +113,7 @@ class Face:
         self._u, self._v = u + part * self._a, v + part * self._b
 
     def _if_seen(self, room: Any) -> Any:
-        """Return a room if the known heights extend as far around the sphere, else -1."""
+        """Return a room if the known heights extend that far around the sphere, or -1."""
         most, (u, v, _z) = self._radius + 2.0 * self._reach, self._x
         beyond_x = abs(u - 0.5 * self._dx) + most - 1.5 * self._dx
         beyond_y = abs(v - 0.5 * self._dy) + most - 1.5 * self._dy
@@ -127,7 +127,7 @@ class Face:
         return np.array([east, cross(normal, east), normal], object)
 
     def rooms(self) -> tuple[Any, Any]:
-        """Return how far the sphere can move without contact, and with the triangle's only.
+        """Return how far the sphere can move with no contact, and with the triangle's only.
 
         These distances are at most twice the sphere's reach, and -1 if the heights do not suffice.
         """
@@ -138,7 +138,7 @@ class Face:
         return self._if_seen(where(self.dist < 0.0, -1.0, apart)), self._if_seen(touching)
 
     def _distances(self) -> tuple[Any, Any]:
-        """Return square distances of all triangles, and of those that rise above the plane."""
+        """Return squared distances of all triangles, and of those that rise above the plane."""
         nearest = self.dist * self.dist
         rising = (self._radius + 2.0 * self._reach) * (self._radius + 2.0 * self._reach)
         for r in range(3):
@@ -158,8 +158,9 @@ class Face:
         """Return how far the foot is inside the triangle.
 
         The engine also lists an edge that the sphere reaches soon after the step, so the foot must
-        stay `_beside` away from an edge: there the sphere is CLOSED_GAP h^2 above the edge. A side
-        counts only if its neighbour is below, or if another side is as near.
+        stay `_beside` away from an edge: at that distance the sphere is CLOSED_GAP h^2 above the
+        edge. A side counts only if its neighbour is below the plane, or if another side is equally
+        near.
         """
         across = (self._u * self._dy - self._v * self._dx) / float(np.hypot(self._dx, self._dy))
         lower = self._v, self._dx - self._u, across
@@ -176,14 +177,14 @@ class Face:
         return least - self._beside
 
     def _distance(self, r: int, c: int, side: int) -> tuple[Any, Any]:
-        """Return the rise of a triangle above the plane, and a lower bound of its square distance.
+        """Return the rise of a triangle above the plane, and a bound of its squared distance.
 
         A triangle is at least as far away as its plane, and as its projection along its normal.
         """
         h, dx, dy = self._heights, self._dx, self._dy
         third = (r, c + 1) if side == 1 else (r + 1, c)
         rises = self._over(*third)
-        if (r, c) != (1, 1):  # the triangle itself does not rise
+        if (r, c) != (1, 1):  # the triangle itself does not rise above its plane
             rises = largest(self._over(r, c), self._over(r + 1, c + 1), rises)
         a = (h[third] - h[r, c] if side == 1 else h[r + 1, c + 1] - h[third]) / dx
         b = (h[r + 1, c + 1] - h[third] if side == 1 else h[third] - h[r, c]) / dy

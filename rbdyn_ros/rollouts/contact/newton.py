@@ -35,7 +35,7 @@ from rbdyn_ros.rollouts.contact.shelf import Shelf, largest, where
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
 
-#: Largest error of a force in the solution, as a part of the largest force: the engine's is 5e-7.
+#: Largest error of a force in the solution, as a part of the largest force; the engine has 5e-7.
 TOLERANCE = 1e-9
 
 #: The lagged forces of a step move if the error of the law is less than this part of their error.
@@ -43,7 +43,7 @@ SETTLED = 0.3
 #: After 1 over this number of passes the lagged forces move in any case.
 PATIENCE = 0.2
 
-#: Rounding errors of a velocity, as a part of it.
+#: Relative rounding error of a velocity.
 ROUNDING = 4e-16
 
 #: A solution whose sum of velocities and forces exceeds this, or is NaN, is rejected.
@@ -226,8 +226,8 @@ def linearised(
         lagged: lagged normal force, which bounds friction while joined is 0.
         listed: 1 if the contact is on the list.
         presses: 1 if the contact presses.
-        joined: 1 if friction depends on the normal force, 0 if on the lagged force.
-        before: direction of friction before; friction that would reverse sticks at first.
+        joined: 1 if friction depends on the normal force, 0 if it depends on the lagged force.
+        before: previous direction of friction; friction that would reverse sticks at first.
     """
     wanted, length = _wanted(point, u)
     radius, rubs = point["mu"] * lagged, where(joined > 0.0, presses, listed)
@@ -269,7 +269,7 @@ def _linear_force(line: LinearForce, way: Any) -> list[Any]:
 def _missed(
     point: dict[str, Any], u: Any, force: list[Any], lagged: Any, listed: Any
 ) -> tuple[Any, Any, Any]:
-    """Return the errors of a force: by the law, with the lagged force, and of the lagged force."""
+    """Return errors of a force: by the law, by the law with the lagged force, and its own."""
     raw, (wanted, length) = normal_force(point, u), _wanted(point, u)
     presses = where(raw > 0.0, listed, 0.0)
     normal = where(presses > 0.0, raw, 0.0)
@@ -284,7 +284,7 @@ def _missed(
 
 
 def _if_numbers(found: Any, yes: Any, no: Any) -> Any:
-    """Return `yes` if all entries are finite, else `no`; `largest` passes over nan.
+    """Return `yes` if all entries are finite, else `no`; `largest` ignores nan.
 
     A lane whose state is not finite has no solution and is skipped.
     """
@@ -294,7 +294,7 @@ def _if_numbers(found: Any, yes: Any, no: Any) -> Any:
 def _without_jam(
     point: dict[str, Any], line: LinearForce, lagged: Any, row: Objects
 ) -> LinearForce:
-    """Return a linearisation in which friction cannot press a contact more than it is pressed.
+    """Return a linearisation in which friction cannot increase its own normal force.
 
     If friction grows with the normal force, the normal force can grow by itself, as in Painleve's
     rod. This leads away from the solution, while the lagged force leads to it.

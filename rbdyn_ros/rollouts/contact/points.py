@@ -26,8 +26,8 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.programs.symbols import not_traceable
 from rbdyn_ros.specialization.symbolic import Objects
 
-#: Most contact points of a robot: the matrix of a pass has three or four rows for each, and with
-#: more of them the engine's own step is faster.
+#: Most contact points of a robot. The matrix of a pass has three rows for each sphere and five for
+#: each capsule, and with more points the engine's own step is faster.
 MOST_POINTS = 8
 
 #: Own pairs have contact points up to this number: most of many pairs seldom touch.
@@ -73,7 +73,7 @@ class Touching:
             lanes, sorted by key. The two ends of a capsule are neighbours.
         pairs: pairs of the robot's own spheres and capsules, each with one contact point. In
             `obstacle` is the first geometry.
-        fields: pairs of a sphere and a height field; their keys are larger.
+        fields: pairs of a sphere and a height field, with larger keys.
         guarded: pairs of another geometry and a plane.
         guarded_fields: pairs of another geometry and a height field.
         own: whether the robot can touch itself. Pairs without a point take the engine.
@@ -283,7 +283,8 @@ def covered(m: Model, g: int) -> tuple[Array, Array]:
         return np.empty((0, 3)), np.empty(0)
     corners = m.vert_pos[first : first + number]
     chosen, away = [0], np.linalg.norm(corners - corners[0], axis=1)
-    while away.max() > BALL * m.geom_rbound[g]:  # take the corner farthest from the earlier ones
+    # take the corner farthest from the earlier corners
+    while away.max() > BALL * m.geom_rbound[g]:
         chosen.append(int(np.argmax(away)))
         away = np.minimum(away, np.linalg.norm(corners - corners[chosen[-1]], axis=1))
     distances = np.linalg.norm(corners[:, None] - corners[chosen], axis=2)

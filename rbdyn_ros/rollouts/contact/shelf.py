@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers that one program of a step stores for later programs, in the memory of the lanes."""
+"""Numbers in the memory of the lanes that one program of a step stores for later programs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from rbdyn_ros.specialization.symbolic import Objects
 class Shelf:
     """Arrays of symbols of one graph that other graphs read as inputs.
 
-    Entries that are known when the code is generated stay numbers. State changes in every program,
-    so all of its entries are in memory.
+    Entries that are known when the code is generated stay numbers. The state changes in every
+    program, so all of its entries are in memory.
     """
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ def where(condition: Any, yes: Any, no: Any) -> Any:
 
 
 def largest(*numbers: Any) -> Any:
-    """Return the largest of some numbers."""
+    """Return the largest of some symbols or numbers."""
     found = numbers[0]
     for x in numbers[1:]:
         found = where(x > found, x, found)
@@ -99,7 +99,7 @@ def largest(*numbers: Any) -> Any:
 
 
 def smallest(*numbers: Any) -> Any:
-    """Return the smallest of some numbers."""
+    """Return the smallest of some symbols or numbers."""
     found = numbers[0]
     for x in numbers[1:]:
         found = where(x < found, x, found)

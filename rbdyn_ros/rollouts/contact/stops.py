@@ -41,7 +41,8 @@ from rbdyn_ros.specialization.trace import Tracing
 #: slopes of both limits; whether a limit holds it; the slope of friction that holds; its forces.
 SPEED, LOSS, MEMORY, LOWER, LOW_SLOPE, UPPER, HIGH_SLOPE, AT, STIFF, APPLIED = range(10)
 
-#: Columns of the piece of a dof: friction is -1, 0 where it holds, or 1; whether limits push.
+#: Columns of the piece of a dof: friction is -1 or 1, or 0 if it holds the dof; whether limits
+#: push.
 FRICTION, LOW, HIGH = range(3)
 
 

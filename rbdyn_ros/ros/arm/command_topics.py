@@ -105,10 +105,9 @@ class CommandTopics:
 def _prepared(names: tuple[str, ...], moves: bool) -> Prepared:
     """Return the message of commands by name, to be filled with numbers."""
     n = len(names)
-    message = JointState(name=list(names))
+    message = convert.marked(JointState(name=list(names)))
     if moves:
         message.position, message.velocity = convert.marks(0, n), convert.marks(n, n)
     else:
         message.effort = convert.marks(0, n)
-    message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
     return Prepared(message, 2 * n if moves else n)

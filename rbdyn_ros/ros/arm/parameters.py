@@ -14,18 +14,8 @@ from rbdyn_ros.ros.arm.command_topics import OUTPUTS
 from rbdyn_ros.ros.arm.law_parameters import LAWS
 from rbdyn_ros.ros.arm.safety_parameters import SAFETY
 from rbdyn_ros.ros.common.gripper.grippers import PARAMETERS as GRIPPERS
+from rbdyn_ros.ros.common.settings import shared_parameters
 from rbdyn_ros.ros.common.settings.parameters import Parameter, group
-from rbdyn_ros.ros.common.settings.shared_parameters import (
-    DESCRIPTION,
-    EXTERNAL,
-    GRAVITY,
-    OF_THE_DRIVER,
-    PACKAGE_DIRS,
-    REALTIME,
-    SHA256,
-    STRICT,
-    XACRO_ARGS,
-)
 from rbdyn_ros.ros.common.tool.servoing import PARAMETERS as SERVO
 
 PARAMETERS = (
@@ -35,16 +25,16 @@ PARAMETERS = (
             "topics of its driver and the compensation of its own controller; explicit "
             "parameters and topics override the preset"),
         Parameter("urdf", "", "path of a .urdf or .xacro file"),
-        XACRO_ARGS,
-        PACKAGE_DIRS,
-        DESCRIPTION,
-        STRICT,
-        SHA256,
+        shared_parameters.XACRO_ARGS,
+        shared_parameters.PACKAGE_DIRS,
+        shared_parameters.DESCRIPTION,
+        shared_parameters.STRICT,
+        shared_parameters.SHA256,
         Parameter("joints", (), "joints to control; empty: all joints with an effort limit"),
-        GRAVITY,
+        shared_parameters.GRAVITY,
         Parameter("mounting_rpy", [0.0, 0.0, 0.0],
             "roll, pitch, yaw of the base link in the world", "rad", -7.0, 7.0),
-        *OF_THE_DRIVER,
+        *shared_parameters.OF_THE_DRIVER,
     ),
     *group(
         "operation",
@@ -59,12 +49,12 @@ PARAMETERS = (
             choices=("reliable", "best_effort")),
         Parameter("specialize", False, "compile code for this arm at startup and compute the laws "
             "of the joints with it"),
-        REALTIME,
+        shared_parameters.REALTIME,
         Parameter("stats_rate", 1.0, "rate of /diagnostics", "Hz", 0.01, 100.0),
     ),
     *SAFETY,
     *LAWS,
-    *group("external efforts", *EXTERNAL),
+    *group("external efforts", *shared_parameters.EXTERNAL),
     *group(
         "estimate of the payload",
         Parameter("estimate.link", "", "link whose payload ~/estimate_payload estimates, such as "

@@ -199,7 +199,6 @@ def _answer(
     chosen = effort[joints.dofadr]
     for k in np.flatnonzero(~np.isfinite(chosen))[:1]:
         raise refusal(
-            f"the effort of joint '{joints.names[k]}' is not finite; a number is too large",
-            CODE,
+            f"the effort of joint '{joints.names[k]}' is not finite; a number is too large", CODE
         )
     return JointEfforts(joints.names, chosen, state.stamp_ns)

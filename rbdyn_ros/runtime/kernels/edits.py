@@ -7,22 +7,18 @@ fills them again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rbdyn_ros.engine.contact.points.contact_list import bodies_of_pair
 from rbdyn_ros.engine.joints.follow import expand
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.contact_arrays import FEATURES
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime.compiled import copy_memory, kernel, word_at
 from rbdyn_ros.runtime.kernels.channel import clear_channel, wait_a_tick
 from rbdyn_ros.runtime.kernels.efforts import forget_commands, let_go, release
 from rbdyn_ros.runtime.kernels.pushes import forget_pushes, take_pushes
 from rbdyn_ros.runtime.kernels.tracking import begin_trajectory
 from rbdyn_ros.runtime.kernels.waiting import read_commands
-
-if TYPE_CHECKING:
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
-    from rbdyn_ros.runtime.shared import Shared
+from rbdyn_ros.runtime.shared import Shared
 
 #: Kinds of edits.
 RESET, SET_STATE, TRAJECTORY, FAULTS, MODELS, SAVE, LOAD, RELEASE, LET_GO = range(1, 10)

@@ -14,11 +14,11 @@ may stand: a brake holds it, and a servo once the brakes are off.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rbdyn_ros.engine.step.passive import STICTION_SPEED, springs
 from rbdyn_ros.engine.tree.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.tree.rne import bias_force
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.compiled import kernel
 from rbdyn_ros.runtime.kernels import noise
@@ -27,12 +27,8 @@ from rbdyn_ros.runtime.kernels.loads import effort_limit, forget_load, invert
 from rbdyn_ros.runtime.kernels.noise import normal
 from rbdyn_ros.runtime.kernels.tracking import track_trajectory
 from rbdyn_ros.runtime.settings import HOLD, STANDS, ZERO
+from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.types import GRIP, IMPEDANCE, POSITION, VELOCITY
-
-if TYPE_CHECKING:
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
-    from rbdyn_ros.runtime.shared import Shared
 
 #: Time constant of the brake of policy `hold` [s].
 HOLD_TIME = 0.1

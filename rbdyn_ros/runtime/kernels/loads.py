@@ -14,20 +14,16 @@ regression of the changes of efforts on the changes of needed efforts over the l
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rbdyn_ros.engine.compiler.optional import call_stage
 from rbdyn_ros.engine.step.passive import STICTION_SPEED
 from rbdyn_ros.engine.stops.stop_law import exact_stops
 from rbdyn_ros.engine.tree.rne import rne_acc
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.compiled import kernel
+from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.types import GRIP
-
-if TYPE_CHECKING:
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
-    from rbdyn_ros.runtime.shared import Shared
 
 #: Rows of load_memory: the last effort and the effort that its motion needs; sums over the last
 #: ticks of products of their changes.

@@ -8,8 +8,7 @@ write. A record of commands is accepted as a whole, or refused as a whole.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from rbdyn_ros.runtime import port_layout as layout
 from rbdyn_ros.runtime.compiled import (
     copy_memory,
     fence,
@@ -24,53 +23,9 @@ from rbdyn_ros.runtime.compiled import (
     wake_at,
     word_at,
 )
-from rbdyn_ros.runtime.port_layout import (
-    BAD_JOINT,
-    BAD_MODE,
-    BAD_NUMBER,
-    COMMAND_TICK,
-    COMMAND_WORDS,
-    LARGEST,
-    LATE,
-    REASONS,
-    REFUSED,
-    REFUSED_JOINT,
-    REFUSED_REASON,
-    STATE_EPOCH,
-    STATE_FAULT,
-    STATE_PAUSED,
-    STATE_STALE,
-    STATE_TICK,
-    STATE_TIME,
-    STATE_WALL,
-    STATE_WORDS,
-    T_ACCEPTED,
-    T_ANSWER,
-    T_CLIENT,
-    T_COMMAND_DEPTH,
-    T_COMMAND_SLOTS,
-    T_COMMAND_STRIDE,
-    T_COMMAND_VERSION,
-    T_JOINTS,
-    T_LATE,
-    T_RECORD,
-    T_REFUSED,
-    T_SEEN,
-    T_SHOWN,
-    T_STATE_DEPTH,
-    T_STATE_SLOTS,
-    T_STATE_STRIDE,
-    T_STATE_VERSION,
-    T_WHY,
-    T_WRITTEN,
-    TABLE,
-)
 from rbdyn_ros.runtime.settings import LOCKSTEP, REALTIME
-from rbdyn_ros.runtime.shared import PACE
+from rbdyn_ros.runtime.shared import PACE, Shared
 from rbdyn_ros.runtime.types import IMPEDANCE
-
-if TYPE_CHECKING:
-    from rbdyn_ros.runtime.shared import Shared
 
 
 @kernel
@@ -79,39 +34,39 @@ def write_port(s: Shared) -> None:
     t = s.port
     if t == 0 or s.measured_tick < 0:
         return
-    version = word_at(t, T_WRITTEN) + 1
-    set_word_at(t, T_WRITTEN, version)
-    slot = version % word_at(t, T_STATE_DEPTH) * word_at(t, T_STATE_STRIDE)
-    record = word_at(t, T_STATE_SLOTS) + 8 * slot
+    version = word_at(t, layout.T_WRITTEN) + 1
+    set_word_at(t, layout.T_WRITTEN, version)
+    slot = version % word_at(t, layout.T_STATE_DEPTH) * word_at(t, layout.T_STATE_STRIDE)
+    record = word_at(t, layout.T_STATE_SLOTS) + 8 * slot
     fence()
-    set_word_at(record, STATE_TICK, s.measured_tick)
-    set_word_at(record, STATE_EPOCH, s.epoch)
-    set_word_at(record, STATE_PAUSED, s.paused)
-    set_word_at(record, STATE_FAULT, s.fault)
-    set_word_at(record, STATE_STALE, s.stale)
-    set_word_at(record, STATE_WALL, steady_clock(s.scratch))
-    set_number_at(record, STATE_TIME, s.row_time)
-    n = word_at(t, T_JOINTS)
+    set_word_at(record, layout.STATE_TICK, s.measured_tick)
+    set_word_at(record, layout.STATE_EPOCH, s.epoch)
+    set_word_at(record, layout.STATE_PAUSED, s.paused)
+    set_word_at(record, layout.STATE_FAULT, s.fault)
+    set_word_at(record, layout.STATE_STALE, s.stale)
+    set_word_at(record, layout.STATE_WALL, steady_clock(s.scratch))
+    set_number_at(record, layout.STATE_TIME, s.row_time)
+    n = word_at(t, layout.T_JOINTS)
     for j in range(n):
-        k = word_at(t, TABLE + 2 * j)
+        k = word_at(t, layout.TABLE + 2 * j)
         for quantity in range(3):
-            place = STATE_WORDS + quantity * n + j
+            place = layout.STATE_WORDS + quantity * n + j
             set_number_at(record, place, s.row_measured[quantity, k])
-    set_word_at(word_at(t, T_STATE_VERSION), 0, version)
-    wake_at(word_at(t, T_STATE_VERSION))
+    set_word_at(word_at(t, layout.T_STATE_VERSION), 0, version)
+    wake_at(word_at(t, layout.T_STATE_VERSION))
 
 
 @kernel
 def is_heard(s: Shared) -> bool:
     """Return whether another process uses the port."""
-    return s.port != 0 and load_word_at(word_at(s.port, T_CLIENT)) != 0
+    return s.port != 0 and load_word_at(word_at(s.port, layout.T_CLIENT)) != 0
 
 
 @kernel
 def wait_for_port(s: Shared, timeout_ns: int) -> None:
     """Sleep until there are commands at the port, or the timeout."""
     t = s.port
-    wait_at(word_at(t, T_COMMAND_VERSION), word_at(t, T_SEEN), timeout_ns, s.scratch)
+    wait_at(word_at(t, layout.T_COMMAND_VERSION), word_at(t, layout.T_SEEN), timeout_ns, s.scratch)
 
 
 @kernel
@@ -120,29 +75,29 @@ def read_port(s: Shared) -> None:
     t = s.port
     if t == 0:
         return
-    latest = load_word_at(word_at(t, T_COMMAND_VERSION))
-    if latest == word_at(t, T_SEEN):
+    latest = load_word_at(word_at(t, layout.T_COMMAND_VERSION))
+    if latest == word_at(t, layout.T_SEEN):
         return
-    stride, depth = word_at(t, T_COMMAND_STRIDE), word_at(t, T_COMMAND_DEPTH)
-    record = word_at(t, T_RECORD)
-    copy_memory(record, word_at(t, T_COMMAND_SLOTS) + 8 * stride * (latest % depth), stride)
+    stride, depth = word_at(t, layout.T_COMMAND_STRIDE), word_at(t, layout.T_COMMAND_DEPTH)
+    record = word_at(t, layout.T_RECORD)
+    copy_memory(record, word_at(t, layout.T_COMMAND_SLOTS) + 8 * stride * (latest % depth), stride)
     fence()
-    if load_word_at(word_at(t, T_COMMAND_VERSION)) - latest >= depth - 1:
+    if load_word_at(word_at(t, layout.T_COMMAND_VERSION)) - latest >= depth - 1:
         s.missed += 1  # overwritten while it was copied; a newer command is there
         return
-    set_word_at(t, T_SEEN, latest)
+    set_word_at(t, layout.T_SEEN, latest)
     if _is_late(s, t, record):
-        set_word_at(t, T_LATE, word_at(t, T_LATE) + 1)
-        _refuse(t, -1, LATE)
+        set_word_at(t, layout.T_LATE, word_at(t, layout.T_LATE) + 1)
+        _refuse(t, -1, layout.LATE)
     elif _is_good(t, record):
-        set_word_at(t, T_ACCEPTED, word_at(t, T_ACCEPTED) + 1)
+        set_word_at(t, layout.T_ACCEPTED, word_at(t, layout.T_ACCEPTED) + 1)
         _take(s, t, record)
 
 
 @kernel
 def _is_late(s, t, record):
     """Return whether a command answers a state that is much older than the newest one."""
-    most, tick = word_at(t, T_ANSWER), word_at(record, COMMAND_TICK)
+    most, tick = word_at(t, layout.T_ANSWER), word_at(record, layout.COMMAND_TICK)
     if s.time_mode != REALTIME or most == 0 or not 0 <= tick < s.measured_tick:
         return False
     return (s.measured_tick - tick) * load_acquire(s.asked, PACE) > most  # [ns of wall time]
@@ -151,31 +106,31 @@ def _is_late(s, t, record):
 @kernel
 def _refuse(t, joint, reason):
     """Note a refused command, and show it to the other process."""
-    count = word_at(t, T_REFUSED) + 1
-    set_word_at(t, T_WHY, REASONS * joint + reason)
-    set_word_at(t, T_REFUSED, count)
-    shown = word_at(t, T_SHOWN)
-    set_word_at(shown, REFUSED_JOINT - REFUSED, joint)
-    set_word_at(shown, REFUSED_REASON - REFUSED, reason)
+    count = word_at(t, layout.T_REFUSED) + 1
+    set_word_at(t, layout.T_WHY, layout.REASONS * joint + reason)
+    set_word_at(t, layout.T_REFUSED, count)
+    shown = word_at(t, layout.T_SHOWN)
+    set_word_at(shown, layout.REFUSED_JOINT - layout.REFUSED, joint)
+    set_word_at(shown, layout.REFUSED_REASON - layout.REFUSED, reason)
     set_word_at(shown, 0, count)
 
 
 @kernel
 def _is_good(t, record):
     """Return whether every joint has a mode and finite numbers; note the first bad joint."""
-    n = word_at(t, T_JOINTS)
+    n = word_at(t, layout.T_JOINTS)
     for j in range(n):
-        mode = word_at(record, COMMAND_WORDS + j)
+        mode = word_at(record, layout.COMMAND_WORDS + j)
         reason = 0
         if mode < -1 or mode > IMPEDANCE:
-            reason = BAD_MODE
-        elif mode >= 0 and word_at(t, TABLE + 2 * j + 1) < 0:
-            reason = BAD_JOINT
+            reason = layout.BAD_MODE
+        elif mode >= 0 and word_at(t, layout.TABLE + 2 * j + 1) < 0:
+            reason = layout.BAD_JOINT
         elif mode >= 0:
             for quantity in range(5):
-                number = number_at(record, COMMAND_WORDS + (1 + quantity) * n + j)
-                if not abs(number) <= LARGEST or (quantity >= 3 and number < 0.0):
-                    reason = BAD_NUMBER
+                number = number_at(record, layout.COMMAND_WORDS + (1 + quantity) * n + j)
+                if not abs(number) <= layout.LARGEST or (quantity >= 3 and number < 0.0):
+                    reason = layout.BAD_NUMBER
         if reason != 0:
             _refuse(t, j, reason)
             return False
@@ -185,19 +140,21 @@ def _is_good(t, record):
 @kernel
 def _take(s, t, record):
     """Copy commands into the inbox; in lock-step they are the answer to their tick."""
-    n = word_at(t, T_JOINTS)
+    n = word_at(t, layout.T_JOINTS)
     arrival = steady_clock(s.scratch)
-    tick = word_at(record, COMMAND_TICK) if s.time_mode == LOCKSTEP else -1
+    tick = word_at(record, layout.COMMAND_TICK) if s.time_mode == LOCKSTEP else -1
     for j in range(n):
-        k = word_at(t, TABLE + 2 * j + 1)
-        mode = word_at(record, COMMAND_WORDS + j)
+        k = word_at(t, layout.TABLE + 2 * j + 1)
+        mode = word_at(record, layout.COMMAND_WORDS + j)
         if k < 0:
             continue
         if mode >= 0:
             s.inbox_arrival[k] = max(arrival, s.inbox_arrival[k] + 1)  # it identifies a command
             s.inbox_mode[k] = mode
             for quantity in range(5):
-                s.inbox[quantity, k] = number_at(record, COMMAND_WORDS + (1 + quantity) * n + j)
+                s.inbox[quantity, k] = number_at(
+                    record, layout.COMMAND_WORDS + (1 + quantity) * n + j
+                )
             s.inbox_since[k] = s.watch
             s.inbox_new[k] = 1
         if mode >= 0 or s.inbox_new[k] == 0:  # a message without a command is an answer, too

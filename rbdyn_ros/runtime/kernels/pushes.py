@@ -7,8 +7,6 @@ each tick, so its stiffness can match the inertia there even if its goal is rare
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from rbdyn_ros.engine.algebra.spatial import (
@@ -26,14 +24,11 @@ from rbdyn_ros.engine.algebra.spatial import (
     transposed,
 )
 from rbdyn_ros.engine.tree.kinematics import com_pos, com_vel, poses
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime.compiled import kernel
 from rbdyn_ros.runtime.mailbox import fetch
-from rbdyn_ros.runtime.shared import NPUSH, NPUSH_FLOATS
-
-if TYPE_CHECKING:
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
-    from rbdyn_ros.runtime.shared import Shared
+from rbdyn_ros.runtime.shared import NPUSH, NPUSH_FLOATS, Shared
 
 #: Words of a push: its number (0: none), body, kind, duration [ns].
 NUMBER, BODY, KIND, DURATION = range(4)

@@ -8,13 +8,13 @@ needed only as often as for the slower topics, not for every state of joint_stat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from numba.extending import intrinsic, types
 
 from rbdyn_ros.engine.compiler.views import view_at
 from rbdyn_ros.nanoseconds import NANOSECONDS
+from rbdyn_ros.runtime import shared
 from rbdyn_ros.runtime.compiled import (
+    Words,
     call_c,
     copy_memory,
     kernel,
@@ -27,25 +27,7 @@ from rbdyn_ros.runtime.compiled import (
     word_at,
 )
 from rbdyn_ros.runtime.mailbox import fetch
-from rbdyn_ros.runtime.shared import (
-    BAD,
-    DROPPED,
-    EPOCH,
-    FAULT,
-    MEASURED,
-    NEVERY,
-    PAUSED,
-    READ,
-    SATURATED,
-    SHARED,
-    SINGULAR,
-    TICK,
-    UNSOLVED,
-)
-
-if TYPE_CHECKING:
-    from rbdyn_ros.runtime.compiled import Words
-    from rbdyn_ros.runtime.shared import Shared
+from rbdyn_ros.runtime.shared import SHARED, Shared
 
 #: Words of a topic: its function `publish(publisher, message, 0)`, the function's arguments, and
 #: the bytes that the message points to. Then whether its stamp is the stamp of the measurement,
@@ -107,27 +89,27 @@ def _publish_all(s: Shared) -> bool:
         )
         if found != following or not _is_plain(s) or not _publish(s):
             return False
-        s.stream_tick = s.stream_words[TICK]
+        s.stream_tick = s.stream_words[shared.TICK]
         s.stream_version = following
-        store_release(s.asked, READ, following)
+        store_release(s.asked, shared.READ, following)
     return True
 
 
 @kernel
 def _is_plain(s):
     now, known = s.stream_words, s.stream_known
-    if now[FAULT] >= 0 or now[MEASURED] < 0 or now[TICK] <= s.stream_tick:
+    if now[shared.FAULT] >= 0 or now[shared.MEASURED] < 0 or now[shared.TICK] <= s.stream_tick:
         return False
-    if now[EPOCH] != s.stream_epoch or now[PAUSED] != known[PAUSED]:
+    if now[shared.EPOCH] != s.stream_epoch or now[shared.PAUSED] != known[shared.PAUSED]:
         return False
-    if now[BAD] > known[BAD] or now[SINGULAR] > known[SINGULAR]:
+    if now[shared.BAD] > known[shared.BAD] or now[shared.SINGULAR] > known[shared.SINGULAR]:
         return False
-    for k in (UNSOLVED, DROPPED):
+    for k in (shared.UNSOLVED, shared.DROPPED):
         if now[k] > 0 and known[k] == 0:
             return False
-    if now[SATURATED] >= 0 and known[SATURATED] < 0:
+    if now[shared.SATURATED] >= 0 and known[shared.SATURATED] < 0:
         return False
-    for n in range(NEVERY):
+    for n in range(shared.NEVERY):
         if s.stream_every[n] > 0 and _is_due(s, s.stream_every[n]):
             return False
     for k in range(len(s.row_qvel)):
@@ -138,7 +120,7 @@ def _is_plain(s):
 
 @kernel
 def _is_due(s, every):
-    return s.stream_words[TICK] // every != s.stream_tick // every
+    return s.stream_words[shared.TICK] // every != s.stream_tick // every
 
 
 @kernel
@@ -165,7 +147,7 @@ def _publish(s):
 @kernel
 def _fill(s, topic):
     """Write the stamp and the numbers of a state into a message; a stamp is sec, nanosec."""
-    tick = s.stream_words[MEASURED if word_at(topic, OF_MEASUREMENT) == 1 else TICK]
+    tick = s.stream_words[shared.MEASURED if word_at(topic, OF_MEASUREMENT) == 1 else shared.TICK]
     stamp = s.stream_time_base + tick * s.period
     s.stream_scratch[0] = (stamp // NANOSECONDS) | (stamp % NANOSECONDS) << 32
     to, row = word_at(topic, BYTES), s.stream_row.ctypes.data

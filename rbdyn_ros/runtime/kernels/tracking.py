@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rbdyn_ros.engine.algebra.hermite import hermite
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.runtime.compiled import kernel, number_at, set_number_at, word_at
 from rbdyn_ros.runtime.kernels.channel import drop_commands
+from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.types import POSITION
-
-if TYPE_CHECKING:
-    from rbdyn_ros.runtime.shared import Shared
 
 
 @kernel

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rbdyn_ros.runtime.compiled import (
     kernel,
     load_acquire,
@@ -15,18 +13,8 @@ from rbdyn_ros.runtime.compiled import (
 from rbdyn_ros.runtime.kernels.port import is_heard, read_port, wait_for_port
 from rbdyn_ros.runtime.mailbox import fetch
 from rbdyn_ros.runtime.settings import FAST, LOCKSTEP
-from rbdyn_ros.runtime.shared import (
-    EDITS,
-    PACE,
-    PAUSE,
-    READ,
-    STEPS,
-    STOP,
-)
+from rbdyn_ros.runtime.shared import EDITS, PACE, PAUSE, READ, STEPS, STOP, Shared
 from rbdyn_ros.runtime.types import GRIP
-
-if TYPE_CHECKING:
-    from rbdyn_ros.runtime.shared import Shared
 
 #: While paused, and while lock-step waits, the loop checks for requests this often [ns].
 POLL = 5_000_000

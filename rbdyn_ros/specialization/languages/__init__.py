@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs written as code: LLVM for numbers or vectors, C99, and CUDA C++."""
+"""Write programs as code: LLVM for numbers or vectors, C99, and CUDA C++."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Split a long C function into blocks: compile time grows with the square of its length.
+"""Split a long C function into blocks, as compile time grows with the square of its length.
 
 Each block is a static function. Values that another block needs are kept in an array s on the
 stack of the calling function. The calling function stores the outputs after the last input was
@@ -53,7 +53,7 @@ def in_blocks(
         place: function that returns the expression to which an output is assigned.
         longest: maximum number of operations of a block.
     """
-    # an output may share memory with an input that a later block reads, so all outputs go to s
+    # an output may share memory with an input of a later block, so all outputs are stored in s
     cuts = cut(program, 1, longest, early=False)
     in_s = {n: f"s[{slot}]" for n, slot in cuts.slots.items()}
     kept = {*named(program), *in_s}
@@ -71,7 +71,7 @@ def in_blocks(
 def _line_lines(
     block: Line, kept: Collection[int], in_s: Mapping[int, str], writer: Writer
 ) -> Iterator[str]:
-    """Yield the statements of other operations; kept values get a name, and some also go to s."""
+    """Yield the statements of a Line; kept values get names, and some are also stored in s."""
     for n in block.operations:
         if n in kept:
             yield writer.statement(n)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write a Program as statements of C99: one named constant per operation, in order.
+"""Write a Program as statements of C99, with a named constant for each operation, in order.
 
 A product used only in sums is written inside the sum, so that a compiler may contract both to one
 operation. A condition is written where it is used. Outputs are stored at the end, after the last
@@ -45,7 +45,7 @@ class Real:
     """The type of the numbers in generated code.
 
     Attributes:
-        name: in C.
+        name: name of the type in C.
         suffix: suffix of constants.
         function_suffix: suffix of functions in math.h.
         info: properties of the type, by NumPy.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs as CUDA C++: a thread for each robot, entries of robots side by side in memory.
+"""Write programs as CUDA C++: each robot has a thread, and robots are side by side in memory.
 
-A C++ compiler compiles the same text to functions that advance the robots one after the other.
+A C++ compiler compiles the same text to functions that advance one robot after the other.
 Without contraction of products and sums (-fmad=false, -ffp-contract=off) both give the bits of the
 LLVM code: multiply-adds are explicit, and sines and cosines of angles up to 1e5 are computed by
 our own code. Only tan, exp, log, tanh, arctan2 and larger angles use the library of each compiler.
@@ -100,7 +100,7 @@ def gave_up(registers: int, local_memory: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CudaKernel:
-    """A kernel as text.
+    """The text of a kernel.
 
     Its parameters are: count, the number of robots of the call; ids, their numbers, or a null
     pointer for robots 0 to count - 1; n, the number of robots in the arrays; nstep; nbad and
@@ -253,7 +253,7 @@ def _finite(local: Mapping[tuple[str, int], str], kept: Collection[tuple[str, in
 
 
 def _arrays(*programs: Program, without: Collection[str]) -> tuple[str, ...]:
-    """Return the arrays that programs read, without some."""
+    """Return the arrays that programs read, except some."""
     found = dict.fromkeys(array for each in programs for array, *_ in each.inputs)
     return tuple(array for array in found if array not in without)
 
@@ -295,7 +295,7 @@ def _entry(array: str, k: int) -> str:
 
 
 class _Function:
-    """A program for one robot as a function, or as several functions if it is long.
+    """Writes a program for one robot as a function, or as several functions if it is long.
 
     Args:
         name: name of the function.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs as LLVM code: straight-line code on numbers, or on vectors of one number per robot.
+"""Write programs as LLVM code: straight-line code on numbers, or on vectors over robots.
 
 The compiler has no choice that changes a result: multiply-adds are explicit, and sines and cosines
 of angles up to 1e5 are computed by our own code. So the bits are the same for every W and every
@@ -59,8 +59,8 @@ class Module:
     def text(self) -> str:
         """Return the LLVM code.
 
-        The code of sincos is text with its own declarations, which an ir.Module cannot hold.
-        Each function must be declared only once.
+        The code of sincos is text with its own declarations, which an ir.Module cannot hold. A
+        module may declare each function only once.
         """
         own = [line for line in str(self.ir).splitlines() if not _declares(line, "sincos")]
         known = [line for line in own if line.startswith("declare")]

@@ -4,12 +4,12 @@
     n = the integer nearest to x 2/pi,    r = x - n pi/2,    |r| <= pi/4 (1 + 1e-10)
     sin r = r + r^3 S(r^2),    cos r = 1 - r^2/2 + r^4 C(r^2)
 
-where n modulo 4 determines which of the two is the sine, and the signs (pi/2 is split after Cody
+where n modulo 4 determines which result is the sine, and the signs (pi/2 is split after Cody
 and Waite, Software Manual for the Elementary Functions, but with fused multiply-adds). r is a sum
-r + low of two doubles: rounding it would cost up to 0.4 ulp of the result. There are only basic
-operations and explicit fused multiply-adds, so the bits of a lane depend on its x alone, not on
-the other lanes or their number. The error is below 0.8 ulp for |x| <= LARGEST; lanes beyond use
-sin and cos of the C library. NaN and infinities give NaN, and sin(-0.0) is -0.0.
+r + low of two doubles: rounding it would cost up to 0.4 ulp of the result. The code uses only
+basic operations and explicit fused multiply-adds, so the bits of a lane depend on its x alone, not
+on other lanes or their number. The error is below 0.8 ulp for |x| <= LARGEST; lanes beyond use sin
+and cos of the C library. NaN and infinities give NaN, and sin(-0.0) is -0.0.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CONSTANTS = {
     "ONE": 1.0,
     "MINUS_HALF": -0.5,
     "TWO_OVER_PI": 0.6366197723675814,
-    "INTEGER": 1.5 * 2.0**52,  # in a sum of this size the last bit is worth 1
+    "INTEGER": 1.5 * 2.0**52,  # in a sum of this size the last bit has the value 1
     "MINUS_PI_A": -float.fromhex("0x1.921fb54442d18p+0"),
     "MINUS_PI_B": -float.fromhex("0x1.1a62633140000p-54"),
     "MINUS_PI_C": -2.9038559739793605e-28,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""C++ text of the function of sincos.py for one angle; the same operations give the same bits."""
+"""The function of sincos.py for one angle in C++; the same operations give the same bits."""
 
 from __future__ import annotations
 

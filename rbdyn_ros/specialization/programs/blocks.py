@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cut a program into blocks short enough for a compiler.
+"""Cut a program into blocks that are short enough for a compiler.
 
 Compile time grows faster than the length of a function, and a processor evaluates the sines and
 cosines of several angles at about the cost of one. So operations are sorted into levels, by the
@@ -33,7 +33,7 @@ SINCOS = ("sin", "cos")
 INLINE = (*CONDITIONS, "pack", "lane")
 NOT_IN_LINES = (*LEAVES, *INLINE, *SINCOS)
 
-Output = tuple[str, int, int]  # the same tuple as in Program.outputs
+Output = tuple[str, int, int]  # a tuple of Program.outputs
 
 
 @dataclass(frozen=True, slots=True)

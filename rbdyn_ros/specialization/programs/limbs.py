@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compute similar limbs side by side: the legs of a robot fill a vector register.
+"""Compute similar limbs side by side, such as the legs of a robot in a vector register.
 
 Kernels do the same operations, with different numbers, on two limbs whose joints have the same
 types. One vector operation replaces the matching operations of all such limbs. The tree determines

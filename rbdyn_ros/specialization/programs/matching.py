@@ -10,7 +10,7 @@ from rbdyn_ros.specialization.programs.program import LEAVES, Program, operands_
 
 Places: TypeAlias = Mapping[str, Mapping[int, tuple[int, ...]]]
 
-#: The number of leading operands that may swap.
+#: Number of leading operands that may be swapped.
 COMMUTE = {"add": 2, "mul": 2, "fma": 2, "fms": 2, "fnma": 2}
 
 #: Operations outside the limbs are compared to this depth.

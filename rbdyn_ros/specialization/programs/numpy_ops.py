@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NumPy's functions on symbols and on arrays of symbols.
 
-NumPy converts comparisons of objects to True or False: a branch for every entry of an array. Here
-comparisons are recorded, and select chooses by them.
+NumPy converts comparisons of objects to True or False, which needs a branch for every entry of an
+array. Here comparisons are recorded, and select chooses between values by them.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def apply(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str
 
 
 def _as_array(x: Any) -> Any:
-    """Return a value that NumPy can handle: a number unchanged, symbols in an object array."""
+    """Return a value that NumPy supports: a number unchanged, symbols in an object array."""
     if isinstance(x, SymbolArray):
         return x.view(np.ndarray)
     if is_known(x):  # type: ignore[no-untyped-call]
@@ -126,7 +126,7 @@ def _most(a: Any, b: Any) -> Any:
 
 
 def _nearer(second: Any, first: Any, a: Any, b: Any) -> Any:
-    """Return b or a, whichever condition holds; if neither holds, one is NaN: return a + b."""
+    """Return b or a, depending on which condition holds; if neither holds, return a + b: NaN."""
     if _known(b) and not np.isnan(b):
         return _chosen(second, b, a)
     return _chosen(second, b, _chosen(first, a, a + b))

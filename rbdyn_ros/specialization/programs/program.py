@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program: the operations of a trace that its outputs need, in order."""
+"""A program: all operations of a trace that its outputs need, in order."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def program(
         graph: the graph of the outputs.
         outputs: arrays of symbols and numbers, by name.
         fused: whether products that only sums use become multiply-adds.
-        beside: outputs of another program of the graph; operations that both programs need are
-            taken from the other program, with its multiply-adds.
+        beside: outputs of another program of the graph; operations that both programs need keep
+            the multiply-adds of the other program.
     """
     wanted = _wanted(graph, outputs)
     kept = {n for *_, n in wanted}

@@ -34,7 +34,8 @@ ALLOWED = (
     f"{', '.join(UNARY)}, abs, sign, arctan2, minimum, maximum, clip and where"
 )
 
-#: Most operations; more would take minutes to compile. A step of a humanoid has about 20,000.
+#: Largest number of operations; more would take minutes to compile. A step of a humanoid has about
+#: 20,000.
 MAX_OPERATIONS = 1_000_000
 
 Operation: TypeAlias = tuple[Any, ...]
@@ -112,7 +113,7 @@ class NotTraceableError(TypeError):
     """A symbol does not support an operation."""
 
 
-#: A traced function must not keep symbols between calls.
+#: The reason why a function that keeps symbols between calls is refused.
 KEPT = "it uses a number of an earlier call; it must keep nothing between calls"
 
 

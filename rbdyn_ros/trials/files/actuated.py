@@ -28,7 +28,7 @@ class _Given:
 
 
 class VariedActuators:
-    """Reads `vary: actuators`, and tries its samples in the actuators file.
+    """Reads `vary: actuators`, and checks that the actuators file allows the samples.
 
     Args:
         m: the robot, without actuators.
@@ -39,7 +39,7 @@ class VariedActuators:
         self._m, self._document = m, document
 
     def varied(self, table: Given) -> Iterator[Varied]:
-        """Yield the varied values; add an error for samples that the file cannot have."""
+        """Yield the varied values; add an error for samples that the file does not allow."""
         found = dict(self._given(table))
         for joint in self._document.joints:
             own = {place: each for place, each in found.items() if place[0] == joint}
@@ -61,8 +61,8 @@ class VariedActuators:
     def _check(self, given: Mapping[Place, _Given], audit: Audit) -> None:
         """Add an error for each distribution of a joint with an impossible sample.
 
-        A rule of an actuators file is about one number, or about two of which one must be the
-        larger. So each end of a distribution is tried with the low ends of the others.
+        A rule of an actuators file concerns one number, or requires one number to be larger than
+        another. So each end of a distribution is tried with the low ends of the others.
         """
         # negative line numbers tell which sample an error belongs to
         lines = {place: -number for number, place in enumerate(given, 1)}

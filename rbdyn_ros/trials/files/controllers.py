@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the controller of a trial: a law with its gains, or a function or program of the user."""
-
-from __future__ import annotations
+"""Read the controller of a trial: a law with its gains, or the user's function or program."""
 
 from pathlib import Path
 from typing import Any
@@ -33,7 +31,7 @@ def read_controller(given: Given | None, m: Model, folder: Path) -> TrialControl
     Args:
         given: the section `controller`.
         m: the robot, with the timestep of the trial.
-        folder: of the document.
+        folder: the folder of the document.
     """
     if given is None:
         return None
@@ -45,7 +43,7 @@ def read_controller(given: Given | None, m: Model, folder: Path) -> TrialControl
         return None if policy is None else TrialController(policy, every=every)
     for key in OF_LAW:
         if key in given.lines and "law" not in given.lines:
-            message = f"{key} belongs to a law; a controller of yours has its own numbers"
+            message = f"{key} belongs to a law; your own controller sets its own numbers"
             given.error("unknown-key", key, message)
     if given.keys() & {"node", "command"}:
         program = _node(given["node"], m, folder) if "node" in given else _client(given, folder)
@@ -56,7 +54,7 @@ def read_controller(given: Given | None, m: Model, folder: Path) -> TrialControl
 
 
 def _every(given: Given, m: Model) -> int:
-    """Return the timesteps from one command to the next."""
+    """Return the number of timesteps from one command to the next."""
     if "rate" not in given:
         return 1
     step = float(m.opt.timestep)

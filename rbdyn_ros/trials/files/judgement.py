@@ -21,7 +21,7 @@ from rbdyn_ros.trials.trial import MeasureLimit
 
 
 def read_reference(given: Given, joints: Collection[str]) -> Mapping[str, Motion]:
-    """Return the motions of the section `reference` by joint."""
+    """Return the motions from the section `reference`, by joint."""
     found: dict[str, Motion] = {}
     for joint, line in given.lines.items():
         if not is_known(joint, joints, "joint", given, line, "reference"):
@@ -50,7 +50,7 @@ def _waypoints(given: Given) -> Waypoints | None:
 
 
 def read_measures(given: Given, folder: Path) -> dict[str, PythonCode]:
-    """Return the measures of the user by name, of the section `measures`."""
+    """Return the user's measures from the section `measures`, by name."""
     functions: dict[str, PythonCode] = {}
     for name, line in given.lines.items():
         if name in MEASURES:
@@ -67,7 +67,7 @@ def read_measures(given: Given, folder: Path) -> dict[str, PythonCode]:
 def read_limits(
     given: Given, m: Model, functions: Mapping[str, PythonCode]
 ) -> dict[str, MeasureLimit]:
-    """Return the limits by measure, of the section `limits`."""
+    """Return the limits from the section `limits`, by measure."""
     known = [name for name in MEASURES if name not in OF_BASE or floating_base(m) >= 0]
     known += functions
     limits: dict[str, MeasureLimit] = {}

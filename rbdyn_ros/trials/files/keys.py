@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The keys of a trial file. Units are SI; files are found from the folder of the trial."""
-
-from __future__ import annotations
+"""The keys of a trial file. Units are SI; paths are relative to the folder of the trial."""
 
 import math
 from typing import Any
@@ -34,7 +32,7 @@ from rbdyn_ros.trials.references import Sine
 from rbdyn_ros.trials.simulation.sampling import AXES
 from rbdyn_ros.trials.trial import Allowance, Rule
 
-#: Largest number of timesteps of a run, and from one command to the next.
+#: Largest number of timesteps of a run, and of timesteps from one command to the next.
 MAX_STEPS = 10_000_000
 MAX_RUNS, MAX_SEED, MAX_RECORDINGS = 10_000_000, 2**53, 1000
 
@@ -88,10 +86,15 @@ NODE = Table(
     "node",
     (
         Key("command", _COMMAND, "words of its command line"),
-        Key("package", Name(), "or the ROS package of its executable"),
-        Key("executable", Name(), "of the package"),
-        Key("arguments", List(Name(), "argument"), "of the executable", default=()),
-        Key("joints", List(Name(), "joint"), "that each tick waits for; default: all", default=()),
+        Key("package", Name(), "ROS package of the executable, instead of `command`"),
+        Key("executable", Name(), "executable of `package`"),
+        Key("arguments", List(Name(), "argument"), "arguments of `executable`", default=()),
+        Key(
+            "joints",
+            List(Name(), "joint"),
+            "joints that each tick waits for; default: all",
+            default=(),
+        ),
     ),
 )
 _GAIN = Either(scalar=NOT_NEGATIVE, table=ByName(NOT_NEGATIVE, "gain"))
@@ -102,13 +105,13 @@ CONTROLLER = Table(
         Key("law", OneOf(tuple(LAWS), "unknown-law"), "a law that is compiled"),
         Key("traced", _CODE, "FILE:FUNCTION, which is compiled"),
         Key("python", _CODE, "FILE:FUNCTION, which every run calls in a process of its own"),
-        Key("node", Owned(NODE, "node"), "a ROS node, by the simulator in lock-step"),
+        Key("node", Owned(NODE, "node"), "a ROS node, which the simulator runs in lock-step"),
         Key("command", _COMMAND, "words of a program that connects to a control box"),
         Key("box", Name(), "the control box of a command: franka, ur, or left/ur of a scene"),
-        Key("stiffness", _GAIN, "of a law; one number, or by joint"),
-        Key("damping", _GAIN, "of a law; one number, or by joint"),
-        Key("limit", Flag(), "a law limits its efforts; default false"),
-        Key("rate", POSITIVE, "of commands [Hz]; default: every timestep"),
+        Key("stiffness", _GAIN, "stiffness of a law, one number or by joint"),
+        Key("damping", _GAIN, "damping of a law, one number or by joint"),
+        Key("limit", Flag(), "the law limits its efforts; default false"),
+        Key("rate", POSITIVE, "rate of commands [Hz]; default: every timestep"),
     ),
     one=("law", "traced", "python", "node", "command"),
     code="bad-controller",
@@ -117,17 +120,19 @@ CONTROLLER = Table(
 WAYPOINTS = Table(
     "motion",
     (
-        Key("times", NumberList(None, ANY), "of the positions, rising [s]", needed=True),
-        Key("positions", NumberList(None, ANY), "one for each time [rad or m]", needed=True),
-        Key("smooth", Flag(), "a quintic between two of them; false: steps", default=True),
+        Key("times", NumberList(None, ANY), "times of the positions, rising [s]", needed=True),
+        Key(
+            "positions", NumberList(None, ANY), "positions at these times [rad or m]", needed=True
+        ),
+        Key("smooth", Flag(), "quintics between positions; false: steps", default=True),
     ),
 )
 SINE = Table(
     "motion",
     (
-        _number("amplitude", "of a sine [rad or m]", needed=True),
-        _number("frequency", "of the sine [Hz]", needed=True),
-        _number("offset", "of the sine [rad or m]; default 0"),
+        _number("amplitude", "amplitude of the sine [rad or m]", needed=True),
+        _number("frequency", "frequency of the sine [Hz]", needed=True),
+        _number("offset", "mean of the sine [rad or m]; default 0"),
     ),
     make=Sine,
 )
@@ -140,9 +145,9 @@ START = Table(
 PAYLOAD = Table(
     "payload",
     (
-        Key("link", Name(), "that carries it", needed=True),
-        Key("mass", SAMPLED, "[kg]", needed=True),
-        *(Key(axis, SAMPLED, "of its centre of mass, in the link [m]") for axis in AXES),
+        Key("link", Name(), "link that carries the payload", needed=True),
+        Key("mass", SAMPLED, "mass [kg]", needed=True),
+        *(Key(axis, SAMPLED, "place of its centre of mass, in the link [m]") for axis in AXES),
     ),
     owner="payload",
 )
@@ -180,14 +185,14 @@ VARY = Table(
     ),
     owner="vary",
 )
-#: For each fault the bounds of its samples (None: the duration of a run) and its meaning.
+#: For each fault, the bounds of its samples (None: the duration of a run) and its meaning.
 _FAULTS: dict[str, tuple[float, float | None, str]] = {
-    "command_delay": (0.0, None, "of commands [s]"),
+    "command_delay": (0.0, None, "delay of commands [s]"),
     "command_drop": (0.0, 1.0, "probability that a command is lost"),
-    "state_delay": (0.0, None, "of states [s]"),
-    "position_noise": (0.0, math.inf, "standard deviation [rad or m]"),
-    "velocity_noise": (0.0, math.inf, "standard deviation [rad/s or m/s]"),
-    "effort_scale": (-math.inf, math.inf, "of commanded efforts"),
+    "state_delay": (0.0, None, "delay of states [s]"),
+    "position_noise": (0.0, math.inf, "standard deviation of positions [rad or m]"),
+    "velocity_noise": (0.0, math.inf, "standard deviation of velocities [rad/s or m/s]"),
+    "effort_scale": (-math.inf, math.inf, "factor of commanded efforts"),
 }
 FAULT_BOUNDS = {name: (low, high) for name, (low, high, _) in _FAULTS.items()}
 _FAULT_KEYS = tuple(Key(name, SAMPLED, meaning) for name, (*_, meaning) in _FAULTS.items())
@@ -212,7 +217,7 @@ VERDICT = Table(
     "verdict",
     (
         Key("pass_rate", SHARE, "share of runs that must pass; default: every run"),
-        Key("confidence", SHARE, "of the decision; default 0.95"),
+        Key("confidence", SHARE, "confidence of the decision; default 0.95"),
     ),
     make=Rule,
     owner="verdict",
@@ -220,8 +225,8 @@ VERDICT = Table(
 PROCESS = Table(
     "process",
     (
-        Key("time", POSITIVE, "of a run [s]; default 60"),
-        Key("memory", POSITIVE, "of a run [MiB]; default 2048"),
+        Key("time", POSITIVE, "longest time of a run [s]; default 60"),
+        Key("memory", POSITIVE, "largest memory of a run [MiB]; default 2048"),
     ),
     make=Allowance,
     owner="process",
@@ -231,30 +236,30 @@ PROCESS = Table(
 TRIAL = Table(
     "trial",
     (
-        Key("name", Name(), "default: the name of the file"),
+        Key("name", Name(), "name in reports; default: the name of the file"),
         Key("robot", ROBOT_FILE, "robot or scene file, saved Model, or a name", needed=True),
         Key("repair", Flag(), "repair errors of the robot where possible", default=False),
-        Key("floating_base", Flag(), "as in `rb.load`", default=False),
-        Key("contact", Flag(), "of the <collision> elements of a .urdf", default=False),
-        Key("exact_stops", Flag(), "of friction and limits; default: with contact, a node or a "
-            "box"),
+        Key("floating_base", Flag(), "the base moves freely, as in `rb.load`", default=False),
+        Key("contact", Flag(), "contact of the <collision> elements of a .urdf", default=False),
+        Key("exact_stops", Flag(), "exact friction and limits; default: with contact, a node "
+            "or a box"),
         Key("runs", Whole(1, MAX_RUNS), "number of runs; default 100"),
         Key("first_seed", Whole(0, MAX_SEED), "seed of the first run; default 0"),
-        Key("duration", POSITIVE, "of a run [s]", needed=True),
-        Key("timestep", POSITIVE, "default: the one of the robot [s]"),
+        Key("duration", POSITIVE, "simulated time of a run [s]", needed=True),
+        Key("timestep", POSITIVE, "timestep [s]; default: the robot's"),
         Key("actuators", Name("a file"), "actuators file; default: none"),
-        Key("controller", CONTROLLER, "of the efforts", needed=True),
+        Key("controller", CONTROLLER, "controller of the efforts", needed=True),
         Key("reference", REFERENCE, "motions to track; the other joints stay at their start"),
-        Key("start", START, "of the joints: numbers or distributions"),
+        Key("start", START, "state of the joints: numbers or distributions"),
         Key("payload", PAYLOAD, "a point mass on a link"),
         Key("vary", VARY, "numbers of the Model that differ between runs"),
-        Key("faults", FAULTS, "between controller and robot"),
-        Key("measures", MEASURES, "of yours, and the largest error at rest, `settling_band`"),
-        Key("limits", LIMITS, "by measure; one number: at most"),
-        Key("verdict", VERDICT, "how the runs decide", default=Rule()),
-        Key("process", PROCESS, "of a `python` controller, a node or a command",
+        Key("faults", FAULTS, "faults between controller and robot"),
+        Key("measures", MEASURES, "your measures, and `settling_band`, the largest error at rest"),
+        Key("limits", LIMITS, "allowed ranges by measure; one number: the largest"),
+        Key("verdict", VERDICT, "how runs decide the verdict", default=Rule()),
+        Key("process", PROCESS, "limits of a `python` controller, a node or a command",
             default=Allowance()),
-        Key("recordings", Whole(0, MAX_RECORDINGS), "of failed runs, as MCAP; default 0"),
+        Key("recordings", Whole(0, MAX_RECORDINGS), "failed runs to record as MCAP; default 0"),
     ),
 )  # fmt: skip
 DIALECT = Dialect("rbdyn_trial", "a trial file", "not-a-trial", TRIAL)

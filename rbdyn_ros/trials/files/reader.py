@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a trial from a YAML file, whose keys are in keys.py."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -34,11 +32,11 @@ def load(path: str | Path) -> Trial:
     """Read a trial file. The Python files that it names are read, but not run.
 
     Args:
-        path: of the file.
+        path: the path of the file.
 
     Raises:
-        DescriptionError: with all errors of the document, each with its line; or the robot is
-            refused.
+        DescriptionError: with all errors of the document, each with its line; or the robot cannot
+            be loaded.
     """
     path = Path(path)
     data = read_bytes(path, "a .yaml file", "the path of a trial file")
@@ -51,7 +49,7 @@ def load(path: str | Path) -> Trial:
 
 
 def with_runs(trial: Trial, runs: int) -> Trial:
-    """Return the trial with another number of runs.
+    """Return the same trial with another number of runs.
 
     Raises:
         ParameterError: the number is not allowed.

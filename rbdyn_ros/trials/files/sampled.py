@@ -26,15 +26,15 @@ class SampledReader:
 
     Args:
         m: the robot.
-        duration: of a run [s].
-        actuators: reads the actuators that vary; None: there are none.
+        duration: simulated time of a run [s].
+        actuators: reads the actuators that vary; None if the robot has no actuators.
     """
 
     def __init__(self, m: Model, duration: float, actuators: VariedActuators | None) -> None:
         self._m, self._duration, self._actuators = m, duration, actuators
 
     def varied(self, top: Given) -> tuple[tuple[Varied, ...], str]:
-        """Return the varied values, and the link that carries the payload, or ""."""
+        """Return the varied values, and the link that carries the payload ("" without one)."""
         link = self._link(section(top, "payload"))
         start, payload, vary, faults = (
             section(top, name) for name in ("start", "payload", "vary", "faults")
@@ -53,7 +53,7 @@ class SampledReader:
         return tuple(found), link
 
     def _link(self, payload: Given) -> str:
-        """Return the link of the payload, or ""."""
+        """Return the link that carries the payload; "" without one."""
         m, name = self._m, payload.get("link", "")
         moving = [x for f, x in enumerate(m.frame_names) if m.frame_bodyid[f] > 0]
         if not name or not is_known(

@@ -21,7 +21,7 @@ NOT_NEGATIVE: Bounds = (0.0, math.inf)
 def is_known(
     name: str, names: Collection[str], what: str, given: Given, line: int, owner: str = ""
 ) -> bool:
-    """Return whether a name is one of the known ones; if not, add an error."""
+    """Return whether a name is known; if it is not, add an error."""
     if name in names:
         return True
     shown = ", ".join(list(names)[:20]) or "none"
@@ -64,7 +64,7 @@ def read_distribution(
 
 
 def _unsound(found: Distribution, what: str) -> str:
-    """Return the fault of the numbers of a distribution, or ""."""
+    """Return what is wrong with the numbers of a distribution, or ""."""
     if not isinstance(found, Uniform | LogUniform | Normal):
         return ""
     begin = f"the {type(found).__name__.lower()} distribution of {what} has"
@@ -84,22 +84,17 @@ def _unsound(found: Distribution, what: str) -> str:
 
 
 def read_by_part(
-    given: Given,
-    key: str,
-    parts: Collection[str],
-    what: str,
-    owner: str,
-    bounds: Bounds = ANY,
+    given: Given, key: str, parts: Collection[str], what: str, owner: str, bounds: Bounds = ANY
 ) -> Iterator[tuple[str, Distribution, int]]:
-    """Yield distributions with the part and the line of each.
+    """Yield each distribution with its part and its line.
 
     Args:
         given: the table.
-        key: a key of the kind BY_PART.
-        parts: their names.
-        what: joint or body, for messages.
-        owner: for messages.
-        bounds: of the samples.
+        key: a key whose values are given by part.
+        parts: names of the allowed parts.
+        what: "joint" or "body", for messages.
+        owner: section of the trial, for messages.
+        bounds: smallest and largest allowed sample.
     """
     value = given.get(key)
     if not isinstance(value, Given):

@@ -133,7 +133,7 @@ def _plots(results: Results) -> str:
 
 
 def influences(results: Results, measure: str) -> list[str]:
-    """Return the sampled numbers, the one with the strongest rank correlation first."""
+    """Return the sampled numbers in order of their rank correlation, the strongest first."""
     from scipy.stats import spearmanr
 
     runs = [run for run in results.runs if run.measures.get(measure) is not None]
@@ -181,7 +181,7 @@ def histogram(results: Results, measure: str) -> str:
 
 
 def scatter(results: Results, sampled: str, measure: str) -> str:
-    """Return a measure over a sampled number, failed runs in another colour, as an <img>.
+    """Plot a measure over a sampled number, failed runs in another colour; return the <img>.
 
     Raises:
         ParameterError: matplotlib is not installed.

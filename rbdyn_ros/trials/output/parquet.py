@@ -11,10 +11,10 @@ from rbdyn_ros.trials.running import Results
 
 
 def write_parquet(results: Results, path: str | Path) -> None:
-    """Write one row for each run, in the order of the seeds.
+    """Write a row for each run, in the order of the seeds.
 
-    The columns are seed, status, why, passed, failures, state, then the sampled numbers and, with
-    `measure.` before their names, the measures. A measure without a finite value is null.
+    The columns are seed, status, why, passed, failures and state, then the sampled numbers, then
+    the measures, whose columns begin with `measure.`. A measure without a finite value is null.
 
     Raises:
         ParameterError: the file cannot be written, or pyarrow is not installed.

@@ -35,13 +35,13 @@ FAILURES = "failures"
 def record(trial: Trial, seed: int, path: str | Path) -> Run:
     """Simulate one run of a trial again and record it; needs rbdyn_ros[record].
 
-    The file has every state, the Model with the payload and the parameters of the run, and the
-    URDF of the robot. A run that ends early is recorded until then.
+    The file holds every state, the Model with the payload and the parameters of the run, and the
+    URDF of the robot. A run that ends early is recorded until its end.
 
     Args:
         trial: the trial.
-        seed: of the run.
-        path: of the .mcap file, which is replaced.
+        seed: seed of the run.
+        path: path of the .mcap file, which is replaced.
 
     Raises:
         ParameterError: an argument is not allowed, the file cannot be written, or mcap or rosbags

@@ -16,7 +16,7 @@ from rbdyn_ros.trials.running import Results
 from rbdyn_ros.trials.simulation.runs import FINISHED
 
 REPORT, JUNIT, VERDICT, TABLE = "report.html", "junit.xml", "verdict.json", "runs.parquet"
-#: The failures of a limit are listed up to this number of runs.
+#: Largest number of runs that are listed for a limit.
 MOST = 20
 
 
@@ -24,7 +24,7 @@ def write_reports(results: Results, out: str | Path) -> list[Path]:
     """Write report.html, junit.xml and verdict.json, and runs.parquet if pyarrow is installed.
 
     Args:
-        results: of a trial.
+        results: results of a trial.
         out: the folder; it is created if it does not exist.
 
     Returns:
@@ -60,7 +60,7 @@ def verdict_dict(results: Results) -> dict[str, Any]:
 
 
 def junit(results: Results) -> bytes:
-    """Return the XML: one test case for the verdict, one for crashes, one for each limit.
+    """Return the XML: test cases for the verdict, for crashes, and for each limit.
 
     Runs outside a limit are a failure only if the trial has not passed, as the verdict may allow a
     share of such runs.
@@ -95,7 +95,7 @@ def junit(results: Results) -> bytes:
 
 
 def _listed(results: Results, begin: str) -> list[str]:
-    """Return the reasons with this beginning, the worst run first."""
+    """Return the reasons that begin with this text, the worst run first."""
     lines = [
         f"seed {seed}: {reason}"
         for seed, reasons in results.verdict.failures.items()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a client of a control box: the box in this process, the user's program in another.
+"""Simulate a run behind a control box in this process; the user's program is in another.
 
-The simulation waits in lock-step for the commands of the program. When the program has ended, time
-goes on to the end of the run.
+The simulation waits in lock-step for the commands of the program. When the program has ended, the
+simulation continues to the end of the run.
 """
 
 import contextlib
@@ -46,8 +46,7 @@ def prepare_boxes(trial: Trial) -> None:
 
     Raises:
         ParameterError: there is no such program.
-        RbdynError: its files have changed or are others on this machine, or the robot has no such
-            box.
+        RbdynError: its files have changed since the trial was read, or the robot has no such box.
     """
     program = trial.controller.program
     assert program is not None
@@ -73,11 +72,11 @@ def run_boxed(
     """Simulate a run; whatever the program does, the result is a Run.
 
     Args:
-        trial: with a program and its box.
-        seed: of the run.
-        quiet: whether the output of the program, and the log of the box, is discarded.
-        watching: context that is entered when the program has started; it yields a function to
-            call with every state of the run.
+        trial: a trial with a program and its box.
+        seed: seed of the run.
+        quiet: whether to discard the output of the program and the log of the box.
+        watching: context that is entered when the program has started; it yields a function, which
+            is called with every state of the run.
     """
     program = trial.controller.program
     assert program is not None
@@ -116,10 +115,10 @@ class _Supervised:
     """A program and its box during a run.
 
     Args:
-        trial: with the program.
-        simulation: of the run.
-        user: the process of the program.
-        deadline: of the run, by time.monotonic() [s].
+        trial: the trial with the program.
+        simulation: the simulation of the run.
+        user: process of the program.
+        deadline: latest end of the run, by time.monotonic() [s].
     """
 
     def __init__(
@@ -135,10 +134,10 @@ class _Supervised:
         return any(end.clients for end in self.box.ends)
 
     def check(self, simulated: float) -> None:
-        """Check the program and its box; time runs on if the program has ended without an error.
+        """Check the program and its box; the run continues if the program ended without an error.
 
         Args:
-            simulated: time of the last state [s].
+            simulated: simulated time of the last state [s].
 
         Raises:
             RunEndedError: the program has failed or takes too long.
@@ -150,8 +149,8 @@ class _Supervised:
         if self._user.status is not None and not self.box.runs_on:
             if self._served < 0:
                 self._served = self.box.served
-            # one poll may have begun before the end of the program; the next poll finds all that
-            # the program sent
+            # the present poll may have begun before the program ended; the next poll receives
+            # everything that the program sent
             if self.box.served >= self._served + 2:
                 if not self._was_connected:
                     raise RunEndedError(CRASHED, self._user.ended() + NEVER)
@@ -163,8 +162,8 @@ class _Supervised:
     def finish(self) -> None:
         """Wait for the exit status of the program, unless it still moves its arm.
 
-        A failing program releases the arm a moment before its status is known. A program that runs
-        until the deadline counts as done.
+        A failing program releases the arm a moment before its status is known. A program that
+        still runs at the deadline counts as finished.
 
         Raises:
             RunEndedError: the program has failed.

@@ -45,7 +45,7 @@ def children() -> set[int]:
 
 
 def end_children(but: set[int]) -> None:
-    """Kill all children of this process except some, and all their descendants; see `adopt`."""
+    """Kill all children of this process except those in `but`, and all their descendants."""
     while left := children() - but:
         for child in left:
             os.kill(child, signal.SIGKILL)
@@ -55,7 +55,7 @@ def end_children(but: set[int]) -> None:
 def fork_with_ros() -> int:
     """Fork as os.fork does.
 
-    rcl may load LTTng, whose threads must be stopped before a fork and started afterwards.
+    rcl may load LTTng, whose threads must stop before a fork and start again after it.
     """
     tracer = Tracer()
     tracer.call("before_fork")
@@ -65,7 +65,7 @@ def fork_with_ros() -> int:
 
 
 class Tracer:
-    """LTTng, if this process has loaded it."""
+    """Calls LTTng if this process has loaded it."""
 
     def __init__(self) -> None:
         maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")

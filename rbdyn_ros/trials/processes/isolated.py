@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a Python controller in a process of its own, with limits of time and memory."""
+"""Simulate a run of a Python controller in its own process, with limits of time and memory."""
 
 from __future__ import annotations
 
@@ -14,25 +14,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rbdyn_ros.trials.processes.ending import (
-    adopt,
-    children,
-    end_children,
-    end_with,
-    fork_with_ros,
-    signal_name,
-)
+from rbdyn_ros.trials.processes import ending
 from rbdyn_ros.trials.simulation.runs import CRASHED, MEMORY, TIMEOUT, Run, failed, run_shard
 from rbdyn_ros.trials.trial import Trial
 
 _MIB = 1 << 20
-#: Number of bytes before an answer that hold its length.
+#: Number of bytes that hold the length of an answer, in front of it.
 HEAD = 8
 #: Time that the simulator of a program may take to end by itself [s].
 ENDING = 20.0
 
 
-#: Simulates the run of a seed: a function of a module or a functools.partial, to be pickled.
+#: Simulates the run of a seed. It is pickled, so it is a module's function or a partial.
 Work = Callable[[Trial, int], Run]
 
 
@@ -41,9 +34,9 @@ class ShardJob:
     """Runs that a process simulates.
 
     Attributes:
-        seeds: of the runs.
-        quiet: whether output of Python controllers and of programs is discarded.
-        work: simulates one of their runs; None: the usual simulation of the trial.
+        seeds: seeds of the runs.
+        quiet: whether to discard the output of Python controllers and of programs.
+        work: simulates a run; None: the usual simulation of the trial.
     """
 
     seeds: list[int]
@@ -52,18 +45,18 @@ class ShardJob:
 
 
 def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None = None) -> Run:
-    """Simulate one run in a child process; whatever it does, the result is a Run.
+    """Simulate a run in a child process; whatever the child does, the result is a Run.
 
     The calling process must have no other threads, and must not have used ROS.
 
     Args:
         trial: the trial.
-        seed: of the run.
-        quiet: whether output of the controller is discarded.
-        work: simulates the run; None: as all runs of the trial.
+        seed: seed of the run.
+        quiet: whether to discard the output of the controller.
+        work: simulates the run; None: the usual simulation of the trial.
     """
-    adopt()
-    before = children()
+    ending.adopt()
+    before = ending.children()
     reader, writer = os.pipe()
     with _sigterm(signal.SIG_BLOCK):  # SIGTERM waits until the child has ended
         parent, child = os.getpid(), _fork(trial)
@@ -82,15 +75,14 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
             with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
             _, status = os.waitpid(child, 0)
-            end_children(before)  # this also ends daemons in a session of their own
+            ending.end_children(before)  # this also ends daemons, which have their own sessions
     if answer is None:
-        reason = f"the run took longer than {trial.allowance.time:g} s"
-        return failed(trial, seed, TIMEOUT, reason)
+        return failed(trial, seed, TIMEOUT, f"the run took longer than {trial.allowance.time:g} s")
     if answer:
         found = _result(answer)
         return found if isinstance(found, Run) else failed(trial, seed, *found)
     if os.WIFSIGNALED(status):
-        name = signal_name(os.WTERMSIG(status))
+        name = ending.signal_name(os.WTERMSIG(status))
         return failed(trial, seed, CRASHED, f"the process of the run was ended by {name}")
     code = os.waitstatus_to_exitcode(status)
     return failed(trial, seed, CRASHED, f"the process of the run ended with status {code}")
@@ -110,7 +102,7 @@ def _fork(trial: Trial) -> int:
     program = trial.controller.program
     if program is None or program.box:
         return os.fork()
-    return fork_with_ros()
+    return ending.fork_with_ros()
 
 
 def _simulate(trial: Trial, seed: int, quiet: bool, work: Work | None) -> Run:
@@ -140,7 +132,7 @@ def _be_child(
     """Do the work, send its result, and end the process."""
     status = 1
     try:
-        end_with(parent)
+        ending.end_with(parent)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
@@ -150,7 +142,7 @@ def _be_child(
             for stream in range(3):
                 os.dup2(null, stream)
         memory = trial.allowance.memory
-        if trial.controller.program is None:  # the limit of a program holds for its own process
+        if trial.controller.program is None:  # a limit for a program applies to its own process
             limit = _address_space() + int(memory * _MIB)
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
         found: Any
@@ -168,7 +160,7 @@ def _be_child(
 
 
 def _result(answer: bytes) -> Run | tuple[str, str]:
-    """Return the run that a child sent, or the status and the reason of its failure."""
+    """Return the run that a child sent; after a failure, a run with its status and reason."""
     try:
         found = pickle.loads(answer)  # noqa: S301 - from our own child
     except Exception:  # noqa: BLE001 - bytes that are cut off raise many types

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run of a ROS node: the simulator node in this process, the node of the user in another.
+"""Simulate a run with a ROS node: the simulator is in this process, the node in another.
 
-The simulator waits in lock-step for the answer of the node to every state, so that a run does not
-depend on the load of the machine.
+The simulator waits in lock-step for the node's answer to every state, so a run does not depend on
+the load of the machine.
 """
 
 import os
@@ -30,8 +30,8 @@ def prepare_nodes(trial: Trial) -> None:
 
     Raises:
         ParameterError: there is no such program.
-        RbdynError: its files have changed or are others on this machine, all ROS domains are
-            used, or this Python has no ROS 2.
+        RbdynError: its files have changed since the trial was read, all ROS domains are in use, or
+            this Python has no ROS 2.
     """
     node = trial.controller.program
     assert node is not None
@@ -58,10 +58,10 @@ def run_node(trial: Trial, seed: int, quiet: bool = True, recorded: Path | None 
     """Simulate a run; whatever the node does, the result is a Run.
 
     Args:
-        trial: with a node.
-        seed: of the run.
-        quiet: whether the output of the node is discarded.
-        recorded: path of a new .mcap file, which gets all topics; or None.
+        trial: a trial with a node.
+        seed: seed of the run.
+        quiet: whether to discard the output of the node.
+        recorded: path of a new .mcap file that records all topics, or None.
     """
     from rbdyn_ros.ros.simulator.embedded import embedded, wait_for_commander
     from rbdyn_ros.ros.simulator.setup import Setup
@@ -103,7 +103,7 @@ def run_node(trial: Trial, seed: int, quiet: bool = True, recorded: Path | None 
 
 
 def _waits(trial: Trial, time: float, unanswered: Sequence[str]) -> str:
-    """Return the missing input when the run's time was over, such as commands for joints."""
+    """Return what was missing when the time of the run was over, such as commands for joints."""
     after = f"after {trial.allowance.time:g} s the node has not"
     if time < 0.0:
         return (

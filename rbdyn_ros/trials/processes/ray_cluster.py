@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A trial on a cluster of Ray, with the same rows, as a run depends only on its seed."""
-
-from __future__ import annotations
+"""Run a trial on a Ray cluster; the results are the same, as a run depends only on its seed."""
 
 from collections.abc import Iterator, Sequence
 
@@ -20,8 +18,8 @@ def run_on_ray(trial: Trial, seeds: Sequence[int], address: str | bool) -> Itera
 
     Args:
         trial: the trial; every machine needs the same version of rbdyn_ros.
-        seeds: of the runs.
-        address: see cluster.connected.
+        seeds: seeds of the runs.
+        address: address of the cluster, see cluster.connected.
 
     Raises:
         ParameterError: Ray is not installed or does not answer, a machine has another version of
@@ -39,10 +37,10 @@ def run_on_ray(trial: Trial, seeds: Sequence[int], address: str | bool) -> Itera
 
 
 def runs_of_task(trial: Trial, seeds: list[int]) -> list[Run]:
-    """Return the facts of runs; runs in a process of Ray.
+    """Return the facts of runs; Ray calls this in one of its processes.
 
-    That process has other threads and cannot be forked: the runs of a Python controller are in
-    children of a process of their own.
+    Such a process has other threads and cannot be forked, so runs of a Python controller are in
+    children of another process.
     """
     if trial.controller.isolated:
         return [run for runs in run_in_workers(trial, seeds, 1) for run in runs]
@@ -50,7 +48,7 @@ def runs_of_task(trial: Trial, seeds: list[int]) -> list[Run]:
 
 
 def _shards(trial: Trial, seeds: Sequence[int], cores: int) -> Iterator[list[int]]:
-    """Divide seeds into tasks; the rows do not depend on the division."""
+    """Divide seeds into tasks; the results do not depend on the division."""
     fair = -(-len(seeds) // (PER_CORE * cores))
     if not trial.controller.isolated:
         yield from shards(trial, seeds, max(fair, COMPILED_LEAST))

@@ -29,16 +29,16 @@ _ERROR = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Interrupt|Exit)\b.*")
 
 
 class UserProcess:
-    """A program of the user in a process of its own, which ends with this one.
+    """The user's program in another process, which ends when this process ends.
 
-    It is in the process group of this process, whose end also ends all children of the program.
-    Start it before this process has other threads.
+    The program belongs to the process group of this process, so ending the group ends all children
+    of the program as well. Start the program before this process has other threads.
 
     Args:
-        program: see UserProgram.
-        folder: for its output.
-        memory: data of a process at most [MiB].
-        name: of the file of its output.
+        program: the program.
+        folder: folder for its output.
+        memory: largest data of each process [MiB].
+        name: name of the file of its output.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class UserProcess:
 
     @property
     def status(self) -> int | None:
-        """The status with which it has ended; None while it runs."""
+        """The exit status of the process; None while it runs."""
         return self._process.poll()
 
     def ended(self) -> str:
@@ -90,7 +90,7 @@ class UserProcess:
         return f"the {self._noun} ended with status {self.status}{why}"
 
     def end(self, quiet: bool) -> None:
-        """End the process by SIGINT, soon after by SIGKILL; print its output unless `quiet`."""
+        """End the process with SIGINT, then with SIGKILL; print its output unless `quiet`."""
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
             wait_or_kill(self._process, ENDING)
@@ -120,7 +120,7 @@ def check_program(program: UserProgram) -> None:
 
     Raises:
         ParameterError: there is no such program.
-        RbdynError: its files have changed or are others on this machine.
+        RbdynError: its files have changed since the trial was read, or differ on this machine.
     """
     if reason := program.why_not_here:
         raise refusal(reason, "changed-file")
@@ -157,7 +157,7 @@ def words_of(program: UserProgram) -> Sequence[str]:
 
 
 def _path() -> str:
-    """Return PATH with the folder of this Python first, whose ROS 2 is in use."""
+    """Return PATH with the folder of this Python first, because its ROS 2 is in use."""
     return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
 
 

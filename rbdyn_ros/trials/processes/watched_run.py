@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of one run with a program of the user, and its facts at the end."""
-
-from __future__ import annotations
+"""Measure the states of a run with the user's program, and return the facts of the run."""
 
 import threading
 from typing import Any
@@ -11,16 +9,9 @@ import numpy as np
 from rbdyn_ros.errors import quote, refusal
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime.state import LoopState
+from rbdyn_ros.trials.simulation import runs
 from rbdyn_ros.trials.simulation.kernels import EFFORT_SQUARES, ERROR_SQUARES, WORK
 from rbdyn_ros.trials.simulation.measures import measures
-from rbdyn_ros.trials.simulation.runs import (
-    DIVERGED,
-    FINISHED,
-    MEASURE_FAILED,
-    MeasureError,
-    Run,
-    own_measures,
-)
 from rbdyn_ros.trials.simulation.sampling import sample, starts
 from rbdyn_ros.trials.simulation.score import Score
 from rbdyn_ros.trials.simulation.simulated import NO_ACTUATORS, hashed, history
@@ -31,7 +22,7 @@ SUMS = (ERROR_SQUARES, EFFORT_SQUARES, WORK)
 
 
 class RunEndedError(Exception):
-    """A run has ended early."""
+    """The run ended early."""
 
     def __init__(self, status: str, reason: str) -> None:
         super().__init__(reason)
@@ -43,7 +34,7 @@ class WatchedRun:
 
     Attributes:
         start: (nq,) and (nv,), state at the start.
-        done: set after the last state.
+        done: an event that is set after the last state.
     """
 
     def __init__(self, trial: Trial, seed: int) -> None:
@@ -58,7 +49,7 @@ class WatchedRun:
         self.done = threading.Event()
 
     def take(self, state: LoopState) -> bool:
-        """Add a state to the measures; return whether it is a new one of the run."""
+        """Add a state to the measures; return whether it is a new state of the run."""
         if self.done.is_set():
             return False
         if state.fault >= 0:
@@ -81,10 +72,10 @@ class WatchedRun:
 
     @property
     def time(self) -> float:
-        """Simulated time of the last state [s]; negative before the first one."""
+        """Simulated time of the last state [s]; negative before the first state."""
         return self._tick * self._every * float(self._trial.m.opt.timestep)
 
-    def run(self) -> Run:
+    def run(self) -> runs.Run:
         """Return the facts of the run."""
         trial = self._trial
         names = (varied.name for varied in trial.varied)
@@ -94,15 +85,15 @@ class WatchedRun:
         found = measures(trial, self._score, 0)
         if self._diverged:
             reason = "the state is not finite"
-            return Run(self._seed, DIVERGED, reason, values, dict.fromkeys(found), state)
+            return runs.Run(self._seed, runs.DIVERGED, reason, values, dict.fromkeys(found), state)
         if trial.functions:
             rows = np.array(self._rows)
             try:
                 seen = history(trial, rows, self._every, self._seed, values)
-                found |= own_measures(trial, seen)
-            except MeasureError as error:
-                return Run(self._seed, MEASURE_FAILED, str(error), values, found, state)
-        return Run(self._seed, FINISHED, "", values, found, state)
+                found |= runs.own_measures(trial, seen)
+            except runs.MeasureError as error:
+                return runs.Run(self._seed, runs.MEASURE_FAILED, str(error), values, found, state)
+        return runs.Run(self._seed, runs.FINISHED, "", values, found, state)
 
 
 def warm_score(trial: Trial) -> None:

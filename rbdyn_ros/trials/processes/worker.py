@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A process that simulates runs: python -m rbdyn_ros.trials.processes.worker DESCRIPTOR.
 
-It receives the trial and then jobs through a socket, and answers each with the facts of its runs.
-It ends when the socket is closed.
+The process receives the trial and then jobs through a socket, and answers each job with the facts
+of its runs. It ends when the socket is closed.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def serve(channel: Connection[Any, Any]) -> None:
 
 
 def _end(_signal: int, _frame: object) -> None:
-    """End this process by an exception, so that the run in its child is ended, too."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not interrupt the end
+    """End this process with an exception, so that the run in its child ends too."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second signal must not interrupt this
     sys.exit(0)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of a trial; each process simulates the next shard when it is ready."""
+"""The processes of a trial; an idle process simulates the next shard."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from rbdyn_ros.trials.processes.isolated import ShardJob, Work
 from rbdyn_ros.trials.simulation.runs import LOST, Run, failed, shards
 from rbdyn_ros.trials.trial import Trial
 
-#: Environment of workers: one thread each, as there is a worker for each core.
+#: Environment of workers: each has one thread, because there is a worker for each core.
 SINGLE = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 #: Number of times that a shard is tried again after its process has ended.
 RETRIES = 2
-#: Time that a process may take to start, in addition to the time for the code of the user [s].
+#: Time that a process may take to start, without the time for the user's code [s].
 STARTING = 60.0
 #: Time that a process may take to end before it is killed [s].
 ENDING = 5.0
@@ -40,11 +40,11 @@ class _TriedJob:
 
 
 class Worker:
-    """A process, and the channel to it.
+    """A process of a trial, and the channel to it.
 
     Attributes:
-        given: the job that it does; None: it is starting.
-        idle: whether it has nothing left to do.
+        given: the present job; None while the process starts.
+        idle: whether no job is left.
     """
 
     def __init__(self, trial: Trial) -> None:
@@ -77,12 +77,12 @@ class Worker:
             self._send(given.job)
 
     def end(self) -> None:
-        """Tell the process to end; it ends the run of a Python controller, too."""
+        """Tell the process to end, which also ends its run of a Python controller."""
         self.channel.close()
         self.process.terminate()
 
     def _send(self, message: object) -> None:
-        with contextlib.suppress(OSError):  # the process has ended: receiving reports it
+        with contextlib.suppress(OSError):  # the process has ended; the next receive reports that
             self.channel.send(message)
 
 
@@ -90,7 +90,7 @@ def run_in_workers(trial: Trial, seeds: Sequence[int], count: int) -> Iterator[l
     """Yield the facts of runs, shard by shard, as they are ready.
 
     Raises:
-        RbdynError: the code of the user cannot be loaded or compiled, or takes too long to load.
+        RbdynError: the user's code cannot be loaded or compiled, or takes too long to load.
     """
     yield from _done(
         trial, deque(_TriedJob(ShardJob(shard)) for shard in shards(trial, seeds)), count
@@ -98,19 +98,19 @@ def run_in_workers(trial: Trial, seeds: Sequence[int], count: int) -> Iterator[l
 
 
 def run_in_worker(trial: Trial, seed: int, *, quiet: bool = True, work: Work | None = None) -> Run:
-    """Return one run of a Python controller or of a program of the user.
+    """Return one run of a Python controller or of the user's program.
 
     A new process simulates the run, because this process cannot fork: it may have threads, and may
     have used ROS.
 
     Args:
         trial: the trial.
-        seed: of the run.
-        quiet: whether output of the controller is discarded; else it goes to stderr.
-        work: simulates the run; None: as all runs of the trial.
+        seed: seed of the run.
+        quiet: whether to discard the output of the controller; otherwise it goes to stderr.
+        work: simulates the run; None: the usual simulation of the trial.
 
     Raises:
-        RbdynError: as run_in_workers.
+        RbdynError: the reasons are those of run_in_workers.
     """
     jobs = deque([_TriedJob(ShardJob([seed], quiet, work))])
     (run,) = [run for runs in _done(trial, jobs, 1) for run in runs]
@@ -118,7 +118,7 @@ def run_in_worker(trial: Trial, seed: int, *, quiet: bool = True, work: Work | N
 
 
 def _done(trial: Trial, left: deque[_TriedJob], count: int) -> Iterator[list[Run]]:
-    """Yield the facts of the runs of jobs, which `count` processes do."""
+    """Do jobs in `count` processes; yield the facts of their runs."""
     workers = [Worker(trial) for _ in range(min(count, len(left)))]
     try:
         while busy := [worker for worker in workers if not worker.idle]:
@@ -158,7 +158,7 @@ def _answer(worker: Worker) -> list[Run] | None:
 
 
 def _check_started(trial: Trial, workers: Sequence[Worker]) -> None:
-    """Raise RbdynError if a process has not loaded the code of the user in time."""
+    """Raise RbdynError if a process has not loaded the user's code in time."""
     now = time.monotonic()
     if any(worker.given is None and now > worker.deadline for worker in workers):
         code = trial.controller.code
@@ -168,7 +168,7 @@ def _check_started(trial: Trial, workers: Sequence[Worker]) -> None:
 
 
 def _given_up(trial: Trial, worker: Worker, left: deque[_TriedJob]) -> list[Run]:
-    """Queue the runs of a process that has ended again; return them as lost after the last try."""
+    """Queue the runs of an ended process again; after the last try, return them as lost."""
     worker.channel.close()
     status, given = wait_or_kill(worker.process, ENDING), worker.given
     if given is None:

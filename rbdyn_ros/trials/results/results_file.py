@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The file of results: a header, then one line of JSON for each run, as the runs are ready.
 
-Lines are only ever added, so an interrupted trial can go on: a line that was not written to its
-end is dropped, and only the seeds that are missing run. Each line has a hash of itself and of the
-trial, so that accidental changes are refused; the hash is no protection against forgery. The file
-is locked while runs are added.
+Lines are added and never changed, so an interrupted trial can be continued: an incomplete last
+line is dropped, and only runs with missing seeds are simulated. Each line has a hash of itself and
+of the trial, so accidental changes are refused; the hash does not protect against forgery. The
+file is locked while runs are added.
 """
 
 import contextlib
@@ -30,16 +30,16 @@ class ResultsFile(Output):
     """The results of a trial on disk.
 
     Args:
-        path: of the file, which may hold earlier runs of the same trial.
+        path: path of the file, which may hold earlier runs of the same trial.
         trial: the trial.
-        fresh: whether earlier runs are deleted.
+        fresh: whether to delete earlier runs.
 
     Attributes:
-        runs: the runs by seed, earlier ones too.
+        runs: the runs by seed, including earlier runs.
 
     Raises:
-        ParameterError: the file cannot be read or written, is of another trial, was changed, or
-            another process adds runs to it.
+        ParameterError: the file cannot be read or written, belongs to another trial, was changed,
+            or another process adds runs to it.
     """
 
     def __init__(self, path: Path, trial: Trial, fresh: bool = False) -> None:
@@ -76,14 +76,14 @@ class ResultsFile(Output):
             self._file.write("".join(lines))
             self._file.flush()
         except OSError as error:
-            kept = "the runs before are kept, and the same command goes on"
+            kept = "the earlier runs are kept, and the same command continues the trial"
             text = f"{unwritable(self._path, error)}; {kept}"
             raise ParameterError(Finding("unwritable-file", text, "error", "out")) from error
         self.runs |= {run.seed: run for run in runs}
 
     def close(self) -> None:
         try:
-            with contextlib.suppress(OSError):  # a forked process may hold it
+            with contextlib.suppress(OSError):  # a forked process may hold the lock
                 fcntl.flock(self._file, fcntl.LOCK_UN)
             self._file.close()
         except OSError as error:  # the buffered lines do not fit on the disk
@@ -91,16 +91,16 @@ class ResultsFile(Output):
 
 
 def earlier_runs(path: Path, trial: Trial) -> dict[int, Run]:
-    """Return the runs in a file of results by seed; none if there is no file.
+    """Return the runs in a file of results by seed; an empty dictionary if there is no file.
 
     Raises:
-        ParameterError: the file cannot be read, or is of another trial.
+        ParameterError: the file cannot be read, or belongs to another trial.
     """
     return _read(path, trial)[0]
 
 
 def _read(path: Path, trial: Trial) -> tuple[dict[int, Run], str]:
-    """Return the runs in a file, and its whole lines."""
+    """Return the runs in a file, and its complete lines."""
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
     except (OSError, UnicodeError) as error:
@@ -151,7 +151,7 @@ def _lock(file: TextIO, path: Path) -> None:
 
 
 def _refused(what: str) -> ParameterError:
-    text = f"{what}; choose another folder, or begin afresh (fresh=True, --fresh)"
+    text = f"{what}; choose another folder, or start again (fresh=True, --fresh)"
     return ParameterError(Finding("other-results", text, "error", "out"))
 
 

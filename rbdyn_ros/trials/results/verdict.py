@@ -11,7 +11,8 @@ from rbdyn_ros.trials.simulation.measures import known
 from rbdyn_ros.trials.simulation.runs import FINISHED, Run
 from rbdyn_ros.trials.trial import Trial
 
-#: Resamples of a bootstrap. The mean of more runs than MOST is normally distributed.
+#: Number of resamples of a bootstrap. The mean of more than MOST runs is treated as normally
+#: distributed.
 RESAMPLES, MOST = 2000, 2000
 
 PASSED, FAILED, UNDECIDED = "passed", "failed", "undecided"
@@ -19,15 +20,15 @@ PASSED, FAILED, UNDECIDED = "passed", "failed", "undecided"
 
 @dataclass(frozen=True)
 class Spread:
-    """A measure over all runs that finished.
+    """The values of a measure over all finished runs.
 
     Attributes:
-        mean: with the bounds `low` and `high` of its confidence interval: by bootstrap, or of the
-            normal distribution for more than MOST runs.
+        mean: mean, with the bounds `low` and `high` of its confidence interval, by bootstrap, or
+            from the normal distribution for more than MOST runs.
         median, p95: quantiles.
-        worst: the value nearest to or farthest beyond its limit; without a limit the largest.
-        seed: of that run.
-        broken: number of runs outside the limit.
+        worst: value nearest to the limit or farthest beyond it; without a limit the largest value.
+        seed: seed of the run with this value.
+        broken: number of runs beyond the limit.
     """
 
     mean: float | None
@@ -46,14 +47,14 @@ class Verdict:
 
     Attributes:
         decision: passed, failed or undecided (more runs are needed).
-        runs: number of runs that are there.
+        runs: number of runs with results.
         wanted: number of runs of the trial.
         passes: number of runs within all limits.
-        rate: share of them.
+        rate: share of runs within all limits.
         low, high: confidence interval of the rate, by Clopper and Pearson.
         statuses: number of runs by status.
-        measures: by name.
-        failures: by seed of a failed run, the reasons; worst first.
+        measures: the measures by name.
+        failures: the reasons by seed of a failed run, the worst run first.
     """
 
     decision: str
@@ -89,7 +90,7 @@ class Verdict:
 
 
 def reasons(trial: Trial, run: Run) -> tuple[str, ...]:
-    """Return the reasons why a run has failed; there are none if it has passed."""
+    """Return the reasons why a run failed; an empty list if it passed."""
     if run.status != FINISHED:
         return (f"{run.status}: {run.why}",)
     found = []
@@ -147,7 +148,7 @@ def _excess(trial: Trial, run: Run) -> float:
 
 
 def _beyond(trial: Trial, name: str, value: float | None) -> float:
-    """Return the distance of a measure outside its limit, relative to it; negative inside."""
+    """Return the distance of a measure beyond its limit, relative to it; negative inside."""
     if value is None:
         return np.inf
     limit = trial.limits.get(name)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled loops over the runs of a shard: the states seen, the commands, the measures.
+"""Compiled loops over the runs of a shard: measured states, commands and measures.
 
-Arrays have a column for each run, (entries, runs). Random numbers are functions of the seed of the
-run, the timestep and the purpose, as in the loop of the simulator.
+Arrays have a column for each run, (entries, runs). Random numbers are functions of the run's seed,
+the timestep and the purpose, as in the loop of the simulator.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ def observe(
 
     Args:
         k: the timestep.
-        wanted: whether the controller reads the state; otherwise the state is only stored.
-        seeds: (n,), of the runs.
+        wanted: whether the controller reads the state; if not, the state is only stored.
+        seeds: (n,), seeds of the runs.
         delay: (n,), age of the measured state in timesteps; before the start this is the start
             state.
-        position_noise: (n,), standard deviation of the noise of the joints.
-        velocity_noise: the same of their speeds.
+        position_noise: (n,), standard deviation of the noise of positions.
+        velocity_noise: (n,), standard deviation of the noise of velocities.
         qpos: (nq, n).
         qvel: (nv, n).
         ring: (depth, nq + nv, n), the latest states.
@@ -87,16 +87,16 @@ def observe(
 
 @kernel
 def call_law(address, at, memory, time, seen, reference, slots, commands):
-    """Compute the commands of all runs by the machine code of a law.
+    """Compute the commands of all runs with the machine code of a law.
 
     Args:
-        address: of the code.
-        at: address of its memory.
+        address: address of the code.
+        at: address of the memory of the code.
         memory: (slots, W).
-        time: of the state [s].
+        time: time of the state [s].
         seen: (nq + nv, n).
         reference: (width,).
-        slots: of the state, the reference, the commands and the time, in a row.
+        slots: slots of the state, the reference, the commands and the time, in this order.
         commands: (nv, n), receives the commands.
     """
     lanes, state, runs = memory.shape[1], seen.shape[0], seen.shape[1]
@@ -122,16 +122,16 @@ def act(k, every, seeds, delay, drop, scale, largest, commands, ring, held, bad,
     Args:
         k: the timestep.
         every: timesteps from one command to the next.
-        seeds: (n,), of the runs.
+        seeds: (n,), seeds of the runs.
         delay: (n,), delay of the channel in timesteps.
-        drop: (n,), probability that a command is lost; then the last command that arrived still
-            acts.
+        drop: (n,), probability that a command is lost; then the last command that arrived
+            continues to act.
         scale: (n,), effort per commanded effort.
         largest: (nv,), the effort limits; 0 where there is no actuator.
         commands: (nv, n).
         ring: (depth, nv, n), the commands of the latest timesteps.
         held: (nv, n), the commands that arrived last.
-        bad: (n,), set where a command is not finite.
+        bad: (n,), set to 1 where a command is not finite.
         qfrc: (nv, n), receives the efforts.
     """
     depth, nv, runs = ring.shape[0], commands.shape[0], commands.shape[1]
@@ -170,7 +170,8 @@ def score(k, qpos, qvel, qfrc, target, goal, band, limits, joints, base, total, 
         joints: (2, nj), entries of the joints in qpos and qvel.
         base: first entry of a floating base in qpos, or -1.
         total: accumulators, (len(ACCUMULATORS), n).
-        over: (2, nj, n), the side from which a joint starts, 1 or -1; how far it has passed goal.
+        over: (2, nj, n), side from which a joint starts, 1 or -1, and how far it has passed the
+            goal.
     """
     runs = qpos.shape[1]
     for j in range(joints.shape[1]):

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The controller of a shard of runs: compiled for vectors of runs, or called in Python."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -21,7 +19,7 @@ class CommandLaw(Protocol):
     """Computes the commands of all runs."""
 
     def __call__(self, time: float, seen: Array, reference: Array, commands: Array) -> None:
-        """Write commands (nv, n) for the state seen (nq + nv, n) and a row of the reference."""
+        """Write commands (nv, n) for measured states (nq + nv, n) and a row of the reference."""
 
 
 def law(trial: Trial) -> CommandLaw:
@@ -30,10 +28,10 @@ def law(trial: Trial) -> CommandLaw:
 
 
 class CompiledLaw:
-    """A law that is traced and compiled; its commands do not depend on the other runs.
+    """A law that is traced and compiled; the commands of a run do not depend on other runs.
 
     Raises:
-        ParameterError: a function of the user cannot be traced.
+        ParameterError: the user's function cannot be traced.
         ModelError: the law does not support the Model.
     """
 
@@ -69,7 +67,7 @@ class CompiledLaw:
 
 
 class PythonLaw:
-    """A function of (t, qpos, qvel, reference) for one run; a class is first constructed with m.
+    """A function of (t, qpos, qvel, reference) for one run, or an object of a class, made with m.
 
     Raises:
         ParameterError: the file cannot be run, or has no such function.
@@ -84,7 +82,7 @@ class PythonLaw:
 
     def __call__(self, time: float, seen: Array, reference: Array, commands: Array) -> None:
         """Write the commands of the run."""
-        state = seen[:, 0].copy()  # copy, as the function may keep the array
+        state = seen[:, 0].copy()  # copy, because the function may keep the array
         row = reference.copy()
         given = self._function(time, state[: self._nq], state[self._nq :], row)
         found = np.asarray(given, dtype=np.float64)

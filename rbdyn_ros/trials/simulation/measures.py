@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measures of a run: their names, and their values."""
-
-from __future__ import annotations
+"""The measures of a run: their names and values."""
 
 import math
 
@@ -12,12 +10,12 @@ from rbdyn_ros.trials.simulation import kernels
 from rbdyn_ros.trials.simulation.score import Score
 from rbdyn_ros.trials.trial import Trial
 
-#: The built-in measures with their meaning; all of them concern the controlled joints.
+#: Built-in measures and their meanings. Measures of joints concern the controlled joints.
 MEASURES = {
     "tracking_rms": "root of the mean square of the position errors [rad or m]",
     "tracking_max": "largest position error [rad or m]",
     "overshoot": "farthest that a joint passes its last target, from its start [rad or m]",
-    "settling_time": "from then on all joints stay within settling_band of the last target [s]",
+    "settling_time": "time from which all joints stay within settling_band of the last target [s]",
     "effort_rms": "root of the mean square of the efforts [N m or N]",
     "effort_max": "largest effort [N m or N]",
     "effort_ratio": "largest effort as a share of the joint's limit",
@@ -58,7 +56,7 @@ def known(value: float) -> float | None:
 
 def _of_joints(trial: Trial, total: Array, over: Array) -> dict[str, float]:
     step, count = float(trial.m.opt.timestep), trial.nstep * len(trial.joints.names)
-    settled = total[kernels.LAST_OUTSIDE] + 1.0  # steps until the joints are settled
+    settled = total[kernels.LAST_OUTSIDE] + 1.0  # number of steps until the joints are settled
     return {
         "tracking_rms": math.sqrt(total[kernels.ERROR_SQUARES] / count),
         "tracking_max": total[kernels.LARGEST_ERROR],

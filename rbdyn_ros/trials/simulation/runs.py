@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of results: the facts of each run of a shard."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,9 +13,9 @@ from rbdyn_ros.trials.simulation.sampling import sample
 from rbdyn_ros.trials.simulation.simulated import History, HistoryWatcher, Shard, Watcher
 from rbdyn_ros.trials.trial import Trial
 
-#: Number of runs that advance together: enough to fill vector registers, few enough for the cache.
+#: Number of runs that advance together: they fill vector registers and fit in the cache.
 SHARD = 256
-#: Memory for the states of a shard, if measures of the user need the states [bytes].
+#: Largest memory for the states of a shard, if the user's measures need the states [bytes].
 HISTORY = 1 << 28
 
 #: Outcomes of a run.
@@ -30,13 +28,13 @@ class Run:
     """The facts of one run.
 
     Attributes:
-        seed: its number.
-        status: how it ended: finished, diverged, not finite (a command), crashed, timeout, out of
-            memory, lost (its process ended), or measure failed.
-        why: the reason for another status than finished.
+        seed: seed of the run.
+        status: how the run ended: finished, diverged, not finite (a command), crashed, timeout,
+            out of memory, lost (its process ended), or measure failed.
+        why: the reason for a status other than finished.
         values: the sampled numbers by name.
-        measures: by name; None: there is no finite value.
-        state: hash of the state at its end; equal runs have equal hashes.
+        measures: values by name; None: no finite value.
+        state: hash of the last state; equal runs have equal hashes.
     """
 
     seed: int
@@ -52,7 +50,7 @@ class Run:
 
 
 def shards(trial: Trial, seeds: Sequence[int], most: int | None = None) -> Iterator[list[int]]:
-    """Divide seeds into the runs that are simulated side by side, `most` of them at most."""
+    """Divide seeds into groups of at most `most` runs that are simulated side by side."""
     size = 1 if trial.controller.isolated else min(SHARD, most or SHARD)
     if trial.functions:
         row = 8 * trial.nstep * (trial.m.nq + 2 * trial.m.nv)
@@ -66,7 +64,7 @@ def run_shard(trial: Trial, seeds: Sequence[int], watch: Watcher | None = None) 
 
     Args:
         trial: the trial.
-        seeds: of the runs; one if the controller is a function in Python.
+        seeds: seeds of the runs; only one seed if the controller is a function in Python.
         watch: called after every timestep with the batch.
 
     Raises:
@@ -119,7 +117,7 @@ def _facts(shard: Shard, i: int, history: HistoryWatcher | None) -> Run:
 
 
 class MeasureError(Exception):
-    """A measure of the user failed."""
+    """A measure of the user raised an error."""
 
 
 def own_measures(trial: Trial, history: History) -> Values:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of the runs: the row of numbers of a run depends only on its seed."""
+"""The sampled numbers of runs; the row of a run depends only on its seed."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +15,7 @@ from rbdyn_ros.rollouts.params import columns
 from rbdyn_ros.rollouts.payloads import payload_params
 from rbdyn_ros.trials.trial import Trial, whole_steps
 
-#: Faults, in the order of their columns, and their values without a fault.
+#: The faults in the order of their columns, and the value of each without a fault.
 FAULTS = {
     "command_delay": 0.0,  # [s]
     "command_drop": 0.0,  # probability
@@ -24,7 +24,6 @@ FAULTS = {
     "velocity_noise": 0.0,  # standard deviation [rad/s or m/s]
     "effort_scale": 1.0,
 }
-DELAYS = ("command_delay", "state_delay")
 
 AXES = ("x", "y", "z")
 
@@ -53,7 +52,7 @@ def starts(trial: Trial, rows: Array) -> tuple[Array, Array]:
 
 
 def faults(trial: Trial, rows: Array) -> dict[str, Array]:
-    """Return the faults by name, (n,) each."""
+    """Return the faults by name, each (n,)."""
     found = {name: np.full(len(rows), usual) for name, usual in FAULTS.items()}
     for k, varied in enumerate(trial.varied):
         if varied.section == "faults":
@@ -64,7 +63,7 @@ def faults(trial: Trial, rows: Array) -> dict[str, Array]:
 def params(trial: Trial, row: Array) -> dict[str, Mapping[str, Array]]:
     """Return the parameters of the robot of one run, in the form for `rb.rollout`.
 
-    Each run is computed separately, as sums over many runs at once would have different last bits.
+    Runs are computed one at a time, because sums over many runs would have different last bits.
 
     Raises:
         ParameterError: no rigid body has the numbers of the payload.
@@ -101,7 +100,7 @@ def run_model(trial: Trial, seed: int, m: Model) -> Model:
 
     Args:
         trial: the trial.
-        seed: of the run.
+        seed: seed of the run.
         m: the trial's robot, without actuators.
 
     Raises:

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measures of runs side by side, summed up state by state."""
-
-from __future__ import annotations
+"""Accumulate the measures of runs that are simulated side by side, state by state."""
 
 import numpy as np
 

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Some runs of a trial, simulated side by side; a run does not depend on the others."""
-
-from __future__ import annotations
+"""Simulate some runs of a trial side by side; a run does not depend on the other runs."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -19,7 +17,7 @@ from rbdyn_ros.trials.simulation.sampling import faults, params, run_model, samp
 from rbdyn_ros.trials.simulation.score import Score
 from rbdyn_ros.trials.trial import Trial
 
-#: States of actuators of a robot without actuators.
+#: The states of the actuators of a robot that has none.
 NO_ACTUATORS: Array = np.zeros(0)
 
 #: Called after every timestep with the batch.
@@ -28,10 +26,10 @@ Watcher = Callable[[Batch], None]
 
 @dataclass(frozen=True)
 class History:
-    """One run, as the measures of the user get it.
+    """A run in the form that the user's measures receive.
 
     Attributes:
-        seed: of the run.
+        seed: seed of the run.
         values: the sampled numbers by name.
         time: (nstep,), ends of the timesteps [s].
         qpos: (nstep, nq), positions at these times.
@@ -54,7 +52,7 @@ class Shard:
 
     Args:
         trial: the trial; a controller in Python allows only one run at a time.
-        seeds: of the runs.
+        seeds: seeds of the runs.
         watch: called after every timestep, or None.
         controller: computes the commands; None: the controller of the trial.
 
@@ -129,7 +127,7 @@ class Shard:
         return dict(zip(names, self.samples[i].tolist(), strict=True))
 
     def ends(self, i: int) -> str:
-        """Return a hash of the state at the end of a run: equal runs have equal hashes."""
+        """Return a hash of the last state of a run; equal runs have equal hashes."""
         b = self.batch
         return hashed(b.qpos[i], b.qvel[i], b.act[i] if self.trial.actuators else NO_ACTUATORS)
 
@@ -180,8 +178,8 @@ def history(trial: Trial, rows: Array, every: int, seed: int, values: dict[str, 
         trial: the trial.
         rows: (n, nq + 2 nv), qpos, qvel and efforts after every few timesteps.
         every: timesteps from one row to the next.
-        seed: of the run.
-        values: its sampled numbers.
+        seed: seed of the run.
+        values: the sampled numbers of the run.
     """
     m, steps = trial.m, every * np.arange(1, len(rows) + 1)
     qpos, qvel, effort = np.split(rows, [m.nq, m.nq + m.nv], axis=1)

@@ -42,9 +42,7 @@ class Pushes:
                 hint="or click it in the scene",
             )
             self._force: Any = gui.add_vector3(
-                "Force x, y, z [N]",
-                initial_value=ORIGIN,
-                hint="along the axes of the world",
+                "Force x, y, z [N]", initial_value=ORIGIN, hint="along the axes of the world"
             )
             self._duration = gui.add_number(
                 "Seconds", initial_value=0.1, min=1e-3, max=3600.0, step=1e-3

@@ -58,9 +58,7 @@ class Keys:
     """
 
     def __init__(
-        self,
-        server: viser.ViserServer,
-        actions: Mapping[str, tuple[str, Callable[[Any], None]]],
+        self, server: viser.ViserServer, actions: Mapping[str, tuple[str, Callable[[Any], None]]]
     ) -> None:
         self._server, self._centre = server, np.zeros(3)
         self.follow: Any = server.gui.add_checkbox(

@@ -6,8 +6,6 @@ again. It has a session of its own, so Ctrl-C does not reach it; it ends when it
 This module imports little, because it starts before everything else.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import subprocess
 import sys

@@ -108,11 +108,7 @@ def animate(
 
 
 def _given(
-    m: Model,
-    motion: ArrayLike,
-    contacts: Sequence[ArrayLike] | None,
-    duration: object,
-    fps: float,
+    m: Model, motion: ArrayLike, contacts: Sequence[ArrayLike] | None, duration: object, fps: float
 ) -> list[Instant]:
     """Return the instants of positions."""
     try:

@@ -13,17 +13,8 @@ import numpy as np
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, exactly, quote
 from rbdyn_ros.loading.output import output_path, write_whole
 from rbdyn_ros.recording.run import RecordedRun
+from rbdyn_ros.view.pictures import plot_curves
 from rbdyn_ros.view.pictures.canvas import BLUE, INK, VERMILLION, new_figure
-from rbdyn_ros.view.pictures.plot_curves import (
-    COMMAND,
-    OF_JOINTS,
-    QUANTITIES,
-    Curve,
-    PlotRow,
-    contact_forces,
-    energies,
-    joint_rows,
-)
 from rbdyn_ros.view.pictures.plot_panels import (
     SMALL,
     dashes,
@@ -73,7 +64,7 @@ def draw_run(
             not installed.
     """
     target = output_path(path, "a figure", SUFFIXES)
-    rows = joint_rows(run, joints)
+    rows = plot_curves.joint_rows(run, joints)
     columns, wide = _chosen(run, rows, quantities)
     if not columns:
         rows = []
@@ -113,20 +104,19 @@ def _save(figures: Any, file: BinaryIO, kind: str) -> None:
 
 
 def _chosen(
-    run: RecordedRun, rows: list[PlotRow], quantities: Sequence[str]
-) -> tuple[list[str], dict[str, list[Curve]]]:
+    run: RecordedRun, rows: list[plot_curves.PlotRow], quantities: Sequence[str]
+) -> tuple[list[str], dict[str, list[plot_curves.Curve]]]:
     """Return the joint quantities, and the curves of the robot by quantity."""
     for name in quantities:
-        if name not in QUANTITIES:
-            text = (
-                f"there is no quantity {quote(name)}{did_you_mean(name, QUANTITIES)}; there are "
-                f"{', '.join(QUANTITIES)}"
-            )
+        if name not in plot_curves.QUANTITIES:
+            known = plot_curves.QUANTITIES
+            hint, listed = did_you_mean(name, known), ", ".join(known)
+            text = f"there is no quantity {quote(name)}{hint}; there are {listed}"
             raise ParameterError(Finding("no-quantity", text, "error", "quantities", None, name))
-    wanted = quantities or QUANTITIES
+    wanted = quantities or plot_curves.QUANTITIES
     there = {name for row in rows for name, curves in row.curves.items() if curves}
-    columns = [name for name in OF_JOINTS if name in wanted and name in there]
-    makers = {"energy": energies, "contact": contact_forces}
+    columns = [name for name in plot_curves.OF_JOINTS if name in wanted and name in there]
+    makers = {"energy": plot_curves.energies, "contact": plot_curves.contact_forces}
     wide = {name: make(run) for name, make in makers.items() if name in wanted}
     wide = {name: curves for name, curves in wide.items() if curves}
     if not columns and not wide:
@@ -137,9 +127,9 @@ def _chosen(
 
 def _page(
     run: RecordedRun,
-    rows: list[PlotRow],
+    rows: list[plot_curves.PlotRow],
     columns: list[str],
-    wide: dict[str, list[Curve]],
+    wide: dict[str, list[plot_curves.Curve]],
     size: tuple[float, float] | None,
 ) -> Figure:
     width = max(len(columns), 2) * COLUMN + 0.5
@@ -189,17 +179,21 @@ def _span(run: RecordedRun) -> tuple[float, float]:
     return (start, end) if end > start else (start - 0.5, start + 0.5)
 
 
-def _units(rows: list[PlotRow], quantity: str) -> list[str]:
+def _units(rows: list[plot_curves.PlotRow], quantity: str) -> list[str]:
     return list(dict.fromkeys(unit_of(row, quantity) for row in rows))
 
 
-def _title(rows: list[PlotRow], quantity: str) -> str:
+def _title(rows: list[plot_curves.PlotRow], quantity: str) -> str:
     units = _units(rows, quantity)
     return TITLES[quantity] if len(units) > 1 else f"{TITLES[quantity]} [{units[0]}]"
 
 
 def _head(
-    figure: Figure, run: RecordedRun, rows: list[PlotRow], columns: list[str], height: float
+    figure: Figure,
+    run: RecordedRun,
+    rows: list[plot_curves.PlotRow],
+    columns: list[str],
+    height: float,
 ) -> None:
     """Write the name of the robot and the legend."""
     from matplotlib.lines import Line2D
@@ -215,7 +209,7 @@ def _head(
     title = run.name if run.name == run.m.name else f"{run.name} ({run.m.name})"
     looks: dict[str, Any] = {"fontsize": SMALL + 2, "color": INK, "va": "top", "parse_math": False}
     figure.text(0.12 / figure.get_figwidth(), top, title, **looks)
-    if COMMAND in kinds:
+    if plot_curves.COMMAND in kinds:
         word = "simulated" if run.exact else "measured"
         lines = [
             Line2D([], [], color=BLUE, lw=1.2, label=word),

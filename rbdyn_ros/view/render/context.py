@@ -53,11 +53,10 @@ def make_context() -> Any:
     try:
         return moderngl.create_context(standalone=True, backend="egl", require=330)
     except Exception as error:
-        reason = (
+        raise _missing(
             f"EGL gives no OpenGL 3.3 ({error}); on Debian and Ubuntu: "
             "apt install libegl1 libgl1-mesa-dri, which needs neither a display nor a GPU"
-        )
-        raise _missing(reason) from error
+        ) from error
 
 
 def square(context: Any, program: Any, name: str) -> Any:

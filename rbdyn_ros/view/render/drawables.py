@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The triangles of a robot and its world on the graphics card."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw lines between bodies, arrows of forces and contact points, as in the view."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

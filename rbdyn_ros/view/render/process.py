@@ -4,8 +4,6 @@
 Like the live view, it runs in a plain Python process, which ends when its pipe closes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import subprocess

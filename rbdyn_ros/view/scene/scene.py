@@ -35,12 +35,7 @@ from rbdyn_ros.view.scene.parts import (
     obstacle_parts,
     parts_of_looks,
 )
-from rbdyn_ros.view.scene.wrench_lines import (
-    couple_arrows,
-    point_arrows,
-    weight_of,
-    wrench_arrows,
-)
+from rbdyn_ros.view.scene.wrench_lines import couple_arrows, point_arrows, weight_of, wrench_arrows
 
 #: The layers that can be shown or hidden.
 VISUALS, COLLISIONS, BOXES = "visuals", "collisions", "inertia boxes"

@@ -27,10 +27,7 @@ from rbdyn_ros.view.scene.surfaces import surfaces_of
 
 
 def visual_shapes(
-    m: Model,
-    looks: Appearance | str | bytes | Path,
-    *,
-    package_dirs: Sequence[str | Path] = (),
+    m: Model, looks: Appearance | str | bytes | Path, *, package_dirs: Sequence[str | Path] = ()
 ) -> RayShapes:
     """Return the visuals of a robot and the obstacles of its world, for rb.cast_rays.
 

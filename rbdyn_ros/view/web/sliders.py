@@ -16,15 +16,7 @@ from rbdyn_ros.dynamics.configuration import random_qpos, start_within_limits
 from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.errors import ModelError
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.view.scene.coordinates import (
-    Coordinate,
-    coordinates_of,
-    floating_entries,
-    parse_qpos,
-    qpos_text,
-    read_numbers,
-    write_numbers,
-)
+from rbdyn_ros.view.scene import coordinates
 
 if TYPE_CHECKING:
     import viser
@@ -58,20 +50,22 @@ class Sliders:
         closed = show.m.nefc > 0
         self._qpos: Array = show.m.qpos0.copy() if closed else start_within_limits(show.m)
         show.put(Instant.still(show.m, self._qpos))
-        self._floating = floating_entries(show.m)
+        self._floating = coordinates.floating_entries(show.m)
         self._lock, self._rng = threading.RLock(), np.random.default_rng()
         reach = max(1.0, round(2.0 * show.scene.size, 1))
-        every = coordinates_of(show.m, reach)
+        every = coordinates.coordinates_of(show.m, reach)
         self._coordinates = every[:MOST_SLIDERS]
         gui = show.server.gui
         with gui.add_folder("Joints"):
             buttons = gui.add_button_group("Go to", ("Zero", "Random"))
             buttons.on_click(self._pressed)
-            self._text: Any = gui.add_text("qpos", qpos_text(self._qpos), hint="copy or edit it")
+            self._text: Any = gui.add_text(
+                "qpos", coordinates.qpos_text(self._qpos), hint="copy or edit it"
+            )
             self._text.on_update(self._typed)
             if len(every) > MOST_SLIDERS:
                 gui.add_html(f"the first {MOST_SLIDERS} of {len(every)} coordinates")
-            numbers = read_numbers(show.m, self._coordinates, self._qpos)
+            numbers = coordinates.read_numbers(show.m, self._coordinates, self._qpos)
             self._handles: list[Any] = [
                 self._slider(one, number)
                 for one, number in zip(self._coordinates, numbers, strict=True)
@@ -122,16 +116,16 @@ class Sliders:
             new = np.array(qpos, np.float64)
             self._show.put(Instant.still(self._m, new))  # this refuses an invalid configuration
             self._qpos = new
-            numbers = read_numbers(self._m, self._coordinates, self._qpos)
+            numbers = coordinates.read_numbers(self._m, self._coordinates, self._qpos)
             for one, handle, number in zip(self._coordinates, self._handles, numbers, strict=True):
                 if handle is not moved_by:
                     handle.value = min(max(number, one.low), one.high)
                 handle.label = _label(self._m, one, number)
             if self._text is not moved_by:
-                self._text.value = qpos_text(self._qpos)
+                self._text.value = coordinates.qpos_text(self._qpos)
         self._moved(self._qpos.copy())
 
-    def _slider(self, one: Coordinate, number: float) -> Any:
+    def _slider(self, one: coordinates.Coordinate, number: float) -> Any:
         low, high = sorted((one.low, one.high))
         span = max(high - low, 1e-9)
         handle = self._show.server.gui.add_slider(
@@ -145,18 +139,18 @@ class Sliders:
         handle.on_update(lambda event: self._slid(event, one))
         return handle
 
-    def _slid(self, event: viser.GuiEvent[Any], one: Coordinate) -> None:
+    def _slid(self, event: viser.GuiEvent[Any], one: coordinates.Coordinate) -> None:
         """Apply a slider that a user moved; sliders moved by `set` have no client."""
         if event.client is None:
             return
         with self._lock:
             number = _between(event.target.value, one)  # a client program may send any value
-            numbers = read_numbers(self._m, self._coordinates, self._qpos)
+            numbers = coordinates.read_numbers(self._m, self._coordinates, self._qpos)
             at = self._coordinates.index(one)
             if number == numbers[at]:  # a later event was handled first
                 return
             numbers[at] = number
-            qpos = write_numbers(self._m, self._coordinates, numbers, self._qpos)
+            qpos = coordinates.write_numbers(self._m, self._coordinates, numbers, self._qpos)
             try:
                 fixed = (self._m.jnt_names[one.joint],)
                 self.set(self._closed(qpos, fixed), event.target)
@@ -168,7 +162,7 @@ class Sliders:
         """Apply the text once it is a valid configuration."""
         if event.client is None:
             return
-        qpos = parse_qpos(self._m, event.target.value)
+        qpos = coordinates.parse_qpos(self._m, event.target.value)
         if isinstance(qpos, str):
             return
         try:
@@ -182,18 +176,18 @@ class Sliders:
         return assemble(self._m, qpos, fixed) if self._m.nefc else qpos
 
 
-def _between(value: object, one: Coordinate) -> float:
+def _between(value: object, one: coordinates.Coordinate) -> float:
     """Return a number limited to the range of a slider."""
     number = float(value) if isinstance(value, int | float) else math.nan
     low, high = sorted((one.low, one.high))
     return min(max(number, low), high) if math.isfinite(number) else low
 
 
-def _name(m: Model, one: Coordinate) -> str:
+def _name(m: Model, one: coordinates.Coordinate) -> str:
     return f"{m.jnt_names[one.joint]} {one.word}".strip()
 
 
-def _label(m: Model, one: Coordinate, number: float) -> str:
+def _label(m: Model, one: coordinates.Coordinate, number: float) -> str:
     """Return the label of a slider; angles, which the slider has in rad, also in degrees."""
     if one.unit != "rad":
         return f"{_name(m, one)} [m]"

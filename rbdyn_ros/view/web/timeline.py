@@ -52,9 +52,7 @@ class Timeline:
             step = 10.0 ** math.floor(math.log10(max(run.duration, 1e-3) / STEPS))
             self._slider: Any = gui.add_slider("Time [s]", 0.0, max(run.duration, step), step, 0.0)
             self._steps = gui.add_button_group(
-                "Frame",
-                ("|<", "<", ">", ">|"),
-                hint="start, back, forward, end",
+                "Frame", ("|<", "<", ">", ">|"), hint="start, back, forward, end"
             )
             self._speed = gui.add_dropdown(
                 "Speed", tuple(f"{speed:g}" for speed in SPEEDS), initial_value="1"

@@ -13,6 +13,7 @@ from support.refusals import refused
 from support.smooth import smoothly
 
 import rbdyn_ros as rb
+from rbdyn_ros.actuators import ActuatorSpec
 from rbdyn_ros.ros.common.queries.dynamics_query import Dynamics, Query, Snapshot, warm
 
 ARMS = {"ur5_robot.urdf": "tool0", "panda.urdf": "panda_hand"}
@@ -168,6 +169,27 @@ def test_passive_forces_are_optional():
     states.at_present(m, d)
     assert np.abs(difference).max() > 1e-3
     close(difference, -d.qfrc_passive[m.jnt_dofadr[where]])
+
+
+def test_efforts_of_a_query_act_behind_the_actuators():
+    """A delay or an elastic gear of a drive would hide them, its limits would reduce them."""
+    plain = rb.load_urdf("config/robots/seven_dof_arm.urdf")
+    number = plain.jnt_names.index("elbow_pitch")
+    drive = {"gear": 50.0, "armature": 1e-5, "torque_speed": ((0.0, 0.02),)}
+    for given in ({"delay": 0.003}, {"gear": 50.0, "stiffness": 1e3}, drive):
+        m = rb.with_actuators(plain, [ActuatorSpec("elbow_pitch", **given)])
+        now = Snapshot(m, np.full(7, 0.3), np.full(7, 0.2), 0.0, np.zeros((m.nbody, 6)))
+        effort = np.eye(7)[number] * 3.0
+        asked = {"use_current_state": True, "include_gravity": True}
+        answer = Dynamics().answer(
+            now,
+            Query(
+                effort=effort, forward_dynamics=True, mass_matrix=True, bias_effort=True, **asked
+            ),
+        )
+        close(answer.mass_matrix @ answer.forward_dynamics + answer.bias_effort, effort)
+        back = Query(acceleration=answer.forward_dynamics, inverse_dynamics=True, **asked)
+        close(Dynamics().answer(now, back).inverse_dynamics, effort)
 
 
 def test_a_query_can_use_the_current_state_of_all_joints():

@@ -354,7 +354,7 @@ def test_meshes_that_are_not_copied_are_named(tmp_path):
     path.write_text(path.read_text().replace("</robot>", "<!-- <mesh filename='c'/> --></robot>"))
     done = run("moveit", path, tmp_path / "package", "--samples", 1)
     assert done.returncode == 0
-    text = "meshes are not copied, and MoveIt may not find them: 'b.glb', 'none.stl'; copied"
+    text = "meshes are not copied, and MoveIt may not find them: 'b.glb', 'none.stl'; only"
     assert text in done.stderr
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each operation in C equals that of NumPy, for every type and compiler."""
+"""Each operation in C gives the result of NumPy, for every type and compiler."""
 
 import ctypes
 import math
@@ -105,8 +105,8 @@ def test_statements_are_in_order_of_computation():
     ]
 
 
-def test_stores_read_no_input():
-    """An output may share memory with an input, as all inputs were read before."""
+def test_outputs_are_stored_after_all_inputs_are_read():
+    """So an output may share memory with an input."""
     graph = SymbolGraph()
     x, y = (graph.enter(("input", "q", k)) for k in range(2))
     lines = statements(program(graph, {"q": [y, x, 2.0]}), {"q": "q"}, {"q": "q"}, DOUBLE)
@@ -142,8 +142,8 @@ def test_constants_that_are_not_finite_are_refused(real, value, shown):
     assert shown in str(caught.value)
 
 
-def test_names_are_in_order():
-    """A statement uses only names defined before it, or C would not compile."""
+def test_statements_use_only_names_that_are_defined_before():
+    """Otherwise the C would not compile."""
     each = call_of(OPERATIONS["products"])
     names = [line.split()[2] for line in statements(each, {"x": "x"}, {"out": "out"}, FLOAT)[:-1]]
     assert all(int(a[1:]) + 1 == int(b[1:]) for a, b in pairwise(names))

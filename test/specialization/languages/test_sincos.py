@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vector sine and cosine against more digits, the C library, and other widths.
+"""Compare the vector sine and cosine with more digits, the C library, and other widths.
 
 Errors are in ulp, the distance from a double of the result's size to the next double. Rounding the
 true value costs up to 0.5; sincos promises 0.8 for |x| <= LARGEST.
@@ -83,7 +83,8 @@ def _compiled(width, host):
 
     Args:
         width: lanes.
-        host: whether for this CPU, or for the oldest of its kind, on x86 without FMA and AVX.
+        host: whether to compile for this CPU, or for the oldest of its kind, on x86 without FMA
+            and AVX.
     """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
@@ -146,8 +147,8 @@ SETS = (
     "any size",
     "sizes of joints",
     "next to LARGEST",
-    "quarter turns",  # places where sin or cos is next to zero and all digits of pi/2 count
-    "eighth turns",  # places where the nearest integer changes and |r| is largest
+    "quarter turns",  # here sin or cos is next to zero, and all digits of pi/2 count
+    "eighth turns",  # here the nearest integer changes, and |r| is largest
 )
 
 
@@ -200,7 +201,7 @@ def test_the_hardest_angles_are_close_to_multiples_of_a_quarter_turn():
 
 
 def mixture():
-    """Return all sorts of angles, with large and non-finite ones between ordinary ones."""
+    """Return many kinds of angles: ordinary, large and non-finite angles in turn."""
     rng = np.random.default_rng(3)
     strange = [np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, 1e22, -1e300, LARGEST, 1e6]
     ordinary = np.concatenate([angles(name)[:2000] for name in SETS])
@@ -212,7 +213,7 @@ def mixture():
 def test_bits_depend_neither_on_width_nor_on_processor(width, host):
     x = mixture()
     one, other = sincos(x, 8), sincos(x, width, host)
-    number = np.isfinite(x)  # any NaN equals another one
+    number = np.isfinite(x)  # all NaN are equal here
     assert np.array_equal(bits(one)[:, number], bits(other)[:, number])
     assert np.isnan(np.array(other)[:, ~number]).all()
 
@@ -243,7 +244,7 @@ def test_far_lanes_use_the_c_library(width):
     above = np.nextafter(LARGEST, np.inf)
     rng = np.random.default_rng(5)
     far = np.exp(rng.uniform(np.log(above), np.log(1e308), 500))
-    # places where the polynomials would round otherwise
+    # here the polynomials would round differently
     near = rng.uniform(above, LARGEST + 1e3, 500)
     far = np.concatenate([far, near, [above, 1e6, 1e22, 1e300, np.finfo(float).max]])
     far = np.concatenate([far, -far])
@@ -264,7 +265,7 @@ def test_signs_are_right_at_zero_and_in_quadrants():
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_angles_close_to_zero_are_exact(width):
-    """Tiny angles are their own sines: zeros keep their signs, denormals all bits."""
+    """The sine of a tiny angle is the angle: zeros keep their signs, denormals keep all bits."""
     x = np.array([0.0, 5e-324, 3e-310, 2.3e-308, 1e-200, 1e-160, 1e-20, 1e-9])
     x = np.concatenate([x, -x])
     sin, cos = sincos(x, width)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Limbs computed side by side have the same bits with fewer operations."""
+"""Limbs that are computed side by side give the same bits with fewer operations."""
 
 from itertools import pairwise
 
@@ -72,7 +72,7 @@ def test_limbs_need_fewer_instructions(name):
 
 
 @robots.each_family
-def test_limbs_of_every_robot_keep_their_bits(path):
+def test_limbs_of_every_robot_give_the_same_bits(path):
     """Each lane of a vector operation has the bits of the operation on numbers."""
     m = robots.load(path, floating_base=True)
     plain = specialised.program_of(m, "step")
@@ -84,8 +84,8 @@ def test_limbs_of_every_robot_keep_their_bits(path):
             assert specialised.same_bits(found[name], values), (path.name, name)
 
 
-def test_limbs_match_despite_a_few_different_numbers():
-    """A zero is kept if the other side has 1e-11, unless many numbers differ."""
+def test_limbs_match_although_a_few_numbers_are_zero_on_one_side():
+    """A zero is not simplified if the other side has 1e-11, unless many numbers differ."""
     m = load("talos_reduced.urdf")
     left, right = (m.body_id(f"gripper_{side}_motor_double_link") for side in ("left", "right"))
     assert m.body_mat[left, 1] == 0.0
@@ -97,7 +97,7 @@ def test_limbs_match_despite_a_few_different_numbers():
     assert uneven(rb.load_urdf(robots.find("ur5_robot.urdf"))) == {}
 
 
-def test_user_joints_get_known_parameters():
+def test_joints_of_users_may_branch_on_parameters_that_differ_between_limbs():
     """Limbs may differ in a parameter on which a user's joint branches."""
     with specialised_models.registered():
 
@@ -119,7 +119,7 @@ def test_user_joints_get_known_parameters():
         assert d.qpos[0] != d.qpos[1]
 
 
-def test_a_narrow_register_takes_fewer_lanes():
+def test_fewer_limbs_are_computed_together_in_a_narrow_register():
     m = load("go2.urdf")
     packed = side_by_side(m, specialised.program_of(m, "step"), 2)
     assert max(widths(packed)) == 2
@@ -134,7 +134,7 @@ def test_similar_limbs_are_found():
     assert len(similar_limbs(m, 2)[0]) == 6  # two pairs of legs
 
 
-def test_a_chain_has_no_equal_limbs():
+def test_no_similar_limbs_are_found_in_a_chain():
     m = rb.load_urdf(robots.find("ur5_robot.urdf"))
     plain = specialised.program_of(m, "step")
     assert similar_limbs(m, 2) == ()
@@ -142,8 +142,8 @@ def test_a_chain_has_no_equal_limbs():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_limbs_of_random_trees_keep_their_bits(seed):
-    """Siblings that happen to have the same types, with unrelated constants."""
+def test_limbs_of_random_trees_give_the_same_bits(seed):
+    """The siblings have the same types of joints by chance, and unrelated constants."""
     m = trees.build(trees.auto_tree(14, 3.0, seed=seed))
     plain = specialised.program_of(m, "step")
     packed = side_by_side(m, plain, 8)
@@ -197,7 +197,7 @@ def test_slots_of_blocks_do_not_overlap(lanes, longest):
     assert min(waiting) >= 0
     for times in map(sorted, waiting.values()):
         assert all(before < after for (_, before), (after, _) in pairwise(times))
-    assert max(map(len, waiting.values())) > 1  # a slot is used again
+    assert max(map(len, waiting.values())) > 1  # at least one slot is reused
 
 
 def _powers(total, q):
@@ -234,7 +234,7 @@ def test_an_empty_program_has_no_cuts():
     assert cut(program(SymbolGraph(), {}), 8).size == 0
 
 
-def test_user_joints_on_one_body_may_differ():
+def test_limbs_whose_user_joints_differ_are_not_similar():
     """User joints have the same JointType, but can differ in everything else."""
     with specialised_models.registered():
         m = specialised_models.mixed_user_joints()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recorded arithmetic: constants, shared operations, selects, branches and refusals."""
+"""Recorded arithmetic with constants, shared operations, selects and branches; refusals."""
 
 import math
 import operator
@@ -89,8 +89,8 @@ def test_signs_move_out_of_products_and_sums(graph, x, y):
     assert written(2.0 * x - (-(x * y))) == ("add", ("mul", "x", "y"), ("mul", "x", 2.0))
 
 
-def test_numbers_stay_numbers(graph, x):
-    """Known numbers are computed at once, and recorded when they meet a symbol."""
+def test_operations_on_known_numbers_are_computed_at_once(graph, x):
+    """A known number is recorded only when an operation combines it with a symbol."""
     assert written(x + 2.0 * 3.0) == ("add", "x", 6.0)
     assert written(2.0 - x) == ("sub", 2.0, "x")
     assert written(1.0 / x) == ("div", 1.0, "x")
@@ -120,8 +120,8 @@ def test_constants_are_equal_by_their_bits(graph):
 
 @pytest.mark.parametrize("x", [0.3, -1.7, 2.0])
 @pytest.mark.parametrize("y", [0.4, -2.5])
-def test_symbols_have_the_values_of_python(x, y):
-    """Each operator and function, with symbols on either side, gives the values of Python."""
+def test_operations_on_symbols_give_the_values_of_python(x, y):
+    """Each operator and function is tried with symbols on either side."""
     graph = SymbolGraph()
     a, b = graph.enter(("input", "a", 0)), graph.enter(("input", "b", 0))
     for ours, theirs in (
@@ -199,7 +199,7 @@ def test_arrays_of_symbols_work_in_numpy(graph):
         lambda x: 1.0 if x < 1.0 else 0.0,
     ],
 )  # fmt: skip
-def test_uses_that_need_a_number_are_refused(x, use):
+def test_operations_that_need_the_value_of_a_symbol_are_refused(x, use):
     with pytest.raises((TypeError, ValueError, AttributeError)):
         use(x)
 
@@ -265,7 +265,7 @@ def test_branches_may_follow_each_other():
 
 
 def test_and_or_not_and_chained_comparisons_are_traced():
-    """not, and, or, chained comparisons, min and max, a loop of known length."""
+    """So are min and max, and a loop of known length."""
 
     def words(x, y):
         a = 1.0 if -1.0 < x < 1.0 else 2.0

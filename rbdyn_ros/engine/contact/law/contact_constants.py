@@ -205,8 +205,7 @@ def _series(m, geom1, geom2, mass):
     """Return stiffness and damping of two springs in series, each with a damper in parallel.
 
     The speed of a damper is the share k / k1 of the speed of the contact. A damping ratio refers
-    to the whole
-    contact: with two equal ratios the contact has this ratio.
+    to the whole contact: with two equal ratios the contact has this ratio.
     """
     k1, k2 = m.geom_stiffness[geom1], m.geom_stiffness[geom2]
     k = 1.0 / (1.0 / k1 + 1.0 / k2)

@@ -28,9 +28,7 @@ from rbdyn_ros.model.declared.contact_arrays import (
 FORCE_TOLERANCE = 5e-7
 
 #: If no force changes by more than this part of the largest force, the law is not evaluated again.
-#: The
-
-#: limit is above rounding errors of a body at rest, and well below FORCE_TOLERANCE.
+#: The limit is above rounding errors of a body at rest, and well below FORCE_TOLERANCE.
 SAME_FORCE = 1e-7
 
 #: In this case a contact may pull with at most this part of the largest force.

@@ -121,8 +121,7 @@ class ActionThread:
         except Exception:  # noqa: BLE001 - the next request is served in any case
             if self.closing.is_set():  # the node was destroyed meanwhile
                 return
-            reason = f"{self._failing} failed: {traceback.format_exc()}"
-            self.node.get_logger().error(reason)
+            self.node.get_logger().error(f"{self._failing} failed: {traceback.format_exc()}")
             self._silent.wait(ERROR_PAUSE)
 
     def _send_results(self) -> None:

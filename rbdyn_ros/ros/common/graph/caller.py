@@ -126,8 +126,7 @@ class Caller:
         try:
             kind, value = mailbox.get(timeout=self._timeout)
         except queue.Empty:
-            text = f"the {what} did not answer within {self._timeout:g} s"
-            raise client_error(text) from None
+            raise client_error(f"the {what} did not answer within {self._timeout:g} s") from None
         if kind == "closed":
             raise client_error(f"{CLOSED}{after_close}")
         return kind, value

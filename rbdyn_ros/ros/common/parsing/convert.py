@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import TransformStamped
+from geometry_msgs.msg import TransformStamped, WrenchStamped
 from numpy.typing import ArrayLike
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
@@ -167,8 +167,7 @@ def transforms(links: list[LinkFrames], stamp_ns: int, rows: Array) -> list[Tran
 
 def odometry(message: Any, world: str, child: str) -> Any:
     """Fill a nav_msgs/Odometry with marks, in the order of odometry_numbers; see Prepared."""
-    message.header.stamp = time_message(Prepared.MARK_STAMP)
-    message.header.frame_id, message.child_frame_id = world, child
+    marked(message, world).child_frame_id = child
     at, turn = message.pose.pose.position, message.pose.pose.orientation
     at.x, at.y, at.z, turn.x, turn.y, turn.z, turn.w = marks(0, 7)
     v, w = message.twist.twist.linear, message.twist.twist.angular
@@ -185,6 +184,20 @@ def odometry_numbers(qpos: Array, qvel: Array) -> Array:
     """
     linear = quat_to_mat(qpos[3:]).T @ qvel[:3]
     return np.concatenate([qpos[:3], xyzw(qpos[3:]), linear, qvel[3:]])
+
+
+def marked(message: Any, frame: str = "") -> Any:
+    """Return a message after giving it a frame and the stamp that Prepared replaces."""
+    message.header.stamp, message.header.frame_id = time_message(Prepared.MARK_STAMP), frame
+    return message
+
+
+def wrench_message(frame: str) -> WrenchStamped:
+    """Return a WrenchStamped with marks for Prepared: force [N], torque [N m]."""
+    message = marked(WrenchStamped(), frame)
+    f, n = message.wrench.force, message.wrench.torque
+    f.x, f.y, f.z, n.x, n.y, n.z = marks(0, 6)
+    return message
 
 
 class Prepared:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rbdyn_ros.actuators.attach import without_actuators
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.checks.names import MOST_LISTED, chosen, name_faults, one_of
 from rbdyn_ros.dynamics.stages import forward_dynamics, inverse, kinematics, make_data
@@ -141,17 +142,19 @@ class Dynamics:
         return Answer(joints.names, **found)
 
     def _use(self, plant: Model) -> None:
-        """Copy the Model, for options of its own, and make a Data for it."""
+        """Copy the Model, for options of its own, and make a Data for it.
+
+        Efforts of a query act on the joints, without delays and limits of actuators.
+        """
         if plant is not self._plant:
             self._plant = plant
-            self._m = plant.replaced()
+            self._m = without_actuators(plant).replaced()
             self._d = make_data(self._m)
         self._m.opt.gravity = plant.opt.gravity
         # the energy of springs needs this option; inverse and forward dynamics set it anew
         self._m.opt.passive = True
         self._m.opt.exact_stops = False  # a query has no memory of friction
-        if self._m.nu == 0:  # actuators need implicit damping
-            self._m.opt.integrator = "euler"  # Euler gives the qacc of continuous time
+        self._m.opt.integrator = "euler"  # Euler gives the qacc of continuous time
 
     def _computed(self, now: Snapshot, query: Query, joints: SingleJoints) -> dict[str, Any]:
         m, d = self._m, self._d
@@ -280,8 +283,7 @@ def _check_numbers(query: Query, joints: SingleJoints) -> None:
 def _check_request(m: Model, query: Query) -> None:
     """Raise RbdynError if a term cannot be computed for this robot."""
     if (query.mass_matrix or query.coriolis_matrix) and m.nv > MOST_DOFS:
-        text = f"the robot has {m.nv} dofs; matrices are limited to {MOST_DOFS} dofs"
-        raise refusal(text, CODE)
+        raise refusal(f"the robot has {m.nv} dofs; matrices are limited to {MOST_DOFS} dofs", CODE)
     frame, reference = query.jacobian_frame, query.jacobian_reference
     if frame:
         field = "jacobian_frame"

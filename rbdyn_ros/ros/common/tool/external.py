@@ -51,7 +51,7 @@ class ExternalTopics:
         self._wrench: Any = None
         if self._link:
             m.frame_id(self._link)
-            self._marked = _marked_wrench(frame_prefix + self._link)
+            self._marked = Prepared(convert.wrench_message(frame_prefix + self._link), 6)
             self._wrench = node.create_publisher(WrenchStamped, "~/external_wrench", reliable(100))
 
     def prepare(self, m: Model) -> Callable[[], None]:
@@ -63,8 +63,7 @@ class ExternalTopics:
             if self._joints is None or name in self._joints
         }
         message = JointState(name=list(dofs), effort=convert.marks(0, len(dofs)))
-        message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
-        prepared = Prepared(message, len(dofs))
+        prepared = Prepared(convert.marked(message), len(dofs))
 
         def commit() -> None:
             self.observer, self._message = observer, prepared
@@ -83,16 +82,6 @@ class ExternalTopics:
             if not quiet:
                 wrench = self.observer.wrench(self._link, "local", self._dofs)
             self._wrench.publish(self._marked.filled(stamp_ns, np.roll(wrench, 3)))
-
-
-def _marked_wrench(frame: str) -> Prepared:
-    """Return the message of a wrench; its numbers are the force and the torque."""
-    message = WrenchStamped()
-    message.header.frame_id = frame
-    message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
-    convert.fill_vector(message.wrench.force, convert.marks(0, 3))
-    convert.fill_vector(message.wrench.torque, convert.marks(3, 3))
-    return Prepared(message, 6)
 
 
 def shows(values: SimpleNamespace) -> bool:

@@ -10,12 +10,7 @@ from numpy.typing import ArrayLike
 from rbdyn_ros.checks.names import chosen
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.ros.common.parsing.magnitudes import (
-    LARGEST_GRAVITY,
-    LARGEST_STATE,
-    REQUEST,
-    check_magnitude,
-)
+from rbdyn_ros.ros.common.parsing import magnitudes
 from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.sensors.scene import Payload
@@ -60,8 +55,8 @@ class Payloads:
         Raises:
             RbdynError: link or body is refused, or the loop does not answer.
         """
-        chosen([link], self.m.frame_names, "link", **REQUEST)
-        check_magnitude("the payload", [mass, *com, *inertia], LARGEST_STATE)
+        chosen([link], self.m.frame_names, "link", **magnitudes.REQUEST)
+        magnitudes.check_magnitude("the payload", [mass, *com, *inertia], magnitudes.LARGEST_STATE)
         payload = link, mass, tuple(com), tuple(inertia)
         with self.lock:
             others = {name: p for name, p in self._payloads.items() if name != link}
@@ -73,7 +68,7 @@ class Payloads:
         Raises:
             RbdynError: it is refused, or the loop does not answer.
         """
-        check_magnitude("gravity", gravity, LARGEST_GRAVITY)
+        magnitudes.check_magnitude("gravity", gravity, magnitudes.LARGEST_GRAVITY)
         with self.lock:
             self._exchange(self._payloads, tuple(gravity))
 

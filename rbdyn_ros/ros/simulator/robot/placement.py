@@ -104,5 +104,4 @@ def _check_limits(m: Model, names: Sequence[str], positions: Sequence[float]) ->
         low, high = position_limits(m, name)
         if not low <= position <= high:
             found, least, most = apart(position, low, high)
-            text = f"joint '{name}' would be at {found}; its limits are {least} and {most}"
-            raise refusal(text)
+            raise refusal(f"joint '{name}' would be at {found}; its limits are {least} and {most}")

@@ -508,8 +508,7 @@ class Robot:
             self.node.get_logger().warning(text)
             return
         listed = "; ".join(f"{name} is {value} now" for name, value in right.items())
-        text = f"the joints of the simulation have changed: {listed}"
-        self.node.get_logger().info(text)
+        self.node.get_logger().info(f"the joints of the simulation have changed: {listed}")
 
     def reset(self, time: bool, state: bool, robot: bool, seed: int | None = None) -> None:
         """Reset loop and sensors, see runtime.plant.Plant.reset.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot before its loop and topics: Model, start, parsers of its commands, sensors."""
 
-from __future__ import annotations
-
 import functools
 import threading
 from collections.abc import Callable, Sequence
@@ -279,8 +277,7 @@ def _open_sensors(
     try:
         return topics(described)
     except RbdynError as error:  # such as pictures on a machine without graphics
-        text = f"the sensors of the robot file are left out: {error}"
-        node.get_logger().warning(text)
+        node.get_logger().warning(f"the sensors of the robot file are left out: {error}")
         return None
 
 

@@ -18,14 +18,9 @@ from rbdyn_ros.ros.common.parsing.convert import (
 from rbdyn_ros.ros.common.parsing.magnitudes import LARGEST_STATE, check_magnitude, check_pose
 from rbdyn_ros.ros.simulator.robot.entities import Motion, Pair
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
+from rbdyn_ros.ros.simulator.services import results
 from rbdyn_ros.ros.simulator.services.filters import matching, tags_filter
 from rbdyn_ros.ros.simulator.services.regions import Region, region_of
-from rbdyn_ros.ros.simulator.services.results import (
-    FEATURE_UNSUPPORTED,
-    OfferedServices,
-    ResultError,
-    check_entity,
-)
 from rbdyn_ros.ros.simulator.world.places import PlacedShape
 from rbdyn_ros.ros.simulator.world.world import EntityInfo
 
@@ -35,7 +30,7 @@ CATEGORIES = {0: "object", 1: "robot", 2: "human", 4: "dynamic object", 5: "stat
 LONGEST_TEXT, MOST_TAGS = 1000, 100
 
 
-class EntityServices(OfferedServices):
+class EntityServices(results.OfferedServices):
     """Services that find, read and change entities, see OfferedServices.
 
     Args:
@@ -106,13 +101,13 @@ class EntityServices(OfferedServices):
         return given or EntityInfo(categories[self._entities.kind(name)], "", ())
 
     def _get_entity_info(self, request: Any, response: Any) -> None:
-        check_entity(self._entities.names(), request.entity)
+        results.check_entity(self._entities.names(), request.entity)
         info = self._info(request.entity)
         response.info.category.category = info.category
         response.info.description, response.info.tags = info.description, list(info.tags)
 
     def _set_entity_info(self, request: Any, _: Any) -> None:
-        check_entity(self._entities.names(), request.entity)
+        results.check_entity(self._entities.names(), request.entity)
         info = request.info
         category, tags = info.category.category, tuple(info.tags)
         if category not in CATEGORIES:
@@ -126,7 +121,7 @@ class EntityServices(OfferedServices):
         self._entities.set_info(request.entity, EntityInfo(category, info.description, tags))
 
     def _get_entity_state(self, request: Any, response: Any) -> None:
-        check_entity(self._entities.names(), request.entity)
+        results.check_entity(self._entities.names(), request.entity)
         response.state = self._states([request.entity])[0]
 
     def _states(self, names: Sequence[str]) -> list[Any]:
@@ -150,17 +145,17 @@ class EntityServices(OfferedServices):
 
     def _set_entity_state(self, request: Any, response: Any) -> None:
         state = request.state
-        check_entity(self._entities.names(), request.entity)
+        results.check_entity(self._entities.names(), request.entity)
         frame, world = state.header.frame_id, self._simulation.world_frame
         if frame not in ("", world):
             reason = (
                 f"the state is in frame {quote(frame)}; allowed is '{world}' or an empty frame_id"
             )
-            raise ResultError(FEATURE_UNSUPPORTED, reason)
+            raise results.ResultError(results.FEATURE_UNSUPPORTED, reason)
         # before version 2.1 the message had no flags: pose and twist were always set
         if getattr(request, "set_acceleration", False):
             reason = "accelerations follow from forces and cannot be set"
-            raise ResultError(FEATURE_UNSUPPORTED, reason)
+            raise results.ResultError(results.FEATURE_UNSUPPORTED, reason)
         set_pose = getattr(request, "set_pose", True)
         set_twist = getattr(request, "set_twist", True)
         if not (set_pose or set_twist):
@@ -174,11 +169,11 @@ class EntityServices(OfferedServices):
             try:
                 check_pose(*pose)
             except RbdynError as error:
-                raise ResultError(response.INVALID_POSE, str(error)) from error
+                raise results.ResultError(response.INVALID_POSE, str(error)) from error
         if set_twist:
             check_magnitude("the twist", [*twist[0], *twist[1]], LARGEST_STATE)
         chosen = pose if set_pose else None, twist if set_twist else None
         try:
             self._entities.set_state(request.entity, *chosen)
         except DescriptionError as error:  # the obstacle would be inside something
-            raise ResultError(response.INVALID_POSE, error.findings[0].message) from error
+            raise results.ResultError(response.INVALID_POSE, error.findings[0].message) from error

@@ -16,13 +16,7 @@ from rbdyn_ros.ros.common.queries.dynamics_query import Answer, Dynamics, Query
 from rbdyn_ros.ros.common.queries.ik_query import IkQueries, fill_ik
 from rbdyn_ros.ros.common.reports.answer import serve
 from rbdyn_ros.ros.simulator.robot.robot import Robot
-from rbdyn_ros.ros.simulator.services import boxes
-from rbdyn_ros.ros.simulator.services.wrenches import (
-    MAX_DURATION,
-    link_of,
-    wrench_of_message,
-    wrench_of_request,
-)
+from rbdyn_ros.ros.simulator.services import boxes, wrenches
 
 
 class ChangeTopics:
@@ -44,7 +38,7 @@ class ChangeTopics:
         world_frame: str,
         frame_prefix: str = "",
     ) -> None:
-        self._robot, self._duration = robot, min(wrench_duration, MAX_DURATION)
+        self._robot, self._duration = robot, min(wrench_duration, wrenches.MAX_DURATION)
         self._world, self._prefix = world_frame, frame_prefix
         log = robot.reception.log
         for kind, name, take in (
@@ -61,12 +55,12 @@ class ChangeTopics:
         self._robot.set_joint_state(message.name, message.position, message.velocity)
 
     def _push(self, message: WrenchStamped) -> None:
-        wrench = wrench_of_message(self._robot.m, message, self._duration, self._prefix)
+        wrench = wrenches.wrench_of_message(self._robot.m, message, self._duration, self._prefix)
         # messages for one link are a stream: each wrench replaces the last one
         self._robot.loop.orders.push(wrench, message.header.frame_id)
 
     def _set_payload(self, message: InertiaStamped) -> None:
-        link = link_of(message.header.frame_id, self._prefix)
+        link = wrenches.link_of(message.header.frame_id, self._prefix)
         self._robot.payloads.set_payload(link, *inertia_numbers(message.inertia))
 
     def _set_gravity(self, message: Vector3Stamped) -> None:
@@ -114,7 +108,7 @@ class TypedServices:
         self._robot.set_joint_state(request.name, request.position, request.velocity)
 
     def _push(self, request: Any, _: Any) -> None:
-        self._robot.loop.orders.push(wrench_of_request(self._robot.m, request))
+        self._robot.loop.orders.push(wrenches.wrench_of_request(self._robot.m, request))
 
     def _set_payload(self, request: Any, response: Any) -> None:
         response.model_sha256 = self._sha256

@@ -16,17 +16,7 @@ from rbdyn_ros.checks.names import kind_of
 from rbdyn_ros.checks.numbers import finite
 from rbdyn_ros.description.meshes.files import MeshFiles, UnusableMeshError
 from rbdyn_ros.description.meshes.meshes import Meshes
-from rbdyn_ros.description.parts.geometries import (
-    Box,
-    Capsule,
-    Cylinder,
-    Obstacle,
-    Points,
-    Sphere,
-    Surface,
-    TriangleMesh,
-    WorldShape,
-)
+from rbdyn_ros.description.parts import geometries
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.reading import guard
@@ -47,10 +37,10 @@ NAMESPACE_INVALID, PARSE_ERROR, MISSING_ASSETS, INVALID_POSE = 105, 106, 107, 10
 PRIMITIVE = "primitive:"
 #: The shape of each primitive, and its lengths [m] with their number.
 SHAPES: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
-    "box": (Box, {"size": 3}),
-    "sphere": (Sphere, {"radius": 1}),
-    "cylinder": (Cylinder, {"radius": 1, "length": 1}),
-    "capsule": (Capsule, {"radius": 1, "length": 1}),
+    "box": (geometries.Box, {"size": 3}),
+    "sphere": (geometries.Sphere, {"radius": 1}),
+    "cylinder": (geometries.Cylinder, {"radius": 1, "length": 1}),
+    "capsule": (geometries.Capsule, {"radius": 1, "length": 1}),
 }
 #: Properties of primitives: mass [kg], density [kg/m^3], and of the surface.
 MASSES, SURFACE = ("mass", "density"), ("friction", "restitution")
@@ -126,7 +116,7 @@ def _name_in(text: str) -> str:
     return "" if named is None else named.get(_NAMED[root], "")
 
 
-def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | Obstacle:
+def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | geometries.Obstacle:
     """Return the object or obstacle of a resource.
 
     Args:
@@ -187,7 +177,7 @@ def _is_primitive(uri: str) -> bool:
     return uri.startswith(PRIMITIVE)
 
 
-def _primitive(name: str, words: str, pose: Pose) -> Object | Obstacle:
+def _primitive(name: str, words: str, pose: Pose) -> Object | geometries.Obstacle:
     kind, _, query = words.partition("?")
     if kind not in SHAPES:
         hint = did_you_mean(kind, SHAPES)
@@ -204,7 +194,7 @@ def _primitive(name: str, words: str, pose: Pose) -> Object | Obstacle:
     return _fixed(name, shape, pose, given)
 
 
-def _triangles_of(path: Path) -> Points | TriangleMesh:
+def _triangles_of(path: Path) -> geometries.Points | geometries.TriangleMesh:
     """Return the triangles of a mesh file, or its corners if it is convex."""
     try:
         return Meshes(MeshFiles(path.parent)).concave(path.name, (1.0, 1.0, 1.0))
@@ -213,18 +203,18 @@ def _triangles_of(path: Path) -> Points | TriangleMesh:
 
 
 def _fixed(
-    name: str, shape: WorldShape, pose: Pose, given: dict[str, tuple[float, ...]]
-) -> Obstacle:
+    name: str, shape: geometries.WorldShape, pose: Pose, given: dict[str, tuple[float, ...]]
+) -> geometries.Obstacle:
     if "restitution" in given:
         text = "a fixed object has no restitution; set it on the moving object"
         raise ResultError(PARSE_ERROR, text)
     friction: dict[str, Any] = {"friction": given["friction"][0]} if "friction" in given else {}
-    return Obstacle(name, shape, pose, **friction)
+    return geometries.Obstacle(name, shape, pose, **friction)
 
 
-def _surface(given: dict[str, tuple[float, ...]]) -> Surface | None:
+def _surface(given: dict[str, tuple[float, ...]]) -> geometries.Surface | None:
     values: dict[str, Any] = {key: given[key][0] for key in SURFACE if key in given}
-    return Surface(**values) if values else None
+    return geometries.Surface(**values) if values else None
 
 
 def _numbers(query: str, allowed: dict[str, int]) -> dict[str, tuple[float, ...]]:

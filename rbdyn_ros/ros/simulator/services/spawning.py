@@ -20,15 +20,7 @@ from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.ros.common.parsing.convert import fill_vector, quaternion_numbers, vector_numbers
 from rbdyn_ros.ros.common.parsing.magnitudes import check_pose
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
-from rbdyn_ros.ros.simulator.services.results import (
-    FEATURE_UNSUPPORTED,
-    OfferedServices,
-    ResultError,
-    check_entity,
-    fill_result,
-    first_finding,
-    of_files,
-)
+from rbdyn_ros.ros.simulator.services import results
 from rbdyn_ros.ros.simulator.services.spawnables import (
     EXAMPLES,
     INVALID_POSE,
@@ -44,7 +36,7 @@ from rbdyn_ros.ros.simulator.world.world import SpawnedRobot
 ENTITIES_SPAWN_FAILED = 150
 
 
-class Spawning(OfferedServices):
+class Spawning(results.OfferedServices):
     """Services that spawn and delete entities, see OfferedServices.
 
     Args:
@@ -78,12 +70,12 @@ class Spawning(OfferedServices):
         failed = []
         for k, one in enumerate(request.spawn_requests):
             result = SpawnResult()
-            if not fill_result(result.result, partial(self._fill, result, one)):
+            if not results.fill_result(result.result, partial(self._fill, result, one)):
                 failed.append(f"{k}: {result.result.error_message}")
             response.results.append(result)
         if failed:
             text = f"{len(failed)} of {len(response.results)} were not spawned: {failed[0]}"
-            raise ResultError(ENTITIES_SPAWN_FAILED, text)
+            raise results.ResultError(ENTITIES_SPAWN_FAILED, text)
 
     def _fill(self, result: Any, request: Any) -> None:
         result.entity_name = self._spawn(request)
@@ -98,16 +90,18 @@ class Spawning(OfferedServices):
         may_act = isinstance(entity, Object) and is_robot_file(entity.shape) and has_actuators(uri)
         if request.entity_namespace and not may_act:
             text = "entity_namespace must be empty: an object has no topics"
-            raise ResultError(NAMESPACE_INVALID, text)
+            raise results.ResultError(NAMESPACE_INVALID, text)
         try:
             with for_others() as opened:
                 robot = self._robot(entity, request.entity_namespace) if may_act else None
                 acts = self._entities.spawn(entity, robot)
         except DescriptionError as error:
             if error.code == "object-overlaps":
-                raise ResultError(INVALID_POSE, first_finding(error)) from error
-            reason = of_files(error, self._logger) if opened else first_finding(error)
-            raise ResultError(PARSE_ERROR, reason) from error
+                raise results.ResultError(INVALID_POSE, results.first_finding(error)) from error
+            reason = (
+                results.of_files(error, self._logger) if opened else results.first_finding(error)
+            )
+            raise results.ResultError(PARSE_ERROR, reason) from error
         if acts and robot is not None:
             space = robot.namespace
             text = (
@@ -126,10 +120,10 @@ class Spawning(OfferedServices):
             validate_namespace(space)
         except InvalidNamespaceException as error:
             text = f"entity_namespace is {quote(namespace)}; allowed are letters, digits, '_', '/'"
-            raise ResultError(NAMESPACE_INVALID, text) from error
+            raise results.ResultError(NAMESPACE_INVALID, text) from error
         if space in self._entities.namespaces():
             text = f"another robot uses the namespace {quote(space)}; choose another one"
-            raise ResultError(NAMESPACE_INVALID, text)
+            raise results.ResultError(NAMESPACE_INVALID, text)
         how: dict[str, Any] = {"package_dirs": self._simulation.robots[0].world.package_dirs}
         is_urdf = root_of_file(entity.shape, **how) == "robot"
         urdf = read_with_text(entity.shape, strict=False, **how)[1] if is_urdf else ""
@@ -142,25 +136,25 @@ class Spawning(OfferedServices):
         try:
             check_pose(position, quaternion)
         except RbdynError as error:
-            raise ResultError(INVALID_POSE, str(error)) from error
+            raise results.ResultError(INVALID_POSE, str(error)) from error
         wxyz = np.roll(quaternion, 1) / np.linalg.norm(quaternion)
         frame = stamped.header.frame_id
         if frame in ("", self._simulation.world_frame):
             return Pose((position[0], position[1], position[2]), tuple(wxyz.tolist()))
-        check_entity(self._entities.names(), frame)
+        results.check_entity(self._entities.names(), frame)
         origin, turn, *_ = self._entities.state(frame)
         base = tuple(np.roll(turn, 1).tolist())
         at = np.asarray(origin) + quat_to_mat(np.asarray(base)) @ np.asarray(position)
         return Pose(tuple(at.tolist()), quat_mul(base, tuple(wxyz.tolist())))
 
     def _delete_entity(self, request: Any, _: Any) -> None:
-        check_entity(self._entities.names(), request.entity)
+        results.check_entity(self._entities.names(), request.entity)
         self._entities.delete(request.entity)
 
     def _get_entity_bounds(self, request: Any, response: Any) -> None:
         from geometry_msgs.msg import Vector3
 
-        check_entity(self._entities.names(), request.entity)
+        results.check_entity(self._entities.names(), request.entity)
         low, high = self._entities.bounds(request.entity)
         response.bounds.type = response.bounds.TYPE_BOX
         for corner in (high, low):  # the order of the standard
@@ -173,7 +167,9 @@ class Spawning(OfferedServices):
 
         if request.sources:
             text = f"sources must be empty, got {quote(request.sources[0])}"
-            raise ResultError(FEATURE_UNSUPPORTED, f"{text}; only the bundled examples are listed")
+            raise results.ResultError(
+                results.FEATURE_UNSUPPORTED, f"{text}; only the bundled examples are listed"
+            )
         for uri, description in EXAMPLES:
             one = Spawnable(description=description)
             getattr(one, "entity_resource", one).uri = uri

@@ -18,12 +18,7 @@ from rbdyn_ros.ros.common.parsing.magnitudes import REQUEST
 from rbdyn_ros.ros.common.reports.answer import attempt
 from rbdyn_ros.ros.simulator.robot.robot import Robot
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
-from rbdyn_ros.ros.simulator.services.wrenches import (
-    MAX_DURATION,
-    MAX_REACH,
-    MAX_SIZE,
-    wrench_on,
-)
+from rbdyn_ros.ros.simulator.services.wrenches import MAX_DURATION, MAX_REACH, MAX_SIZE, wrench_on
 from rbdyn_ros.ros.simulator.topics.commanders import EFFECTS
 from rbdyn_ros.ros.simulator.topics.driver import policy_of
 from rbdyn_ros.ros.simulator.world.world import World

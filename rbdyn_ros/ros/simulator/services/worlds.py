@@ -44,11 +44,7 @@ class Worlds(OfferedServices):
     """
 
     def __init__(
-        self,
-        node: Node,
-        simulation: Simulation,
-        sources: Sequence[str],
-        stop: Callable[[], None],
+        self, node: Node, simulation: Simulation, sources: Sequence[str], stop: Callable[[], None]
     ) -> None:
         self._simulation, self._stop, self._logger = simulation, stop, node.get_logger()
         self._sources = [*sources, str(share_dir() / "config" / "worlds")]

@@ -10,16 +10,7 @@ from geometry_msgs.msg import Pose as PoseMessage
 
 from rbdyn_ros.arrays import Array, Ints
 from rbdyn_ros.description.meshes.hulls import hull_faces
-from rbdyn_ros.description.parts.geometries import (
-    Box,
-    Capsule,
-    Cylinder,
-    HeightField,
-    Plane,
-    Points,
-    Sphere,
-    TriangleMesh,
-)
+from rbdyn_ros.description.parts import geometries
 from rbdyn_ros.description.parts.poses import Pose, compose
 
 #: MoveIt reports a collision of links that stand on a plane: planes are lowered by this [m].
@@ -36,16 +27,16 @@ def fill_shapes(message: Any, shapes: Any, shape: object, pose: Pose) -> None:
         pose: pose of the shape in the object.
     """
     kinds = shapes.SolidPrimitive
-    if isinstance(shape, Plane):
+    if isinstance(shape, geometries.Plane):
         message.planes.append(shapes.Plane(coef=[0.0, 0.0, 1.0, BELOW]))
         message.plane_poses.append(pose_message(pose))
-    elif isinstance(shape, Box):
+    elif isinstance(shape, geometries.Box):
         _add_primitive(message, shapes, kinds.BOX, shape.size, pose)
-    elif isinstance(shape, Sphere):
+    elif isinstance(shape, geometries.Sphere):
         _add_primitive(message, shapes, kinds.SPHERE, [shape.radius], pose)
-    elif isinstance(shape, Cylinder):
+    elif isinstance(shape, geometries.Cylinder):
         _add_primitive(message, shapes, kinds.CYLINDER, [shape.length, shape.radius], pose)
-    elif isinstance(shape, Capsule):
+    elif isinstance(shape, geometries.Capsule):
         _add_primitive(message, shapes, kinds.CYLINDER, [shape.length, shape.radius], pose)
         for end in (-0.5, 0.5):
             at = compose(pose, Pose((0.0, 0.0, end * shape.length)))
@@ -79,18 +70,18 @@ def _mesh(shapes: Any, vertices: Array, faces: Ints) -> Any:
 
 def _triangles(shape: object) -> tuple[Array, Ints]:
     """Return vertices (n, 3) and triangles (k, 3) of a shape, anticlockwise from outside."""
-    if isinstance(shape, TriangleMesh):
+    if isinstance(shape, geometries.TriangleMesh):
         return shape.vertices, shape.faces
-    if isinstance(shape, HeightField):
+    if isinstance(shape, geometries.HeightField):
         return _terrain(shape)
-    assert isinstance(shape, Points), shape
+    assert isinstance(shape, geometries.Points), shape
     points = np.array(shape.points, np.float64)
     rings = [ring for _, ring in hull_faces(points)]
     rows = [(ring[0], a, b) for ring in rings for a, b in pairwise(ring[1:])]
     return points, np.array(rows, np.int64).reshape(-1, 3)
 
 
-def _terrain(field: HeightField) -> tuple[Array, Ints]:
+def _terrain(field: geometries.HeightField) -> tuple[Array, Ints]:
     """Return the surface of a height field; each cell is cut from its corner of small x and y."""
     heights = np.asarray(field.heights, np.float64)
     rows, columns = heights.shape

@@ -225,8 +225,7 @@ class MobileBase:
             R_odom = true @ R.T
             rows.append(
                 _transform(
-                    *(stamp_ns, self._values.world_frame, self._odom, R_odom),
-                    place - R_odom @ p,
+                    *(stamp_ns, self._values.world_frame, self._odom, R_odom), place - R_odom @ p
                 )
             )
         return self._tf_message(transforms=rows)

@@ -25,6 +25,7 @@ from rbdyn_ros.ros.common.parsing import convert
 from rbdyn_ros.ros.common.parsing.convert import Prepared
 from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
 from rbdyn_ros.ros.common.parsing.stamps import TickStamps
+from rbdyn_ros.ros.simulator.topics import state_topics
 from rbdyn_ros.ros.simulator.topics.alarms import Alarms
 from rbdyn_ros.ros.simulator.topics.driver import SimulatedDriver
 from rbdyn_ros.ros.simulator.topics.external import ExternalEfforts
@@ -34,13 +35,6 @@ from rbdyn_ros.ros.simulator.topics.planning_scene import PlanningSceneTopic
 from rbdyn_ros.ros.simulator.topics.record import NodeRecorder
 from rbdyn_ros.ros.simulator.topics.sensors import SensorTopics
 from rbdyn_ros.ros.simulator.topics.servoing import ServoTopic
-from rbdyn_ros.ros.simulator.topics.state_topics import (
-    JointStates,
-    MotorStates,
-    ObjectPoses,
-    Odometry,
-    Transforms,
-)
 from rbdyn_ros.ros.simulator.topics.streams import stream_topic
 from rbdyn_ros.ros.simulator.topics.unitree import UnitreeTopics
 from rbdyn_ros.runtime.loop import Loop
@@ -116,7 +110,7 @@ class Outputs:
         describes: whether it publishes robot_description.
     """
 
-    spawned: tuple[JointStates, ...] = ()
+    spawned: tuple[state_topics.JointStates, ...] = ()
 
     def __init__(
         self,
@@ -140,12 +134,12 @@ class Outputs:
         self.stream.time_base = stamps.time_base
         m = loop.m
         driver = SimulatedDriver.of(loop, values)
-        self._joint_states = JointStates(node, m, SingleJoints.all(m), driver)
-        self._motors = MotorStates(node, m) if m.nu else None
+        self._joint_states = state_topics.JointStates(node, m, SingleJoints.all(m), driver)
+        self._motors = state_topics.MotorStates(node, m) if m.nu else None
         self._transforms = self._make_transforms(source.description, values)
         self._odometry = None
         if values.floating_base and not drives:
-            self._odometry = self._made(Odometry, "nav_msgs", "no odom")
+            self._odometry = self._made(state_topics.Odometry, "nav_msgs", "no odom")
         names = source.description.objects
         self._objects = self._make_objects(names) if names else None
         self._others, self._recorder = tuple(others), recorder
@@ -167,15 +161,17 @@ class Outputs:
     def _make_transforms(self, description: Description, values: SimpleNamespace) -> Any:
         if not values.publish_tf:
             return None
-        return self._made(Transforms, "tf2_msgs", "no /tf and no /tf_static", description)
+        return self._made(
+            state_topics.Transforms, "tf2_msgs", "no /tf and no /tf_static", description
+        )
 
     def _make_objects(self, names: Sequence[str]) -> Any:
-        return self._made(ObjectPoses, "tf2_msgs", "no object_poses", names)
+        return self._made(state_topics.ObjectPoses, "tf2_msgs", "no object_poses", names)
 
     def _made(self, kind: Callable[..., Any], package: str, lack: str, *parts: Any) -> Any:
         """Return a topic whose message package may not be installed; then None, with a warning."""
         world, prefix = self._values.world_frame, self._values.frame_prefix
-        if kind is Transforms:
+        if kind is state_topics.Transforms:
             world = self._root_frame
         try:
             return kind(self._node, self._loop.m, *parts, world, prefix)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The thread that publishes the states of all robots of a process."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Sequence

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import PoseWithCovarianceStamped, WrenchStamped
+from geometry_msgs.msg import PoseWithCovarianceStamped
 from rclpy.node import Node
 from sensor_msgs.msg import Imu, JointState, MagneticField, NavSatFix
 from std_msgs.msg import Bool
@@ -263,7 +263,7 @@ class _ContactTopics(_NumbersTopic):
     """The wrench at a contact, and whether there is one."""
 
     def __init__(self, node: Node, name: str, frame: str) -> None:
-        super().__init__(node, f"{name}/wrench", wrench_message(frame), 6)
+        super().__init__(node, f"{name}/wrench", convert.wrench_message(frame), 6)
         self._contact = node.create_publisher(Bool, f"{name}/contact", QOS)
 
     def is_heard(self) -> bool:
@@ -296,7 +296,7 @@ def _marked(spec: NumbersSpec, prefix: str, world: str) -> tuple[str, Any, int]:
         message = imu_message(spec, prefix + spec.link)
         return ("data", message, 10) if spec.orientation else ("data_raw", message, 6)
     if isinstance(spec, ForceTorqueSpec):
-        return "wrench", wrench_message(prefix + spec.frame), 6
+        return "wrench", convert.wrench_message(prefix + spec.frame), 6
     if isinstance(spec, MagnetometerSpec):
         return "mag", magnetic_message(spec, prefix + spec.link), 3
     if isinstance(spec, GpsSpec):
@@ -304,8 +304,7 @@ def _marked(spec: NumbersSpec, prefix: str, world: str) -> tuple[str, Any, int]:
     if isinstance(spec, PoseSpec):
         return "pose", pose_message(spec, prefix + spec.reference if spec.reference else world), 7
     effort = JointState(name=[spec.joint], effort=convert.marks(0, 1))
-    effort.header.stamp = convert.time_message(Prepared.MARK_STAMP)
-    return "effort", effort, 1
+    return "effort", convert.marked(effort), 1
 
 
 def imu_message(spec: ImuSpec, frame: str) -> Imu:
@@ -313,8 +312,7 @@ def imu_message(spec: ImuSpec, frame: str) -> Imu:
 
     A covariance has the variances of the noise on its diagonal; all zero: unknown.
     """
-    message = Imu()
-    _stamp(message, frame)
+    message = convert.marked(Imu(), frame)
     w, a, q = message.angular_velocity, message.linear_acceleration, message.orientation
     w.x, w.y, w.z, a.x, a.y, a.z = convert.marks(0, 6)
     message.angular_velocity_covariance = _covariance(spec, "angular_velocity")
@@ -327,19 +325,9 @@ def imu_message(spec: ImuSpec, frame: str) -> Imu:
     return message
 
 
-def wrench_message(frame: str) -> WrenchStamped:
-    """Return a WrenchStamped with marks for `Prepared`: force [N], torque [N m]."""
-    message = WrenchStamped()
-    _stamp(message, frame)
-    f, n = message.wrench.force, message.wrench.torque
-    f.x, f.y, f.z, n.x, n.y, n.z = convert.marks(0, 6)
-    return message
-
-
 def magnetic_message(spec: MagnetometerSpec, frame: str) -> MagneticField:
     """Return a MagneticField with marks for `Prepared`: x, y, z [T]."""
-    message = MagneticField()
-    _stamp(message, frame)
+    message = convert.marked(MagneticField(), frame)
     b = message.magnetic_field
     b.x, b.y, b.z = convert.marks(0, 3)
     message.magnetic_field_covariance = _covariance(spec, "magnetic_field")
@@ -351,8 +339,7 @@ def fix_message(spec: GpsSpec, frame: str) -> NavSatFix:
 
     Its covariance is east, north, up [m^2]; without noise its type is unknown.
     """
-    message = NavSatFix()
-    _stamp(message, frame)
+    message = convert.marked(NavSatFix(), frame)
     message.status.status, message.status.service = 0, 1  # STATUS_FIX, SERVICE_GPS
     message.latitude, message.longitude, message.altitude = convert.marks(0, 3)
     message.position_covariance = _covariance(spec, "position")
@@ -364,19 +351,13 @@ def fix_message(spec: GpsSpec, frame: str) -> NavSatFix:
 
 def pose_message(spec: PoseSpec, frame: str) -> PoseWithCovarianceStamped:
     """Return a pose with marks for `Prepared`: position [m], quaternion xyzw."""
-    message = PoseWithCovarianceStamped()
-    _stamp(message, frame)
+    message = convert.marked(PoseWithCovarianceStamped(), frame)
     p, q = message.pose.pose.position, message.pose.pose.orientation
     p.x, p.y, p.z, q.x, q.y, q.z, q.w = convert.marks(0, 7)
     none = NoiseSpec()
     place, turn = (variance(spec.noise.get(name, none)) for name in ("position", "orientation"))
     message.pose.covariance = np.diag([*place, *turn]).reshape(36)
     return message
-
-
-def _stamp(message: Any, frame: str) -> None:
-    message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
-    message.header.frame_id = frame
 
 
 def _covariance(spec: ImuSpec | MagnetometerSpec | GpsSpec, quantity: str) -> Array:

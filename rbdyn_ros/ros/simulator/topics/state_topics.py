@@ -91,8 +91,7 @@ class MotorStates:
     def prepare(self, m: Model) -> Callable[[], None]:
         """Prepare for a Model with other objects; return the function that switches to it."""
         n, joints = m.nu, m.dof_jntid[m.actuator_dofid]
-        message = JointState(name=[m.jnt_names[j] for j in joints])
-        message.header.stamp = convert.time_message(Prepared.MARK_STAMP)
+        message = convert.marked(JointState(name=[m.jnt_names[j] for j in joints]))
         message.position, message.velocity = convert.marks(0, n), convert.marks(n, n)
         prepared, places = Prepared(message, 2 * n), m.jnt_qposadr[joints]
 

@@ -25,19 +25,8 @@ from rbdyn_ros.model.tree.rotation import mat_to_quat
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.ros.common.graph.qos import reliable
 from rbdyn_ros.ros.common.parsing.commands import CommandParser
+from rbdyn_ros.ros.common.unitree import robots
 from rbdyn_ros.ros.common.unitree.records import UnitreeRecord
-from rbdyn_ros.ros.common.unitree.robots import (
-    LOW_CMD,
-    LOW_STATE,
-    NO_POSITION,
-    NO_VELOCITY,
-    OFF,
-    ON,
-    ROBOTS,
-    SERVO,
-    motor_numbers,
-    unitree_messages,
-)
 from rbdyn_ros.ros.simulator.topics.reception import Reception
 from rbdyn_ros.ros.simulator.topics.ticker import Ticker
 from rbdyn_ros.runtime.loop import Loop
@@ -95,26 +84,28 @@ class UnitreeTopics:
     def __init__(
         self, node: Node, loop: Loop, commands: CommandParser, values: SimpleNamespace
     ) -> None:
-        self._robot = robot = ROBOTS[values.unitree]
-        self._loop, self._messages = loop, unitree_messages(robot)
-        self._motors = motor_numbers(robot, commands.dofs)
+        self._robot = robot = robots.ROBOTS[values.unitree]
+        self._loop, self._messages = loop, robots.unitree_messages(robot)
+        self._motors = robots.motor_numbers(robot, commands.dofs)
         if missing := sorted(robot.optional - self._motors.keys()):
             text = f"{values.unitree}: motors without a joint here: {', '.join(missing)}"
             node.get_logger().info(text)
         self._command = UnitreeRecord(self._messages.LowCmd)
         self._state = UnitreeRecord(self._messages.LowState)
-        self._row, self._modes = self._state.zeros(), dict.fromkeys(self._motors, OFF)
+        self._row, self._modes = self._state.zeros(), dict.fromkeys(self._motors, robots.OFF)
         if "head[0]" in self._state.places:
             self._set("head", HEAD)
             self._row[self._state.places["level_flag"]] = LOW_LEVEL
         self.period = unitree_period(loop.period_ns)
         self._ticker = Ticker(self.period)
-        self._publisher = node.create_publisher(self._messages.LowState, LOW_STATE, reliable(10))
+        self._publisher = node.create_publisher(
+            self._messages.LowState, robots.LOW_STATE, reliable(10)
+        )
         self.prepare(loop.m)()
 
     def subscribe(self, reception: Reception) -> None:
         """Accept commands from lowcmd."""
-        reception.add(self._messages.LowCmd, LOW_CMD, self._parse)
+        reception.add(self._messages.LowCmd, robots.LOW_CMD, self._parse)
 
     def prepare(self, m: Model) -> Callable[[], None]:
         """Prepare for a Model with other objects; return the function that switches to it."""
@@ -133,7 +124,7 @@ class UnitreeTopics:
 
     def forget(self) -> None:
         """Turn the motors off: the simulation was reset."""
-        self._modes = dict.fromkeys(self._motors, OFF)
+        self._modes = dict.fromkeys(self._motors, robots.OFF)
 
     def _parse(self, message: Any, commands: CommandParser) -> Command:
         """Return the command of a LowCmd.
@@ -228,19 +219,19 @@ class ImuPlace:
 
 def _goal(name: str, motor: Any) -> tuple[int, float, float, float, float, float]:
     """Return mode, position, velocity, effort, stiffness and damping of a motor's command."""
-    if motor.mode == OFF:
+    if motor.mode == robots.OFF:
         return EFFORT, 0.0, 0.0, 0.0, 0.0, 0.0
-    if motor.mode not in (ON, SERVO):
+    if motor.mode not in (robots.ON, robots.SERVO):
         raise refusal(
-            f"the motor of joint '{name}' has mode {motor.mode}; allowed is {OFF} (off), {ON} or "
-            f"{SERVO} (on)"
+            f"the motor of joint '{name}' has mode {motor.mode}; allowed is {robots.OFF} (off), "
+            f"{robots.ON} or {robots.SERVO} (on)"
         )
     for part in ("q", "dq", "tau", "kp", "kd"):
         if not math.isfinite(value := getattr(motor, part)):
             raise refusal(
                 f"{part} of joint '{name}' is {exactly(value)}; allowed is a finite number"
             )
-    follows_q, follows_dq = abs(motor.q) < NO_POSITION, abs(motor.dq) < NO_VELOCITY
+    follows_q, follows_dq = abs(motor.q) < robots.NO_POSITION, abs(motor.dq) < robots.NO_VELOCITY
     return (
         IMPEDANCE,
         motor.q if follows_q else 0.0,

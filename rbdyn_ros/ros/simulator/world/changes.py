@@ -18,15 +18,7 @@ from rbdyn_ros.description.parts.geometries import FLOOR, Obstacle
 from rbdyn_ros.description.parts.objects import Object
 from rbdyn_ros.description.parts.poses import Pose, Vec3
 from rbdyn_ros.description.parts.types import Description
-from rbdyn_ros.description.scenes.entities import (
-    floating_scene,
-    robots_of,
-    welds_in,
-    with_entity,
-    with_obstacle,
-    with_world,
-    without_entity,
-)
+from rbdyn_ros.description.scenes import entities
 from rbdyn_ros.description.scenes.scene import SceneParts
 from rbdyn_ros.description.source import Source
 from rbdyn_ros.errors import DescriptionError, Finding, did_you_mean, listing, quote, refusal
@@ -107,7 +99,7 @@ def spawned(
     _check_contact(world)
     name, base = entity.name, _with_fixed_base(world)
     how = world.strict, world.package_dirs
-    loose = with_entity(base.loose, entity, *how, acts=robot is not None)
+    loose = entities.with_entity(base.loose, entity, *how, acts=robot is not None)
     new = _changed(base, loose=loose, spawned={**world.spawned, name: entity})
     if robot is not None and SingleJoints.commanded(new.m).below(f"{name}/").names:
         if isinstance(entity, Object) and name not in loose.objects:
@@ -136,17 +128,17 @@ def without(world: World, *names: str) -> World:
     """Remove entities; objects that lie on them or are attached to them fall."""
     loose = world.loose
     for name in names:
-        loose = without_entity(loose, name)
+        loose = entities.without_entity(loose, name)
     rest: dict[str, Any] = {
         field: {name: value for name, value in getattr(world, field).items() if name not in names}
         for field in ("spawned", "infos", "robots")
     }
-    return _changed(world, loose=loose, attached=welds_in(loose, world.attached), **rest)
+    return _changed(world, loose=loose, attached=entities.welds_in(loose, world.attached), **rest)
 
 
 def with_obstacle_moved(world: World, name: str, origin: Pose, qpos: Array) -> World:
     """Move an obstacle; refuse a pose inside a robot or an object at `qpos` (nq,)."""
-    new = _changed(world, loose=with_obstacle(world.loose, name, origin=origin))
+    new = _changed(world, loose=entities.with_obstacle(world.loose, name, origin=origin))
     placed_entity(new.m, new.loose, name, _in(new, world, qpos))
     return new
 
@@ -159,7 +151,7 @@ def with_belt(world: World, name: str, velocity: Vec3) -> World:
             f"there is no obstacle {quote(name)}{did_you_mean(name, known)}; the obstacles "
             f"are {listing(known) if known else 'none'}"
         )
-    return _changed(world, loose=with_obstacle(world.loose, name, velocity=velocity))
+    return _changed(world, loose=entities.with_obstacle(world.loose, name, velocity=velocity))
 
 
 def attached(world: World, link: str, to: str, places: Places) -> World:
@@ -192,7 +184,7 @@ def robots_alone(begin: World, now: World) -> World:
     """
     base, kept = _with_fixed_base(begin), {"", *begin.first_robots}
     infos = {name: info for name, info in now.infos.items() if name in kept}
-    return _made(base, loose=robots_of(base.loose), file=None, first=None, infos=infos)
+    return _made(base, loose=entities.robots_of(base.loose), file=None, first=None, infos=infos)
 
 
 def loaded(
@@ -211,7 +203,7 @@ def loaded(
     robots, taken = robots_alone(begin, now), set(begin.first_robots.values())
     source = file.uri or str(TEXT)
     how = begin.strict, begin.package_dirs
-    loose = with_world(robots.loose, parts, source, *how, taken=taken)
+    loose = entities.with_world(robots.loose, parts, source, *how, taken=taken)
     world = _made(robots, loose=loose, file=file)
     m, findings = placed_objects(world.m.replaced(qpos0=world.start), loose)
     if m.njnt > 0 and m.body_names[1] not in loose.objects:
@@ -259,7 +251,7 @@ def _with_fixed_base(world: World) -> World:
     """Return the world with a fixed root link, so that objects can be added next to the robot."""
     if not world.floating:
         return world
-    loose, first = floating_scene(world.loose), world.as_loaded
+    loose, first = entities.floating_scene(world.loose), world.as_loaded
     return replace(world, loose=loose, floating=False, first=first)
 
 

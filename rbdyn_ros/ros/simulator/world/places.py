@@ -9,16 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.description.parts.geometries import (
-    Box,
-    Capsule,
-    Cylinder,
-    HeightField,
-    Plane,
-    Points,
-    Sphere,
-    TriangleMesh,
-)
+from rbdyn_ros.description.parts import geometries
 from rbdyn_ros.description.parts.poses import IN_PLACE, Pose, compose, inverse
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.description.scenes.entities import entity_of
@@ -85,29 +76,29 @@ class PlacedShape:
     def corners(self) -> tuple[Array, Array]:
         """The lowest and the highest corner of the box around it."""
         pos, mat, shape = np.array(self.pose.pos), quat_to_mat(self.pose.quat), self.shape
-        if isinstance(shape, Points):
+        if isinstance(shape, geometries.Points):
             points = pos + np.asarray(shape.points) @ mat.T
             return points.min(axis=0), points.max(axis=0)
-        if isinstance(shape, Plane):  # a plane is bounded by its upper side only
+        if isinstance(shape, geometries.Plane):  # a plane is bounded by its upper side only
             top = 0.0 if self.pose == IN_PLACE else np.inf
             return np.full(3, -np.inf), np.array([np.inf, np.inf, top])
-        if isinstance(shape, HeightField):
+        if isinstance(shape, geometries.HeightField):
             heights = np.asarray(shape.heights)
             low, high = heights.min(), heights.max()
-            box = Box((*shape.size, float(high - low)))
+            box = geometries.Box((*shape.size, float(high - low)))
             middle = Pose((0.0, 0.0, float(low + high) / 2.0))
             return PlacedShape(box, compose(self.pose, middle)).corners
-        if isinstance(shape, TriangleMesh):
+        if isinstance(shape, geometries.TriangleMesh):
             points = pos + shape.vertices @ mat.T
             return points.min(axis=0), points.max(axis=0)
         half = np.zeros(3)
-        if isinstance(shape, Box):
+        if isinstance(shape, geometries.Box):
             half = np.abs(mat) @ (0.5 * np.asarray(shape.size))
-        elif isinstance(shape, Sphere):
+        elif isinstance(shape, geometries.Sphere):
             half = np.full(3, shape.radius)
-        elif isinstance(shape, Capsule):
+        elif isinstance(shape, geometries.Capsule):
             half = np.abs(mat[:, 2]) * 0.5 * shape.length + shape.radius
-        elif isinstance(shape, Cylinder):
+        elif isinstance(shape, geometries.Cylinder):
             rim = np.sqrt(np.maximum(1.0 - mat[:, 2] ** 2, 0.0))
             half = np.abs(mat[:, 2]) * 0.5 * shape.length + rim * shape.radius
         return pos - half, pos + half

@@ -20,7 +20,7 @@
 namespace @{namespace}
 {
 
-/// As in endings, the start-up test, and an arm that is not commanded.
+/// Phases of the arm: those of endings, the start-up test, and an arm that is not commanded.
 enum class Phase : int { running, braking, holding, blind, silent, testing, disarmed };
 static_assert(static_cast<int>(Phase::running) == endings::RUNNING);
 static_assert(static_cast<int>(Phase::silent) == endings::SILENT);
@@ -121,12 +121,12 @@ public:
     trial_.measures = s_.measures;
   }
 
-  // These may be read by any thread.
+  // Any thread may call these.
   Mode mode() const { return mode_.load(std::memory_order_acquire); }
   Phase phase() const { return phase_.load(std::memory_order_acquire); }
   bool is_faulty() const { return faulty_.load(std::memory_order_acquire); }
 
-  /// The newest refusal that was not read yet; one thread only.
+  /// The newest refusal that was not read yet; only one thread may call this.
   Reason event()
   {
     Reason found;
@@ -134,7 +134,7 @@ public:
     return found;
   }
 
-  /// A copy of the latched fault, or Fault::none; one thread only.
+  /// A copy of the latched fault, or Fault::none; only one thread may call this.
   Verdict fault()
   {
     if (!is_faulty()) {
@@ -154,7 +154,7 @@ public:
 
   /// Check whether the arm may start, and start it without a jump of the efforts.
   ///
-  /// effort: measured efforts of the controlled joints; NaN where they are not measured.
+  /// effort: measured efforts of the controlled joints; NaN if a joint measures none.
   Reason start(const State & measured, const Joints & effort, Mode mode)
   {
     take(measured, effort);
@@ -166,7 +166,7 @@ public:
     return {};
   }
 
-  /// Change the mode; the joints stay where they are. Its gains must not shake the arm.
+  /// Change the mode; the joints stay where they are, and the gains must not shake the arm.
   ///
   /// Return the mode that is still requested: a refused mode must not begin by itself in another
   /// posture; after a fault the arm starts in the mode that was requested meanwhile.

@@ -69,7 +69,7 @@ private:
   Params parameters_;
   std::unique_ptr<Arm> arm_;
 
-  // of the update
+  // used by the update
   Input input_;
   Joints effort_{};
   Reference point_;
@@ -77,7 +77,7 @@ private:
   Mailbox<Reference> points_;
   std::atomic<int> wanted_mode_{0};
 
-  // of other threads
+  // used by other threads
   std::mutex mutex_;  // guards the arm and the rest against another configuration
   std::string status_;
   rclcpp::Publisher<std_msgs::msg::String>::SharedPtr publisher_;

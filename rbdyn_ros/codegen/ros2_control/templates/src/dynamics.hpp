@@ -25,7 +25,7 @@ inline void gravity_term(const Data & d, Vector<double> effort)
   @{prefix}_gravity(d.qpos.data(), effort.data());
 }
 
-/// C(q, v) v.
+/// C(q, v) v: the Coriolis and centrifugal efforts.
 inline void coriolis_term(const Data & d, Vector<double> effort)
 {
   Dofs gravity{};
@@ -57,19 +57,19 @@ inline void reflected_inertia(const Data & state, Vector<double> inertia)
   }
 }
 
-/// M(q).
+/// M(q): the inertia matrix.
 inline void mass_matrix(const Data & d, Matrix<double> mass)
 {
   @{prefix}_mass_matrix(d.qpos.data(), mass.data());
 }
 
-/// M(q) a + C(q, v) v + g(q).
+/// M(q) a + C(q, v) v + g(q): the efforts that cause accelerations.
 inline void inverse(Data & d)
 {
   @{prefix}_inverse(d.qpos.data(), d.qvel.data(), d.qacc.data(), d.qfrc_inverse.data());
 }
 
-/// The velocity that leads from one position to another one in a time [s].
+/// The velocity that leads from one position to another in a time [s].
 inline void differentiate_pos(
   Vector<double> velocity, double time, Vector<const double> from, Vector<const double> to)
 {

@@ -13,14 +13,14 @@ template <typename T>
 class Mailbox
 {
 public:
-  /// One thread only.
+  /// Only one thread may call this.
   void write(const T & value)
   {
     slots_[writing_] = value;
     writing_ = newest_.exchange(writing_ | FRESH, std::memory_order_acq_rel) & ~FRESH;
   }
 
-  /// One thread only: copy a value that was not read yet; return whether there is one.
+  /// Copy a value that was not read yet; return whether there is one. For one thread only.
   bool read(T & value)
   {
     if ((newest_.load(std::memory_order_relaxed) & FRESH) == 0U) {

@@ -10,7 +10,7 @@
 namespace @{namespace}
 {
 
-/// Degrees of freedom of the robot, and those that the controller commands.
+/// Degrees of freedom of the robot, and the degrees of freedom that are commanded.
 constexpr std::size_t DOFS = @{dofs};
 constexpr Index NV = DOFS;
 constexpr std::size_t CONTROLLED = @{controlled};

@@ -13,7 +13,7 @@
 namespace @{namespace}
 {
 
-/// Fill numbers with one number, or with one for each joint.
+/// Fill numbers with one number for all joints, or with a number for each joint.
 inline void fill(
   const std::string & name, const std::vector<double> & given, const Vector<double> & to)
 {

@@ -1,4 +1,4 @@
-// Messages about the arm, for threads that need not be on time.
+// Messages about the arm, for threads that have no deadline.
 
 #pragma once
 

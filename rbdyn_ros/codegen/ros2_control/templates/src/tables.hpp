@@ -20,7 +20,7 @@ struct FaultKind
   const char * remedy;
 };
 
-/// Words of each fault for valid states, and for wrong states.
+/// The words of each fault, for valid states and for wrong states.
 inline constexpr FaultKind FAULTS[][2]{
 @{fault_rows}
 };
