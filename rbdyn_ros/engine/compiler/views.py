@@ -69,8 +69,8 @@ def _named(name: str) -> types.Type:
 class ViewType(types.Type):
     """Numba type of a Model, Options or Data; `fields` maps a name to its place in the table.
 
-    Files of compiled code hold its name only: hundreds of fields in each signature took longer to
-    write and to read than the rest of a file.
+    Files of compiled code hold its name only: the hundreds of fields in each signature were more
+    than half of their bytes.
 
     Args:
         name: name of the type.
