@@ -90,8 +90,14 @@ def load21(array, i):
 
 @inline
 def times21(A, s):
-    p, q, r, x, y, z = columns21(A)
-    return dot6(p, s), dot6(q, s), dot6(r, s), dot6(x, s), dot6(y, s), dot6(z, s)
+    return (
+        dot6((A[0], A[1], A[2], A[3], A[4], A[5]), s),
+        dot6((A[1], A[6], A[7], A[8], A[9], A[10]), s),
+        dot6((A[2], A[7], A[11], A[12], A[13], A[14]), s),
+        dot6((A[3], A[8], A[12], A[15], A[16], A[17]), s),
+        dot6((A[4], A[9], A[13], A[16], A[18], A[19]), s),
+        dot6((A[5], A[10], A[14], A[17], A[19], A[20]), s),
+    )
 
 
 @inline

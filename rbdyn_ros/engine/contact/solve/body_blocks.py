@@ -58,11 +58,13 @@ def _reach(d, row, first):
 @inline
 def write_block(d, row, A):
     """Write the rows of a body with the inertia A."""
-    for k in range(row, row + 6):
-        for n in range(place_of(d, k, d.skyline_first[k]), diagonal_of(k) + 1):
-            d.skyline[n] = 0.0
+    if d.skyline_first[row] < row:
+        for k in range(row, row + 6):
+            end = diagonal_of(k) - k + row
+            for n in range(place_of(d, k, d.skyline_first[k]), end):
+                d.skyline[n] = 0.0
     p, q, r, x, y, z = columns21(A)
-    _add_triangle(d.skyline, row, p, q, r, x, y, z)
+    _put_triangle(d.skyline, row, False, p, q, r, x, y, z)
 
 
 @inline
@@ -127,29 +129,42 @@ def _transposed(p, q, r, x, y, z):
 def _add_to_diagonal(d, row, upper, p, q, r, x, y, z):
     """Add six columns to the block of a body on the diagonal."""
     if upper:
-        _add_triangle(d.skyline_upper, row, p, q, r, x, y, z)
+        _put_triangle(d.skyline_upper, row, True, p, q, r, x, y, z)
     p, q, r, x, y, z = _transposed(p, q, r, x, y, z)
-    _add_triangle(d.skyline, row, p, q, r, x, y, z)
+    _put_triangle(d.skyline, row, True, p, q, r, x, y, z)
 
 
 @inline
-def _add_triangle(H, row, p, q, r, x, y, z):
-    """Add the lower triangle of a block, given by its rows."""
-    n = diagonal_of(row)
-    H[n] += p[0]
-    n = diagonal_of(row + 1)
-    H[n - 1], H[n] = H[n - 1] + q[0], H[n] + q[1]
-    n = diagonal_of(row + 2)
-    H[n - 2], H[n - 1], H[n] = H[n - 2] + r[0], H[n - 1] + r[1], H[n] + r[2]
-    n = diagonal_of(row + 3)
-    H[n - 3], H[n - 2] = H[n - 3] + x[0], H[n - 2] + x[1]
-    H[n - 1], H[n] = H[n - 1] + x[2], H[n] + x[3]
-    n = diagonal_of(row + 4)
-    H[n - 4], H[n - 3], H[n - 2] = H[n - 4] + y[0], H[n - 3] + y[1], H[n - 2] + y[2]
-    H[n - 1], H[n] = H[n - 1] + y[3], H[n] + y[4]
-    n = diagonal_of(row + 5)
-    H[n - 5], H[n - 4], H[n - 3] = H[n - 5] + z[0], H[n - 4] + z[1], H[n - 3] + z[2]
-    H[n - 2], H[n - 1], H[n] = H[n - 2] + z[3], H[n - 1] + z[4], H[n] + z[5]
+def _put_triangle(H, row, add, p, q, r, x, y, z):
+    """Write the lower triangle of a block, given by its rows, or add it."""
+    _put(H, diagonal_of(row), add, p[0])
+    n = diagonal_of(row + 1) - 1
+    _put(H, n, add, q[0])
+    _put(H, n + 1, add, q[1])
+    n = diagonal_of(row + 2) - 2
+    _put_three(H, n, add, r[0], r[1], r[2])
+    n = diagonal_of(row + 3) - 3
+    _put_three(H, n, add, x[0], x[1], x[2])
+    _put(H, n + 3, add, x[3])
+    n = diagonal_of(row + 4) - 4
+    _put_three(H, n, add, y[0], y[1], y[2])
+    _put(H, n + 3, add, y[3])
+    _put(H, n + 4, add, y[4])
+    n = diagonal_of(row + 5) - 5
+    _put_three(H, n, add, z[0], z[1], z[2])
+    _put_three(H, n + 3, add, z[3], z[4], z[5])
+
+
+@inline
+def _put_three(H, n, add, x, y, z):
+    _put(H, n, add, x)
+    _put(H, n + 1, add, y)
+    _put(H, n + 2, add, z)
+
+
+@inline
+def _put(H, n, add, x):
+    H[n] = H[n] + x if add else x
 
 
 @inline
