@@ -197,3 +197,42 @@ def test_the_order_of_trees_changes_no_solution():
     (natural, rows), (ordered, others) = found
     assert (rows != others).any()
     assert ordered == pytest.approx(natural, abs=1e-9 * abs(natural).max())
+
+
+PENDULUM = """<robot name="far"><link name="world"/><link name="bob"><inertial>
+<origin xyz="0 0 -0.5"/><mass value="1"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0"
+iyz="0"/></inertial></link><joint name="hinge" type="continuous"><parent link="world"/>
+<child link="bob"/><origin xyz="50 0 5"/><axis xyz="0 1 0"/></joint></robot>"""
+
+
+@pytest.mark.parametrize("damping", [0.0, 2.0])
+@pytest.mark.parametrize("integrator", ["euler", "implicit_damping"])
+def test_blocks_of_free_bodies_give_the_same_motion_as_rows_of_dofs(damping, integrator):
+    """With a pendulum far away the passes solve for accelerations of dofs instead of bodies."""
+    rng = np.random.default_rng(11)
+    at = [((0.05 * n, 0.03 * n, 0.2 + 0.3 * n), rng.uniform(-0.5, 0.5, 3)) for n in range(6)]
+    objects = heap(at[::2], rb.Box((0.2, 0.15, 0.1)), "box") + heap(at[1::2], rb.Sphere(0.1))
+    free, mixed = rb.scene(objects=objects), rb.scene(PENDULUM, objects=objects)
+    same = np.array([mixed.jnt_dofadr[mixed.jnt_id(name)] for name in free.jnt_names])
+    dofs = (same[:, None] + np.arange(6)).ravel()
+    n = free.nv // 6
+    passes = []
+    for _ in range(8):
+        found = []
+        qpos, qvel = free.qpos0.copy(), rng.normal(size=free.nv)
+        qpos.reshape(n, 7)[:, 2] = 0.5 * qpos.reshape(n, 7)[:, 2] + 0.02
+        force = rng.normal(size=free.nv)
+        for plain, k in ((free, np.arange(free.nv)), (mixed, dofs)):
+            m = plain.replaced(dof_damping=np.full(plain.nv, damping))
+            m.opt.integrator = integrator
+            d = rb.make_data(m)
+            q = np.concatenate([m.jnt_qposadr[j] + np.arange(7) for j in m.dof_jntid[k[::6]]])
+            d.qpos[q], d.qvel[k], d.qfrc_applied[k] = qpos, qvel, force
+            rb.forward(m, d)
+            assert d.nmutual > 2
+            passes.append(int(d.newton_passes[0]))
+            found.append(d.qacc[k])
+        by_blocks, by_rows = found
+        assert by_blocks == pytest.approx(by_rows, abs=1e-9 * abs(by_rows).max())
+    assert passes[::2] == passes[1::2]
+    assert max(passes) > 1

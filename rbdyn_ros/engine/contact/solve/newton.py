@@ -38,7 +38,7 @@ from rbdyn_ros.engine.algebra.spatial import (
     store6,
     sub3,
 )
-from rbdyn_ros.engine.algebra.symmetric import ZERO21, times21
+from rbdyn_ros.engine.algebra.symmetric import ZERO21, columns21, scaled21, times21
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.contact.law.body_sums import (
@@ -63,12 +63,24 @@ from rbdyn_ros.engine.contact.solve.augmented import (
     soften_steep,
     write_steep,
 )
+from rbdyn_ros.engine.contact.solve.body_blocks import (
+    add_slopes,
+    copy_block,
+    first_row,
+    write_block,
+)
 from rbdyn_ros.engine.contact.solve.convergence import FORCE_TOLERANCE, largest_of
 from rbdyn_ros.engine.contact.solve.coupled_bodies import (
     begin_coupled,
     grow_tree,
     is_heap,
     list_paths,
+)
+from rbdyn_ros.engine.contact.solve.free_bodies import (
+    are_free,
+    inertia_with_damping,
+    write_acceleration,
+    write_force,
 )
 from rbdyn_ros.engine.contact.solve.islands import (
     BEST_SHARE,
@@ -190,10 +202,15 @@ def _pass(m, d):
     _fill_forces(m, d)
     factor_lu(m, d)
     solve_lu(m, d, d.skyline_x)
+    store6(d.iterate_a, 0, ZERO6)
+    if are_free(m, d):
+        for i in range(1, m.nbody):
+            if works(d, i):
+                write_acceleration(m, d, i, d.iterate_a, d.iterate_qacc)
+        return
     for k in range(m.nv):
         if d.row_works[d.skyline_row[k]] != 0:
             d.iterate_qacc[k] = d.skyline_x[d.skyline_row[k]]
-    store6(d.iterate_a, 0, ZERO6)
     for i in range(1, m.nbody):
         if works(d, i):
             a, first = load6(d.iterate_a, m.body_parentid[i]), m.body_dofadr[i]
@@ -261,6 +278,24 @@ def _slips(d, c):
 @kernel
 def _fill_matrix(m, d):
     """Write skyline and skyline_upper of the islands that work: M + h B + h J^T C J."""
+    if are_free(m, d):
+        for i in range(1, m.nbody):
+            if works(d, i):
+                write_block(d, first_row(m, d, i), inertia_with_damping(m, d, i))
+                copy_block(d, first_row(m, d, i))
+    else:
+        _fill_rows(m, d)
+    c = 0
+    while c < d.ncon:
+        end = next_bodies(d, c)
+        if works(d, d.contact_body[c, 1]):
+            _add_contacts(m, d, c, end)
+        c = end
+
+
+@kernel
+def _fill_rows(m, d):
+    """Write M + h B."""
     h = m.opt.timestep
     viscosity_step = h if m.opt.integrator_id >= IMPLICIT else implicit_damping(m, h)
     for k in range(m.nv):
@@ -275,18 +310,15 @@ def _fill_matrix(m, d):
             n = start + d.skyline_depth[d.skyline_row[m.M_colind[e]]]
             d.skyline[n] = d.skyline_upper[n] = d.M[e]
         d.skyline[end] += viscosity_step * d.dof_viscosity[k]
-    c = 0
-    while c < d.ncon:
-        end = next_bodies(d, c)
-        if works(d, d.contact_body[c, 1]):
-            _add_contacts(m, d, c, end)
-        c = end
 
 
 @kernel
 def _add_contacts(m, d, first, end):
     """Add h J^T C J of the contacts of two bodies."""
     A = with_slopes(d, first, end, ZERO21)
+    if are_free(m, d):
+        _add_to_blocks(m, d, first, end, A)
+        return
     _middle, number = list_paths(m, d, first)
     for b in range(number):
         axis, k = load6(d.path_axis, b), d.path_row[b]
@@ -306,9 +338,28 @@ def _add_contacts(m, d, first, end):
                 d.skyline[place_of(d, i, k)] += value
 
 
+@inline
+def _add_to_blocks(m, d, first, end, A):
+    """Add the contacts of two bodies with the symmetric slopes A to their blocks."""
+    h = m.opt.timestep
+    p, q, r, x, y, z = columns21(scaled21(A, h))
+    for c in range(first, end):
+        if _slips(d, c):
+            grows, closes = scaled6(load6(d.contact_grows, c), h), load6(d.contact_closes, c)
+            p, q = add_scaled6(p, grows, closes[0]), add_scaled6(q, grows, closes[1])
+            r, x = add_scaled6(r, grows, closes[2]), add_scaled6(x, grows, closes[3])
+            y, z = add_scaled6(y, grows, closes[4]), add_scaled6(z, grows, closes[5])
+    add_slopes(m, d, first, True, p, q, r, x, y, z)
+
+
 @kernel
 def _fill_forces(m, d):
     """Write skyline_x: all forces of the unsolved islands at the start of the step."""
+    if are_free(m, d):
+        for i in range(1, m.nbody):
+            if works(d, i):
+                write_force(m, d, i)
+        return
     for i in range(1, m.nbody):
         if works(d, i):
             store6(d.pA, i, applied_bias(m, d, i, m.opt.timestep))
