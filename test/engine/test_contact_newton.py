@@ -234,7 +234,8 @@ def test_blocks_of_free_bodies_give_the_same_motion_as_rows_of_dofs(damping, int
             passes.append(int(d.newton_passes[0]))
             found.append(d.qacc[k])
         by_blocks, by_rows = found
-        assert by_blocks == pytest.approx(by_rows, abs=1e-9 * abs(by_rows).max())
+        # both end where the forces differ from the law by less than 5e-7 of the largest one
+        assert by_blocks == pytest.approx(by_rows, abs=1e-7 * abs(by_rows).max())
     assert passes[::2] == passes[1::2]
     assert max(passes) > 1
 
