@@ -229,7 +229,7 @@ def _allowed(
     elif shape is None or len(shape) != 1 or shape[0] is None:
         numbers = "finite numbers"
     elif fill:
-        numbers, each = f"one finite number or {shape[0]}", ", each"
+        numbers, each = f"one finite number or a list of {shape[0]}", ", each"
     else:
         numbers = f"{shape[0]} finite numbers"
     if above is not None:

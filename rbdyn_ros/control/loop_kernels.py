@@ -180,7 +180,10 @@ def recall_command(s: ArmLoopState) -> None:
 
 @kernel
 def trip(b: BlindState, s: ArmLoopState) -> None:
-    """Latch the fault s.wrong of an armed arm, unless there is one; it ends a start-up test."""
+    """Latch the fault s.wrong.
+
+    The fault ends a start-up test, or begins the stop of an armed arm without an earlier fault.
+    """
     if s.testing > 0:
         s.testing = 0
         copy_fault(s.wrong, s.latched)

@@ -280,7 +280,10 @@ _NAME_OF_TYPE = {kind: name for name, kind in TYPE_OF_NAME.items()}
 
 
 def _reach(m: Model, j: int, kind: JointKind) -> list[float]:
-    """Return half the range of each coordinate if it has no limits; empty with a quaternion."""
+    """Return half the range that each coordinate has without limits: pi or _WAY [m].
+
+    The list is empty for a joint with a quaternion.
+    """
     if kind.quat >= 0:
         return []
     name = m.jnt_usertype[j] or _NAME_OF_TYPE[JointType(m.jnt_type[j])]

@@ -84,7 +84,7 @@ def fwd_velocity(m: Model, d: Data) -> None:
 
 @kernel
 def make_constraint(m: Model, d: Data) -> None:
-    """Write efc_pos, efc_vel, efc_aref and efc_J; needs com_vel and bias_force.
+    """Write efc_pos, efc_vel, efc_aref and efc_J. Call `com_vel` and `bias_force` first.
 
     The name is MuJoCo's; all constraints are equations here. Source: RBDA eq 3.11.
     """
@@ -94,7 +94,7 @@ def make_constraint(m: Model, d: Data) -> None:
 
 @kernel
 def fwd_acceleration(m: Model, d: Data) -> None:
-    """Solve for qacc and all forces of the next step together; needs fwd_velocity.
+    """Solve for qacc and all forces of the next step together. Call `fwd_velocity` first.
 
     Source: engine/step/accelerate.py.
     """
@@ -115,7 +115,7 @@ def _accelerate(m, d):
 
 @kernel
 def aba(m: Model, d: Data) -> None:
-    """Write qacc by the articulated-body algorithm; needs fwd_position and fwd_velocity.
+    """Write qacc by the articulated-body algorithm. Call `fwd_position` and `fwd_velocity` first.
 
     With mimic joints, constraints or drive modes M is factored instead.
 

@@ -39,7 +39,9 @@ def _by_address(table, row):
 
 @kernel
 def share(m, d):
-    """Replace qfrc_inverse by the least forces of actuated joints; needs rne_acc and constraint.
+    """Replace qfrc_inverse by the least forces of actuated joints.
+
+    Call `rne_acc` and `constraint` first.
 
     A force that no actuator can supply stays at the joints without actuator. The function writes
     efc_force, efc_rank and qfrc_constraint too.
@@ -72,7 +74,7 @@ def share(m, d):
 
 @kernel
 def take_constraint_forces(m, d):
-    """Subtract the contribution of constraints from qfrc_driven; needs efc_force."""
+    """Subtract the contribution of constraints, by efc_force, from qfrc_driven."""
     for r in range(m.nefc):
         for w in range(m.efc_wrenchadr[r], m.efc_wrenchadr[r] + m.efc_wrenchnum[r]):
             load = scaled6(load6(d.efc_wrench, w), d.efc_force[r])

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @kernel
 def energy(m: Model, d: Data) -> None:
-    """Write energy: potential, kinetic [J]; needs com_vel.
+    """Write energy: potential, kinetic [J]. Call `com_vel` first.
 
     The potential energy contains springs if opt.passive is on, but never the springs of limits.
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @kernel
 def joint_forces(m: Model, d: Data) -> None:
-    """Write cacc, cfrc_int, jnt_force, jnt_bearing and loop_force; needs forward.
+    """Write cacc, cfrc_int, jnt_force, jnt_bearing and loop_force. Call `forward` first.
 
     jnt_force is the force of a joint's predecessor on its successor, [moment; force] at the origin
     of F_s and in its axes; S^T jnt_force is the sum of all forces along the joint. jnt_bearing is

@@ -45,7 +45,10 @@ def _by_address(table, row):
 
 @kernel
 def stop_locked_drives(m, d):
-    """Stop the drives whose loops are open and cannot be closed nearby; needs smooth_stages."""
+    """Stop the drives whose loops are open and cannot be closed nearby.
+
+    Call `smooth_stages` first.
+    """
     if not _is_moved(m, d):
         return
     error = opening(m, d)

@@ -29,7 +29,7 @@ NO_TIME = 1e-5
 
 @kernel
 def passive(m: Model, d: Data) -> None:
-    """Write qfrc_passive and dof_viscosity; zero where opt.passive is off; needs com_vel.
+    """Write qfrc_passive and dof_viscosity; zero where opt.passive is off. Call `com_vel` first.
 
     Damping is -b v. A spring in a joint pulls it to qpos_spring by -jnt_stiffness times the
     distance. Spring-dampers between points act along their line; only damping in joints is in
@@ -105,7 +105,10 @@ def _limit_smoothly(m, d):
 
 @kernel
 def springs(m, d):
-    """Add the forces of springs in joints and between points to qfrc_passive; needs com_vel."""
+    """Add the forces of springs in joints and between points to qfrc_passive.
+
+    Call `com_vel` first.
+    """
     if m.nstiff > 0:
         for j in range(m.njnt):
             if not is_zero(m.jnt_stiffness[j]):
@@ -177,7 +180,9 @@ def _joint_spring(m, d, j):
 
 @kernel
 def passive_slopes(m, d, dq, dv):
-    """Subtract the derivatives of qfrc_passive from dq and dv, both (nv, nv); needs kinematics.
+    """Subtract the derivatives of qfrc_passive from dq and dv, both (nv, nv).
+
+    Call `kinematics` first.
 
     Dry friction and limits are differentiated by the smooth law: the exact law has a jump where a
     joint is at rest, and no slope.

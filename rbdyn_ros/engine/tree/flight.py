@@ -110,7 +110,7 @@ def start_flight(m, d, h, tries):
 
 @inline
 def write_kick_bias(m, d, h):
-    """Write flight_work: the bias force that replaces cfrc_bias in the step; needs flight_mode."""
+    """Write flight_work, the bias force that replaces cfrc_bias in the step, by flight_mode."""
     g = m.opt.gravity
     for n in range(m.nflight):
         i = m.flight_bodyid[n]

@@ -77,7 +77,7 @@ def pose_after(m, d, i, p_parent, R_parent):
 
 @kernel
 def principal_axes(m, d):
-    """Write ximat; needs poses."""
+    """Write ximat. Call `poses` first."""
     store9(d.ximat, 0, IDENTITY)
     for i in range(1, m.nbody):
         store9(d.ximat, i, mat_mul(load9(d.xmat, i), load9(m.body_imat, i)))
@@ -85,7 +85,7 @@ def principal_axes(m, d):
 
 @kernel
 def centres(m, d):
-    """Write subtree_com; needs poses."""
+    """Write subtree_com. Call `poses` first."""
     # mass times centre of mass of a subtree; children come first, the last one stores the sum
     for i in range(m.nbody - 1, -1, -1):
         mass = m.body_mass[i]
@@ -106,7 +106,7 @@ def centres(m, d):
 
 @kernel
 def axes(m, d):
-    """Write subtree_com and cdof: com_pos without cinert; needs poses."""
+    """Write subtree_com and cdof as com_pos does, but not cinert. Call `poses` first."""
     centres(m, d)
     for i in range(1, m.nbody):
         joint_motion(m, d, i - 1, i, load3(d.subtree_com, m.body_rootid[i]))
@@ -114,7 +114,7 @@ def axes(m, d):
 
 @kernel
 def com_pos(m: Model, d: Data) -> None:
-    """Write subtree_com, cinert and cdof; needs kinematics.
+    """Write subtree_com, cinert and cdof. Call `kinematics` first.
 
     Source: MuJoCo mj_comPos.
     """
@@ -129,7 +129,7 @@ def com_pos(m: Model, d: Data) -> None:
 
 @kernel
 def com_vel(m: Model, d: Data) -> None:
-    """Write cvel and cdof_dot from qvel; needs com_pos.
+    """Write cvel and cdof_dot from qvel. Call `com_pos` first.
 
     Source: MuJoCo mj_comVel.
     """
@@ -142,7 +142,7 @@ def com_vel(m: Model, d: Data) -> None:
 
 @kernel
 def body_velocities(m, d):
-    """Write cvel from qvel: com_vel without cdof_dot; needs axes."""
+    """Write cvel from qvel as com_vel does, but not cdof_dot. Call `axes` first."""
     if m.nmimic > 0:
         follow(m, d)
     for i in range(1, m.nbody):

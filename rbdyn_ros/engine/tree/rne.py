@@ -59,7 +59,7 @@ def _newton_euler(I, v, a):
 
 @kernel
 def rne(m: Model, d: Data) -> None:
-    """Write qfrc_bias: Coriolis, centrifugal and gravity force; needs bias_force.
+    """Write qfrc_bias: Coriolis, centrifugal and gravity force. Call `bias_force` first.
 
     Source: MuJoCo mj_rne with flg_acc = 0; RBDA eq 5.10, 5.11.
     """
@@ -72,7 +72,7 @@ def rne(m: Model, d: Data) -> None:
 
 @kernel
 def rne_acc(m: Model, d: Data) -> None:
-    """Write cacc, cfrc_sum and qfrc_inverse from qacc; needs bias_force and passive.
+    """Write cacc, cfrc_sum and qfrc_inverse from qacc. Call `bias_force` and `passive` first.
 
     qfrc_inverse is the sum of qfrc_applied, actuator forces and xfrc_applied that causes qacc.
     Source: RBDA table 5.1; MuJoCo mj_inverse.
@@ -98,7 +98,7 @@ def rne_acc(m: Model, d: Data) -> None:
 
 @kernel
 def body_accelerations(m, d):
-    """Write a and cacc from qacc_all; needs bias_force."""
+    """Write a and cacc from qacc_all. Call `bias_force` first."""
     _start_accelerations(d)
     for i in range(1, m.nbody):
         _accelerate(m, d, i)

@@ -187,7 +187,7 @@ def _factor_three(m, d, k):
 
 @kernel
 def solve_skyline(m, d, x):
-    """Replace x by H^-1 x; needs factor_skyline."""
+    """Replace x by H^-1 x. Call `factor_skyline` first."""
     k = m.nv - 1
     while k >= 0:
         if are_three(d, k):
@@ -250,7 +250,7 @@ def _above(d, i):
 
 @kernel
 def half_solve_skyline(m, d, x):
-    """Replace x by D^-1/2 L^-T x; needs row_scale."""
+    """Replace x by D^-1/2 L^-T x with the factors and row_scale in d."""
     for k in range(m.nv - 1, -1, -1):
         if x[k] != 0.0:
             i, end = k, diagonal_of(k)

@@ -116,7 +116,7 @@ def _are_zero(H, a, b, c):
 
 @kernel
 def solve_lu(m, d, x):
-    """Replace x, in the order of the rows, by H^-1 x; needs factor_lu."""
+    """Replace x, in the order of the rows, by H^-1 x. Call `factor_lu` first."""
     k = m.nv - 1
     while k >= 0:
         if d.row_works[k] == 0:

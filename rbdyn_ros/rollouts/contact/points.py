@@ -170,7 +170,7 @@ def _is_rigid(m: Model, g: int) -> bool:
 
 
 def covered(m: Model, g: int) -> tuple[Array, Array]:
-    """Return centres (n, 3) and radii (n,) of balls around all corners of a mesh.
+    """Return centres (n, 3) and radii (n,) of balls that together contain all corners of a mesh.
 
     Meshes with few corners, such as boxes, need no balls.
     """

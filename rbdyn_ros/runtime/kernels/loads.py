@@ -45,7 +45,7 @@ ROUNDING = 1e-9
 
 @kernel
 def invert(m: Model, still: Data) -> None:
-    """Write still.qfrc_inverse from still.qacc; needs bias_force."""
+    """Write still.qfrc_inverse from still.qacc. Call `bias_force` first."""
     rne_acc(m, still)
     if m.nefc > 0:
         call_stage(m.constraint_stage, m, still)
