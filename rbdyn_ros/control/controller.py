@@ -71,8 +71,8 @@ class Controller(ControlLoop):
     def __init__(self, arm: Arm, gate: SafetyGate, settings: ControlSettings) -> None:
         super().__init__(arm, gate, settings)
         self.active = True
-        self._needed: Sequence[int] = ()  # degrees of freedom, see need
-        self._payload_lock = threading.Lock()  # acquired before _lock, as payloads add up
+        self._needed: Sequence[int] = ()  # degrees of freedom, see `need`
+        self._payload_lock = threading.Lock()  # acquire it before _lock: payloads add up
         self._rehearsal: CartesianImpedance | None = None
         self._rehearsed_arm: Arm | None = None
 
@@ -253,7 +253,7 @@ class Controller(ControlLoop):
         """Clear a fault and disarm; an arm that is armed or tested without a fault goes on."""
         with self._lock:
             if (self.armed or self.testing) and self.fault is None:
-                return  # it would fall silent in the middle of its motion
+                return  # the arm would get no efforts in the middle of its motion
             self.disarm()
             self.failed_test = ""
             self.gate.clear()
@@ -404,7 +404,7 @@ class Controller(ControlLoop):
                 efforts, or could not be held with it.
         """
         with self._payload_lock:
-            arm = self.arm.with_payload(link, mass, com, inertia)  # slow: not under _lock
+            arm = self.arm.with_payload(link, mass, com, inertia)  # slow, so not under _lock
             with self._lock:
                 self._use(arm)
 

@@ -66,13 +66,13 @@ class ControlLoop:
         self._effort_check = EffortCheck(arm, gate.limits, settings)
         self._blind = BlindArm(arm, settings, gate.limits)
         self._use_arm()
-        self._shown: tuple[bool, bool, str] | None = None  # see _tell
+        self._shown: tuple[bool, bool, str] | None = None  # see `_tell`
         self._holding: Array = gate.s.holding
         gate.s.measures = not settings.arm_without_effort
         self._returned = np.zeros(len(self.names))
-        self.period = math.nan  # between states [s]
+        self.period = math.nan  # time between states [s]
         self._wrong: Fault | None = None  # the fault of the newest state
-        self._strangers: Sequence[str] = ()  # joints of a message that names no joint of the arm
+        self._strangers: Sequence[str] = ()  # the joints of a message without a joint of the arm
         self.rivals: Fault | None = None
         self.ignored = self.failed_test = ""
         self.untested: list[str] = []
@@ -110,7 +110,7 @@ class ControlLoop:
             self._notice_pause(arrival)
             gate, time = self.gate, stamp or arrival
             if gate.measured.is_from(time):
-                return None  # repeated while the clock is paused
+                return None  # a paused clock repeats the state
             stored = gate.take(names, position, velocity, effort)
             answer = _see.call(*self._at, time, arrival, stored)
             self._wrong = gate.wrong()
@@ -182,7 +182,7 @@ class ControlLoop:
                 seen.qpos, seen.qvel, seen.effort, self._holding, gate.effort, gate.step
             )
             if test.done:
-                self._check_gains(self.mode)  # states may come at another rate by now
+                self._check_gains(self.mode)  # the rate of the states may have changed
         except RbdynError as error:
             self._end_test(str(error))
             return None
@@ -205,7 +205,7 @@ class ControlLoop:
     def _end_test(self, reason: str) -> None:
         """End the start-up test without arming."""
         self._test, self.failed_test, self.sending = None, reason, False
-        self._shown = None  # a kernel may have ended it
+        self._shown = None  # a kernel may have ended the test
 
     def _begin_armed(self) -> None:
         """Command the arm from now on."""
@@ -247,7 +247,7 @@ class ControlLoop:
         else:
             self._tracker.rest_at(seen.qpos)
         target = self._tracker.target
-        # otherwise they would disturb the controlled joints
+        # the uncontrolled joints would otherwise disturb the controlled joints
         target.let_go(self._others, seen.qpos, seen.qvel)
         wanted = self._modes.effort(self.mode, seen.qpos, seen.qvel, target)
         if _follow.call(*self._memory, wanted):

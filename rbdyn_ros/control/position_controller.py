@@ -142,7 +142,7 @@ class PositionController(Controller):
         try:
             wanted = test.advance(seen.qpos[self._dofs], seen.qvel[self._dofs], step)
             if test.done:
-                self._check_gains(self.mode)  # the sensor may be silent by now
+                self._check_gains(self.mode)  # the sensor may have failed during the test
         except RbdynError as error:
             self._end_test(str(error))
             return None

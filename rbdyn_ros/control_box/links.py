@@ -105,7 +105,7 @@ def lumped(
         place: pose of the frame in the link; None: the frame of the link itself.
     """
     d = make_data(m)
-    for j in range(m.njnt):  # closed fingers, joints at zero
+    for j in range(m.njnt):  # move all joints to zero, where fingers are closed
         if m.jnt_dofnum[j] == 1:
             d.qpos[m.jnt_qposadr[j]] = 0.0
     p0, R0 = frame_pose(m, d, link)

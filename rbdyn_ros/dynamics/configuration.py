@@ -242,7 +242,7 @@ def is_unlimited(m: Model, j: int) -> bool:
         return kind.nv > 3  # the joint translates, too
     ways = _reach(m, j, kind)
     if m.jnt_type[j] in (JointType.HELICAL, JointType.RACK_PINION):
-        ways = [_WAY]  # these joints shift by their rotation
+        ways = [_WAY]  # these joints translate as they rotate
     limits = zip(ways, _limits(m, leader), strict=False)
     return any(way == _WAY and not np.isfinite(pair).all() for way, pair in limits)
 

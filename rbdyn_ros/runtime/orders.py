@@ -71,7 +71,7 @@ class Orders:
         self._lockstep = s.time_mode == LOCKSTEP
         self._pushes = PushList(s)
         self._words, self._numbers = _no_commands(nv)
-        self._lent = np.zeros(nv, np.int64)  # arrivals of the commands that `release` ends
+        self._lent = np.zeros(nv, np.int64)  # by dof: arrival of the command that `release` ends
         self._trajectory: TrajectoryOrder | None = None
         self._lock = threading.Lock()
 

@@ -55,7 +55,7 @@ class Plant:
         specialize: bool = False,
     ) -> None:
         self._shared, self._requests = s, requests
-        # held from reading the Model and faults to storing the new ones
+        # a thread holds the lock from reading the Model and faults to storing the new ones
         self._lock = threading.Lock()
         self._step_code = StepCode(m) if specialize else None
         self._without_faults = m

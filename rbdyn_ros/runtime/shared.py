@@ -373,7 +373,7 @@ def _offsets(sizes: dict[str, int]) -> tuple[dict[str, int], int]:
         if group:
             inside[group] += slots
         else:
-            end += (slots + 7) // 8 * 8  # each on cache lines of its own
+            end += (slots + 7) // 8 * 8  # each field has cache lines of its own
     for group, filled in inside.items():
         length = next(f for f in FIELDS if f.name == group).shape(sizes)
         assert filled - offsets[group] == int(np.prod(length)), f"{group} is not filled"

@@ -135,7 +135,7 @@ class SafetyGate:
         """
         time = stamp or arrival
         if self.measured.is_from(time):
-            return 0.0, None  # repeated while the clock is paused
+            return 0.0, None  # a paused clock repeats the state
         stored = self.take(names, position, velocity, effort)
         dt = _admit.call(self.s.handle, time, arrival, stored)
         return dt, self.wrong()

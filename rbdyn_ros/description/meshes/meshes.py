@@ -39,14 +39,14 @@ from rbdyn_ros.errors import listing, quote
 MAX_BYTES = 64 * 1024 * 1024
 MIN_LENGTH = 1e-6  # shortest allowed size of a mesh [m]
 FARTHEST = BOUNDS["contact length"].high  # largest allowed coordinate of a vertex [m]
-LARGEST = 1e100  # the square of this number is finite
+LARGEST = 1e100  # larger numbers are refused: squares must stay finite
 
 #: Part of its volume by which the hull of a convex mesh may be larger.
 SAME_VOLUME = 1e-6
 
 _Shape = TypeVar("_Shape")
 
-LEFT_OUT = "the geometry is left out"  # the repair of a broken geometry
+LEFT_OUT = "the geometry is left out"  # how a broken geometry is repaired
 #: Sizes in a binary STL: title, header with the number of triangles, each triangle [bytes].
 _TITLE, _HEAD, _TRIANGLE = 80, 84, 50
 #: The first facet of an STL as text begins within these bytes.

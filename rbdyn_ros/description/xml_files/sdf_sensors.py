@@ -342,7 +342,7 @@ def _depth(part: SdfElement) -> dict[str, Any]:
 _CAMERA = _Kind("color", _color, is_optical=True)
 _DEPTH = _Kind("depth", _depth, is_optical=True)
 _LIDAR = (_Kind("lidar", _lidar),)
-#: The types of SDF that exist here.
+#: The types of sensors in SDF that this library has.
 _KINDS: dict[str, tuple[_Kind, ...]] = {
     "imu": (_Kind("imu", _imu),),
     "force_torque": (_Kind("force_torque", _force_torque),),

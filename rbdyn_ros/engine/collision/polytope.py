@@ -18,7 +18,7 @@ from rbdyn_ros.engine.collision.simplex import nearest
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 MAX_CORNERS, MAX_FACES, MAX_EDGES = 256, 512, 512
-OPEN = 4  # column of planes: the distance of a face; infinite if no lesser depth is behind it
+OPEN = 4  # column of planes: distance of a face, or infinity if no lesser depth is behind the face
 
 
 @inline
@@ -95,7 +95,7 @@ def expanded(P, planes, faces, edges, count, corner, above):
             return -1
         for e in range(3):
             open_edges = _toggled(edges, open_edges, faces[f, e], faces[f, (e + 1) % 3])
-        count -= 1  # the last face takes its place
+        count -= 1  # move the last face to the row of face f
         for k in range(3):
             faces[f, k] = faces[count, k]
         for k in range(5):

@@ -126,7 +126,7 @@ def register_motion(name: str, nv: int = 1) -> Callable[[F], F]:
 def _jitted(function: Callable[..., None]) -> Any:
     if DISABLED or isinstance(function, COMPILED):
         return function
-    # unlike a kernel it may allocate, though it should not
+    # unlike a kernel, a user's function may allocate memory, though it should not
     return numba.njit(**{**OPTIONS, "_nrt": True})(function)
 
 

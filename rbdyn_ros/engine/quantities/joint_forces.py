@@ -104,10 +104,10 @@ def _seen(R, s, arm, is_force):
     """Return a spatial vector of the world, given at p + arm, in axes R at p."""
     w, v = (s[0], s[1], s[2]), (s[3], s[4], s[5])
     back = transposed(R)
-    if is_force:  # its moment at p
+    if is_force:  # shift the moment to p
         n = cross3(arm, v)
         w = (w[0] + n[0], w[1] + n[1], w[2] + n[2])
-    else:  # its velocity at p
+    else:  # shift the velocity to p
         n = cross3(arm, w)
         v = (v[0] + n[0], v[1] + n[1], v[2] + n[2])
     w, v = mat_vec(back, w), mat_vec(back, v)

@@ -25,7 +25,7 @@ DRIVEN = int(JointClass.DRIVEN)
 
 #: Loops count as open if a constraint error needs a larger displacement [rad or m].
 OPEN = 1e-3
-#: Loops count as closed again if the errors need less than this.
+#: Loops count as closed again if the errors need a smaller displacement than this.
 CLOSED = 1e-6
 #: A state is kept if its loops are closed better than this; if none was kept for MEMORY timesteps,
 #: any state with closed loops is kept. Just beyond the last position the loops are nearly closed.

@@ -137,7 +137,7 @@ def _limit(m, d, j):
 @inline
 def _push_back(m, d, j, k, q, lower, upper):
     below, above = lower - q, q - upper
-    # overshoot, positive towards positive force; zero inside
+    # distance beyond a limit, with the sign of the force; zero inside the range
     beyond = select(below > 0.0, below, select(above > 0.0, -above, 0.0))
     stiffness, damping = _stop(m, j, m.dof_inertia0[k])
     damping = select(beyond != 0.0, damping, 0.0)
@@ -148,7 +148,7 @@ def _push_back(m, d, j, k, q, lower, upper):
 @inline
 def _stop(m, j, inertia):
     """Return stiffness and damping of the end stops of joint j."""
-    # a spring faster than two steps would ring
+    # a spring with a time constant below two steps would ring
     slowest, timestep = m.jnt_solref[j, 0], m.opt.timestep
     explicit = m.opt.integrator_id == EULER or m.opt.integrator_id == RK4
     slowest = select(slowest > NO_TIME, slowest, SOFT if explicit else 0.0)

@@ -86,7 +86,7 @@ def principal_axes(m, d):
 @kernel
 def centres(m, d):
     """Write subtree_com. Call `poses` first."""
-    # mass times centre of mass of a subtree; children come first, the last one stores the sum
+    # children come before their parent: they add up mass times centre in its subtree_com
     for i in range(m.nbody - 1, -1, -1):
         mass = m.body_mass[i]
         x, y, z = load3(d.xipos, i)
@@ -94,7 +94,7 @@ def centres(m, d):
         if m.body_haschild[i]:
             moment = add3(moment, load3(d.subtree_com, i))
         light = m.body_subtreemass[i] < MIN_MASS
-        # 1 if there is no mass, so that the value that is not chosen stays finite
+        # divide by 1 if there is no mass, so that the value that is not chosen stays finite
         scale = 1.0 / select(light, 1.0, m.body_subtreemass[i])
         store3(d.subtree_com, i, select3(light, (x, y, z), scaled3(moment, scale)))
         if i > 0:

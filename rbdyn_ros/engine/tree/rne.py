@@ -40,7 +40,7 @@ def bias_force(m: Model, d: Data) -> None:
         first = m.jnt_dofadr_all[i - 1]
         end = first + m.jnt_dofnum[i - 1]
         in_world = m.jnt_common[i - 1] and is_floating_base(m, i)
-        # translation axes in the world do not rotate
+        # axes of translation that are fixed in the world do not rotate
         for k in range(first + 3 if in_world else first, end):
             a = add_scaled6(a, load6(d.cdof_dot_all, k), d.qvel_all[k])
         # the acceleration of a driven joint is prescribed

@@ -33,7 +33,7 @@ class ArmTime:
     def __init__(self, node: Node, simulated: bool) -> None:
         self.simulated = False
         self._clock = self._stamp = 0  # newest received time, and time of the newest state [ns]
-        self._lead = 0  # the arm's time goes on if a reset sets the clock back [ns]
+        self._lead = 0  # lead of the arm's time: it goes on if a reset sets the clock back [ns]
         self._helper: Node | None = None
         self._heard: Any = None
         if simulated:

@@ -62,7 +62,7 @@ class ArmGripper:
         if not self._controller.armed:
             return "the arm is not armed"
         age = (self._time() - arrival) / NANOSECONDS
-        if 0.0 <= age <= OLD:  # below 0: the arm has changed its clock
+        if 0.0 <= age <= OLD:  # the age is below 0 if the arm has changed its clock
             return ""
         silence, most = apart(abs(age), OLD, digits=4)
         return (

@@ -149,7 +149,8 @@ def _take(s, t, record):
         if k < 0:
             continue
         if mode >= 0:
-            s.inbox_arrival[k] = max(arrival, s.inbox_arrival[k] + 1)  # it identifies a command
+            # the arrival identifies a command
+            s.inbox_arrival[k] = max(arrival, s.inbox_arrival[k] + 1)
             s.inbox_mode[k] = mode
             for quantity in range(5):
                 s.inbox[quantity, k] = number_at(
@@ -157,7 +158,7 @@ def _take(s, t, record):
                 )
             s.inbox_since[k] = s.watch
             s.inbox_new[k] = 1
-        if mode >= 0 or s.inbox_new[k] == 0:  # a message without a command is an answer, too
+        if mode >= 0 or s.inbox_new[k] == 0:  # a message without a command is an answer
             s.inbox_tick[k] = tick
             s.due[k] = tick
         if tick >= 0 and s.dof_required[k] == 1:

@@ -52,7 +52,7 @@ from rbdyn_ros.engine.joints.frames import turn
 #: Largest depth, as a part of the thickness of the thicker geometry.
 FLUSH_PART = 0.1
 
-#: Largest number of iterations of a search: distances computed for a pair in a step.
+#: Most iterations of a search, each of which computes a distance of the pair.
 LOOKS = 16
 
 #: A touch up to this far beyond the end of the step, as a multiple of the depth, still belongs to
@@ -165,7 +165,7 @@ def look(m, state, dist, rate, normal):
         then = normal
     pace, closes = LOOKS * (tangents[0] - looked), dist > 0.0 and rate > 0.0 and looks > 0.0
     if closes and before - dist < before / LOOKS and pace < tangents[4] - looked:
-        looks = LOOKS - 1.0  # at this pace the search would fail: end it now
+        looks = LOOKS - 1.0  # at this pace the search would fail, so end it now
     return tangents, way, flush, looks + 1.0, 1.0 if ends else 0.0, gap, now, then
 
 
@@ -198,7 +198,7 @@ def next_look(tangents, gap, rate, flush):
         flush: the depth at which the search ends.
     """
     t, low, gap_low, rate_low, high, gap_high, rate_high, best, least = tangents
-    # of equal depths the latest counts
+    # of several equal depths the latest one counts
     if gap < least + FLAT * flush and (gap <= 0.0 or least > 0.0):
         best, least = t, gap
     if rate > 0.0:
@@ -210,11 +210,11 @@ def next_look(tangents, gap, rate, flush):
         t = low + (gap_low + flush) / rate_low
         if not t < high:
             t = high
-            if gap_high < np.inf:  # between two tangents
+            if gap_high < np.inf:  # take the intersection of the two tangents
                 t = (gap_low - gap_high + rate_low * low - rate_high * high) / (
                     rate_low - rate_high
                 )
-        reached = gap_low - rate_low * (t - low)  # the gap is not smaller between the tangents
+        reached = gap_low - rate_low * (t - low)  # the gap between low and high is at least this
         over = reached > 0.0 or reached > least - FLAT * flush or not (t > low and t <= high)
     return (t, low, gap_low, rate_low, high, gap_high, rate_high, best, least), over
 

@@ -33,11 +33,11 @@ from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 BOX_POINTS = 12
 #: Edges count only if they separate the boxes farther than faces do, by this part of the size.
 FACES_FIRST = 1e-3
-#: Numbers of a corner: 4 of its own, 8 edges cut by each of 4 sides. Pairs of faces: one of the 12
-#: of both boxes, and one of the 6 of the other box.
+#: NAMES: a corner of a face is one of 4 own corners, or a cut of 8 edges by each of 4 sides.
+#: FACE_PAIRS: a pair is one of the 12 faces of both boxes and one of the 6 faces of the other box.
 NAMES = 36
 FACE_PAIRS = 72
-PARALLEL_EDGES = 1e-6  # square of the sine of the angle between two edges
+PARALLEL_EDGES = 1e-6  # edges with a smaller squared sine of their angle count as parallel
 
 
 @kernel

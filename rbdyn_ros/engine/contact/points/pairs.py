@@ -111,7 +111,7 @@ def list_pairs(m, d):
                 if _is_asked(m, place, found[n]):
                     _list_pair(m, d, found[n])
             return
-    for pair in range(m.npush):  # few pairs, or too many near pairs to list
+    for pair in range(m.npush):  # there are few pairs, or too many near pairs to list
         g, h = m.push_geom[pair, 0], m.push_geom[pair, 1]
         if _is_asked(m, place, pair) and bounds_near(m, place, g, h):
             _list_pair(m, d, pair)

@@ -66,7 +66,7 @@ CONE_SLACK = 1e-6  # a normal may be outside the normals of an edge by this angl
 LEAST_UP = 0.05  # least vertical part of a normal: terrain pushes to its front side
 OPPOSITE = 0.1  # two normals are opposite if their weighted mean is shorter than this
 DISTANCE_TOLERANCE = 1e-17  # error [m] of a search for the least distance
-UP = (0.0, 0.0, 1.0)  # up in the frame of a height field
+UP = (0.0, 0.0, 1.0)  # the upward direction in the frame of a height field
 _EDGE, _PEAK, _BORDER = triangle_meshes.EDGE, triangle_meshes.PEAK, triangle_meshes.BORDER
 
 
@@ -218,7 +218,7 @@ def _is_above_all(m, o, corner, p, normal):
     grid = grid_of(m, o)
     _adr, rows, columns, _cell_x, _cell_y = grid
     r, c = corner // columns, corner % columns
-    for n in range(6):  # its neighbours: east, north, north-east, and opposite
+    for n in range(6):  # to the east, north and north-east, then the opposite ones
         sign = 1 if n < 3 else -1
         rr, cc = r + sign * (n % 3 != 0), c + sign * (n % 3 != 1)
         if rr < 0 or rr >= rows or cc < 0 or cc >= columns:
@@ -306,7 +306,7 @@ def _edge_at(m, d, g, o, R_0, t_0, edge, path, time, place, feature):
     if min(before, after) - there < POINT_LENGTH * tilt:  # the edge lies along a face
         low = _deepest(m, g, R, t, p, line, tilt, np.inf)
         high = _deepest(m, g, R, t, p, line, -tilt, np.inf)
-        inside = END_MARGIN * (high - low)  # at its ends another face is as near
+        inside = END_MARGIN * (high - low)  # at the ends of the line another face is as near
         low, high = low + inside, high - inside
     if low > NO_END and low < 1.0 - NO_END:
         _edge_point(m, d, g, o, R_0, t_0, R, t, edge, low, path, time, feature)

@@ -106,7 +106,7 @@ from rbdyn_ros.model.declared.contact_arrays import (
 )
 from rbdyn_ros.model.declared.options import IMPLICIT
 
-#: Passes after which the lagged forces go on.
+#: Most passes of Newton's method before the lagged forces move.
 MOST_STEPS = 30
 
 

@@ -83,7 +83,7 @@ CHORDS = 4
 #: The lagged forces move if the error of the law is less than this part of their error.
 SETTLED = 0.3
 
-#: The same for moves by Newton's method, which follow after EASY others.
+#: The same for moves by Newton's method, which begin after EASY other moves.
 EXACTLY_SETTLED, EASY = 0.1, 6
 
 

@@ -197,7 +197,7 @@ class _SentGoal:
         self._executor, self._mailbox = executor, mailbox
         self._handle: Any = None
         self._cancelling = False
-        self._settled = threading.Event()  # cancelled, or there is nothing to cancel
+        self._settled = threading.Event()  # the goal is cancelled, or there is no goal to cancel
         executor.create_task(self._send, client, goal)
 
     def cancel(self) -> None:

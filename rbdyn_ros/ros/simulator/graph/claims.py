@@ -27,7 +27,7 @@ from rbdyn_ros.ros.common.graph.hidden_node import hidden_node
 from rbdyn_ros.ros.common.graph.qos import LATCHED
 from rbdyn_ros.ros.common.lifecycle.holders import process_of
 
-#: Topic of the announcements, absolute: /clock and /tf are shared by all namespaces.
+#: Topic of the announcements. The name is absolute, because all namespaces share /clock and /tf.
 TOPIC = "/_simulators"
 CLOCK = "/clock"
 #: Most simulators of a graph whose announcements are kept until they are read.

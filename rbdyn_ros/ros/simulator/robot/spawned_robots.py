@@ -30,7 +30,7 @@ class _Open:
     node: Node
     states: JointStates
     reception: Reception
-    description: Any  # publisher, or None
+    description: Any  # a publisher, or None
 
 
 class SpawnedRobots:

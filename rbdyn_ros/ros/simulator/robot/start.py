@@ -23,12 +23,13 @@ from rbdyn_ros.runtime.settings import FLOATS, STANDS
 #: Tolerance of assembled positions at a limit, for rounding [rad or m].
 ON_LIMIT = 1e-9
 
-#: Ways to hold a robot: all its joints, on its feet, or at its root for one of two reasons.
+#: The ways to hold a robot: at all joints, on its feet, or at its root for one of two reasons.
 CARRIED = "held against gravity"
 STANDING = "standing, with its joints held"
 NO_FLOOR = "held at its root, because there is no floor (contact)"
 NO_FEET = "held at its root, because its centre of mass is not above its feet"
-#: Keyframes, such as states of an SRDF, in which a floating robot stands: its first one counts.
+#: Names of keyframes, such as states of an SRDF, in which a floating robot stands. The first name
+#: that the robot has counts.
 STANCES = "standing", "stand", "half_sitting", "home"
 
 

@@ -73,7 +73,7 @@ class ViewedSimulation:
         self._begun: Simulation | None = None
         self._watched: list[Watched] = []
         self._hands: list[HandSpring] = []
-        self._driven: dict[int, bool] = {}  # by robot: whether it was held before its first order
+        self._driven: dict[int, bool] = {}  # by robot: was it held before its first order?
 
     def begin(self, simulation: Simulation) -> None:
         """Show and control the simulation of the robots, which are open now."""

@@ -12,8 +12,8 @@ from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, described, other_publi
 from rbdyn_ros.ros.common.parsing.stamps import TickStamps
 from rbdyn_ros.runtime.loop import Loop
 
-#: Commands count as back after this time without a gap [s]: so a commander that is always slower
-#: than command_timeout is logged once.
+#: Commands count as back after this time without a gap [s], so that a commander that is always
+#: slower than command_timeout is logged only once.
 BACK = 1.0
 #: Most commanders whose names are remembered, and the time between two look-ups of names [s].
 MOST, PAUSE = 100, 0.1

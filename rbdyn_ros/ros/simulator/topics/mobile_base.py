@@ -128,7 +128,7 @@ class MobileBase:
         stamped = getattr(self._values, "base.stamped")
 
         def take(message: Any) -> None:
-            # `publish` is not called for every state
+            # read the newest stamp here, because `publish` is not called for every state
             epoch, newest = self._loop.readout.stream.newest
             now = newest if epoch == self._last[0] else self._now
             if stamped:

@@ -80,7 +80,7 @@ class Cadence:
         """Return the periods of the parameters; `others` are the periods of sensors."""
         rates = values.publish_rate, values.tf_rate, values.clock_rate
         every = [max(1, round(NANOSECONDS / (rate * period_ns))) for rate in rates]
-        if values.time_mode == "lockstep":  # each tick has a message
+        if values.time_mode == "lockstep":  # each tick needs a message
             every[0] = every[2] = 1
         states, transforms, clock = every
         return Cadence(states, transforms, clock, math.gcd(*every, *others))
@@ -235,7 +235,7 @@ class Outputs:
 
     def _go_on(self) -> None:
         """Read the first state of another Model."""
-        state = self._loop.readout.next_state(1.0)  # it may have the same tick as the last state
+        state = self._loop.readout.next_state(1.0)  # its tick may be that of the last state
         if state is None:
             return
         self.stream.note()
