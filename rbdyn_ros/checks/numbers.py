@@ -170,7 +170,7 @@ def flag(
 
 
 def as_number(value: object) -> float:
-    """Return a number as a float; NaN for everything else, booleans and strings too."""
+    """Return a number as a float, or NaN for everything else, booleans and strings too."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return math.nan
     try:
@@ -180,7 +180,7 @@ def as_number(value: object) -> float:
 
 
 def _as_array(value: object) -> Array | None:
-    """Return a contiguous copy as floats; None if a part is not a number."""
+    """Return a contiguous copy as floats, or None if a part is not a number."""
     try:
         found = np.asarray(value)
         parts = np.asarray(value, object) if isinstance(value, list | tuple) else found

@@ -52,7 +52,7 @@ class Progress:
 
 
 class Controller(ControlLoop):
-    """Controls an arm: the loop, and the requests of users; for any thread.
+    """Controls an arm: the loop, and the requests of users. Any thread may use it.
 
     Args:
         arm: the robot.
@@ -182,7 +182,7 @@ class Controller(ControlLoop):
         self._test = self._made_test(self._test_ways())
 
     def _test_ways(self) -> Array:
-        """Return the displacements (n,) of a start-up test here; raises as test_ways."""
+        """Return the displacements (n,) of a start-up test here; raise as test_ways."""
         limits = self.gate.limits
         return test_ways(limits, self.gate.measured.qpos, slides(self.arm, limits))
 
@@ -385,7 +385,7 @@ class Controller(ControlLoop):
         return self._rehearsal.rehearsed(qpos, qvel, pose, posture, self._dofs)
 
     def _checked_pose(self, pose: Array) -> Array:
-        """Return a pose that the arm would take now; raises RbdynError if it would not."""
+        """Return a pose that the arm would take now; raise RbdynError if it would not."""
         if self.mode != "impedance":
             raise refusal(f"the mode is {self.mode}; a pose needs impedance", "mode", self.mode)
         self._check_armed()
@@ -424,7 +424,7 @@ class Controller(ControlLoop):
         self._blend()
 
     def tighten(self, *limits: float) -> None:
-        """Tighten the limits; arguments as Limits.tightened.
+        """Tighten the limits; the arguments are those of Limits.tightened.
 
         Raises:
             RbdynError: for the reasons of Limits.tightened; or an arm that is armed, or tested

@@ -159,7 +159,10 @@ class ControlLoop:
             self._prepare_stop()
 
     def _answer_blindly(self, now: int) -> Array | None:
-        """Return efforts for an arm whose state is unknown, or None; now: steady clock [ns]."""
+        """Return efforts for an arm whose state is unknown, or None.
+
+        `now` is on the steady clock [ns].
+        """
         if not self.armed or self.gate.fault is None:
             return None
         return self._sent(self.gate.effort if _answer_blindly.call(*self._at, now) else None)
@@ -169,7 +172,10 @@ class ControlLoop:
         return self.armed and not self.settings.dry_run
 
     def _coast(self, now: int) -> Array | None:
-        """Return efforts for an arm whose newest state is late; now: steady clock [ns]."""
+        """Return efforts for an arm whose newest state is late.
+
+        `now` is on the steady clock [ns].
+        """
         return self._sent(self.gate.effort if _coast.call(*self._at, now) else None)
 
     def _tried(self) -> Array | None:

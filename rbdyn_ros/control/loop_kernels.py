@@ -195,7 +195,10 @@ def trip(b: BlindState, s: ArmLoopState) -> None:
 
 @kernel
 def overdue(s: ArmLoopState, now: int) -> float:
-    """Return for how long the newest state has been too old [s]; now: steady clock [ns]."""
+    """Return for how long the newest state has been too old [s].
+
+    `now` is on the steady clock [ns].
+    """
     return max(age(s, now) - s.state_timeout, 0.0)  # type: ignore[no-any-return]
 
 

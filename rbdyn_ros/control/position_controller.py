@@ -109,7 +109,7 @@ class PositionController(Controller):
         self.arm = arm
 
     def tighten(self, *limits: float) -> None:
-        """Tighten the limits; arguments and errors as Limits.tightened.
+        """Tighten the limits; arguments and errors are those of Limits.tightened.
 
         Raises:
             RbdynError: an armed arm is outside the new limits.

@@ -209,7 +209,7 @@ class End(ABC):
 
 
 class Peers(End, Generic[S]):
-    """Several connections, each with a session of its own; for one thread.
+    """Several connections, each with a session of its own. Only one thread may use it.
 
     Args:
         name: name of the server in messages.

@@ -162,7 +162,7 @@ def bodies_overlap(m: Model) -> list[Finding]:
 
 
 def _depth(m: Model, d: Data) -> float:
-    """Return the largest penetration into the world at qpos; 0 without contact."""
+    """Return the largest penetration into the world at qpos, or 0 without contact."""
     touching(m, d)
     return -min(float(d.contact_dist[_with_world(d)].min(initial=0.0)), 0.0)
 

@@ -127,7 +127,7 @@ class Model:
 
     @functools.cached_property
     def stages(self) -> dict[str, int]:
-        """The addresses of the stages STAGES; 0 for a stage that the Model does not need.
+        """The addresses of the stages STAGES, or 0 for a stage that the Model does not need.
 
         The stages are in the engine, so they are looked up when the first Data is made.
         """

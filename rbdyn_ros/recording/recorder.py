@@ -150,7 +150,7 @@ class Recorder(Output):
         self._file.put(self._tf, stamp, message)
 
     def close(self) -> None:
-        """Complete the file; does nothing if it is closed.
+        """Complete the file, unless it is closed.
 
         Raises:
             ParameterError: the file is not complete, for example because the disk is full.

@@ -234,7 +234,7 @@ class StateTopic:
         return self._widths.get(name, 0)
 
     def rows(self, name: str) -> Array | None:
-        """Return a field (p, width), 0 if a state has none; None if no state has it."""
+        """Return a field (p, width), 0 if a state has none, or None if no state has it."""
         width = self._widths.get(name, 0)
         if not width:
             return None

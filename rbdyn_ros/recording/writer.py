@@ -164,7 +164,7 @@ class RunFile(Output):
         return not self.failure and not self.dropped
 
     def close(self) -> None:
-        """Write the backlog and the summary, then close; does nothing if closed."""
+        """Write the backlog and the summary, then close, unless closed."""
         with self._lock:
             self._closed = True
         self._wake.set()

@@ -50,7 +50,7 @@ MEMORY, ROW = "grip", "kept"
 
 
 class ContactStep(LaneStep):
-    """A Step with contact, compiled for one Model; arguments as for LaneStep.
+    """A Step with contact, compiled for one Model; the arguments are those of LaneStep.
 
     Attributes:
         places: see EngineStep. Robots have rows with these entries, but no segments, because the

@@ -66,7 +66,7 @@ class RolloutLaw:
 
     @property
     def key(self) -> Any:
-        """The key of the law for a Model and its options; None for a user's law."""
+        """The key of the law for a Model and its options, or None for a user's law."""
         if isinstance(self.policy, Policy) and type(self.policy) in BUILT_IN:
             return type(self.policy), self.policy.limit, self.width
         return None  # the attributes of the user's law may change

@@ -249,7 +249,7 @@ class Loop:
         realtime.release(self.grant)
 
     def stop(self) -> None:
-        """Stop the loop and wait for its end; no effect if it does not run."""
+        """Stop the loop and wait for its end, if it runs."""
         if self._thread is None:
             return
         self._requests.send(shared.STOP, 1)

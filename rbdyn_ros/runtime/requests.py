@@ -19,7 +19,7 @@ PATIENCE = 30.0
 
 
 class Requests:
-    """Sends requests to the loop and waits for it; for any thread.
+    """Sends requests to the loop and waits for it. Any thread may use it.
 
     Args:
         s: shared with the loop.

@@ -91,7 +91,7 @@ class Law:
 
 
 def checked_gains(name: str, gains: ArrayLike, n: int) -> Array:
-    """Return gains (n,); raises ParameterError unless they are finite and not negative."""
+    """Return gains (n,); raise ParameterError unless they are finite and not negative."""
     return finite(name, gains, (n,), low=0.0, fill=True)
 
 

@@ -126,7 +126,7 @@ class PathTracker:
         return way_into(path, departure, at, fastest)
 
     def leads_to(self, departure: Departure) -> bool:
-        """Return whether the target reaches a departure as foreseen; False after a stop."""
+        """Return whether the target reaches a departure as foreseen, or False after a stop."""
         if departure.stops != self.stops:
             return False
         if self._motion:

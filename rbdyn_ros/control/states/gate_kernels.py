@@ -153,7 +153,10 @@ def is_slow(s: ArmLoopState) -> bool:
 
 @kernel
 def is_old(s: ArmLoopState, now: int) -> bool:
-    """Return whether the newest state is too old, which is a fault; `now`: steady clock [ns]."""
+    """Return whether the newest state is too old, which is a fault.
+
+    `now` is on the steady clock [ns].
+    """
     if age(s, now) <= s.state_timeout:
         return False
     report(s, OLD, 0, True, age(s, now), s.state_timeout)
@@ -162,7 +165,7 @@ def is_old(s: ArmLoopState, now: int) -> bool:
 
 @kernel
 def is_late(s: ArmLoopState, now: int) -> bool:
-    """Return whether the newest state is too old to answer; `now`: steady clock [ns]."""
+    """Return whether the newest state is too old to answer; `now` is on the steady clock [ns]."""
     most = max(min(s.latency, s.state_timeout), MISSED * s.period)
     return bool(s.times[LATE_SINCE] > 0 or age(s, now) > most)
 

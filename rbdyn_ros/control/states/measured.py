@@ -86,7 +86,10 @@ class Measured:
         return int(self.s.arrival) if self.s.known else None
 
     def age(self, now: int) -> float:
-        """Return the time since the newest state arrived [s]; now: steady clock [ns]."""
+        """Return the time since the newest state arrived [s].
+
+        `now` is on the steady clock [ns].
+        """
         return (now - self.s.arrival) / NANOSECONDS if self.s.known else math.inf
 
     def concerns(self, names: Sequence[str]) -> bool:

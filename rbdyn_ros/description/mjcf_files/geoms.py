@@ -134,7 +134,7 @@ class Geom:
         )
 
     def inertial(self, meshes: MeshShapes) -> Inertial | None:
-        """Return its mass distribution in the body; None without mass, or after an error."""
+        """Return its mass distribution in the body, or None without mass, or after an error."""
         if self.kind in ("plane", "hfield"):
             return None
         density, mass = self.item.number("density", _DENSITY), self.item.number("mass", -1.0)
@@ -222,7 +222,7 @@ def _diagonal(m: float, at: Pose, xx: float, yy: float, zz: float) -> Inertial:
 def read_geom(
     item: Item, around: Pose, settings: CompilerSettings, meshes: dict[str, MeshAsset]
 ) -> Geom | None:
-    """Return a geom; None after an error.
+    """Return a geom, or None after an error.
 
     Args:
         item: the element.

@@ -94,7 +94,7 @@ _READ = frozenset(
 
 
 def read_light(item: Item, link: str, frame: Pose) -> LinkLight | None:
-    """Return a light; None if it is off, or of a type that is not drawn.
+    """Return a light, or None if it is off, or of a type that is not drawn.
 
     Args:
         item: the element.

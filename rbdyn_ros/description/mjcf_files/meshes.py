@@ -149,7 +149,7 @@ class MeshShapes:
         return () if found is None else (found,)
 
     def field(self, geom: Item) -> tuple[HeightField, ...]:
-        """Return the height field of a geom; empty after an error."""
+        """Return the height field of a geom, or an empty tuple after an error."""
         name = geom.text("hfield")
         if self._fields is None or name in self._fields:
             return () if self._fields is None else (self._fields[name],)
@@ -159,7 +159,7 @@ class MeshShapes:
         return ()
 
     def inertial(self, asset: MeshAsset, shell: bool) -> Inertial | None:
-        """Return the mass distribution of a mesh of density 1; None after an error."""
+        """Return the mass distribution of a mesh of density 1, or None after an error."""
         key = (id(asset), shell)
         if key not in self._inertials:
             self._inertials[key] = self._distribution(asset, shell)

@@ -106,7 +106,7 @@ def _moments(part: SdfElement, reader: SolidReader) -> Moments | None:
 
 
 def _of_prism(outline: Sequence[Sequence[float]], height: float) -> Moments | None:
-    """Return the moments of an outline that is raised; None if it has no volume.
+    """Return the moments of an outline that is raised, or None if it has no volume.
 
     Its ends are fans of triangles; triangles across a hollow count negatively.
     """

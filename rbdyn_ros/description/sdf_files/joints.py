@@ -82,7 +82,7 @@ def read_joint(frame: Frame, places: FramePlaces, top: Frame) -> Joint | None:
 def read_gearbox(
     frame: Frame, joints: Sequence[Joint], places: FramePlaces, top: Frame
 ) -> Gear | None:
-    """Return the gear of a gearbox; None after an error.
+    """Return the gear of a gearbox, or None after an error.
 
     theta_2 = -ratio theta_1, where theta_1 is the angle from the reference body to the parent
     about the first axis, theta_2 to the child about the second one (sdformat.org, joint).

@@ -115,7 +115,7 @@ class ShapeReader(Generic[Mesh]):
                     yield name, element
 
     def read(self, element: Element, owner: str) -> tuple[Primitive | Mesh, Pose] | None:
-        """Return shape and origin; None if the shape cannot be read."""
+        """Return shape and origin, or None if the shape cannot be read."""
         shape = self.shape(element, owner)
         self.pruner.clean(element, owner)
         origin = element.find("origin")

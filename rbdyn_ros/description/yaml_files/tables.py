@@ -101,7 +101,7 @@ class _TableKind(kinds.Kind):
         return None
 
     def read_table(self, node: YamlTable, at: kinds.ValuePlace) -> Any:
-        """Return the value of a table; None after an error."""
+        """Return the value of a table, or None after an error."""
         raise NotImplementedError
 
 

@@ -213,7 +213,7 @@ def _solid(kind, size, o, v):
 
 @inline
 def _ball(o, v, radius):
-    """Return the interval in which a ray is in a ball; (inf, -inf) if it misses the ball."""
+    """Return the interval in which a ray is in a ball, or (inf, -inf) if it misses the ball."""
     b = dot3(o, v)
     q = sub3(o, scaled3(v, b))  # the point of the line nearest to the centre, without cancellation
     square = radius * radius - dot3(q, q)

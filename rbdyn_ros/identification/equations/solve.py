@@ -192,7 +192,7 @@ def _descend(z: Array, problem: _FitProblem, weight: float) -> Array:
 def _length(
     z: Array, step: Array, decrease: float, value: float, problem: _FitProblem, weight: float
 ) -> float:
-    """Return the fraction of a step that decreases the sum; 0 if rounding hides the decrease.
+    """Return the fraction of a step that decreases the sum, or 0 if rounding hides the decrease.
 
     Each term is subtracted separately: the sum of large squares would lose digits.
     """

@@ -161,7 +161,7 @@ def _name(topic: str) -> str:
 
 
 def _pixels(image: Any) -> Picture:
-    """Return the pixels of a sensor_msgs/Image; raises ValueError if it has too few bytes."""
+    """Return the pixels of a sensor_msgs/Image; raise ValueError if it has too few bytes."""
     rows = np.asarray(image.data, np.uint8)[: image.height * image.step]
     rows = rows.reshape(image.height, image.step)[:, : 3 * image.width]
     return rows.reshape(image.height, image.width, 3)[:, :, ENCODINGS[image.encoding]]

@@ -76,7 +76,7 @@ class Shelf:
 
 
 def known_number(x: Any) -> float | None:
-    """Return the value of a number or of a constant symbol; None if it is not known."""
+    """Return the value of a number or of a constant symbol, or None if it is not known."""
     if isinstance(x, Condition):
         return None
     if not isinstance(x, Symbol):

@@ -44,7 +44,7 @@ class ArmTime:
             self._heard = helper.create_subscription(Clock, topic, lambda _: None, qos)
 
     def now(self) -> int:
-        """Return the time [ns]; for any thread."""
+        """Return the time [ns]. Any thread may call it."""
         if not self.simulated:
             return steady_ns()
         return max(self._clock, self._stamp) + self._lead

@@ -193,7 +193,7 @@ def _put(row: Array, joints: SingleJoints, numbers: Array | None) -> None:
 def _answer(
     arm: Arm, joints: SingleJoints, state: _State, effort: Array, *, as_command: bool
 ) -> JointEfforts:
-    """Return the efforts of the joints; raises RbdynError if one is not finite."""
+    """Return the efforts of the joints; raise RbdynError if one is not finite."""
     if as_command:
         arm.without_own(effort, state.qpos, state.qvel)
     chosen = effort[joints.dofadr]

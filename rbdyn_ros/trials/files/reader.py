@@ -58,7 +58,7 @@ def with_runs(trial: Trial, runs: int) -> Trial:
 
 
 def _trial(top: Given, path: Path) -> Trial | None:
-    """Return the trial of a document; None after an error."""
+    """Return the trial of a document, or None after an error."""
     loaded = _robot(top, path.parent)
     if loaded is None or "duration" not in top:
         return None
@@ -109,7 +109,7 @@ def _trial(top: Given, path: Path) -> Trial | None:
 
 
 def _actuators(top: Given, m: Model, folder: Path) -> ActuatorsDocument | None:
-    """Return the actuators of the robot; None without them, or after an error."""
+    """Return the actuators of the robot, or None without them, or after an error."""
     vary = section(top, "vary")
     if "actuators" not in top.lines and "actuators" in vary.lines:
         message = "numbers of actuators can vary only with the key 'actuators', a file"

@@ -113,7 +113,7 @@ def read_by_part(
 
 
 def read_code(given: Given, key: str, folder: Path) -> PythonCode | None:
-    """Return a function in a Python file, given as FILE:FUNCTION; None after an error."""
+    """Return a function in a Python file, given as FILE:FUNCTION, or None after an error."""
     if key not in given:
         return None
     file, colon, name = given[key].rpartition(":")

@@ -40,7 +40,7 @@ class Simulated(Protocol):
         """Return the current instants of all robots, with their energies if asked for."""
 
     def recast(self, robot: int) -> Cast | None:
-        """Return a robot whose objects have changed; None if it must be requested again."""
+        """Return a robot whose objects have changed, or None if it must be requested again."""
 
     def sights(self, robot: int) -> list[Sight]:
         """Return the latest readings of a robot's lidars and cameras, and keep them reading."""

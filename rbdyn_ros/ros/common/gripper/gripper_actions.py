@@ -23,7 +23,7 @@ FEEDBACK = 0.05
 
 
 class GripperPort(Protocol):
-    """Moves a gripper and measures it; for any thread."""
+    """Moves a gripper and measures it. Any thread may use it."""
 
     gripper: Gripper
 

@@ -81,7 +81,7 @@ def is_signal(number: int) -> bool:
 
 @kernel
 def stalled(pressure: int, text: NDArray[np.uint8]) -> int:
-    """Return the time that tasks of this machine waited for a processor [us]; 0 if unknown.
+    """Return the time that tasks of this machine waited for a processor [us], or 0 if unknown.
 
     It is the number at the end of the first line of PRESSURE.
 

@@ -59,7 +59,7 @@ class TrajectoryParser:
         self._speed = dict(zip(names, m.jnt_velocity[joints].tolist(), strict=True))
 
     def parse(self, message: Any, now_ns: int) -> TrajectoryOrder | None:
-        """Return the trajectory from now on, without its past points; None for no points.
+        """Return the trajectory from now on, without its past points, or None for no points.
 
         Args:
             message: trajectory_msgs/JointTrajectory. Stamp 0: it starts now. No points: stop the

@@ -116,7 +116,7 @@ class ToolMarker:
             self._goal, self._led = None, False
 
     def show(self, place: Array, R: Array) -> None:
-        """Show the tool, unless the marker is dragged; arguments as for `twist`."""
+        """Show the tool, unless the marker is dragged; the arguments are those of `twist`."""
         now = time.monotonic()
         if now < self._due:
             return

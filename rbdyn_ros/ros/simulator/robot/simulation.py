@@ -18,7 +18,7 @@ DELIVERY = 0.05
 
 
 class Simulation:
-    """Controls the time, the states and the world of all robots; for any thread.
+    """Controls the time, the states and the world of all robots. Any thread may use it.
 
     Args:
         robots: at least one.

@@ -125,7 +125,7 @@ def position_limits(m: Model, name: str) -> tuple[float, float]:
 
 
 def _no_position(m: Model, name: str, names: Sequence[str]) -> str:
-    """Return the reason why the start of a joint cannot be set; empty if it can."""
+    """Return the reason why the start of a joint cannot be set, or "" if it can."""
     if name in names:
         return ""
     if name in m.loop_names:
@@ -142,7 +142,7 @@ def _no_position(m: Model, name: str, names: Sequence[str]) -> str:
 
 
 def _outside(value: object, low: float, high: float) -> str:
-    """Return the reason why a position is refused; empty if it is allowed."""
+    """Return the reason why a position is refused, or "" if it is allowed."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if number and low <= value <= high and np.isfinite(value):  # type: ignore[operator, call-overload]
         return ""

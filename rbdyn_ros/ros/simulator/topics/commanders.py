@@ -131,7 +131,7 @@ class CommanderWatch:
         )
 
     def _commander(self, topic: str, sender: bytes | None) -> str:
-        """Return the publisher of commands as words; empty if it is not in the graph yet."""
+        """Return the publisher of commands as words, or "" if it is not in the graph yet."""
         full = self._node.resolve_topic_name(topic)
         if sender is None:
             names = other_publishers(self._node, full, 0)

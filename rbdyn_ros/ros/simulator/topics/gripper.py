@@ -20,7 +20,7 @@ from rbdyn_ros.runtime.types import GRIP, Command
 
 
 class SimulatedGripper:
-    """Moves a gripper of a loop; for any thread.
+    """Moves a gripper of a loop. Any thread may use it.
 
     Args:
         gripper: its joint.

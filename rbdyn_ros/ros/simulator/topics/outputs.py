@@ -87,7 +87,7 @@ class Cadence:
 
 
 class Outputs:
-    """Publishes the states of a robot on all its topics; for one thread.
+    """Publishes the states of a robot on all its topics. Only one thread may use it.
 
     Args:
         node: node that publishes.

@@ -275,7 +275,7 @@ def _metadata(qos: QoSProfile | int) -> dict[str, str]:
 
 
 def definition(typename: str) -> str | None:
-    """Return the fields of a type as in a .msg file; None if the type is not installed."""
+    """Return the fields of a type as in a .msg file, or None if the type is not installed."""
     package, _, name = typename.split("/")
     try:
         kind = getattr(importlib.import_module(f"{package}.msg"), name)

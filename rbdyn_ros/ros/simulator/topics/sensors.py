@@ -180,7 +180,7 @@ class SensorTopics:
         return bool(self._slow)
 
     def sights(self) -> list[Sight]:
-        """Return the latest readings of lidars, range sensors and cameras; for any thread.
+        """Return the latest readings of lidars, range sensors and cameras. Any thread may call it.
 
         In real time they read for WATCHED more seconds, also without subscribers.
         """

@@ -143,7 +143,7 @@ class ServoTopic:
         return commit
 
     def forget(self) -> None:
-        """Stand still from the next state on: the simulation was reset; for any thread."""
+        """Stand still from the next state on: the simulation was reset. Any thread may call it."""
         self._forgotten = True
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:

@@ -28,7 +28,7 @@ SharedSpec = ImuSpec | ForceTorqueSpec | MagnetometerSpec | PoseSpec
 
 
 class SharedMemory:
-    """Logs and counts the actions of the other process; for one thread.
+    """Logs and counts the actions of the other process. Only one thread may use it.
 
     Args:
         port: the memory.

@@ -68,7 +68,7 @@ class JointStates:
         return commit
 
     def streamed(self, every: int) -> StreamTopic | None:
-        """Return the topic as compiled code publishes it; None: it is left to Python."""
+        """Return the topic as compiled code publishes it, or None if it is left to Python."""
         if self._driver is not None and self._driver.hides:
             return None
         return stream_topic(self._publisher, self._prepared, every, self._row, True)

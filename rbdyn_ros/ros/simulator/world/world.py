@@ -143,7 +143,7 @@ class World:
         return f"attached are {', '.join(pairs)}" if pairs else "nothing is attached"
 
     def obstacle(self, name: str) -> Obstacle | None:
-        """Return an obstacle; None if the name is not one."""
+        """Return an obstacle, or None if the name is not one."""
         return next((one for one in self.loose.obstacles if one.name == name), None)
 
     def shapes(self, name: str, places: Places) -> list[PlacedShape]:
