@@ -67,7 +67,7 @@ def gpu_rows(robot: Robot) -> list[str]:
 
 
 def warp_row(robot: Robot) -> str:
-    """Return the table row of mujoco_warp; without a graph if CUDA refuses it."""
+    """Return the table row of mujoco_warp, measured without a graph if CUDA refuses the graph."""
     m = robot.load()
     model = peers.mujoco_model(robot.path.read_text(), robot.floats, m.opt.timestep)
     graph = _warp_cell(model, SIZES[0], graph=True) != "-"

@@ -156,7 +156,7 @@ def apart(*numbers: float, digits: int = 6) -> tuple[str, ...]:
 
 
 def listing(names: Collection[str], most: int = 8) -> str:
-    """Quote and join names; of a long list only the first `most` and the length."""
+    """Quote and join names; a long list is shortened to its first `most` names and its length."""
     text = ", ".join(quote(name) for name in list(names)[:most])
     return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"
 

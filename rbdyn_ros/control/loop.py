@@ -272,7 +272,7 @@ class ControlLoop:
         self._judge_target(self.settings.tracking_tolerance if near else 0.0)
 
     def _judge_target(self, tolerance: float) -> None:
-        """Judge the target; tolerance: largest distance from it, 0: any [rad or m]."""
+        """Judge the target, at most `tolerance` [rad or m] from the arm; 0 allows any distance."""
         target, idle = self._tracker.target.qpos, self._tracker.idle
         timeout = float(self.settings.target_timeout)
         if _judge_target.call(*self._memory, target, float(tolerance), float(idle), timeout):

@@ -209,7 +209,7 @@ def overdue(s: ArmLoopState, now: int) -> float:
 def brake(
     m: Model, d: Data, bare: Model, own: Data, a: Actuation, b: BlindState, s: ArmLoopState
 ) -> bool:
-    """Release the efforts of an arm with a fault after a valid state; False: stay silent."""
+    """Release efforts of a faulty arm after a valid state; return False to stay silent."""
     hold(m, d, bare, own, a, s.state[0], s.holding)
     if not see_fault(m, d, bare, own, a, b, s.time, s.state[0], s.state[1], s.dt, s.wanted):
         return False
@@ -228,7 +228,7 @@ def answer_blindly(
     s: ArmLoopState,
     now: int,
 ) -> bool:
-    """Release the efforts of an arm whose state is unknown; False: stay silent.
+    """Release the efforts of an arm whose state is unknown; return False to stay silent.
 
     `now` is on the steady clock [ns].
     """
@@ -252,7 +252,7 @@ def coast(
     s: ArmLoopState,
     now: int,
 ) -> bool:
-    """Release the efforts of an arm whose newest state is late; False: stay silent.
+    """Release the efforts of an arm whose newest state is late; return False to stay silent.
 
     `now` is on the steady clock [ns].
     """
@@ -269,7 +269,7 @@ def coast(
 
 @kernel
 def follow(b: BlindState, s: ArmLoopState, effort: Vector) -> bool:
-    """Release the efforts (nv,) of a law; trip and return True if one is not a number."""
+    """Release the efforts (nv,) of a law; trip and return True if an effort is not a number."""
     i = release(s, effort, s.holding, s.dt, False)
     if i < 0:
         return False

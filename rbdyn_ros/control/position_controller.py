@@ -88,7 +88,7 @@ class PositionController(Controller):
     # checks before motion
 
     def _check_load(self) -> None:
-        """Raise RbdynError unless the arm rests; it carries itself."""
+        """Raise RbdynError unless the arm rests; the arm carries the load itself."""
         speed = float(np.abs(self.gate.measured.qvel[self._dofs]).max())
         if not speed <= FASTEST:
             raise refusal(moving(speed), "moving")

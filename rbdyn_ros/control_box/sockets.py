@@ -53,7 +53,7 @@ class Session(ABC):
 
     @abstractmethod
     def request(self, data: bytes) -> None:
-        """Process bytes; raise ValueError if they are not of the protocol."""
+        """Process bytes; raise ValueError if they do not follow the protocol."""
 
     def push(self, data: bytes) -> None:
         """Send bytes to the client."""

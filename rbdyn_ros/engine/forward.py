@@ -259,7 +259,7 @@ def advance(m: Model, d: Data, nstep: int) -> None:
 
 @kernel
 def step(m: Model, d: Data, nstep: int) -> int:
-    """Advance, and return the warnings: a sum of the numbers above and of those of too_much.py."""
+    """Advance and return the warnings: a sum of the numbers above and in too_much.py."""
     regular, solved = d.nsingular == 0, not _often_unsolved(m, d)
     too_much = overloaded_joints(m) if d.time == 0.0 else 0
     advance(m, d, nstep)
@@ -279,7 +279,7 @@ def _often_unsolved(m, d):
 
 @kernel
 def _forward_at_start(m, d):
-    """Fill the fields at the start of a Runge-Kutta step, which left those of its trial states."""
+    """Fill the fields at the start of a Runge-Kutta step; they had values of its trial states."""
     end, singular, unsolved = d.time, d.nsingular, d.nunsolved
     d.time = d.rk_time[0]
     _swap(d.qpos, d.rk_qpos)

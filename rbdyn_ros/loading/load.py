@@ -114,7 +114,7 @@ def load(
     contact: bool | Contact = False,
     srdf: str | bytes | Path | bool = True,
 ) -> Model:
-    """Return the Model of a robot file; as load_urdf, also for a saved Model, but not for text.
+    """Return the Model of a robot file as load_urdf does, or a saved Model, but not from text.
 
     The arguments are those of load_urdf; `path` may also be a file written by `save`, which allows
     no other argument.

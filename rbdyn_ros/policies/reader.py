@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a policy file, or an export of Isaac Lab, mjlab or legged_gym as one."""
+"""Read a policy from its file or from an export of Isaac Lab, mjlab or legged_gym."""
 
 import math
 from collections import Counter

@@ -221,7 +221,7 @@ class StateTopic:
         self.times.append(message.time)
 
     def ends_with(self, message: Any) -> bool:
-        """Return whether a state has the time, position and velocity of the last one."""
+        """Return whether a state has the time, position and velocity of the last state."""
         if not self.times or self.times[-1] != message.time:
             return False
         return all(

@@ -117,7 +117,7 @@ def _start(
 
 
 def memory_of(places: Touching) -> int:
-    """Return the length of the memory of friction of all contact points."""
+    """Return the length of the friction memory of all contact points."""
     return REMEMBERED * len(places.planes) + ON_FIELD * len(places.fields)
 
 

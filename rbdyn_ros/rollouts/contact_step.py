@@ -173,7 +173,7 @@ def _pairs(
 
 
 class ContactMemory:
-    """The memory of friction of the robots of a Batch whose Step is a ContactStep.
+    """The friction memory of the robots of a Batch whose Step is a ContactStep.
 
     Args:
         step: the Step.

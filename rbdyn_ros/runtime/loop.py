@@ -262,7 +262,7 @@ class Loop:
 
 
 def _carried_fault(joint: int, match: Match) -> int:
-    """Return the joint of a fault in the new Model, or another if it is gone; -1: no fault."""
+    """Return the joint of a fault in the new Model, or 0 if it is gone, or -1 without a fault."""
     old, new = (numbers.tolist() for numbers in match.places["njnt"])
     if joint < 0 or match.new.njnt == 0:
         return -1

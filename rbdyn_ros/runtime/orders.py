@@ -207,7 +207,10 @@ class Orders:
         return SavedOrders(self._words.copy(), self._numbers.copy(), self._trajectory, pushes)
 
     def restore(self, saved: SavedOrders) -> None:
-        """Send saved orders; only while held. The loop's own state lists its orders."""
+        """Send saved orders.
+
+        Call it only while the loop is held, whose own state lists its orders.
+        """
         self._words[:], self._numbers[:] = saved.words, saved.numbers
         self._trajectory = saved.trajectory
         self._post()

@@ -136,7 +136,7 @@ class StateStream:
         s.stream_known[:] = s.stream_words
 
     def keep(self, kept: bool = True) -> None:
-        """Note that the state read last is on joint_states; False: no state is any more."""
+        """Note that the state read last is on joint_states; with False, no state is any longer."""
         s = self._shared
         s.stream_kept[()] = kept
         if kept:

@@ -379,7 +379,7 @@ def judge_place(s: ArmLoopState, c: ArmState) -> None:
 
 @kernel
 def advance_clock(s: ArmLoopState, c: ArmState, period: float, steady: int) -> None:
-    """Advance the clocks by an update; the arm has rested until the first one.
+    """Advance the clocks by an update; until the first update the arm rested.
 
     A period [s] that is not a number counts as a clock that went back, and as the longest one.
     """
@@ -473,7 +473,7 @@ def advance_test(
     trial: StartUp,
     reply: Reply,
 ) -> bool:
-    """Release efforts of the start-up test, or of the mode after it; False if the test failed."""
+    """Release efforts of the test, or of the mode after it; return False if the test failed."""
     qpos, qvel, measured = s.state[0], s.state[1], s.state[2]
     hold(m, d, bare, own, a, qpos, s.holding)
     sent = s.out[RELEASED]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def fix(path: Path, options: argparse.Namespace) -> list[str]:
-    """Repair a URDF file in its place; return the repairs by line.
+    """Repair a URDF file in place; return the repairs by line.
 
     Every repair that adds no error is written, even if other errors remain. A corrected word may
     reveal errors that it hid; `with_hidden` reports these before.

@@ -417,7 +417,7 @@ def rests(s: StartUp, r: Reply) -> bool:
 
 @kernel
 def increase(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
-    """Begin a stronger pulse; return the finding if there is none."""
+    """Begin a stronger pulse; return a finding if the joint must not get one."""
     found = check_order(s, a)
     if found > 0:
         return found

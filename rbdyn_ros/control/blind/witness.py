@@ -229,7 +229,7 @@ def learn(
 
 @kernel
 def learn_noise(s: BlindState, unmodelled: float, dt: float, k: int) -> float:
-    """Learn the noise of a velocity from how its unexplained changes alternate; return it."""
+    """Learn and return the noise of a velocity from how its unexplained changes alternate."""
     change = unmodelled - s.jump[k]
     s.jump[k] = unmodelled
     counts = min(change**2, max(SUDDEN**2 * s.noise[k], LEAST**2))

@@ -184,7 +184,7 @@ class SafetyGate:
     # efforts
 
     def begin(self, effort: Array) -> None:
-        """Start bumpless: the next effort is this one (n,); its difference to the law decays."""
+        """Start bumpless from this effort (n,); its difference to the law decays."""
         _begin.call(self.s.handle, np.array(effort, np.float64))
 
     def release(self, wanted: Array, holding: Array, dt: float, last: bool = False) -> Array:

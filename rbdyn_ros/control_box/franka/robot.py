@@ -272,7 +272,7 @@ class RobotServer(BoxedRobot, FrankaServer):
             self._recovery = -1
 
     def answered_by(self, data: bytes) -> int:
-        """Return the message_id that a datagram answers; 0: it is not a command for this state."""
+        """Return the message_id that a datagram answers, or 0 if it does not answer this state."""
         motion = self._motion
         if len(data) != packets.COMMAND.itemsize or motion is None:
             return 0

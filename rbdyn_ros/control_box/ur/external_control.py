@@ -96,7 +96,7 @@ class ExternalControl(ArmProgram):
 
     @staticmethod
     def read(text: str) -> ExternalControl | None:
-        """Return the program of a text, or None if the text is not one.
+        """Return the program of a text, or None if the text is another program.
 
         Raises:
             ValueError: the box does not support the version of the program.

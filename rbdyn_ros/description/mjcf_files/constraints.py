@@ -197,7 +197,7 @@ class _CouplingReader:
         return constant, ratio
 
     def _coupling(self, item: Item, name: str) -> None:
-        """Let a joint follow another one; a second such joint, or a circle, becomes a gear."""
+        """Let a joint follow another, or add a gear if it has a leader or would follow itself."""
         line, follower = self._line(item), self._joint(item, "joint1")
         leader = self._joint(item, "joint2") if item.given("joint2") else ""
         if line is None or not follower or (item.given("joint2") and not leader):
@@ -216,7 +216,7 @@ class _CouplingReader:
             mimics[follower] = Mimic(leader, ratio, offset)
 
     def _follows(self, joint: str, other: str) -> bool:
-        """Return whether a joint is the other one, or follows it."""
+        """Return whether a joint is the other joint, or follows it."""
         while joint != other and joint in self.couplings.mimics:
             joint = self.couplings.mimics[joint].joint
         return joint == other

@@ -21,7 +21,7 @@ from rbdyn_ros.errors import quote
 
 
 class Surfaces:
-    """The surfaces of a scene by their names; None for one with an error."""
+    """The surfaces of a scene by their names; None for a surface with an error."""
 
     def __init__(self, given: Given) -> None:
         self._known: dict[str, Surface | None] = {}

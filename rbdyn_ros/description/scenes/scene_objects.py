@@ -39,7 +39,7 @@ def with_object(
     audit: Audit,
     acts: bool = False,
 ) -> Description:
-    """Return a scene with one more object; without it after an error.
+    """Return a scene with one more object, or the same scene after an error.
 
     Args:
         joined: the scene.

@@ -79,7 +79,7 @@ class Scope:
         self.frames[MODEL_FRAME if parent else WORLD] = self.origin
 
     def add(self, name: str, frame: Frame) -> None:
-        """Add a frame; an error if its name is taken."""
+        """Add a frame, or an error if its name is taken."""
         if not name:
             frame.error("missing-name", f"a <{frame.kind}> has no name", allowed="a name")
         elif name == WORLD or (name.startswith("__") and name.endswith("__")):
@@ -154,7 +154,7 @@ class FramePlaces:
         return at
 
     def between(self, frame: Frame, base: Frame, top: Frame) -> Pose:
-        """Return the pose of a frame in another one."""
+        """Return the pose of a frame in another frame."""
         if frame is base:
             return IN_PLACE
         return compose(inverse(self.pose(base, top)), self.pose(frame, top))

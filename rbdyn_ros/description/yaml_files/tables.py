@@ -237,7 +237,7 @@ class ByName(kinds.Kind):
         return found
 
     def owner_of(self, name: str) -> str:
-        """Return the element of a name; empty: the element that has the table."""
+        """Return the element of a name, or "" if the table has no element."""
         return f"{self.element} {quote(name)}" if self.element else ""
 
     def schema(self) -> kinds.Schema:

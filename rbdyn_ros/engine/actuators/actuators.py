@@ -100,7 +100,7 @@ def _through_gear(m, d, a, torque, slope):
 
 @kernel
 def advance_act(m, d):
-    """Write act and actuator_force; needs actuate and the qvel at the end of the step."""
+    """Write act and actuator_force from the qvel at the end of the step. Call `actuate` first."""
     for a in range(m.nu):
         v, at = d.qvel[m.actuator_dofid[a]], m.actuator_actadr[a]
         w, work = v, d.actuator_work

@@ -177,7 +177,7 @@ def _row_filler(jcalc: Any, nv: int) -> Callable[..., None]:
 
 
 def _motion_callers(motion: Any, nv: int) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Return two such functions of the time and of the outputs q, qd, qdd."""
+    """Return two functions that write q, qd and qdd of a motion at a time."""
     python = getattr(motion, "py_func", motion)
 
     def caller(t, q, qd, qdd):

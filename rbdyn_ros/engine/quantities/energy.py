@@ -38,7 +38,7 @@ def energy(m: Model, d: Data) -> None:
 
 @brief
 def potential_energy(m: Model, d: Data) -> float:
-    """Return energy[0] at qpos; springs as in energy."""
+    """Return energy[0] at qpos; springs count as in `energy`."""
     poses(m, d)
     total: float = _potential(m, d)
     return total

@@ -215,7 +215,7 @@ def descend(node, n, start, inverse, most, waiting, entry, left):
 
 @inline
 def next_node(waiting, entry, left, most):
-    """Return the top node that the ray enters before `most`, or -1; and the number left."""
+    """Return the top node that a ray enters before `most`, or -1, and the number of nodes left."""
     while left > 0:
         left -= 1
         if entry[left, 0] <= most:

@@ -136,7 +136,7 @@ def _terms(m, d, body, c):
 
 @inline
 def _of_first(d, U, W, other):
-    """Return the derivative of the force on a coordinate by the velocity of an earlier one."""
+    """Return the derivative of the force on a coordinate by an earlier coordinate's velocity."""
     S = load6(d.cdof_all, other)
     return dot6(U, _rate(d, other)) + dot3(W, (S[0], S[1], S[2]))
 

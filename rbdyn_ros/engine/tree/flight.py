@@ -262,7 +262,7 @@ def _drift(m, d, i, h):
 
 @inline
 def _frame_turns(com_vel, t, end):
-    """Return the change of the frame's velocity while that of the centre of mass is constant.
+    """Return the change of the frame's velocity while the centre of mass moves straight on.
 
     com_vel and `end` are the velocities of the centre of mass relative to the frame, before and
     after the rotation.

@@ -58,7 +58,7 @@ def plausible(m: Model, samples: Samples) -> Samples:
 
 
 def at_rest(m: Model, samples: Samples) -> Array:
-    """Return positions (nv,) of the joints that are not identified; unknown positions as in qpos0.
+    """Return positions (nv,) of joints that are not identified, from qpos0 where unknown.
 
     Raises:
         ParameterError: one of these joints moved.

@@ -186,7 +186,7 @@ def _gains(joints: SingleJoints, kind: str, values: Sequence[float], present: Ar
 
 
 def _put(row: Array, joints: SingleJoints, numbers: Array | None) -> None:
-    """Write the numbers of the joints into a row of all joints; None: zeros."""
+    """Write the numbers of the joints into a row of all joints; None means zeros."""
     row[joints.dofadr] = 0.0 if numbers is None else numbers
 
 

@@ -99,7 +99,7 @@ class TrajectoryController(Controller):
         )
 
     def follow(self, message: Any) -> None:
-        """Follow a trajectory_msgs/JointTrajectory; one without points stops the present one.
+        """Follow a trajectory_msgs/JointTrajectory; a message without points stops the motion.
 
         Raises:
             RbdynError: the trajectory is refused.
@@ -194,7 +194,7 @@ class TrajectoryController(Controller):
         self._servo_gain = self.servo.limits.acceleration
 
     def follow_twist(self, message: Any) -> JointRates | None:
-        """Move the tool by a geometry_msgs/TwistStamped until it times out; None: it stops.
+        """Move the tool by a geometry_msgs/TwistStamped until it times out; None stops the tool.
 
         The motion and its end are a path, which is followed if it keeps the limits, tightened or
         not, and has no collision. Zeros stop a motion of twists only, not a trajectory of others.

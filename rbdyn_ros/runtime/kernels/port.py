@@ -96,7 +96,7 @@ def read_port(s: Shared) -> None:
 
 @kernel
 def _is_late(s, t, record):
-    """Return whether a command answers a state that is much older than the newest one."""
+    """Return whether a command answers a state that is much older than the newest state."""
     most, tick = word_at(t, layout.T_ANSWER), word_at(record, layout.COMMAND_TICK)
     if s.time_mode != REALTIME or most == 0 or not 0 <= tick < s.measured_tick:
         return False

@@ -128,7 +128,7 @@ def is_still(m, state):
 
 @inline
 def looks_of(state):
-    """Return the gap and the normal of the first iteration, and the normal of the deepest one."""
+    """Return the gap and the normal of the first iteration, and the normal of the deepest."""
     return state[5], state[6], state[7]
 
 
@@ -235,7 +235,7 @@ def touch_time(m, state):
 
 @inline
 def time_of_points(m, state):
-    """Return the time for which contact points are computed: that of the touch, or the start.
+    """Return the time for which contact points are computed: the touch or the start.
 
     If near geometries keep their normal, the points at the start are used. The points of a rolling
     wheel, for example, would differ later.

@@ -169,7 +169,7 @@ def _is_first(d, c):
 
 @kernel
 def find_hits(d):
-    """Write the times at which pressing contacts hit bodies; needs the forces."""
+    """Write the times at which pressing contacts hit bodies. The forces must be in d."""
     for c in range(d.ncon):
         t = d.contact_time[c]
         if t > 0.0 and d.contact_end[c, NORMAL] > 0.0:
@@ -220,7 +220,7 @@ def _relative(m, d, body1, body2, x1, x2, after):
 
 @inline
 def _velocity_after(m, d, body):
-    """Return the velocity of the centre of mass of a body at the end of the step.
+    """Return the velocity of a body's centre of mass at the end of the step.
 
     Until the forces are known, the velocity at the start is returned.
     """

@@ -376,7 +376,7 @@ def _middle(m, d, g, o, q, T, t, late, reach):
 
 @inline
 def _on_axis(m, d, g, o, q, T, t, late, x, reach, feature):
-    """Add the contact of a point of the axis of a capsule.
+    """Add the contact of a point on a capsule's axis.
 
     If the axis extends beyond a face, its point above the edge of the face is used.
     """

@@ -323,7 +323,7 @@ def _both_fly(m, d, g, h):
 
 @inline
 def _as_now(m, d, g, h, mover, v, late, fly, reach, search):
-    """Return whether the normal of two moving geometries at their touch is about that of now.
+    """Return whether the normal at the touch of two moving geometries is about the present normal.
 
     The contact then has the points of the start, where the arms of both bodies are exact, so that
     a central force does not rotate them.

@@ -169,7 +169,7 @@ class Outputs:
         return self._made(state_topics.ObjectPoses, "tf2_msgs", "no object_poses", names)
 
     def _made(self, kind: Callable[..., Any], package: str, lack: str, *parts: Any) -> Any:
-        """Return a topic whose message package may not be installed; then None, with a warning."""
+        """Return a topic, or None with a warning if its message package is not installed."""
         world, prefix = self._values.world_frame, self._values.frame_prefix
         if kind is state_topics.Transforms:
             world = self._root_frame
@@ -181,7 +181,7 @@ class Outputs:
 
     @property
     def measured_tick(self) -> int:
-        """Tick of the newest state on joint_states; -1: none yet."""
+        """Tick of the newest state on joint_states, or -1 before the first."""
         return self.stream.kept_tick
 
     @property
@@ -245,7 +245,7 @@ class Outputs:
             self._objects.publish(self._stamps.of(state.tick), state)
 
     def publish(self, state: LoopState) -> None:
-        """Publish the state that was read last on all due topics; /clock after the others.
+        """Publish the state that was read last on all due topics; /clock comes last.
 
         Afterwards compiled code publishes plain states, see runtime/kernels/stream.py.
         """

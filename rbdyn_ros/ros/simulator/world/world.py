@@ -83,7 +83,7 @@ def world_file(parts: SceneParts, uri: str, text: str = "") -> WorldFile:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class World:
-    """The world of a robot: its objects, obstacles and attachments; changes.py makes others of it.
+    """The world of a robot: its objects, obstacles and attachments. changes.py makes new Worlds.
 
     Attributes:
         loose: the robot and its objects, nothing attached.
