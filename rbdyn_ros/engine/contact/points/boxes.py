@@ -106,7 +106,7 @@ def _column(C, j):
 
 @kernel
 def _best_face(t, C, own, other):
-    """Return the face direction of a box along which the other, at t, C, is farthest away."""
+    """Return the face direction of a box along which the other box, at t, C, is farthest away."""
     best, most = 0, -np.inf
     for k in range(3):
         reach = (
