@@ -105,7 +105,7 @@ def read_with_text(
 
 
 def format_of(path: Path) -> Format | None:
-    """Return the format of a robot file, by its suffix or its root element; None: no format."""
+    """Return the format of a robot file, by its suffix or its root element, or None."""
     suffix = path.suffix.lower()
     if suffix in _XML and kind_of(path) == "file":  # reading a pipe would block
         with suppress(OSError, ValueError), path.open("rb") as file:

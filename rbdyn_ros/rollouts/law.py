@@ -25,7 +25,7 @@ from rbdyn_ros.specialization.trace import Tracing
 #: Laws that are fully determined by their class and their gains.
 BUILT_IN = (PDPolicy, PDGravityPolicy, ComputedTorquePolicy)
 
-#: Input of a law besides the state and its gains, and its output.
+#: The array that a law reads besides the state and its gains, and the array that it writes.
 REFERENCE = "reference"
 APPLIED = "qfrc_applied"
 

@@ -129,7 +129,7 @@ class Loop:
         Raises:
             ParameterError: the system refuses privileges that the settings enforce.
         """
-        with self._requests.lock:  # latest() may be running it once
+        with self._requests.lock:  # latest() may be running the loop
             self._requests.running = True
         self._launch()
 

@@ -74,7 +74,7 @@ class Plant:
         return self._d
 
     def begin_with(self, qvel: Array | None) -> None:
-        """Set the velocity (nv,) at the start, before a loop runs; None: at rest."""
+        """Set the velocity (nv,) at the start, before a loop runs; None means at rest."""
         self._d.qvel = 0.0 if qvel is None else qvel
 
     @property

@@ -113,7 +113,7 @@ class StateStream:
 
     @property
     def state(self) -> LoopState | None:
-        """The state that was published last, or None; only while no state waits."""
+        """The state that was published last, or None. Call it only while no state waits."""
         s = self._shared
         return self._as_state(s.stream_words, s.stream_row) if s.stream_epoch >= 0 else None
 

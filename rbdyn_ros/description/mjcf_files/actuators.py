@@ -85,7 +85,7 @@ class _ServoReader:
         return f"its delay of {delay:g} s is not read" if delay > 0.0 else ""
 
     def _terms(self, item: Item) -> tuple[ServoTerm, ...]:
-        """Return the joints that an actuator moves; an empty tuple after an error."""
+        """Return the joints that an actuator moves, or an empty tuple after an error."""
         gear = (*item.numbers("gear", 1, 6), 1.0)[0]
         joint = item.text("joint") or item.text("jointinparent")
         tendon = item.text("tendon")

@@ -274,7 +274,7 @@ class Item:
         self.document.audit.add(severity, code, self.owner, self.line, where, **of)
 
     def numbers(self, name: str, low: int, high: int = 0, *, inf: bool = False) -> list[float]:
-        """Return the numbers of an attribute; empty if it is missing, or after an error.
+        """Return the numbers of an attribute, or an empty list if it is missing or wrong.
 
         Args:
             name: of the attribute.

@@ -133,7 +133,7 @@ class MeshShapes:
         self._inertials: dict[tuple[int, bool], Inertial | None] = {}
 
     def convex(self, asset: MeshAsset, geom: Item) -> tuple[Points, ...]:
-        """Return the convex parts of a mesh in the axes of its file; empty after an error."""
+        """Return a mesh's convex parts in the axes of its file, or an empty tuple after an error."""
         if not asset.file:
             points = asset.vertices * np.array(asset.scale)
             return (Points(tuple((x, y, z) for x, y, z in points.tolist())),)
@@ -141,7 +141,7 @@ class MeshShapes:
         return found or ()
 
     def triangles(self, asset: MeshAsset, geom: Item) -> tuple[Points | TriangleMesh, ...]:
-        """Return the triangles of a mesh in the axes of its file; empty after an error."""
+        """Return the triangles of a mesh in its file's axes, or an empty tuple after an error."""
         if not asset.file:
             grown = asset.vertices * np.array(asset.scale)
             return (TriangleMesh(grown, outwards(grown, asset.faces, asset.scale)),)

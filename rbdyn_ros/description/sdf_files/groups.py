@@ -73,7 +73,7 @@ class SdfGroup:
 
     @property
     def moves(self) -> bool:
-        """Return whether it has a joint that moves."""
+        """Return whether the group has a joint that moves."""
         return any(joint.type != "fixed" for joint in self.description.joints)
 
 

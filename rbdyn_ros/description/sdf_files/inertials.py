@@ -85,7 +85,7 @@ def _bodies(solids: Sequence[LinkSolid], usual: float, reader: SolidReader) -> l
 
 
 def _moments(part: SdfElement, reader: SolidReader) -> Moments | None:
-    """Return the moments of a collision whose contact shape is its hull; None for other shapes."""
+    """Return the moments of a collision whose contact shape is its hull, else None."""
     geometry = part.child("geometry")
     found = [] if geometry is None else list(geometry.children(*_TOUCH_AS_HULLS))
     if len(found) != 1:

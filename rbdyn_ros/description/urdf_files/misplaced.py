@@ -77,7 +77,7 @@ FOREIGN: dict[str, _Foreign] = {
     "inertial": _words("<origin xyz>, in <inertial>", "origin", "com cog center_of_mass pose pos")
     | _words("<mass value>, in <inertial>", "mass", "density"),
 }
-#: Units of numbers; the units of URDF change nothing.
+#: Attributes that name a unit; the units that URDF has anyway change nothing.
 _UNITS = ("unit", "units")
 _SI = {"", "kg", "m", "meter", "rad", "radian", "si", "n", "nm", "n*m", "m/s", "rad/s", "kg*m^2"}
 
@@ -128,7 +128,7 @@ def place_of_child(
 
 
 def _judged(found: _Found | None, word: str, text: str) -> Place | None:
-    """Return the place of a word with the severity of the finding; None if nothing was found."""
+    """Return the place of a word and the severity of the finding, or None if nothing was found."""
     if found is None:
         return None
     where, given, moves = found

@@ -61,7 +61,7 @@ class Given(dict[str, Any]):
 
 
 def section(top: Given, key: str) -> Given:
-    """Return a table in a table; empty if it is missing or wrong."""
+    """Return a table in a table, or an empty table if it is missing or wrong."""
     found: Given | None = top.get(key)
     return Given(YamlTable(top.line), top.owner, top.audit) if found is None else found
 

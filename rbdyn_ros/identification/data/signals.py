@@ -199,7 +199,7 @@ def _grid(time: Array, period: float) -> tuple[Array, bool]:
 
 
 def _cutoff(cutoff: float | None, qpos: Array, period: float) -> float:
-    """Return the cutoff [Hz]; None: ten times the highest frequency of positions (p, n)."""
+    """Return the cutoff [Hz]; None means ten times the highest frequency of positions (p, n)."""
     most = 0.5 * MOST_OF_NYQUIST / period
     if cutoff is None:
         return min(max(CUTOFF_RATIO * _highest_frequency(qpos, period), LEAST_CUTOFF), most)

@@ -70,7 +70,7 @@ class Shelf:
         return {**flat, **{name: x for name, x in put.items() if x}}
 
     def program(self, run: Callable[[SymbolGraph], dict[str, Any]]) -> Program:
-        """Return the program of a function of a graph that returns outputs."""
+        """Return the program of a function that gets a graph and returns outputs."""
         graph = SymbolGraph()
         return program(graph, run(graph))
 

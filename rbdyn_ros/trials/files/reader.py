@@ -140,7 +140,7 @@ def _check_program(
 
 
 def _with_box(top: Given, m: Model, robot: TrialRobot, box: str, every: int) -> Model:
-    """Return the robot behind a control box; the same Model after an error."""
+    """Return the robot behind a control box, or the same Model after an error."""
     controller, name = top["controller"], BoxName.parsed(box)
     try:
         driven = name.arm(m, robot.description).driven
@@ -170,7 +170,7 @@ def _with_box(top: Given, m: Model, robot: TrialRobot, box: str, every: int) -> 
 
 
 def _robot(top: Given, folder: Path) -> tuple[Model, TrialRobot, str] | None:
-    """Return the Model with the timestep of the trial, its file and URDF; None after an error."""
+    """Return the Model with the trial's timestep, its file and URDF, or None after an error."""
     given = top.get("robot")
     if given is None or not is_sound(given):
         return None

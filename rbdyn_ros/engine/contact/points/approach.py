@@ -80,7 +80,7 @@ def touch_depth(m, g, o):
 
 @inline
 def _give(m, g, o):
-    """Return the deflection of the spring of g under the weight of the heavier tree, of g or o."""
+    """Return how far the spring of g gives way under the weight of the heavier tree of g and o."""
     if is_rigid(m, g):
         return 0.0
     body, other = m.body_rootid[m.geom_bodyid[g]], m.body_rootid[m.geom_bodyid[o]]

@@ -147,7 +147,7 @@ def _fill_plain(message: Any, now: GripperState, end: GripperEnding) -> Any:
 
 
 def _action_class(node: Node, name: str, action: str) -> Any:
-    """Return an action of control_msgs; None, after a line in the log, if it is missing."""
+    """Return an action of control_msgs, or None with a line in the log if it is missing."""
     try:
         return getattr(importlib.import_module("control_msgs.action"), name)
     except (ImportError, AttributeError):  # ParallelGripperCommand is not in Humble

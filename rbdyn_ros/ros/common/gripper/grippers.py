@@ -153,7 +153,7 @@ class Gripper:
         return math.nan if preset is None else preset.slope * (position - preset.closed)
 
     def force(self, effort: float) -> float:
-        """Return the force between the fingers at a measured effort [N]; NaN: it is not known.
+        """Return the force between the fingers at a measured effort [N], or NaN if it is unknown.
 
         It does the work of the effort: force * d width = effort * d position.
         """

@@ -144,7 +144,7 @@ class TrajectoryParser:
 
 
 def _first(wrong: NDArray[np.bool_]) -> list[tuple[int, ...]]:
-    """Return the index of the first true entry; an empty list if there is none."""
+    """Return the index of the first true entry, or an empty list if there is none."""
     return [tuple(map(int, place)) for place in np.argwhere(wrong)[:1]]
 
 

@@ -89,7 +89,7 @@ class ToolMarker:
         )
 
     def twist(self, place: Array, R: Array) -> Array | None:
-        """Return the twist (6,) of the tool towards the dragged marker; None: it is not dragged.
+        """Return the twist (6,) of the tool towards the marker, or None if it is not dragged.
 
         After the end of a drag it is zero once, so that the tool stops at once.
 

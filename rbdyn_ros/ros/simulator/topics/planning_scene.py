@@ -64,7 +64,7 @@ class SceneContent:
 def open_planning_scene(
     node: Node, loop: Loop, content: SceneContent, values: SimpleNamespace
 ) -> PlanningSceneTopic | None:
-    """Return the topic; None: the parameters switch it off, or moveit_msgs is not installed."""
+    """Return the topic, or None if the parameters switch it off or moveit_msgs is missing."""
     if not values.publish_planning_scene:
         return None
     try:

@@ -37,7 +37,7 @@ LARGEST = 1e9
 
 
 def servo_of(m: Model, names: tuple[str, ...], values: SimpleNamespace) -> TwistServo | None:
-    """Return the servo that the parameters describe; None: the tool follows no twists.
+    """Return the servo that the parameters describe, or None if the tool follows no twists.
 
     Args:
         m: the robot.

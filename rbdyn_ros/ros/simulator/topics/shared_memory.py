@@ -61,7 +61,7 @@ class SharedMemory:
         self._accepted, self._refused, self._late = accepted, refused, late
 
     def close(self) -> None:
-        """Remove the memory; only when the loop has ended."""
+        """Remove the memory. Call it only when the loop has ended."""
         self._port.close()
 
 
