@@ -133,7 +133,7 @@ class MeshShapes:
         self._inertials: dict[tuple[int, bool], Inertial | None] = {}
 
     def convex(self, asset: MeshAsset, geom: Item) -> tuple[Points, ...]:
-        """Return a mesh's convex parts in the axes of its file, or an empty tuple after an error."""
+        """Return the convex parts of a mesh in file axes, or an empty tuple after an error."""
         if not asset.file:
             points = asset.vertices * np.array(asset.scale)
             return (Points(tuple((x, y, z) for x, y, z in points.tolist())),)

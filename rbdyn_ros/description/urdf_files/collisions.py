@@ -90,7 +90,7 @@ class UniqueNames:
 
 
 Mesh = TypeVar("Mesh")
-#: Makes a shape from the name and the scale of a mesh, or None to leave it out.
+#: Function that makes a shape from a mesh's name and scale, or returns None to leave it out.
 MeshReader = Callable[[str, Vec3, Subject], Mesh | None]
 
 

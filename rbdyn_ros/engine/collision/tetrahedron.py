@@ -11,7 +11,7 @@ from rbdyn_ros.engine.collision.smooth_step import tangents
 from rbdyn_ros.engine.collision.support import farthest
 from rbdyn_ros.engine.compiler.jit import kernel
 
-#: Slope of the search directions relative to the direction of a known depth, and their tangents.
+#: Search directions around a direction v of known depth: STEEP v plus each tangent AROUND.
 STEEP = 2.0
 AROUND = ((1.0, 0.0), (-0.5, 0.866), (-0.5, -0.866))
 

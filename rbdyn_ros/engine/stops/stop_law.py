@@ -38,7 +38,7 @@ from rbdyn_ros.engine.joints.manifold import ball_angle
 from rbdyn_ros.engine.stops.one_sided import spring_of_mass
 from rbdyn_ros.model.declared.options import FORCE
 
-#: Pieces of the law of friction where it slides; in piece 0 it holds.
+#: Pieces of the friction law in which the joint slides; in piece 0 friction holds the joint.
 ALONG, AGAINST = 1, 2
 
 #: Numbers added to a piece while the lower or the upper limit pushes.

@@ -115,7 +115,7 @@ class Cameras:
                 picture = _pixels(image)
             except RbdynError:
                 raise
-            except Exception as error:  # from rosbags, if the bytes do not match the type
+            except Exception as error:  # rosbags raises it if the bytes do not match
                 text = f"a message of {quote(name)} is not a valid {IMAGE}: {error}"
                 raise recording_error("wrong-message", text, str(self._path)) from error
             yield name, stamp, picture

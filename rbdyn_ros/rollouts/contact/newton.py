@@ -35,7 +35,7 @@ TOLERANCE = 1e-9
 
 #: The lagged forces of a step move if the error of the law is less than this part of their error.
 SETTLED = 0.3
-#: After 1 over this number of passes the lagged forces move in any case.
+#: After 1 / PATIENCE passes the lagged forces move in any case.
 PATIENCE = 0.2
 
 #: Relative rounding error of a velocity.

@@ -230,7 +230,7 @@ class PolicyNode(process.ManagedNode):
 
     def _take_imu(self, message: Imu) -> None:
         covariances = message.orientation_covariance, message.angular_velocity_covariance
-        if -1.0 in (each[0] for each in covariances):  # sensor_msgs/Imu marks missing values so
+        if -1.0 in (each[0] for each in covariances):  # -1 marks missing values in an Imu
             raise refusal("this IMU lacks orientation or angular velocity; a policy needs both")
         self._take_base(message, message.orientation, message.angular_velocity, None)
 

@@ -86,7 +86,7 @@ def _arc(m, d, body):
     w = (V[0], V[1], V[2])
     a = add3((A[3] - up[3], A[4] - up[4], A[5] - up[5]), cross3(w, (V[3], V[4], V[5])))
     if is_single(m, d, body):
-        a = ZERO3  # its centre of mass moves straight on
+        a = ZERO3  # the centre of mass of a single body moves straight on
     return a, (A[0], A[1], A[2]), w
 
 
