@@ -139,7 +139,7 @@ class Recorder(Output):
         names, qposadr, dofadr = self._single
         effort = np.zeros(m.nvall)
         effort[: m.nv] = d.qfrc_applied
-        # the effort of a joint with a drive is the torque that the drive assumes, as on joint_states
+        # the effort of a drive is the torque that the drive assumes, as on joint_states
         current = d.act[m.actuator_actadr + CURRENT]
         effort[m.actuator_dofid] = m.actuator_gear * m.actuator_motorconst[:, 0] * current
         position, velocity = scratch.qpos_all[qposadr], scratch.qvel_all[dofadr]
