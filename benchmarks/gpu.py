@@ -42,7 +42,7 @@ STEPS, ROUNDS = 100, 3
 THREADS = 2
 PROCESSORS = ("sm_80", "sm_90")
 
-#: Registers, bytes of local memory, of spill stores and of spill loads in the report of nvcc.
+#: Registers, and bytes of local memory, spill stores and spill loads, in a report by nvcc.
 REPORTED = (
     r"Used (\d+) registers", r"(\d+) bytes stack frame", r"(\d+) bytes spill stores",
     r"(\d+) bytes spill loads",

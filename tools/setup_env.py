@@ -226,7 +226,7 @@ def check_prerequisites(info: Info) -> None:
 
 
 def digest(*parts: str | Path) -> str:
-    """Return a hash of texts and of the contents of files."""
+    """Return a hash over texts and the contents of files."""
     state = hashlib.sha256()
     for part in parts:
         data = part.read_bytes() if isinstance(part, Path) else part.encode()

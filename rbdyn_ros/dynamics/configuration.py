@@ -182,7 +182,7 @@ def _outside(m: Model) -> list[tuple[int, int, float, float]]:
 
 
 def motion_limits(m: Model) -> Array:
-    """Return the limits of planned motions of every degree of freedom, infinite without a limit.
+    """Return every degree of freedom's limits for planned motions, infinite without a limit.
 
     The limits of mimic joints apply to their leader. Joints with several coordinates have no
     limits.

@@ -259,7 +259,7 @@ def _in_world(m: Model, d: Any, g: int, corner: Any) -> Objects:
 
 
 def _arm(m: Model, d: Any, g: int) -> Objects:
-    """Return the vector from the com of a tree to the centre of one of its geometries."""
+    """Return the vector from a tree's com to the centre of one of its geometries."""
     tree = m.body_rootid[m.geom_bodyid[g]]
     found: Objects = _in_world(m, d, g, np.zeros(3)) - d.subtree_com[tree]
     return found

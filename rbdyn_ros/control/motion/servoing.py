@@ -37,7 +37,7 @@ ROUNDING = 1e-12
 #: Singular values below this share of the largest are rounding errors. POSTURES is the number of
 #: postures from which the rank is computed.
 NO_DIRECTION, POSTURES = 1e-9, 5
-#: Number of halvings of the change of a velocity from which joints could not stop in time.
+#: How often the change of a velocity is halved if joints could not stop from it in time.
 HALVINGS = 30
 #: Time between two points of a path [s].
 SPACING = 0.01

@@ -160,7 +160,7 @@ def _square(a, b, s, t):
 
 @kernel
 def weighted(S, n):
-    """Return the points of A and B of the nearest point of a simplex."""
+    """Return the points of A and B that belong to the nearest point of a simplex."""
     x, y = ZERO3, ZERO3
     for row in range(n):
         x = add3(x, scaled3((S[row, 3], S[row, 4], S[row, 5]), S[row, WEIGHT]))

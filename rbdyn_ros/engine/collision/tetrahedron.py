@@ -65,7 +65,7 @@ def filled(m, a, b, R, t, S, names, n, thin):
 
 @kernel
 def _outwards(S, n, k):
-    """Return the k-th direction that leads out of the space of a simplex of n points."""
+    """Return the k-th direction that leads out of the space spanned by n points of a simplex."""
     sign = 1.0 if k % 2 == 0 else -1.0
     which = k // 2
     if n == 1:

@@ -100,7 +100,7 @@ def corners_of(m, o, triangle):
 
 @inline
 def plane_of_triangle(m, o, triangle, x):
-    """Return the distance of x to the plane of a triangle of a mesh, and its normal."""
+    """Return the distance from x to the plane of a mesh triangle, and its normal."""
     _vert, face, _number, _node = mesh_of(m, o)
     normal = load3(m.trimesh_normal, face + triangle)
     a, _b, _c = corners_of(m, o, triangle)

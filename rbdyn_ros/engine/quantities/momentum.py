@@ -169,7 +169,7 @@ def _descends(m, i, ancestor):
 
 @inline
 def _about_com(m, d, i, f):
-    """Return a momentum or force on the tree of body i about the centre of mass of all trees."""
+    """Return a momentum or force on body i's tree about the centre of mass of all trees."""
     arm = sub3(load3(d.subtree_com, m.body_rootid[i]), load3(d.subtree_com, 0))
     n = cross3(arm, (f[3], f[4], f[5]))
     return f[0] + n[0], f[1] + n[1], f[2] + n[2], f[3], f[4], f[5]

@@ -88,7 +88,7 @@ def touching(m: Model) -> Touching:
 
 
 def _pairs(m: Model, kind: int, first: int) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
-    """Return the pairs of spheres and of other geometries with obstacles of a kind.
+    """Return the pairs of spheres, and of other geometries, with obstacles of one kind.
 
     Contacts with them have keys from pair number `first` on, see contact_list.py.
     """

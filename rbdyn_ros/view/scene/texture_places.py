@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places of the corners of solids in the image of a URDF's `<texture>`.
+"""Places of a solid's corners in the image that a URDF's `<texture>` names.
 
 Each face of a box shows the whole image, upright on its sides. Around round solids the image goes
 once about z, with its left edge at -x; each end of a cylinder shows the whole image.

@@ -95,7 +95,7 @@ def _add_to_body(d, c, end, moved):
 
 @inline
 def _load_at_start(d, c, moved):
-    """Return force and torque of a contact at the velocity of the start of the step."""
+    """Return a contact's force and torque at the velocity at the start of the step."""
     across, force = load3(d.contact_load, c), d.contact_load[c, NORMAL]
     if moved:
         across = add3(across, friction_slope_times(d, c, load3(d.contact_change, c)))

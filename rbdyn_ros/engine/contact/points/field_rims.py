@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contacts of the rims of a cylinder with the triangles of terrain.
+"""Contacts between the rims of a cylinder and the triangles of terrain.
 
 A rim touches a triangle at its point that is lowest along the triangle's normal, if this point is
 above the triangle. In a valley both sides support the rim. Two more points, each a third of a

@@ -66,7 +66,7 @@ def flies(m, d, body):
 
 @inline
 def centre_velocity(m, d, body):
-    """Return the velocity of the centre of mass of a body's tree."""
+    """Return the velocity of the centre of mass of the body's tree."""
     return point_velocity(m, d, body, load3(d.subtree_com, m.body_rootid[body]))
 
 
@@ -198,7 +198,7 @@ def stop_before(m, d, body1, body2, x1, x2, normal, dist):
 
 @inline
 def _fall(m, body1, body2, v1, v2):
-    """Return the velocity along gravity of the common centre of mass of two bodies."""
+    """Return the velocity of two bodies' common centre of mass along gravity."""
     g, mass1, mass2 = m.opt.gravity, m.body_mass[body1], m.body_mass[body2]
     down = (g[0], g[1], g[2])
     square = dot3(down, down)

@@ -172,7 +172,7 @@ def _relative_velocity(m, d, g, h, mover, x, late):
 
 @inline
 def _poses(d, g, h, mover):
-    """Return the poses of the mover and of the other geometry of a pair."""
+    """Return the poses of the two geometries in a pair, first the mover."""
     (p, R), (q, T) = pose_of(d.geom_place, mover), pose_of(d.geom_place, g if mover == h else h)
     return p, R, q, T
 

@@ -193,7 +193,7 @@ def _path(m, d, g, o, t, late):
 
 @kernel
 def _peak_at(m, d, g, o, R, t, p, corner, up, path, time):
-    """Add the contact of a corner of the terrain at a time of a path."""
+    """Add the contact at a corner of the terrain, at a time of a path."""
     q, T = moved_by(t, R, path[0], path[1], max(time, 0.0))
     dist, away = _solid(m, g, T, q, p)
     normal = scaled3(away, -1.0)
@@ -289,7 +289,7 @@ def _time_of_touch(m, g, R, t, p, line, path):
 
 @kernel
 def _edge_at(m, d, g, o, R_0, t_0, edge, path, time, place, feature):
-    """Add the contacts of an edge of the terrain at a time of a path from t_0, R_0.
+    """Add the contacts at an edge of the terrain, at a time of a path from t_0, R_0.
 
     `place` (0 to 1) is the deepest point of the edge at the start.
     """

@@ -31,7 +31,7 @@ GOOD = 0.01
 #: An island whose error is below the tolerance but above this part of it takes one more step.
 EXACT = 0.2
 
-#: Largest number of halvings of the share of a step.
+#: How often the share of a step is halved at most.
 HALVINGS = 10
 
 
