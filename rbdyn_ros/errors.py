@@ -100,7 +100,7 @@ class ParameterError(RbdynError):
 def not_allowed(
     name: str, value: object, allowed: str, element: str = "", code: str = "bad-argument"
 ) -> ParameterError:
-    """Return the error of an argument whose value is not one of the allowed ones."""
+    """Return the error of an argument whose value is not among the allowed values."""
     found = shown(value)
     message = f"{name} is {found}; allowed is {allowed}"
     return ParameterError(Finding(code, message, "error", element, None, found, allowed))

@@ -57,7 +57,7 @@ ROS_VARIABLES = (
     "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
 )
 
-#: Extras of setup.py that all commands, nodes and tutorials need, and those of all tests.
+#: Extras of setup.py that all commands, nodes and tutorials need, and extras for all tests.
 EXTRAS = "plot,view,camera,record,control,identify"
 TESTS = "test,docs"
 

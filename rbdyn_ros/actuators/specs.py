@@ -17,7 +17,7 @@ BEND = 1e-3
 #: Largest number of timesteps of a delay.
 MOST_STEPS = 2.0**53
 
-#: Temperature of a winding where the file gives none [C].
+#: Temperature of a winding without a temperature in the file [C].
 ROOM = 25.0
 
 

@@ -227,7 +227,7 @@ class ControlLoop:
         return self._test is not None
 
     def _average(self, step: float) -> None:
-        """Average the period of the states, without the first one; a pause hardly counts."""
+        """Average the period of the states after the first state; a pause hardly counts."""
         if math.isnan(self.period):
             self.period = step if step > SHORTEST else math.nan
         else:
@@ -318,7 +318,7 @@ class ControlLoop:
                 self._trip(fault)
 
     def _trip(self, fault: Fault) -> None:
-        """Latch a fault of an armed arm, unless there is one."""
+        """Latch a fault of an armed arm, unless it already has a fault."""
         if self.testing:
             self._end_test(f"the start-up test was stopped: {fault.advice}")
         if self.armed and self.gate.fault is None:

@@ -248,7 +248,7 @@ def is_unlimited(m: Model, j: int) -> bool:
 
 
 def _limits(m: Model, j: int) -> list[tuple[float, float]]:
-    """Return the limits of each coordinate of a joint, infinite where there are none."""
+    """Return the limits of each coordinate of a joint, infinite if it has no limits."""
     kind, v = m.jnt_kind(j), int(m.jnt_dofadr[j])
     limits = dict(zip(m.limit_dofid.tolist(), m.limit_range.tolist(), strict=True))
     if kind.nv == 1 and m.jnt_limited[j]:

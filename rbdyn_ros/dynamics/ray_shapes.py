@@ -130,7 +130,7 @@ def _corners(m: Model, g: int) -> Array:
 
 
 def hull_triangles(corners: Array) -> Triangles:
-    """Return the triangles of a convex hull; none if all corners are on a line."""
+    """Return the triangles of a convex hull, or no triangles if all corners are on a line."""
     fans = [
         (ring[0], ring[k], ring[k + 1])
         for _, ring in hull_faces(corners)

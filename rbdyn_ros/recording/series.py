@@ -74,7 +74,7 @@ class SampleTable:
             self._pack()
 
     def last(self) -> Array:
-        """Return the last row; empty if there is none."""
+        """Return the last row, empty without rows."""
         if self._rows:
             return self._rows[-1]
         return np.asarray(self._blocks[-1][-1]) if self._blocks else np.empty(0)

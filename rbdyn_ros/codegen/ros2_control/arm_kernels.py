@@ -333,7 +333,7 @@ def judge_load(s: ArmLoopState, c: ArmState) -> None:
 @kernel
 def judge_gains(b: BlindState, s: ArmLoopState, c: ArmState, mode: int) -> None:
     """Refuse gains that are too high for the rate of the updates, see control/laws/sampled.py."""
-    soften(b, c, c.judged)  # a refused mode must not change the gains of the present one
+    soften(b, c, c.judged)  # a refused mode must not change the gains of the present mode
     for i in range(len(s.dofs)):
         k = s.dofs[i]
         stiffness, damping = 0.0, c.floating[1, k]

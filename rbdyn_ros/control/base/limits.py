@@ -181,7 +181,7 @@ class Limits:
         )
 
     def _check_power(self, limit: float) -> None:
-        """Raise ParameterError unless a power limit, or 0 for none, tightens the present limit."""
+        """Raise ParameterError unless a power limit (0: unlimited) tightens the present limit."""
         most = float(self.power.max())
         if limit != self.power_limit and not (0.0 < limit <= most and limit < np.inf):
             raise _not_tighter("power_limit", limit, f"above 0 and at most {exactly(most)}")

@@ -121,7 +121,7 @@ def copy_fault(source: Vector, target: Vector) -> None:
 
 @kernel
 def take_back(s: ArmLoopState) -> None:
-    """Return to the state before the newest one."""
+    """Return to the state before the newest state."""
     for i in range(s.state.shape[0]):
         for k in range(s.state.shape[1]):
             s.state[i, k] = s.before[i, k]

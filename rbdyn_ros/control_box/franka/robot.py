@@ -277,7 +277,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         if len(data) != packets.COMMAND.itemsize or motion is None:
             return 0
         number = int(np.frombuffer(data, packets.COMMAND)[0]["message_id"])
-        # A repeated or delayed command has an old number. A number above that of the newest state
+        # A repeated or delayed command has an old number. A number above the newest state's
         # answers no state.
         return number if motion.answered < number <= self._number else 0
 

@@ -142,7 +142,7 @@ class ReverseLinks:
         self._sender = Dialled(SenderSession(start), "program of a client", *SENDER, self._log)
 
     def follow(self, program: object) -> None:
-        """Open the connections of a program one by one; close those of the last program."""
+        """Close the connections of the last program; open those of the next one by one."""
         self._look_for_program()
         if program is not self._program:
             self._hang_up()

@@ -109,7 +109,7 @@ DRIVES = ByName(
 
 
 def read_joints(section: Given, known: Sequence[Joint]) -> list[Joint]:
-    """Return the known joints, changed by the section, then the new ones."""
+    """Return the known joints, changed by the section, then the new joints."""
     joints = {joint.name: joint for joint in known}
     for name, line in section.lines.items():
         before, given = joints.get(name), section.get(name)

@@ -93,7 +93,7 @@ class Geom:
         return replace(self, sizes=sizes.get(self.kind, (x, y, z)), at=at, mesh=None)
 
     def shape(self, meshes: MeshShapes, *, stands: bool = False) -> tuple[Shape, ...]:
-        """Return its shapes: a mesh may have several; there are none after an error.
+        """Return its shapes, of which a mesh may have several, or no shapes after an error.
 
         An sdf that stands in the world has the triangles of its mesh, another one its hull.
         """

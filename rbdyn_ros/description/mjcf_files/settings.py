@@ -132,7 +132,7 @@ def read_settings(document: MjcfDocument) -> CompilerSettings:
 
 
 def read_options(document: MjcfDocument) -> Vec3 | None:
-    """Return the gravity, or None without one; name the options that are not used."""
+    """Return the gravity, or None if it is not given; name the options that are not used."""
     item, flags = _merged(document, "option"), document.root.findall("option/flag")
     is_off = any(flag.get("gravity") == "disable" for flag in flags)
     numbers = item.numbers("gravity", 3)

@@ -172,7 +172,7 @@ def _with_axes(joint: Joint, frame: Frame, places: FramePlaces, top: Frame) -> J
 
 
 def _direction(axis: SdfElement | None, frame: Frame, places: FramePlaces, top: Frame) -> Vec3:
-    """Return the unit vector of an axis, in the frame of the joint; z if the file gives none."""
+    """Return the unit vector of an axis in the joint's frame, or z if the file gives no axis."""
     if axis is None:
         return (0.0, 0.0, 1.0)
     given = axis.child("xyz")

@@ -59,7 +59,7 @@ def _face(P, planes, faces, f, i, j, k):
     ab, ac = sub3(b, a), sub3(c, a)
     normal = cross3(ab, ac)
     length = np.sqrt(dot3(normal, normal))
-    # a face without area keeps the polytope closed, but is never the nearest one
+    # a face without area keeps the polytope closed, but is never the nearest face
     if length <= 1e-14 * (dot3(ab, ab) + dot3(ac, ac)):
         store3(planes, f, ZERO3)
         planes[f, 3] = np.inf

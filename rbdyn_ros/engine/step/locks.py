@@ -130,7 +130,7 @@ def _can_close(m, d):
 
 @kernel
 def _mark(m, d):
-    """Set drive_locked of the drives that move open constraints, or of all drives if none does."""
+    """Set drive_locked of the drives that move open constraints, or of all if no drive does."""
     found = 0
     for j in range(m.njnt):
         if _has_drive(m, d, j) and d.drive_locked[j] == 0 and _moves_open_loops(m, d, j):

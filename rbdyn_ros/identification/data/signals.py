@@ -130,7 +130,7 @@ def to_motion(
 
 
 def without_repeats(samples: Samples) -> tuple[Samples, str]:
-    """Return samples without rows that repeat the previous one, and a note about them.
+    """Return samples without rows that repeat the previous row, and a note about them.
 
     A recorder that polls a driver writes the same message twice if it comes late. Efforts of a
     moving arm never repeat exactly. Positions then seem to stop for one period, which looks like

@@ -28,7 +28,7 @@ class GripperPort(Protocol):
     gripper: Gripper
 
     def move(self, goal: GripperGoal) -> int:
-        """Move to a goal until the next one; return its number. Raises RbdynError to refuse."""
+        """Move to a goal until the next goal; return its number. Raises RbdynError to refuse."""
 
     def hold(self, number: int) -> None:
         """Stay at the present position, if the goal of this number is still the newest."""

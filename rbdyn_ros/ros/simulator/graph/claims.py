@@ -64,7 +64,7 @@ class Claim:
 
     @classmethod
     def from_text(cls, text: str) -> Claim | None:
-        """Return the claim of an announcement, or None if it is not one."""
+        """Return the claim of an announcement, or None if the text is not a claim."""
         try:
             given = json.loads(text)
             token, node, helper = (str(given[name]) for name in ("token", "node", "helper"))

@@ -172,7 +172,7 @@ class Simulation:
         self._stop.set()
 
     def load_world(self, file: WorldFile, parts: SceneParts) -> list[Finding]:
-        """Load another world in place of the present one, see changes.loaded; time is paused.
+        """Load another world in place of the present world, see changes.loaded; time is paused.
 
         If it is refused, nothing changes. A state that diverged stays frozen: reset it next.
 

@@ -235,7 +235,7 @@ class Outputs:
 
     def _go_on(self) -> None:
         """Read the first state of another Model."""
-        state = self._loop.readout.next_state(1.0)  # its tick may be that of the last state
+        state = self._loop.readout.next_state(1.0)  # its tick may be the last state's
         if state is None:
             return
         self.stream.note()

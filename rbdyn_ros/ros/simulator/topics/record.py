@@ -150,7 +150,7 @@ class NodeRecorder:
         self.use(m)
 
     def use(self, m: Model) -> None:
-        """Record the Model of the following states, if it differs from the last one."""
+        """Record the Model of the following states, if it differs from the last Model."""
         model = model_bytes(m)
         if model != self._model:
             self._model = model

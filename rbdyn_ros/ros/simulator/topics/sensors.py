@@ -260,7 +260,7 @@ class _NumbersTopic:
 
 
 class _ContactTopics(_NumbersTopic):
-    """The wrench at a contact, and whether there is one."""
+    """The wrench at a contact, and whether there is a contact."""
 
     def __init__(self, node: Node, name: str, frame: str) -> None:
         super().__init__(node, f"{name}/wrench", convert.wrench_message(frame), 6)

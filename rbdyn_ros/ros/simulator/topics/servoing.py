@@ -32,7 +32,7 @@ STILL = 1e-9
 #: After a pause of the publishing thread, the speed changes by at most the acceleration of this
 #: many periods.
 PATIENCE = 3
-#: Limits of joints that have none, as a command needs numbers [N m or N, rad/s or m/s].
+#: Limits of joints without limits, as a command needs numbers [N m or N, rad/s or m/s].
 LARGEST = 1e9
 
 

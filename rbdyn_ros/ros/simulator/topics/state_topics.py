@@ -23,7 +23,7 @@ from rbdyn_ros.ros.simulator.topics.streams import stream_topic
 from rbdyn_ros.runtime.state import Layout, LoopState
 from rbdyn_ros.runtime.stream import StreamTopic
 
-#: Number of states kept for a slow subscriber: a pause of a second loses none.
+#: Number of states kept for a slow subscriber: a pause of a second loses no state.
 HISTORY = 1000
 
 
@@ -219,7 +219,7 @@ class Odometry:
 
     def __init__(self, node: Node, m: Model, world: str, prefix: str) -> None:
         odometry = importlib.import_module("nav_msgs.msg").Odometry
-        # the pose needs a frame even if TF has none above the root link
+        # the pose needs a frame even if TF has no frame above the root link
         message = convert.odometry(odometry(), world or "world", prefix + m.body_names[1])
         self._prepared = Prepared(message, 13)
         self._publisher = node.create_publisher(odometry, "odom", reliable(10))

@@ -21,7 +21,7 @@ NMESSAGE = 8
 def _publish_function() -> int:
     """Return the address of rcl_publish_serialized_message in the library of rclpy, or 0."""
     try:
-        # use the loaded library, never that of another ROS 2
+        # use the loaded library, never another ROS 2's
         library = ctypes.CDLL("librcl.so", os.RTLD_NOLOAD)
         found = library.rcl_publish_serialized_message
     except (OSError, AttributeError):
