@@ -300,7 +300,7 @@ def run_logged(env: Environment, *command: str | Path) -> None:
 
 
 def make_environment(env: Environment, info: Info) -> None:
-    """Create a virtual environment with a new pip; the resolver of an old one may never end."""
+    """Create a virtual environment with a new pip; the resolver of an old pip may never end."""
     if env.folder.exists():
         shutil.rmtree(env.folder)
     env.folder.mkdir()

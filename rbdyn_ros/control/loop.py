@@ -144,7 +144,7 @@ class ControlLoop:
         s.floats, s.soft = self.mode == "gravity", self.mode == "impedance"
 
     def _notice_pause(self, now: int) -> None:
-        """Trip if this state comes too late after the one before."""
+        """Trip if this state comes too late after the state before."""
         if _notice_pause.call(*self._memory, now):
             self._take_notice()
 

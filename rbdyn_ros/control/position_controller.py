@@ -258,7 +258,7 @@ class PositionController(Controller):
         self._still, self._silent = 0.0, False
 
     def _notice_pause(self, now: int) -> None:
-        """Trip if this state comes too late after the one before."""
+        """Trip if this state comes too late after the state before."""
         super()._notice_pause(now)
         if self._faulty():
             self._judge_pause(now)

@@ -43,7 +43,7 @@ NO_LOAD = Load(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
 def check_chain(joints: list[Joint], called: str) -> None:
-    """Raise RbdynError unless each joint hangs from the one before it.
+    """Raise RbdynError unless each joint hangs from the joint before it.
 
     Args:
         joints: joints in order from the base on.

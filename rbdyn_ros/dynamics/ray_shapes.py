@@ -90,7 +90,7 @@ class RayShapes:
 
 
 def geometry_shapes(m: Model) -> RayShapes:
-    """Return all geometries of a Model, in the order of m.geom_names; made once per Model."""
+    """Return all geometries of a Model, in the order of m.geom_names, made once per Model."""
     kept: RayShapes | None = m.kept.get("ray_shapes")
     if kept is None:
         kept = m.kept.setdefault("ray_shapes", RayShapes(_geometry(m, g) for g in range(m.ngeom)))

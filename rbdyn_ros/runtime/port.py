@@ -232,7 +232,7 @@ def _whole_lines(numbers: int) -> int:
 
 
 def _created(path: Path, size: int) -> int:
-    """Create a file and lock its first byte; replace a stale one. Return its descriptor."""
+    """Create a file and lock its first byte; replace a stale file. Return its descriptor."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         _remove_stale(path)

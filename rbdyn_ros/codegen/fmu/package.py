@@ -64,7 +64,7 @@ def folder_of(version: str) -> str:
 
 
 def build(project: CProject, texts: dict[str, str]) -> bytes:
-    """Return the library of an FMU; empty without a C compiler.
+    """Return the library of an FMU, which is empty without a C compiler.
 
     Raises:
         ParameterError: the compiler refuses the sources.

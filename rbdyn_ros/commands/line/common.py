@@ -170,7 +170,7 @@ def run_imports(paths: Sequence[Path]) -> None:
 
 
 def file_path(text: str) -> Path:
-    """Return the path in an argument; raise ArgumentTypeError for an empty one."""
+    """Return the path in an argument; raise ArgumentTypeError for an empty path."""
     if not text.strip():
         raise argparse.ArgumentTypeError("the path is empty")
     return Path(text)

@@ -139,7 +139,7 @@ def _targets(start: Array, positions: ArrayLike | None, rotations: ArrayLike | N
 def _followed(
     m: Model, d: Data, frame: str | int, motion: CartesianMotion, times: Array, fixed: list[str]
 ) -> Array:
-    """Return the configurations (n, nq) at times, each found from the one before."""
+    """Return the configurations (n, nq) at times, each found from the configuration before."""
     places, turns = motion.poses(times)
     found = np.empty((len(times), m.nq))
     found[0] = d.qpos

@@ -41,7 +41,7 @@ MISSED = 2.0
 #: wrong states set in motion.
 HASTE = 5.0
 #: Joints with a larger effort limit may change their efforts faster, in proportion [N m or N]: a
-#: heavy arm would ring, and swing up, behind a limit of the rate that suits a light one.
+#: heavy arm would ring, and swing up, behind a limit of the rate that suits a light arm.
 STRONG = 150.0
 
 # states

@@ -33,7 +33,7 @@ class Given(dict[str, Any]):
 
     @property
     def lines(self) -> Mapping[str, int]:
-        """Line of each key, also of a wrong one."""
+        """The line of each key, also of a wrong key."""
         return self.node.lines
 
     def subject(self, line: int) -> Subject:

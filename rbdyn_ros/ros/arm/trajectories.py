@@ -30,8 +30,8 @@ from rbdyn_ros.ros.common.tool.servoing import servo_twist
 #: Parsing more points would delay the states.
 MOST_POINTS = 5000
 MOST_POSES = 500
-#: Times allowed for the check of the transition to a trajectory while the arm moves; each is tried
-#: after the one before [s].
+#: Times that are tried, one after the other, for the check of the transition to a trajectory while
+#: the arm moves [s].
 AHEAD = (0.005, 0.02, 0.08, 0.32)
 #: Share of the velocity limits that twists use, and the time in which a joint may reach them [s]:
 #: an arm overshoots by some milliseconds of its acceleration, and the limits are a fault.

@@ -190,7 +190,7 @@ class Remote:
 def serve(
     pipe: Connection, simulated: Simulated, heard: Callable[[str, str], None] | None = None
 ) -> None:
-    """Answer the requests on a pipe until the other end closes it or sends an invalid one.
+    """Answer the requests on a pipe until the other end closes it or sends an invalid request.
 
     The view is exposed to the network, so its messages are never unpickled.
 

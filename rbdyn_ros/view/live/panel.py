@@ -233,7 +233,7 @@ class LiveRobot:
         self._world = world
 
     def put(self, instant: Instant) -> None:
-        """Show an instant of the present world if it is a new one."""
+        """Show an instant of the present world if it is new."""
         if instant.world != self._world:
             return
         self.joints.put(instant)

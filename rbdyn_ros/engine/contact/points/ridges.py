@@ -106,7 +106,7 @@ def _of_field(m, d, g, o, R, t, half, reach):
 
 @inline
 def _wings(m, o, grid, r, c, k, p):
-    """Return the third corners of the triangles at an edge of a field, or p for a missing one."""
+    """Return the third corners of the triangles at a field's edge, or p for a missing corner."""
     _adr, rows, columns, _cell_x, _cell_y = grid
     wing = other = p
     rr, cc = r + (k != 2), c + 1
