@@ -175,7 +175,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     longest = min(2 * len(name) + 2, 200)
     candidates = [other for other in known if len(name) <= 2 * len(other) + 2 and other]
     candidates = [other for other in candidates if len(other) <= longest and other != name]
-    # the first one of equally near names
+    # take the first of equally near names
     same = {other.lower(): other for other in reversed(candidates)}
     nearest = difflib.get_close_matches(name.lower(), same, n=1, cutoff=0.6)
     return f" (did you mean '{same[nearest[0]]}'?)" if nearest else ""

@@ -105,7 +105,7 @@ def validate(
     qpos = of_dofs(m, dofs, motion.qpos, where)
     qvel, qacc = of_dofs(m, dofs, motion.qvel), of_dofs(m, dofs, motion.qacc)
     bodies = np.empty((len(qpos), m.nv))
-    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+    with np.errstate(over="ignore", invalid="ignore"):  # an overflow is refused below
         for k in range(len(qpos)):
             d.qpos[:], d.qvel[:], d.qacc[:] = qpos[k], qvel[k], qacc[k]
             inverse(bare, d)

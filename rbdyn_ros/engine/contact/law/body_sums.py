@@ -283,7 +283,7 @@ def with_torque(wrench, t):
 
 @inline
 def _point_mass(mass, r):
-    # as cinert
+    # ten numbers, as in cinert
     x, y, z = r
     mx, my, mz = mass * x, mass * y, mass * z
     return (
