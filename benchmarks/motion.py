@@ -294,7 +294,10 @@ def _collapse() -> Scene:
 
 
 def _poured() -> Scene:
-    """A cup of 48 balls turns over within a second."""
+    """A cup of 48 balls turns over within a second.
+
+    The balls start within 1 um of a grid: exact columns of balls would stay columns.
+    """
     wall, side = 0.01, 0.12
     system = rb.SystemBuilder("pour", base="world").floor()
     system.body("cup", rb.shapes.box((side, side, side), mass=2.0))
@@ -313,14 +316,15 @@ def _poured() -> Scene:
     ):
         size = tuple(wall if abs(c) > 0 else side + 2.0 * wall for c in (x, y, z))
         system.geometry(f"wall{n}", "cup", rb.Box(size), origin=rb.pose((x, y, z)))
-    ball = rb.Sphere(0.014)
+    ball, rng = rb.Sphere(0.014), np.random.default_rng(1)
     qpos = [0.0]
     for n in range(48):
         system.body(f"b{n}", rb.shapes.sphere(0.014, mass=0.02))
         system.joint(f"j{n}", "floating", "world", f"b{n}")
         system.geometry(f"g{n}", f"b{n}", ball)
         x, y, z = 0.03 * (n % 4) - 0.045, 0.03 * (n // 4 % 4) - 0.045, 0.03 * (n // 16)
-        qpos += [x + 0.001 * (n // 16), y, 0.56 + z, 1.0, 0.0, 0.0, 0.0]
+        place = np.array((x + 0.001 * (n // 16), y, 0.56 + z)) + rng.uniform(-1e-6, 1e-6, 3)
+        qpos += [*place.tolist(), 1.0, 0.0, 0.0, 0.0]
     m = rb.build(system)
 
     def law(qpos: Array, _qvel: Array, t: float) -> Array:

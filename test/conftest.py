@@ -11,6 +11,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # set before a node starts: in the shared memory of Fast DDS a process that is killed, or stalls on
 # a busy machine, can leave others without messages. Fresh processes of tests have it, as users do.
 os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
+# Numba colours the name of each line that it compiles, in case an error follows
+os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 
 import pytest
 from hypothesis import settings

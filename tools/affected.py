@@ -83,11 +83,12 @@ def needs(name: str) -> frozenset[str]:
     found = {file for x in (*_imported(nodes), *_public(nodes), *named) for file in _files_of(x)}
     words = {word.rpartition("/")[2] for text in texts for word in _WORD.findall(text)}
     found |= {file for word in words for file in files_by_name().get(word, ())}
-    folders = [f"{text}/" for text in texts if text in FOLDERS and name.startswith("test/")]
-    found |= {file for file in tracked() if file.startswith(tuple(folders))}
+    folders = tuple(f"{text}/" for text in texts if text in FOLDERS and name.startswith("test/"))
+    found |= {file for file in (tracked() if folders else ()) if file.startswith(folders)}
     found |= {f"{folder}/conftest.py" for folder in Path(name).parents} & set(python_files())
     if name.startswith("rbdyn_ros/") and name.count("/") > 1:
-        found |= {x for x in other_files() if x.startswith(f"{Path(name).parent}/")}
+        own = f"{Path(name).parent}/"
+        found |= {x for x in other_files() if x.startswith(own)}
     return frozenset(found)
 
 

@@ -67,9 +67,10 @@ class Batch:
     loops and most contact, run in the engine's own code, with the bits of `rb.step(m, d)`, which
     obeys m.opt.exact_stops.
 
-    Spheres on planes and height fields are specialised, too, with the law of `rb.step` including
-    exact stops, up to the tolerance of its solver. A robot whose forces do not converge, or whose
-    other geometries come near the ground, is advanced by the engine's own step.
+    Spheres on planes and height fields, capsules on planes, and a few pairs of a robot's own
+    spheres and capsules are specialised, too, with the law of `rb.step` including exact stops, up
+    to the tolerance of its solver. A robot whose forces do not converge, or whose other geometries
+    come near the ground, is advanced by the engine's own step.
 
     An array is live: a write counts at the next call, and a call writes its results to the array.
     For each entry of a field the numbers of all robots are adjacent in memory, as vector registers

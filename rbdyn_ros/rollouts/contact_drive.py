@@ -18,7 +18,7 @@ import numba
 import numpy as np
 
 from rbdyn_ros.model.declared.contact_arrays import FEATURES
-from rbdyn_ros.rollouts.contact.fields import ON_FIELD
+from rbdyn_ros.rollouts.contact.points import BY_KEY
 from rbdyn_ros.rollouts.driver import (
     LENGTH,
     PER_CONTACT,
@@ -42,8 +42,8 @@ PASSES, ROUNDS = 20, 12
 
 #: Fields of a plan, all whole numbers. Tables of whole numbers follow it, row by row: what the
 #: engine reads and writes (lane slot, slot), the segments of its memory, keys and axes of contact
-#: points on planes, dofs with stops, spheres on height fields (geometry, field, first key), and
-#: other geometries with a height field.
+#: points on planes, dofs with stops, own pairs and then spheres on height fields (geometry, the
+#: other one, first key), and other geometries with a height field.
 PLAN_FIELDS = {
     "width": "robots side by side",
     "slots": "slots of the lanes",
@@ -57,14 +57,19 @@ PLAN_FIELDS = {
     "done": "slot of a flag: the forces are found",
     "final": "slot of a flag: the solution of the step is final",
     "stale": "slot of a flag: the factors belong to other stops",
-    "refused": "slot of a flag: another geometry may touch",
-    "find_cells": "address of each function of contact_ground.py, or 0",
+    "refused": "slot of a flag: the engine must compute the lane",
+    "find_pairs": "address of each function of contact_pairs.py and contact_ground.py, or 0",
+    "late_pairs": "",
+    "find_cells": "",
     "find_ground": "",
     "look_late": "",
     "guard": "",
     "left": "slot of a flag: the engine must compute the lane",
     "looks": "slot of a flag: contacts may begin because of the forces",
-    "suspects": "first slot of each array of contact_ground.py",
+    "near": "slot of a flag: own pairs may touch",
+    "near_late": "slot of a flag: own pairs may touch because of the forces",
+    "first_pair": "first slot of each array of contact_pairs.py and contact_ground.py",
+    "suspects": "",
     "listed_now": "",
     "balls": "",
     "cells": "",
@@ -84,7 +89,9 @@ PLAN_FIELDS = {
     "writes": "",
     "segments": "",
     "points": "",
+    "of_planes": "length of the memory of contacts with planes",
     "stops": "",
+    "pairs": "",
     "fields": "",
     "guarded": "",
     "nstick": "positions of fields in a row of the engine's memory",
@@ -98,11 +105,12 @@ PLAN_FIELDS = {
 PLAN = np.dtype([(name, np.int64) for name in PLAN_FIELDS])
 PLAN_SIZE = PLAN.itemsize
 
-#: Numbers of a contact point on a plane in a plan: its key, and three axes.
-POINT = 10
-#: Numbers of a contact point in "grip". On a field the force is in world axes, then comes the key.
-GRIP = 3
-#: The key of a sphere for which several contacts with a field are remembered.
+#: Numbers of a contact point on a plane in a plan: its key, its first number in "grip", the number
+#: of components of its friction, and three axes.
+KEY, FIRST, PARTS, FRAME, POINT = 0, 1, 2, 3, 12
+#: "grip" of a contact point on a plane is the normal force, friction along two axes, and for
+#: capsules the torque against spin. For other contacts see BY_KEY.
+#: The key of a sphere or a pair for which several contacts are remembered.
 SEVERAL = -1.0
 
 _plans = array_at(numba.from_dtype(PLAN), PLAN_SIZE)
@@ -118,7 +126,9 @@ def advance(row):
         if memory[mode + lane] != 0.0:
             _unpack(plan, header, row, lane)
     call_memory(plan.start, row)
-    for part in (plan.find_cells, plan.below, plan.find_ground, plan.touch):
+    if plan.touch != 0:
+        memory[plan.left * plan.width : (plan.left + 1) * plan.width] = 0.0
+    for part in (plan.find_pairs, plan.find_cells, plan.below, plan.find_ground, plan.touch):
         call_memory(part, row)
     left = _solve(plan, row, memory)
     for lane in range(plan.width):
@@ -134,7 +144,7 @@ def advance(row):
 @kernel
 def _solve(plan, row, memory):
     """Solve the step; return a bit for each lane that the engine must compute."""
-    width, left = plan.width, _left_on_fields(plan, memory, 0)
+    width, left = plan.width, _left_by_loops(plan, memory, 0)
     done, final = plan.done * width, plan.final * width
     call_memory(plan.factor, row)
     for _ in range(ROUNDS):
@@ -147,16 +157,16 @@ def _solve(plan, row, memory):
                 left |= 1 << lane
                 memory[done + lane] = memory[final + lane] = 1.0
         call_memory(plan.check, row)
-        if plan.look_late != 0:
-            call_memory(plan.look_late, row)
-            left = _left_on_fields(plan, memory, left)
+        call_memory(plan.late_pairs, row)
+        call_memory(plan.look_late, row)
+        left = _left_by_loops(plan, memory, left)
         if _number_of(memory, done, width) == width:
             break
         if _number_of(memory, plan.stale * width, width) > 0:
             call_memory(plan.factor, row)
     if plan.guard != 0:
         call_memory(plan.guard, row)
-        left = _left_on_fields(plan, memory, left)
+        left = _left_by_loops(plan, memory, left)
     refused = plan.refused * width
     for lane in range(width):
         if memory[final + lane] == 0.0 or memory[refused + lane] != 0.0:
@@ -165,10 +175,10 @@ def _solve(plan, row, memory):
 
 
 @kernel
-def _left_on_fields(plan, memory, left):
-    """Add lanes that contact_ground.py leaves to the engine, and mark them as solved."""
+def _left_by_loops(plan, memory, left):
+    """Add lanes that loops of other files leave to the engine, and mark them as solved."""
     width = plan.width
-    if plan.find_ground == 0:
+    if plan.touch == 0:
         return left
     for lane in range(width):
         if memory[plan.left * width + lane] != 0.0:
@@ -195,15 +205,15 @@ def plan_of(row):
 
 
 @kernel
-def first_on_field(plan):
-    """Return the first slot of "grip" of the spheres on fields."""
-    return plan.grip + GRIP * plan.points
+def first_by_key(plan):
+    """Return the first slot of "grip" of the own pairs, and then of the spheres on fields."""
+    return plan.grip + plan.of_planes
 
 
 @kernel
 def _first_stop(plan):
     """Return the first slot of "grip" of the dofs with stops."""
-    return first_on_field(plan) + ON_FIELD * plan.fields
+    return first_by_key(plan) + BY_KEY * (plan.pairs + plan.fields)
 
 
 @kernel
@@ -232,8 +242,8 @@ def tables_of(plan, row):
     at += 8 * POINT * plan.points
     stops = ints_at(at, plan.stops)
     at += 8 * plan.stops
-    fields = ints_at(at, 3 * plan.fields).reshape(-1, 3)
-    guarded = ints_at(at + 24 * plan.fields, 2 * plan.guarded).reshape(-1, 2)
+    fields = ints_at(at, 3 * (plan.pairs + plan.fields)).reshape(-1, 3)
+    guarded = ints_at(at + 24 * (plan.pairs + plan.fields), 2 * plan.guarded).reshape(-1, 2)
     return pairs, segments, points, axes, stops, fields, guarded
 
 
@@ -243,20 +253,24 @@ def _unpack(plan, header, row, lane):
     _pairs, _segments, points, axes, stops, fields, _guarded = tables_of(plan, row)
     at, width = _kept_row(plan, header, row, lane), plan.width
     bits, kept = ints_at(at, plan.kept_size), floats_at(at, plan.kept_size)
-    grip = floats_at(row + 8 * plan.grip * width, GRIP * plan.points * width)
+    grip = floats_at(row + 8 * plan.grip * width, plan.of_planes * width)
     for n in range(plan.points):
-        first = GRIP * n * width + lane
-        grip[first] = grip[first + width] = grip[first + 2 * width] = 0.0
+        first, parts = points[n, FIRST] * width + lane, points[n, PARTS]
+        for k in range(parts + 1):
+            grip[first + k * width] = 0.0
         for c in range(bits[plan.nstick]):
-            if bits[plan.stick_key + c] == points[n, 0]:
-                force = plan.stick_force + 3 * c
+            if bits[plan.stick_key + c] == points[n, KEY]:
+                force, torque = plan.stick_force + 3 * c, plan.stick_torque + 3 * c
                 grip[first] = kept[plan.stick_normal + c]
                 for k in range(3):
-                    grip[first + width] += axes[n, 1 + k] * kept[force + k]
-                    grip[first + 2 * width] += axes[n, 4 + k] * kept[force + k]
+                    axis = axes[n, FRAME + k :: 3]
+                    grip[first + width] += axis[0] * kept[force + k]
+                    grip[first + 2 * width] += axis[1] * kept[force + k]
+                    if parts > 2:
+                        grip[first + 3 * width] += axis[2] * kept[torque + k]
     memory = floats_at(row, plan.slots * width)
-    for n in range(plan.fields):
-        first = (first_on_field(plan) + ON_FIELD * n) * width + lane
+    for n in range(plan.pairs + plan.fields):
+        first = (first_by_key(plan) + BY_KEY * n) * width + lane
         _unpack_field(plan, bits, kept, memory, first, fields[n, 2])
     for n in range(plan.stops):
         memory[(_first_stop(plan) + n) * width + lane] = kept[plan.stick_qfrc + stops[n]]
@@ -264,9 +278,9 @@ def _unpack(plan, header, row, lane):
 
 @kernel
 def _unpack_field(plan, bits, kept, memory, first, key):
-    """Write the memory of a sphere on a field, whose contacts have keys from `key` on."""
+    """Write the memory of contacts with keys from `key` on."""
     width, found = plan.width, 0
-    for k in range(ON_FIELD):
+    for k in range(BY_KEY):
         memory[first + k * width] = 0.0
     for c in range(bits[plan.nstick]):
         known = bits[plan.stick_key + c]
@@ -284,20 +298,22 @@ def _pack(plan, header, row, lane):
     _pairs, _segments, points, axes, stops, _fields, _guarded = tables_of(plan, row)
     at, width = _kept_row(plan, header, row, lane), plan.width
     bits, kept, number = ints_at(at, plan.kept_size), floats_at(at, plan.kept_size), 0
-    grip = floats_at(row + 8 * plan.grip * width, GRIP * plan.points * width)
+    grip = floats_at(row + 8 * plan.grip * width, plan.of_planes * width)
     for n in range(plan.points):
-        first = GRIP * n * width + lane
+        first = points[n, FIRST] * width + lane
         if grip[first] > 0.0:
-            bits[plan.stick_key + number] = points[n, 0]
+            bits[plan.stick_key + number] = points[n, KEY]
             kept[plan.stick_normal + number] = grip[first]
             x, y = grip[first + width], grip[first + 2 * width]
+            spin = grip[first + 3 * width] if points[n, PARTS] > 2 else 0.0
             for k in range(3):
-                kept[plan.stick_force + 3 * number + k] = x * axes[n, 1 + k] + y * axes[n, 4 + k]
-                kept[plan.stick_torque + 3 * number + k] = 0.0
+                axis = axes[n, FRAME + k :: 3]
+                kept[plan.stick_force + 3 * number + k] = x * axis[0] + y * axis[1]
+                kept[plan.stick_torque + 3 * number + k] = spin * axis[2]
             number += 1
     memory = floats_at(row, plan.slots * width)
-    for n in range(plan.fields):
-        first = (first_on_field(plan) + ON_FIELD * n) * width + lane
+    for n in range(plan.pairs + plan.fields):
+        first = (first_by_key(plan) + BY_KEY * n) * width + lane
         if memory[first] > 0.0:
             bits[plan.stick_key + number] = int(memory[first + 4 * width])
             kept[plan.stick_normal + number] = memory[first]

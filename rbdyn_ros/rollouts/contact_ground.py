@@ -41,14 +41,14 @@ from rbdyn_ros.rollouts.contact.fields import (
     KEY,
     LISTED,
     NUMBER,
-    ON_FIELD,
     ROOM,
 )
+from rbdyn_ros.rollouts.contact.points import BY_KEY
 from rbdyn_ros.rollouts.contact_drive import (
     ENGINE_AT,
     HEADER,
     SEVERAL,
-    first_on_field,
+    first_by_key,
     plan_of,
     tables_of,
 )
@@ -56,7 +56,7 @@ from rbdyn_ros.rollouts.driver import floats_at, ints_at, kernel
 
 
 @kernel
-def _engine_of(row):
+def engine_of(row):
     """Return the Model and the Data of the engine's step."""
     address = ints_at(row - 8 * HEADER, HEADER)[ENGINE_AT]
     table = ints_at(address - 8 * call_plan.HEADER, call_plan.HEADER)[call_plan.TABLE_AT]
@@ -65,9 +65,9 @@ def _engine_of(row):
 
 def find_cells(row):
     """Write "cells" of all lanes: the heights around each sphere."""
-    plan, (m, _d) = plan_of(row), _engine_of(row)
+    plan, (m, _d) = plan_of(row), engine_of(row)
     width, memory = plan.width, floats_at(row, plan.slots * plan.width)
-    fields = tables_of(plan, row)[5]
+    fields = tables_of(plan, row)[5][plan.pairs :]
     for n in range(plan.fields):
         o = fields[n, 1]
         adr, rows, columns, cell_x, cell_y = grid_of(m, o)
@@ -103,16 +103,16 @@ def _rises_of_cell(heights, k, columns):
 
 def find_ground(row):
     """Complete "ground" of all lanes, and mark the lanes that are left to the engine."""
-    plan, (m, d) = plan_of(row), _engine_of(row)
+    plan, (m, d) = plan_of(row), engine_of(row)
     width, memory = plan.width, floats_at(row, plan.slots * plan.width)
-    fields = tables_of(plan, row)[5]
+    fields = tables_of(plan, row)[5][plan.pairs :]
     for lane in range(width):
-        left = 0.0
+        left = memory[plan.left * width + lane]
         for n in range(plan.fields):
             at = (plan.ground + GROUND * n) * width + lane
             if left == 0.0 and memory[at + ROOM * width] < 0.0:
                 left = _list_at_start(m, d, plan, memory, lane, at, fields[n])
-            key = first_on_field(plan) + ON_FIELD * n + ON_FIELD - 1
+            key = first_by_key(plan) + BY_KEY * (plan.pairs + n + 1) - 1
             if memory[key * width + lane] == SEVERAL:
                 left = 1.0
         memory[plan.left * width + lane] = left
@@ -122,7 +122,7 @@ def find_ground(row):
 def _list_at_start(m, d, plan, memory, lane, at, pair):
     """Write the columns of a sphere whose contact the engine lists; return 1 if it has several."""
     width, g, o = plan.width, pair[0], pair[1]
-    _enter_body(m, d, plan, memory, lane, m.geom_bodyid[g])
+    enter_body(m, d, plan, memory, lane, m.geom_bodyid[g])
     d.ncon, d.contact_phase[0] = 0, AT_START
     list_field(m, d, g, o)
     if d.ncon == 0:
@@ -135,11 +135,17 @@ def _list_at_start(m, d, plan, memory, lane, at, pair):
 
 
 @kernel
-def _write(memory, at, width, normal, arm, gap, listed):
+def axes_of(normal):
+    """Return two axes along a surface."""
     side = (1.0, 0.0, 0.0) if abs(normal[0]) < 0.7 else (0.0, 1.0, 0.0)
     tangent = cross3(side, normal)
     tangent = scaled3(tangent, 1.0 / np.sqrt(dot3(tangent, tangent)))
-    other = cross3(normal, tangent)
+    return tangent, cross3(normal, tangent)
+
+
+@kernel
+def _write(memory, at, width, normal, arm, gap, listed):
+    tangent, other = axes_of(normal)
     for k in range(3):
         memory[at + (AXES + k) * width] = tangent[k]
         memory[at + (AXES + 3 + k) * width] = other[k]
@@ -149,7 +155,7 @@ def _write(memory, at, width, normal, arm, gap, listed):
 
 
 @kernel
-def _enter_body(m, d, plan, memory, lane, i):
+def enter_body(m, d, plan, memory, lane, i):
     """Copy the motion of a body to the engine's Data."""
     width, root = plan.width, m.body_rootid[i]
     for k in range(3):
@@ -159,25 +165,26 @@ def _enter_body(m, d, plan, memory, lane, i):
         d.xmat.reshape(-1)[9 * i + k] = memory[(plan.xmat + 9 * i + k) * width + lane]
     for k in range(6):
         d.cvel[i, k] = memory[(plan.cvel + 6 * i + k) * width + lane]
-        d.iterate_a[i, k] = memory[(plan.a + 6 * i + k) * width + lane]
+        d.iterate_a[i, k] = d.a[i, k] = memory[(plan.a + 6 * i + k) * width + lane]
 
 
 def look_late(row):
     """Leave lanes to the engine in which the forces of the step begin a contact with a field."""
-    plan, (m, d) = plan_of(row), _engine_of(row)
+    plan, (m, d) = plan_of(row), engine_of(row)
     width, memory = plan.width, floats_at(row, plan.slots * plan.width)
-    fields = tables_of(plan, row)[5]
+    fields = tables_of(plan, row)[5][plan.pairs :]
     for lane in range(width):
         if memory[plan.looks * width + lane] == 0.0 or memory[plan.left * width + lane] != 0.0:
             continue
         for n in range(plan.fields):
             suspect = memory[(plan.suspects + n) * width + lane] != 0.0
             if suspect and memory[plan.left * width + lane] == 0.0:
-                _enter_body(m, d, plan, memory, lane, m.geom_bodyid[fields[n, 0]])
+                enter_body(m, d, plan, memory, lane, m.geom_bodyid[fields[n, 0]])
                 d.ncon, d.contact_phase[0] = 0, AT_END
                 list_field(m, d, fields[n, 0], fields[n, 1])
                 d.contact_phase[0] = AT_START
-                listed = memory[(plan.listed_now + plan.points + n) * width + lane] != 0.0
+                place = plan.listed_now + plan.points + plan.pairs + n
+                listed = memory[place * width + lane] != 0.0
                 key = memory[(plan.ground + GROUND * n + KEY) * width + lane]
                 for c in range(d.ncon):
                     if not listed or d.contact_key[c] != key:
@@ -186,14 +193,14 @@ def look_late(row):
 
 def guard(row):
     """Leave lanes to the engine in which another geometry touches a field."""
-    plan, (m, d) = plan_of(row), _engine_of(row)
+    plan, (m, d) = plan_of(row), engine_of(row)
     width, memory = plan.width, floats_at(row, plan.slots * plan.width)
     guarded = tables_of(plan, row)[6]
     for lane in range(width):
         for n in range(plan.guarded):
             if memory[plan.left * width + lane] == 0.0:
                 g, o = guarded[n]
-                _enter_body(m, d, plan, memory, lane, m.geom_bodyid[g])
+                enter_body(m, d, plan, memory, lane, m.geom_bodyid[g])
                 d.ncon, d.contact_phase[0] = 0, AT_END
                 if _may_touch(m, d, g, o):
                     list_field(m, d, g, o)

@@ -3,7 +3,7 @@
 
 start    state and forces -> M, J, the constants of contacts and stops, a linearisation
 below    the triangles of height fields below spheres (contact/fields.py)
-touch    with height fields, the constants of the contacts
+touch    with height fields or own pairs, the constants of the contacts
 factor   M with the slopes of stops -> L^T D L, G = J M^-1 J^T, velocities without contact
 solve    velocities and forces of the contacts (contact/newton.py)
 check    accelerations, and their errors (contact/check.py)
@@ -12,37 +12,38 @@ finish   the next state, and the memory of friction
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 
 from rbdyn_ros.engine.collision.kinds import CYLINDER
-from rbdyn_ros.engine.contact.points.contact_list import near
-from rbdyn_ros.engine.contact.points.start import start_contacts
-from rbdyn_ros.engine.contact.solve.arcs import follow_arcs
 from rbdyn_ros.engine.step.integrate import integrate_pos
 from rbdyn_ros.engine.step.passive import passive
 from rbdyn_ros.engine.tree.aba import applied_bias
 from rbdyn_ros.engine.tree.crb import crb
 from rbdyn_ros.engine.tree.kinematics import com_pos, com_vel, poses
 from rbdyn_ros.engine.tree.rne import bias_force
-from rbdyn_ros.model.declared.contact_arrays import MASS_BY_H, MU, NORMAL, PENALTY, PUSH, SLOPE
-from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 from rbdyn_ros.model.declared.options import IMPLICIT_DAMPING
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.contact.check import check
-from rbdyn_ros.rollouts.contact.factor import accelerations, factor, path_of
+from rbdyn_ros.rollouts.contact.factor import accelerations, factor
 from rbdyn_ros.rollouts.contact.fields import (
-    ON_FIELD,
     balls,
     ground_below,
     place_on_field,
     remembered_on_field,
 )
-from rbdyn_ros.rollouts.contact.newton import first_forces, solve
-from rbdyn_ros.rollouts.contact.points import Pair, Touching, covered, frame_of
+from rbdyn_ros.rollouts.contact.newton import LAW, first_forces, forces_of, solve
+from rbdyn_ros.rollouts.contact.pairs import (
+    geometries,
+    near_pairs,
+    place_pairs,
+    reach,
+    remembered_of_pairs,
+)
+from rbdyn_ros.rollouts.contact.places import in_world, place_on_plane, start_points
+from rbdyn_ros.rollouts.contact.points import BY_KEY, Touching, covered, frame_of
 from rbdyn_ros.rollouts.contact.shelf import Shelf, cross, largest, where
 from rbdyn_ros.rollouts.contact.stops import Stops
 from rbdyn_ros.rollouts.law import APPLIED, RolloutLaw
@@ -52,13 +53,8 @@ from rbdyn_ros.specialization.symbolic import Objects
 from rbdyn_ros.specialization.trace import Tracing
 from rbdyn_ros.specialization.uncompiled import uncompiled
 
-#: Memory of friction of a contact with a plane: normal force, and friction along two axes.
-REMEMBERED = 3
-
 #: Fields of Data by body from which contacts with height fields follow.
 OF_BODIES = ("xpos", "xmat", "cvel", "cacc_bias", "subtree_com")
-
-_OF_CONTACT = [field for field in DATA_FIELDS if field.dims[:1] == ("ncontact",)]
 
 
 def contact_programs(
@@ -85,9 +81,10 @@ def contact_programs(
     found = {"start": _start(m, tracing, shelf, stops, law, given, places)}
     if places.fields:
         found["below"] = shelf.program(lambda graph: ground_below(m, shelf, graph, places.fields))
-        found["touch"] = _touch_fields(m, tuple(own.items()), shelf, places)
+    if places.loops:
+        found["touch"] = _touch_listed(m, tuple(own.items()), shelf, places)
     found["factor"] = shelf.program(lambda graph: factor(m, shelf, stops, graph))
-    found["solve"] = shelf.program(lambda graph: solve(shelf, graph))
+    found["solve"] = shelf.program(lambda graph: solve(shelf, graph, places.points))
     found["check"] = shelf.program(lambda graph: _check(m, shelf, stops, graph, places))
     found["finish"] = shelf.program(lambda graph: _finish(m, tracing, shelf, stops, graph, places))
     return found, stops.dofs
@@ -103,9 +100,10 @@ def _start(
     shelf.put("M", M)
     shelf.put("tau", tau)
     shelf.put("cdof", d.cdof)
-    if places.fields:
+    if places.loops:
         state = {name: getattr(d, name) for name in OF_BODIES}
         state["balls"] = balls(m, d, places.fields)
+        state |= {"near": _near(m, graph, d)} if places.own else {}
     else:
         state = _touch(m, tracing, shelf, d, places)
     number = memory_of(places)
@@ -116,13 +114,29 @@ def _start(
     return program(graph, outputs)
 
 
+def _near(m: Model, graph: Any, d: Any) -> list[Any]:
+    """Return 1 if own pairs may touch."""
+    arms = {g: _arm(m, d, g) for g in geometries(m)}
+    centres = {g: in_world(m, d, g, np.zeros(3)) for g in arms}
+    reaches = {g: reach(m, g, d.cvel, arm) for g, arm in arms.items()}
+    return near_pairs(m, graph, centres, reaches)
+
+
 def memory_of(places: Touching) -> int:
     """Return the length of the friction memory of all contact points."""
-    return REMEMBERED * len(places.planes) + ON_FIELD * len(places.fields)
+    return of_planes(places) + BY_KEY * (len(places.pairs) + len(places.fields))
 
 
-def _touch_fields(m: Model, own: Any, shelf: Shelf, places: Touching) -> Program:
-    """Return the program of the contacts if they need the results of the loop below spheres."""
+def of_planes(places: Touching) -> int:
+    """Return the length of the memory of friction of the contact points on planes.
+
+    It is the normal force and the components of friction, that against spin as a torque.
+    """
+    return sum(pair.parts + 1 for pair in places.planes)
+
+
+def _touch_listed(m: Model, own: Any, shelf: Shelf, places: Touching) -> Program:
+    """Return the program of the contacts that loops have listed."""
     tracing = Tracing(m, own, contact=True)
     d = tracing.data(OF_BODIES)
     d.cdof = shelf.get(tracing.graph, "cdof")
@@ -131,20 +145,27 @@ def _touch_fields(m: Model, own: Any, shelf: Shelf, places: Touching) -> Program
 
 def _touch(m: Model, tracing: Tracing, shelf: Shelf, d: Any, places: Touching) -> dict[str, Any]:
     """Store the constants of the contacts; return the initial state of the solution."""
-    number = len(places.planes)
+    number = of_planes(places)
     memory = shelf.inputs(tracing.graph, "grip", memory_of(places))
-    of_planes = memory[: REMEMBERED * number].reshape(-1, REMEMBERED)
-    points = [_on_plane(m, d, *each) for each in zip(places.planes, of_planes, strict=True)]
-    points += place_on_field(shelf, tracing.graph, memory[REMEMBERED * number :])
-    pairs = zip(places.points, points, strict=True)
-    columns = [_point(m, tracing, d, pair, point) for pair, point in pairs]
-    for name in columns[0]:
-        shelf.put(name, np.array([each[name] for each in columns], object))
+    points, at = [], 0
+    for pair in places.planes:
+        points.append(place_on_plane(m, d, pair, memory[at : at + pair.parts + 1]))
+        at += pair.parts + 1
+    of_fields = number + BY_KEY * len(places.pairs)
+    points += place_pairs(m, shelf, tracing.graph, d, places.pairs, memory[number:of_fields])
+    points += place_on_field(shelf, tracing.graph, memory[of_fields:])
+    started = start_points(m, tracing, d, places.points, points)
+    for name in (*LAW, "dist", "size"):
+        shelf.put(name, np.array([each[name] for each in points], object))
+    shelf.put("memory", np.concatenate([each["memory"] for each in points]))
+    shelf.put("J", started["J"])
+    shelf.put("u", started["u"])
     shelf.put("axes", np.array([point["axes"] for point in points], object))
     arms = np.array([_arm(m, d, g) for g in range(m.ngeommoving)], object)
     shelf.put("arms", arms)
     shelf.put("guarded", _guarded(m, d, places, arms))
-    return first_forces(tracing.graph, columns)
+    state = first_forces(tracing.graph, places.points, points, started["u"])
+    return {**state, "engine": [started["engine"]]}
 
 
 def _at_start(tracing: Tracing, law: RolloutLaw | None, given: Collection[str]) -> Any:
@@ -187,81 +208,10 @@ def _forces(m: Model, tracing: Tracing, d: Any) -> Objects:
     return found
 
 
-def _on_plane(m: Model, d: Any, pair: Pair, memory: Objects) -> dict[str, Any]:
-    """Return where a sphere touches a plane, and the remembered friction along its axes."""
-    g, o = pair.geom, pair.obstacle
-    axes, radius = frame_of(m, o), float(m.geom_radius[g])
-    centre = _in_world(m, d, g, m.vert_pos[m.geom_vertadr[g]])
-    dist = axes[2] @ (centre - m.geom_pos[o].astype(object)) - radius
-    arm = centre - axes[2] * radius - d.subtree_com[m.body_rootid[m.geom_bodyid[g]]]
-    return {"axes": axes, "dist": dist, "arm": arm, "pressed": memory[0], "memory": memory[1:]}
-
-
-def _point(
-    m: Model, tracing: Tracing, d: Any, pair: Pair, place: dict[str, Any]
-) -> dict[str, Any]:
-    """Return the inputs of a step from a contact point, along the axes of its surface."""
-    h, body = tracing.m.opt.timestep, int(m.geom_bodyid[pair.geom])
-    axes, dist, arm = place["axes"], place["dist"], place["arm"]
-
-    def run() -> dict[str, Any]:
-        one = copy.copy(d)
-        for field in _OF_CONTACT:
-            shape = (1, *np.shape(getattr(d, field.name))[1:])
-            setattr(one, field.name, np.full(shape, 0.0 if field.kind == "float" else 0, object))
-        one.ncon = 1
-        one.contact_geom[0], one.contact_body[0] = (pair.obstacle, pair.geom), (0, body)
-        one.contact_normal[0], one.contact_dist[0], one.contact_arm2[0] = axes[2], dist, arm
-        one.contact_pressed[0] = place["pressed"]
-        uncompiled(start_contacts)(tracing.m, one)
-        uncompiled(follow_arcs)(tracing.m, one)
-        return {
-            "velocity": one.contact_vel[0],
-            "spring": one.contact_spring[0],
-            "grip": one.contact_grip[0],
-        }
-
-    found = tracing.trace(run)
-    velocity, spring, grip = found["velocity"], found["spring"], found["grip"]
-    leaving = velocity[NORMAL]
-    u = np.array([axes[0] @ velocity[:3], axes[1] @ velocity[:3], leaving], object)
-    J = np.full((3, m.nv), 0.0, object)
-    for k in path_of(m, body):
-        J[:, k] = axes @ (d.cdof[k, 3:] + cross(d.cdof[k, :3], arm))
-    way, small = h * leaving, near_of(tracing)
-    rests = where(largest(dist, abs(way)) < small, 1.0, 0.0)
-    closes = where(dist < 0.0, 1.0, where(dist + way < 0.0, 1.0, rests))
-    return {
-        "J": J, "u": u, "dist": dist, "listed": _listed(place, closes),
-        "push": spring[PUSH], "slope": spring[SLOPE], "mass_by_h": spring[MASS_BY_H],
-        "penalty": grip[PENALTY], "mu": grip[MU], "pressed": place["pressed"],
-        "memory": place["memory"],
-    }  # fmt: skip
-
-
-def _listed(place: dict[str, Any], closes: Any) -> Any:
-    """Return 1 if a contact is listed, by the result of the loop or by its gap."""
-    known = place.get("listed")
-    return closes if known is None else where(known < 0.0, closes, known)
-
-
-def near_of(tracing: Tracing) -> Any:
-    """Return the largest gap that counts as closed."""
-    return uncompiled(near)(tracing.m)
-
-
-def _in_world(m: Model, d: Any, g: int, corner: Any) -> Objects:
-    """Return the position of a corner of a geometry in the world."""
-    i = m.geom_bodyid[g]
-    local = m.geom_pos[g] + m.geom_mat[g].reshape(3, 3) @ corner
-    found: Objects = d.xpos[i] + d.xmat[i].reshape(3, 3) @ local.astype(object)
-    return found
-
-
 def _arm(m: Model, d: Any, g: int) -> Objects:
     """Return the vector from a tree's com to the centre of one of its geometries."""
     tree = m.body_rootid[m.geom_bodyid[g]]
-    found: Objects = _in_world(m, d, g, np.zeros(3)) - d.subtree_com[tree]
+    found: Objects = in_world(m, d, g, np.zeros(3)) - d.subtree_com[tree]
     return found
 
 
@@ -270,7 +220,7 @@ def _guarded(m: Model, d: Any, places: Touching, arms: Objects) -> Objects:
     rows = []
     for pair in places.guarded:
         g, body, axes = pair.geom, int(m.geom_bodyid[pair.geom]), frame_of(m, pair.obstacle)
-        centre = _in_world(m, d, g, np.zeros(3))
+        centre = in_world(m, d, g, np.zeros(3))
         R = d.xmat[body].reshape(3, 3) @ m.geom_mat[g].reshape(3, 3).astype(object)
         up = axes[2] @ R
         low = axes[2] @ (centre - m.geom_pos[pair.obstacle].astype(object)) - _deep(m, g, up)
@@ -298,7 +248,7 @@ def _deep(m: Model, g: int, up: Objects) -> Any:
 
 
 def _check(m: Model, shelf: Shelf, stops: Stops, graph: Any, places: Touching) -> dict[str, Any]:
-    qacc = accelerations(m, shelf, graph)
+    qacc = accelerations(m, shelf, graph, places.points)
     return shelf.written(check(m, shelf, stops, graph, places, np.array(qacc, object)))
 
 
@@ -308,12 +258,7 @@ def _finish(
     h, qacc = m.opt.timestep, shelf.state(graph, "qacc")
     qpos = shelf.inputs(graph, "qpos", m.nq)
     qvel = shelf.inputs(graph, "qvel", m.nv) + h * qacc
-    f, pressed, number = shelf.state(graph, "f").reshape(-1, 3), list[Any](), len(places.planes)
-    for force in f[:number]:
-        presses = force[2] > 0.0
-        pressed += [where(presses, force[n], 0.0) for n in (2, 0, 1)]
-    if places.fields:
-        pressed += remembered_on_field(shelf, graph, f[number:], shelf.get(graph, "axes")[number:])
+    pressed = _remembered(m, shelf, graph, places)
     qvel, kept = stops.end(shelf, graph, qvel)
     uncompiled(integrate_pos)(tracing.m, qpos, qvel, h)
     time, bad = shelf.inputs(graph, "time", 1), shelf.inputs(graph, "nbad", 1)
@@ -321,3 +266,18 @@ def _finish(
         "qpos": qpos, "qvel": qvel, "time": time + h, "grip": np.array([*pressed, *kept, 0.0]),
         "nbad": bad + shelf.state(graph, "bad"),
     }  # fmt: skip
+
+
+def _remembered(m: Model, shelf: Shelf, graph: Any, places: Touching) -> list[Any]:
+    """Return the memory of friction of all contact points, see memory_of."""
+    sizes, forces = shelf.get(graph, "size"), forces_of(places.points, shelf.state(graph, "f"))
+    pressed, first = list[Any](), len(places.planes)
+    last = first + len(places.pairs)
+    for (*friction, force), size in zip(forces[:first], sizes, strict=False):
+        torques = [each * size for each in friction[2:]]
+        pressed += [where(force > 0.0, x, 0.0) for x in (force, *friction[:2], *torques)]
+    pressed += remembered_of_pairs(m, shelf, graph, places.pairs, forces[first:last])
+    if places.fields:
+        rest: Objects = np.array(forces[last:], object)
+        pressed += remembered_on_field(shelf, graph, rest, shelf.get(graph, "axes")[last:])
+    return pressed

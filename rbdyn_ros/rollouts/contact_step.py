@@ -24,7 +24,7 @@ from rbdyn_ros.rollouts.contact_drive import (
     PLAN_AT,
     RESULTS_AT,
 )
-from rbdyn_ros.rollouts.contact_programs import contact_programs, memory_of
+from rbdyn_ros.rollouts.contact_programs import contact_programs, memory_of, of_planes
 from rbdyn_ros.rollouts.engine_step import LINE, EngineStep
 from rbdyn_ros.rollouts.lane_step import LaneStep
 from rbdyn_ros.rollouts.law import APPLIED, RolloutLaw, plain_tree
@@ -33,11 +33,9 @@ from rbdyn_ros.specialization.functions import FORCES
 from rbdyn_ros.specialization.lanes import compile_lanes
 
 FLAGS = ("done", "final", "stale", "refused")
-#: Additional arrays and functions of lanes for Models with height fields.
-ON_FIELDS = (
-    "left", "looks", "suspects", "listed_now", "balls", "cells", "ground", "xpos", "xmat", "cvel",
-    "subtree_com", "a",
-)  # fmt: skip
+#: Additional arrays of lanes for Models whose contacts loops list, and the functions of these.
+OF_BODIES = ("left", "looks", "listed_now", "xpos", "xmat", "cvel", "subtree_com", "a")
+ON_FIELDS, ON_PAIRS = ("suspects", "balls", "cells", "ground"), ("near", "near_late")
 FUNCTIONS = ("find_cells", "find_ground", "look_late")
 #: Names of the rows of the engine's memory in a plan.
 IN_ROW = (
@@ -81,7 +79,7 @@ class ContactStep(LaneStep):
         forces = {"qfrc_applied": m.nv, "xfrc_applied": 6 * m.nbody}
         room |= {name: size for name, size in forces.items() if name in (*given, APPLIED)}
         room |= {name: 1 + max(places) for name, places in own.items() if places}
-        if found.fields:
+        if found.loops:
             room |= {"left": 1, "cells": CELL * len(found.fields)}
         self._lanes = compile_lanes(programs, width, room)
         self._addresses = 0, call_plan.code_address(contact_drive.advance)
@@ -116,10 +114,12 @@ class ContactStep(LaneStep):
         plan, places = np.zeros(1, PLAN), self._engine.places
         for name, address in self._lanes.code.addresses.items():
             plan[name] = address
-        for name in (*FLAGS, MEMORY, ROW, *(ON_FIELDS if found.fields else ())):
+        names = (*(OF_BODIES if found.loops else ()), *(ON_FIELDS if found.fields else ()))
+        for name in (*FLAGS, MEMORY, ROW, *names, *(ON_PAIRS if found.own else ())):
             plan[name] = slots[name][0]
-        if found.fields:
-            _plan_fields(plan, found)
+        _plan_loops(plan, found)
+        if found.pairs:
+            plan["first_pair"] = slots["pairs"][0]
         for name in IN_ROW:
             plan[name] = places[name][0]
         plan["width"], plan["slots"] = self._lanes.width, self._lanes.size
@@ -128,11 +128,12 @@ class ContactStep(LaneStep):
         plan["reads"], plan["writes"] = map(len, tables)
         plan["segments"], plan["points"] = len(engine.segments), len(found.planes)
         plan["stops"], plan["fields"] = len(self._stops), len(found.fields)
+        plan["pairs"] = len(found.pairs)
         plan["guarded"] = len(found.guarded_fields)
-        points = [[pair.key, *frame_of(m, pair.obstacle).reshape(-1).astype(float).view(np.int64)]
-                  for pair in found.planes]  # fmt: skip
-        spheres = [[pair.geom, pair.obstacle, pair.key] for pair in found.fields]
+        plan["of_planes"] = of_planes(found)
+        spheres = [[pair.geom, pair.obstacle, pair.key] for pair in found.pairs + found.fields]
         guarded = [[pair.geom, pair.obstacle] for pair in found.guarded_fields]
+        points = _points(m, found)
         last = [np.array(rows, np.int64) for rows in (points, self._stops, spheres, guarded)]
         parts = [*tables, engine.segments, *last]
         self._plan = np.concatenate([plan.view(np.int64), *(each.reshape(-1) for each in parts)])
@@ -155,12 +156,28 @@ class ContactStep(LaneStep):
         return int(self._plan[: PLAN.itemsize // 8].view(PLAN)[name][0])
 
 
-def _plan_fields(plan: NDArray[Any], found: Touching) -> None:
-    """Write the addresses of the functions that look up height fields; they compile once."""
-    from rbdyn_ros.rollouts import contact_ground
+def _points(m: Model, found: Touching) -> list[list[int]]:
+    """Return the table of the contact points on planes, see contact_drive.py."""
+    rows, first = [], 0
+    for pair in found.planes:
+        axes = frame_of(m, pair.obstacle).reshape(-1).astype(float).view(np.int64)
+        rows.append([pair.key, first, pair.parts, *axes])
+        first += pair.parts + 1
+    return rows
 
-    for name in (*FUNCTIONS, *(["guard"] if found.guarded_fields else [])):
-        plan[name] = call_plan.code_address(getattr(contact_ground, name))
+
+def _plan_loops(plan: NDArray[Any], found: Touching) -> None:
+    """Write the addresses of the functions that list contacts; they compile once."""
+    if found.fields:
+        from rbdyn_ros.rollouts import contact_ground
+
+        for name in (*FUNCTIONS, *(["guard"] if found.guarded_fields else [])):
+            plan[name] = call_plan.code_address(getattr(contact_ground, name))
+    if found.own:
+        from rbdyn_ros.rollouts import contact_pairs
+
+        for name in ("find_pairs", "late_pairs"):
+            plan[name] = call_plan.code_address(getattr(contact_pairs, name))
 
 
 def _pairs(

@@ -11,6 +11,9 @@ from rbdyn_ros.errors import Finding, ModelError, ParameterError, bad_argument
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.arguments import robot_numbers
+from rbdyn_ros.rollouts.contact.points import touching
+from rbdyn_ros.rollouts.contact_drive import PASSES, ROUNDS
+from rbdyn_ros.rollouts.contact_programs import contact_programs, memory_of
 from rbdyn_ros.rollouts.job import COMMANDS
 from rbdyn_ros.rollouts.outputs import OBSERVED_OUTPUTS
 from rbdyn_ros.rollouts.params import check_built_in, open_places, with_springs
@@ -23,6 +26,7 @@ from rbdyn_ros.specialization.languages.cuda_code import (
     THREADS,
     CudaKernel,
     advance_kernel,
+    contact_kernel,
     gave_up,
     observe_kernel,
     source,
@@ -178,6 +182,28 @@ def kernels_of(
     seen = [name for name in OBSERVED_OUTPUTS if name in bound]
     outputs = observer_program(model, tuple(own.items()), seen)
     return [*kernels, observe_kernel(outputs, real, longest)] if outputs.outputs else kernels
+
+
+def contact_kernel_of(
+    m: Model, own: Mapping[str, Collection[int]], number: np.dtype[Any],
+    longest: int = LONGEST_FUNCTION,
+) -> CudaKernel:  # fmt: skip
+    """Return the kernel of steps with contact, for planes; arguments as for kernels_of.
+
+    No Batch uses it yet, because it has not run on a GPU.
+
+    Raises:
+        ModelError: lanes have no code for the contacts, or a loop lists them robot by robot.
+    """
+    real = DOUBLE if number == np.float64 else FLOAT
+    found = touching(m)
+    if found.loops:
+        reason = f"'{m.name}' cannot be specialised: contact other than with planes"
+        raise _on_the_cpu(m, reason)
+    programs, stops = contact_programs(m, own, None, ("qfrc_applied",), found)
+    memory = memory_of(found) + len(stops) + 1  # the last entry marks the engine's memory
+    state = {"time": 1, "qpos": m.nq, "qvel": m.nv, "grip": memory}
+    return contact_kernel(programs, state, (ROUNDS, PASSES), real, longest)
 
 
 def _on_the_cpu(m: Model, reason: str) -> ModelError:

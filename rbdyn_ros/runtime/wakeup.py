@@ -3,6 +3,7 @@
 
 import os
 import threading
+import weakref
 
 import numpy as np
 
@@ -12,12 +13,16 @@ from rbdyn_ros.runtime.compiled import wait_notified
 class Wakeup:
     """Lets one thread sleep until another thread notifies it.
 
+    Its descriptor is closed with the object at the latest.
+
     Attributes:
         descriptor: descriptor of the eventfd; compiled code notifies it with compiled.notify.
     """
 
     def __init__(self) -> None:
         self.descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._close = weakref.finalize(self, os.close, self.descriptor)
+        self._close.atexit = False  # a loop may still run then
         self._word = np.zeros(8, np.int64)
         self._lock = threading.Lock()
 
@@ -35,6 +40,5 @@ class Wakeup:
     def close(self) -> None:
         """Close the descriptor; later notifications have no effect."""
         with self._lock:
-            descriptor, self.descriptor = self.descriptor, -1
-            if descriptor >= 0:
-                os.close(descriptor)
+            self.descriptor = -1
+            self._close()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C and garbage collection during compilation."""
+"""Ctrl-C, garbage collection and the stack during compilation."""
 
 import gc
+import resource
 import signal
 import subprocess
 import sys
@@ -186,3 +187,34 @@ def test_the_garbage_collector_waits_and_is_then_restored(collector, collects):
         interrupts.deferring(work)()
     assert seen == [False, False, False]
     assert gc.isenabled() == collects
+
+
+def leaf():
+    return 0
+
+
+def page_faults(work):
+    before = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
+    work()
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before
+
+
+def test_deep_calls_of_the_compiler_map_no_memory_again_and_again():
+    """At some of the depths a frame ends at the end of a chunk of Python's stack."""
+
+    def descend(depth):
+        for _ in range(1000):
+            leaf()
+        if depth:
+            descend(depth - 1)
+
+    def nested():
+        interrupts.deferring(descend)(250)
+        interrupts.deferring(descend)(250)
+
+    nested()  # what is faulted in only once
+    faults = [page_faults(interrupts.deferring(nested)) for _ in range(3)]
+    assert max(faults) < 100
+    with pytest.raises(RecursionError):
+        interrupts.deferring(descend)(10**6)
+    assert page_faults(interrupts.deferring(nested)) < 100

@@ -7,6 +7,7 @@ from scipy.optimize import linprog
 from scipy.spatial.transform import Rotation
 
 import rbdyn_ros as rb
+from rbdyn_ros.engine.contact.points.boxes import box_gap
 
 
 def pair(size, block, mass=1.0, turn=(1.0, 0.0, 0.0, 0.0)):
@@ -113,3 +114,29 @@ def leads_out(m, d, p, turn):
     assert overlap(m, p + (depth + 1e-6) * n, R) < 0.0
     # listed points can be less deep than the overlap along the normal: try half of the depth
     assert overlap(m, p + 0.5 * depth * n, R) > 0.0
+
+
+def separation(p, R, half, q, T, block):
+    """Return the largest distance of two boxes along the normals of faces and pairs of edges.
+
+    Return whether it is that of a pair of edges, too.
+    """
+    across = np.cross(R.T[:, None], T.T[None]).reshape(9, 3)
+    directions = np.vstack([R.T, T.T, across / np.linalg.norm(across, axis=1)[:, None]])
+    found = abs(directions @ (p - q)) - abs(directions @ R) @ half - abs(directions @ T) @ block
+    return found.max(), bool(found.argmax() >= 6)
+
+
+def test_the_gap_of_two_boxes_is_that_of_the_best_direction():
+    rng = np.random.default_rng(4)
+    edges = 0
+    for _ in range(400):
+        R, T = Rotation.random(2, random_state=rng).as_matrix()
+        p, q, half, block = *rng.normal(size=(2, 3)), *rng.uniform(0.1, 1.0, (2, 3))
+        poses = [tuple(x.ravel().tolist()) for x in (p, R, half, q, T, block)]
+        gap, axis = box_gap(*poses, 9.0)
+        most, by_edges = separation(p, R, half, q, T, block)
+        assert gap == pytest.approx(most, abs=1e-3 * min(*half, *block) if by_edges else 1e-13)
+        assert np.dot(axis, p - q) > 0.0
+        edges += by_edges and gap == pytest.approx(most, abs=1e-13)
+    assert edges > 80

@@ -80,8 +80,9 @@ def test_dominoes_fall_one_after_the_other(seed):
         softer += (slope < 1e-2 * (spring @ [m.opt.timestep, 1.0])).any()
         stubborn += d.solver_niter > STUBBORN
         fallen = np.where((heights(d) < 0.4 * tall) & np.isinf(fallen), d.time, fallen)
-        # a step moves a corner straight, but its path is curved, which can add a little energy
-        assert energy < lowest + 5e-6 * start
+        # A step moves a corner straight, but its path is curved: it ends some micrometres too
+        # deep, and comes out in the next steps.
+        assert energy < lowest + 2e-5 * start
         lowest = min(lowest, energy)
     assert np.diff(fallen).min() > 0.0
     assert fallen[-1] < 1.0

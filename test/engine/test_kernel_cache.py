@@ -3,6 +3,7 @@
 
 import logging
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import numba
 import pytest
 from numba import types
 
-from rbdyn_ros.engine.compiler import cache, jit
+from rbdyn_ros.engine.compiler import cache, jit, views
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -157,6 +158,19 @@ def test_functions_with_the_same_name_have_different_files(tmp_path):
     )
     assert (two(1), three(1)) == (2, 3)
     assert sum(path.suffix == ".nbi" for path in tmp_path.rglob("*")) == 2
+
+
+def test_files_hold_the_names_of_views(monkeypatch):
+    """A process without the module of a view keeps the overloads of others in an index."""
+    written = pickle.dumps([views.MODEL, views.DATA])
+    assert len(written) < 300
+    assert pickle.loads(written) == [views.MODEL, views.DATA]
+    with monkeypatch.context() as patch:
+        patch.delitem(views._VIEWS, views.DATA.name)
+        model, absent = pickle.loads(written)
+        assert (model, absent == views.DATA) == (views.MODEL, False)
+        again = pickle.dumps([model, absent])
+    assert pickle.loads(again) == [views.MODEL, views.DATA]
 
 
 def test_code_is_found_on_disk(made, tmp_path, warnings):

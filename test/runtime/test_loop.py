@@ -2,6 +2,7 @@
 """The loop without ROS: efforts, policies, pause, faults, overruns."""
 
 import dataclasses
+import gc
 import re
 import time
 from pathlib import Path
@@ -16,11 +17,12 @@ from running import (
     wait_until,
     walk,
 )
+from support import mechanisms
 from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine.compiler import jit
-from rbdyn_ros.errors import RbdynError
+from rbdyn_ros.errors import ModelError, RbdynError
 from rbdyn_ros.share import bundled_robot
 
 if jit.DISABLED:
@@ -50,6 +52,20 @@ def test_a_loop_that_has_not_begun_shows_its_start_state(arm, paused):
         assert (loop.time.paused, loop.time.diverged) == (paused, False)
     finally:
         loop.stop()
+
+
+def test_loops_that_never_start_leave_no_files_open(arm):
+    def open_files():
+        gc.collect()
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    closed_loop = rb.build(mechanisms.grashof())
+    before = open_files()
+    for _ in range(3):
+        Loop(arm, LoopSettings(realtime="off"))
+        with refused(ModelError, "not-traceable"):
+            Loop(closed_loop, LoopSettings(realtime="off", specialize=True))
+    assert open_files() == before
 
 
 def test_a_state_counts_the_contacts_that_do_not_fit(start):

@@ -57,6 +57,25 @@ def compiled_by_nvcc(text, folder, processor):
     return done.stderr
 
 
+def compiled_for_host(kernels, real, folder):
+    """Return kernels as a library of this processor."""
+    code, library = folder / "code.cpp", folder / "code.so"
+    code.write_text(source(kernels, real))
+    words = [
+        "g++", "-std=c++17", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror",
+        "-Wno-unused-parameter", "-Wno-unused-function", "-Wno-unused-variable",
+        "-shared", "-fPIC", "-o", library, code,
+    ]  # fmt: skip
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr[:4000]
+    return ctypes.CDLL(str(library))
+
+
+def call(library, name, *given):
+    """Call a kernel with integers, arrays, and None for null pointers."""
+    getattr(library, name)(*map(_argument, given))
+
+
 class HostBatch:
     """A batch of robots with GPU code that runs on the processor; arrays have shape (..., nsim).
 
@@ -85,16 +104,7 @@ class HostBatch:
             given = np.asarray(model_array(m, name), number)
             self.arrays[name] = np.repeat(given[..., None], nsim, axis=-1)
         self.nbad, self.diverged = np.zeros(nsim, np.int64), np.ones(nsim, np.bool_)
-        code, library = folder / "code.cpp", folder / "code.so"
-        code.write_text(source(self.kernels, REALS[number]))
-        words = [
-            "g++", "-std=c++17", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror",
-            "-Wno-unused-parameter", "-Wno-unused-function", "-Wno-unused-variable",
-            "-shared", "-fPIC", "-o", library, code,
-        ]  # fmt: skip
-        done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
-        assert (done.returncode, done.stderr) == (0, ""), done.stderr[:4000]
-        self._library = ctypes.CDLL(str(library))
+        self._library = compiled_for_host(self.kernels, REALS[number], folder)
 
     def step(self, nstep=1, ids=None):
         """Advance robots."""
@@ -103,7 +113,7 @@ class HostBatch:
         for kernel in self.kernels:
             integers = (count, numbers, self.nsim, nstep, self.nbad, self.diverged)
             given = (*integers, *(self.arrays[name] for name in kernel.arrays))
-            getattr(self._library, kernel.name)(*map(_argument, given))
+            call(self._library, kernel.name, *given)
 
 
 def _argument(x):

@@ -101,6 +101,19 @@ def times21(A, s):
 
 
 @inline
+def columns21(A):
+    """Return the six columns of a matrix."""
+    return (
+        (A[0], A[1], A[2], A[3], A[4], A[5]),
+        (A[1], A[6], A[7], A[8], A[9], A[10]),
+        (A[2], A[7], A[11], A[12], A[13], A[14]),
+        (A[3], A[8], A[12], A[15], A[16], A[17]),
+        (A[4], A[9], A[13], A[16], A[18], A[19]),
+        (A[5], A[10], A[14], A[17], A[19], A[20]),
+    )
+
+
+@inline
 def minus_outer(A, V, U):
     # A - V U^T, known to be symmetric
     return (

@@ -78,7 +78,7 @@ def _cut(P, codes, number, start, out, side, Q, new_codes):
     """
     kept = 0
     for n in range(number):
-        after = (n + 1) % number
+        after = n + 1 if n + 1 < number else 0
         here, there = load3(P, n), load3(P, after)
         inside, next_inside = -dot3(out, sub3(here, start)), -dot3(out, sub3(there, start))
         if inside >= 0.0 and kept < ROOM:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C and garbage collection while kernels are compiled or loaded.
+"""Ctrl-C, garbage collection and Python's stack while kernels are compiled or loaded.
 
 LLVM calls Python while it compiles. A KeyboardInterrupt raised in such a call is lost, leaves a
 library without code, or crashes the process. So the interrupt waits until the present kernel is
@@ -10,6 +10,11 @@ functions that wait for messages. So the handler of the operating system is save
 
 Python's garbage collector waits too. It would search the compiler's many objects again and again,
 which takes a fifth of the time of the first start with an empty cache.
+
+Python keeps frames in chunks of 16 KiB. A call across the end of a chunk maps a new one, and its
+return unmaps it. The compiler calls functions at such an end a hundred thousand times. So the
+outermost kernel is compiled from a frame that needs 8 MiB, which leaves 8 MiB of its chunk for
+the frames above it.
 """
 
 from __future__ import annotations
@@ -97,6 +102,23 @@ def deferring(function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         with deferred(), uncollected():
-            return function(*args, **kwargs)
+            if getattr(_thread, "has_room", False):
+                return function(*args, **kwargs)
+            _thread.has_room = True
+            try:
+                return _with_room(function, *args, **kwargs)
+            finally:
+                _thread.has_room = False
 
     return run
+
+
+_thread = threading.local()
+
+
+def _with_room(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    return function(*args, **kwargs)
+
+
+# slots of 8 bytes, whose memory is reserved but never touched
+_with_room.__code__ = _with_room.__code__.replace(co_stacksize=(1 << 20) + 1024)

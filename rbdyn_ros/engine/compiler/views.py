@@ -51,8 +51,26 @@ LOOPS = len(NUMBERS)
 HEAD = {name: STAGES_AT + k for k, name in enumerate(DATA_STAGES)}
 
 
+#: Views of the modules that are imported, by name.
+_VIEWS: dict[str, types.Type] = {}
+
+
+class _AbsentView(types.Type):
+    """A view in the signature of an overload, whose module is not imported."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _named, (self.name,)
+
+
+def _named(name: str) -> types.Type:
+    return _VIEWS.get(name) or _AbsentView(name)
+
+
 class ViewType(types.Type):
     """Numba type of a Model, Options or Data; `fields` maps a name to its index in the table.
+
+    Files of compiled code hold its name only: the hundreds of fields in each signature were more
+    than half of their bytes.
 
     Args:
         name: name of the type.
@@ -73,10 +91,14 @@ class ViewType(types.Type):
         sizes: tuple[str, ...] = tuple(SIZES),
     ) -> None:
         super().__init__(name=f"rbdyn_ros.{name}")
+        _VIEWS.setdefault(self.name, self)
         self.fields = {field.name: (start + k, field) for k, field in enumerate(fields)}
         self.read_only = read_only
         self.in_row = in_row
         self.sizes = sizes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _named, (self.name,)
 
     def array_type(self, field: Field) -> types.Array:
         element = types.int64 if field.kind == "int" else types.float64

@@ -3,11 +3,13 @@
 
 A lane needs more passes if a dof was in a wrong piece, if the step closes the gap of a contact
 that is not on its list (engine/contact/solve/late_contacts.py), or if dofs at rest have moved. If
-another geometry of the robot may touch a plane, the lane is advanced by the engine's own step.
+another geometry of the robot may touch a plane, or an end of a capsule begins a contact because of
+the forces, the lane is advanced by the engine's own step.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,12 +20,14 @@ from rbdyn_ros.engine.stops.stop_pieces import SETTLINGS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.contact.fields import may_touch_more
 from rbdyn_ros.rollouts.contact.newton import (
-    COLUMNS,
     law_of_points,
     linearised,
     normal_force,
+    read_lines,
+    rows_of,
 )
-from rbdyn_ros.rollouts.contact.points import Touching, frame_of
+from rbdyn_ros.rollouts.contact.pairs import geometries, near_pairs, reach
+from rbdyn_ros.rollouts.contact.points import Pair, Touching, frame_of
 from rbdyn_ros.rollouts.contact.shelf import Shelf, cross, largest, length, where
 from rbdyn_ros.rollouts.contact.stops import Judgement, Stops
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph
@@ -45,50 +49,61 @@ def check(
     first = where(settled > 0.0, 0.0, live)
     change = _body_accelerations(m, shelf.get(graph, "cdof"), qacc)
     moves_on = _moves_on(m, shelf, graph, change)
-    refused = _comes_near(m, shelf, graph, places, change)
+    near_plane = _comes_near(m, shelf, graph, places, change)
     found = stops.judge(shelf, graph, qacc, settled) if stops.dofs else Judgement([], [], [], [])
     switch = first * found.wrong
     looks = where(late < LATE_LISTS, where(switch > 0.0, 0.0, first), 0.0) * moves_on
     # like the engine, search for late contacts only in steps with contacts
     looks = looks * largest(*shelf.state(graph, "listed_now"))
-    closing, state = _late_contacts(m, shelf, graph, looks)
+    closing, ends, state = _late_contacts(m, shelf, graph, places.points, looks)
+    engine = largest(shelf.state(graph, "engine")[0], ends)
     settle = where(largest(switch, closing) > 0.0, 0.0, live) * found.settles
     settle = where(settled < SETTLINGS, settle, 0.0)
     again = largest(switch, closing, settle)
+    a = np.array(change, object)
+    if places.loops:
+        state |= {"a": a, "looks": [looks]}
     if places.fields:
-        suspects = may_touch_more(m, shelf, graph, places, change)
-        state |= {"a": np.array(change, object), "looks": [looks], "suspects": suspects}
+        state["suspects"] = may_touch_more(m, shelf, graph, places, a)
+    if places.own:
+        speeds = shelf.inputs(graph, "cvel", 6 * m.nbody).reshape(-1, 6)
+        arms = shelf.get(graph, "arms")
+        reaches = {g: reach(m, g, speeds, arms[g], a) for g in geometries(m)}
+        state["near_late"] = near_pairs(m, graph, arms, reaches)
     return {
         **state, **stops.after(shelf, graph, found, switch, settle, live),
         "qacc": qacc, "done": [where(again > 0.0, 0.0, done)],
         "final": [where(again > 0.0, 0.0, largest(final, live))],
-        "settled": [settled + settle], "late": [late + closing], "refused": [refused],
+        "settled": [settled + settle], "late": [late + closing], "engine": [engine],
+        "refused": [largest(near_plane, engine)],
         "stale": [largest(switch, settle)],
     }  # fmt: skip
 
 
 def _late_contacts(
-    m: Model, shelf: Shelf, graph: SymbolGraph, looks: Any
-) -> tuple[Any, dict[str, Any]]:
-    """Return 1 if late contacts exist, and the state with them on the list."""
-    points, dist = law_of_points(shelf, graph), shelf.get(graph, "dist")
+    m: Model, shelf: Shelf, graph: SymbolGraph, pairs: Sequence[Pair], looks: Any
+) -> tuple[Any, Any, dict[str, Any]]:
+    """Return 1 if late contacts exist, 1 if one is of a capsule, and the state with them."""
+    points, dist = law_of_points(shelf, graph, pairs), shelf.get(graph, "dist")
     u, listed = shelf.state(graph, "velocity_now"), shelf.state(graph, "listed_now")
-    lines, found = shelf.state(graph, "lines").reshape(-1, COLUMNS), graph.constant(0.0)
+    lines, found = read_lines(shelf.state(graph, "lines"), pairs), graph.constant(0.0)
     lagged, joined = shelf.state(graph, "lagged"), shelf.state(graph, "joined")[0]
-    rows, marks, loads = [], [], []
-    for n, point in enumerate(points):
-        velocity = u[3 * n : 3 * n + 3]
-        closes = where(dist[n] + m.opt.timestep * velocity[2] < 0.0, looks, 0.0)
+    rows, marks, loads, ends = list[Any](), [], [], graph.constant(0.0)
+    for n, (point, place) in enumerate(zip(points, rows_of(pairs), strict=True)):
+        velocity = u[place]
+        closes = where(dist[n] + m.opt.timestep * velocity[-1] < 0.0, looks, 0.0)
         new = where(listed[n] > 0.0, 0.0, closes)
         guess = largest(normal_force(point, velocity), 0.0)
         presses = where(guess > 0.0, 1.0, 0.0)
-        row = linearised(point, velocity, guess, 1.0, presses, 0.0)
+        row = linearised(point, velocity, guess, 1.0, presses, 0.0).columns
         loads.append(where(new > 0.0, guess, lagged[n]))
-        rows += [where(new > 0.0, b, a) for a, b in zip(lines[n], row, strict=True)]
+        rows += [where(new > 0.0, b, a) for a, b in zip(lines[n].columns, row, strict=True)]
         marks.append(largest(listed[n], new))
         found = largest(found, new)
+        ends = largest(ends, new) if pairs[n].parts > 2 else ends
     joined = where(found > 0.0, 0.0, joined)
-    return found, {"lines": rows, "listed_now": marks, "lagged": loads, "joined": [joined]}
+    state = {"lines": rows, "listed_now": marks, "lagged": loads, "joined": [joined]}
+    return found, ends, state
 
 
 def _moves_on(m: Model, shelf: Shelf, graph: SymbolGraph, change: list[Objects]) -> Any:

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from rbdyn_ros.model.model import Model
+from rbdyn_ros.rollouts.contact.newton import forces_of, row_forces
+from rbdyn_ros.rollouts.contact.points import Pair
 from rbdyn_ros.rollouts.contact.shelf import Shelf, where
 from rbdyn_ros.rollouts.contact.stops import Stops
 from rbdyn_ros.specialization.symbolic import Objects
@@ -36,9 +39,8 @@ def factor(m: Model, shelf: Shelf, stops: Stops, graph: Any) -> dict[str, Any]:
         L[k][k] = L[k][k] + h * slopes[k]
     D, inverse = _eliminate(m, L)
     y = _half_solved(m, L, [tau[k] + loads.get(k, 0.0) for k in range(m.nv)])
-    J = shelf.get(graph, "J")
-    rows = [_half_solved(m, L, list(row)) for point in J for row in point]
-    u = shelf.get(graph, "u").reshape(-1)
+    rows = [_half_solved(m, L, list(row)) for row in shelf.get(graph, "J")]
+    u = shelf.get(graph, "u")
     G, free = _reduced(h, inverse, rows, y, u)
     bad = sum((where(D[k] > 0.0, 0.0, 1.0) for k in range(m.nv)), 0.0)
     lower = [L[k][int(i)] for k in range(m.nv) for i in _above(m, k)]
@@ -99,11 +101,11 @@ def _dot(a: list[Any], b: list[Any]) -> Any:
     return total
 
 
-def accelerations(m: Model, shelf: Shelf, graph: Any) -> list[Any]:
+def accelerations(m: Model, shelf: Shelf, graph: Any, pairs: Sequence[Pair]) -> list[Any]:
     """Return qacc of the present contact forces."""
     Y, y, inverse = (shelf.get(graph, name) for name in ("Y", "y", "inverse"))
-    L, f = shelf.get(graph, "L"), shelf.state(graph, "f")
-    qacc = [(y[k] + _dot(list(Y[:, k]), list(f))) * inverse[k] for k in range(m.nv)]
+    L, f = shelf.get(graph, "L"), row_forces(pairs, forces_of(pairs, shelf.state(graph, "f")))
+    qacc = [(y[k] + _dot(list(Y[:, k]), f)) * inverse[k] for k in range(m.nv)]
     at = 0
     for k in range(m.nv):
         for i in _above(m, k):

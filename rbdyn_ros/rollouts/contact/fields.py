@@ -22,8 +22,9 @@ from rbdyn_ros.engine.contact.points.contact_list import CLOSED_GAP
 from rbdyn_ros.engine.contact.points.ground import FIRST_TRIANGLE
 from rbdyn_ros.model.geometry.height_fields import BENT
 from rbdyn_ros.model.model import Model
-from rbdyn_ros.rollouts.contact.points import Pair, Touching
-from rbdyn_ros.rollouts.contact.shelf import Shelf, cross, largest, length, smallest, where
+from rbdyn_ros.rollouts.contact.pairs import reach
+from rbdyn_ros.rollouts.contact.points import BY_KEY, Pair, Touching
+from rbdyn_ros.rollouts.contact.shelf import Shelf, cross, largest, smallest, where
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
 
@@ -43,9 +44,6 @@ FAR = 1e3
 #: its key.
 AXES, ARM, DIST, ROOM, LISTED, KEY, GROUND = 0, 9, 12, 13, 14, 15, 16
 
-#: Memory of friction of a contact: normal force, friction in the world, the key.
-ON_FIELD = 5
-
 
 def balls(m: Model, d: Any, pairs: Collection[Pair]) -> Objects:
     """Return "balls" of the state at the start of a step."""
@@ -56,7 +54,7 @@ def balls(m: Model, d: Any, pairs: Collection[Pair]) -> Objects:
         back = m.geom_mat[o].reshape(3, 3).T.astype(object)
         arm = centre - d.subtree_com[m.body_rootid[body]]
         found += [*(back @ (centre - m.geom_pos[o].astype(object)))]
-        found.append(_reach(m, g, d.cvel[body], arm))
+        found.append(reach(m, g, d.cvel, arm))
     return np.array(found, object)
 
 
@@ -201,7 +199,7 @@ class Face:
 
 def place_on_field(shelf: Shelf, graph: SymbolGraph, memory: Objects) -> list[dict[str, Any]]:
     """Return where spheres touch fields, and the remembered friction along the axes there."""
-    rows = memory.reshape(-1, ON_FIELD)
+    rows = memory.reshape(-1, BY_KEY)
     found = []
     for place, old in zip(_ground(shelf, graph, len(rows)), rows, strict=True):
         axes = place[AXES : AXES + 9].reshape(3, 3)
@@ -227,26 +225,18 @@ def remembered_on_field(
 
 
 def may_touch_more(
-    m: Model, shelf: Shelf, graph: SymbolGraph, places: Touching, change: list[Objects]
+    m: Model, shelf: Shelf, graph: SymbolGraph, places: Touching, change: Objects
 ) -> Objects:
     """Return 1 for each sphere on a field that may touch something else within the step."""
     speeds = shelf.inputs(graph, "cvel", 6 * m.nbody).reshape(-1, 6)
     ground, arms = _ground(shelf, graph, len(places.fields)), shelf.get(graph, "arms")
     found = []
     for place, pair in zip(ground, places.fields, strict=True):
-        g, body = pair.geom, int(m.geom_bodyid[pair.geom])
-        v, later = speeds[body], speeds[body] + m.opt.timestep * change[body]
-        reach = largest(_reach(m, g, v, arms[g]), _reach(m, g, later, arms[g]))
-        found.append(where(place[ROOM] > reach, 0.0, 1.0))
+        most = reach(m, pair.geom, speeds, arms[pair.geom], change)
+        found.append(where(place[ROOM] > most, 0.0, 1.0))
     return np.array(found, object)
 
 
 def _ground(shelf: Shelf, graph: SymbolGraph, number: int) -> Objects:
     found: Objects = shelf.inputs(graph, "ground", GROUND * number).reshape(-1, GROUND)
     return found
-
-
-def _reach(m: Model, g: int, v: Objects, arm: Objects) -> Any:
-    """Return the largest gap that a geometry can close in the step, as contact_list.reach_of."""
-    h, there, radius = m.opt.timestep, v[3:] + cross(v[:3], arm), float(m.geom_rbound[g])
-    return h * (length(there) + radius * length(v[:3])) + CLOSED_GAP * h * h

@@ -3,8 +3,10 @@
 
     u = u_free + h G f(u),  G = J M^-1 J^T
 
-f is the engine's law (engine/contact/law/force.py), along the axes of each plane. A robot has few
-contacts, so this takes a small matrix instead of passes over its bodies.
+f is the engine's law (engine/contact/law/force.py), along the axes of each plane. A contact has
+rows of its friction, two along the surface and for capsules one against spin (capsules.py), and a
+row of its normal. A robot has few contacts, so this takes a small matrix instead of passes over
+its bodies.
 
 As in the engine's solver, friction is bounded by lagged normal forces at first, even for a contact
 that opens, which decides between sticking and pressing. Then Newton's method uses the whole slope
@@ -22,10 +24,13 @@ solution methods, 1991.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from rbdyn_ros.rollouts.contact.points import Pair
 from rbdyn_ros.rollouts.contact.shelf import Shelf, largest, where
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
@@ -44,101 +49,175 @@ ROUNDING = 4e-16
 #: A solution whose sum of velocities and forces exceeds this, or is NaN, is rejected.
 MOST = 1e300
 
-#: Columns of a linearisation: the normal force and its slope; friction, its slope across its
-#: direction, this direction if the contact slips, and mu times the slope of the normal force.
-FORCE, ALONG, RUBBING, ACROSS, SLIP, COUPLED, COLUMNS = 0, 1, 2, 4, 5, 7, 8
-
 #: Inputs of the law of a contact in addition to its velocity.
-LAW = ("push", "slope", "mass_by_h", "penalty", "mu", "memory")
+LAW = ("push", "slope", "mass_by_h", "penalty", "mu")
 
 
-def first_forces(graph: SymbolGraph, points: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the state in which the solution of a step begins.
+@dataclass(frozen=True)
+class LinearForce:
+    """The linearised force of a contact.
+
+    Attributes:
+        force: the normal force.
+        along: its slope.
+        across: the slope of friction across its direction.
+        coupled: mu times the slope of the normal force if the contact slips, else 0.
+        rubbing: friction.
+        slip: the direction of friction if the contact slips, else zeros.
+    """
+
+    force: Any
+    along: Any
+    across: Any
+    coupled: Any
+    rubbing: list[Any]
+    slip: list[Any]
+
+    @property
+    def columns(self) -> list[Any]:
+        """All numbers in a row."""
+        return [self.force, self.along, self.across, self.coupled, *self.rubbing, *self.slip]
+
+
+def read_lines(row: Any, pairs: Sequence[Pair]) -> list[LinearForce]:
+    """Return linearisations from their columns."""
+    found, at = [], 0
+    for n in (pair.parts for pair in pairs):
+        end = at + 4 + 2 * n
+        force, along, across, coupled = row[at : at + 4]
+        rubbing, slip = [*row[at + 4 : end - n]], [*row[end - n : end]]
+        found.append(LinearForce(force, along, across, coupled, rubbing, slip))
+        at = end
+    return found
+
+
+def rows_of(pairs: Sequence[Pair]) -> list[list[int]]:
+    """Return the rows of the contacts: of their friction, and then of the normal.
+
+    Both ends of a capsule share the rows of friction.
+    """
+    found: list[list[int]] = []
+    at = 0
+    for pair in pairs:
+        own = 1 if pair.corner > 0 else pair.parts + 1
+        friction = found[-1][:-1] if pair.corner > 0 else range(at, at + pair.parts)
+        at += own
+        found.append([*friction, at - 1])
+    return found
+
+
+def forces_of(pairs: Sequence[Pair], f: Any) -> list[list[Any]]:
+    """Return the forces of the contacts: friction, and then along the normal."""
+    found, at = [], 0
+    for pair in pairs:
+        found.append([*f[at : at + pair.parts + 1]])
+        at += pair.parts + 1
+    return found
+
+
+def row_forces(pairs: Sequence[Pair], forces: Sequence[Sequence[Any]]) -> list[Any]:
+    """Return the force of each row, the sum over its contacts."""
+    places = rows_of(pairs)
+    found: list[Any] = [0.0] * (places[-1][-1] + 1)
+    for rows, force in zip(places, forces, strict=True):
+        for k, x in zip(rows, force, strict=True):
+            found[k] = found[k] + x
+    return found
+
+
+def first_forces(
+    graph: SymbolGraph, pairs: Sequence[Pair], points: Sequence[dict[str, Any]], u: Objects
+) -> dict[str, Any]:
+    """Return the state in which the solution of a step begins; u are the velocities of all rows.
 
     A contact that has pressed counts as pressing: even if it opens at the start of the step, the
     forces of the step can keep it closed.
     """
-    rows, guesses, floor = [], [], graph.constant(0.0)
-    for point in points:
-        u, pressed = point["u"], point["pressed"]
-        presses = where(pressed > 0.0, 1.0, where(normal_force(point, u) > 0.0, 1.0, 0.0))
-        listed = point["listed"]
-        lagged = where(pressed > 0.0, pressed, stopping_force(point, u))
+    lines, guesses, floor = list[Any](), [], graph.constant(0.0)
+    for point, rows in zip(points, rows_of(pairs), strict=True):
+        here, pressed, listed = u[rows], point["pressed"], point["listed"]
+        presses = where(pressed > 0.0, 1.0, where(normal_force(point, here) > 0.0, 1.0, 0.0))
+        lagged = first_lagged(point, here)
         guesses.append(lagged)
-        rows.append(linearised(point, u, lagged, listed, listed * presses, 0.0))
-        fastest = largest(abs(u[0]), abs(u[1]))
-        rounding = ROUNDING * (point["slope"] * abs(u[2]) + point["penalty"] * fastest)
+        lines += linearised(point, here, lagged, listed, listed * presses, 0.0).columns
+        fastest = largest(*map(abs, here[:-1]))
+        rounding = ROUNDING * (point["slope"] * abs(here[-1]) + point["penalty"] * fastest)
         floor = largest(floor, rounding)
-    number = len(points)
-    state = {name: [0.0] for name in ("done", "final", "settled", "late", "refused", "joined")}
+    names = ("done", "final", "settled", "late", "refused", "joined")
     return {
-        **state, "lagged": guesses, "floor": [floor],
-        "listed_now": [point["listed"] for point in points],
-        "lines": np.array(rows, object), "f": np.full(3 * number, 0.0, object),
-        "velocity_now": np.array([point["u"] for point in points], object),
+        **{name: [0.0] for name in names}, "lagged": guesses, "floor": [floor],
+        "listed_now": [point["listed"] for point in points], "lines": lines, "velocity_now": u,
+        "f": np.full(sum(pair.parts + 1 for pair in pairs), 0.0, object),
     }  # fmt: skip
 
 
-def solve(shelf: Shelf, graph: SymbolGraph) -> dict[str, Any]:
+def solve(shelf: Shelf, graph: SymbolGraph, pairs: Sequence[Pair]) -> dict[str, Any]:
     """Return the state after a step of Newton's method; finished lanes keep their state."""
-    points = law_of_points(shelf, graph)
-    kept = shelf.state(graph, "lines").reshape(-1, COLUMNS)
+    points, kept = law_of_points(shelf, graph, pairs), shelf.state(graph, "lines")
     before, u0 = shelf.state(graph, "f"), shelf.state(graph, "velocity_now")
     listed, done = shelf.state(graph, "listed_now"), shelf.state(graph, "done")[0]
     lagged, joined = shelf.state(graph, "lagged"), shelf.state(graph, "joined")[0]
-    G, free = shelf.get(graph, "G"), shelf.get(graph, "free")
-    lines = np.array(
-        [_without_jam(*each) for each in zip(points, kept, lagged, _blocks(G), strict=True)],
-        object,
-    )
-    step = _newton_step(G, free, lines, u0)
-    u: list[Any] = []
+    G, free, places = shelf.get(graph, "G"), shelf.get(graph, "free"), rows_of(pairs)
+    normals = [G[rows[-1], rows] for rows in places]
+    known = read_lines(kept, pairs)
+    lines = [_without_jam(*each) for each in zip(points, known, lagged, normals, strict=True)]
+    step = _newton_step(G, free, pairs, lines, u0)
+    u: Objects = u0 + step
     f: list[Any] = []
     found, most = [graph.constant(0.0)] * 3, graph.constant(0.0)
-    for n, point in enumerate(points):
-        way = step[3 * n : 3 * n + 3]
-        velocity, force = u0[3 * n : 3 * n + 3] + way, _linear_force(lines[n], way)
-        missed = _missed(point, velocity, force, lagged[n], listed[n])
+    for n, (point, rows) in enumerate(zip(points, places, strict=True)):
+        force = _linear_force(lines[n], step[rows])
+        missed = _missed(point, u[rows], force, lagged[n], listed[n])
         found = [largest(a, b) for a, b in zip(found, missed, strict=True)]
         most = largest(most, *map(abs, force))
-        u, f = [*u, *velocity], [*f, *force]
+        f += force
     wrong, apart, disc = found
     right = where(wrong <= TOLERANCE * most + shelf.state(graph, "floor")[0], 1.0, 0.0)
     right = _if_numbers([*u, *f], right, _if_numbers(free, 0.0, 1.0))
     joins = where(apart <= SETTLED * disc, 1.0, joined + PATIENCE)
-    rows, after = [], []
-    for n, point in enumerate(points):
-        here, load = u[3 * n : 3 * n + 3], f[3 * n : 3 * n + 3]
+    after, following = [], list[Any]()
+    for n, (point, force) in enumerate(zip(points, forces_of(pairs, f), strict=True)):
+        here = u[places[n]]
         presses = where(normal_force(point, here) > 0.0, listed[n], 0.0)
-        pressed = lines[n, ALONG] > 0.0
-        now = largest(where(pressed, load[2], normal_force(point, here)), 0.0)
+        now = largest(where(lines[n].along > 0.0, force[-1], normal_force(point, here)), 0.0)
         after.append(where(joins >= 1.0, now, lagged[n]))
-        follows, slip = where(joins >= 1.0, 1.0, 0.0), lines[n, SLIP : SLIP + 2]
-        rows += linearised(point, here, after[n], listed[n], presses, follows, slip)
+        follows = where(joins >= 1.0, 1.0, 0.0)
+        line = linearised(point, here, after[n], listed[n], presses, follows, lines[n].slip)
+        following += line.columns
     held = done > 0.0
     return {
         "velocity_now": _kept(held, u0, u), "f": _kept(held, before, f),
-        "lines": _kept(held, kept.reshape(-1), rows), "done": [where(held, 1.0, right)],
+        "lines": _kept(held, kept, following), "done": [where(held, 1.0, right)],
         "lagged": _kept(held, lagged, after), "joined": [where(held, joined, joins)],
     }  # fmt: skip
 
 
-def law_of_points(shelf: Shelf, graph: SymbolGraph) -> list[dict[str, Any]]:
+def law_of_points(shelf: Shelf, graph: SymbolGraph, pairs: Sequence[Pair]) -> list[dict[str, Any]]:
     """Return the constants of the law by contact point."""
     found = {name: shelf.get(graph, name) for name in LAW}
-    return [{name: found[name][n] for name in LAW} for n in range(len(found["mu"]))]
+    memory, at, points = shelf.get(graph, "memory"), 0, []
+    for n, pair in enumerate(pairs):
+        own = {name: found[name][n] for name in LAW}
+        points.append({**own, "memory": memory[at : at + pair.parts]})
+        at += pair.parts
+    return points
 
 
-def stopping_force(point: dict[str, Any], u: Any) -> Any:
+def first_lagged(point: dict[str, Any], u: Any) -> Any:
+    """Return a guess of the normal force, as engine/contact/law/force.py."""
+    return where(point["pressed"] > 0.0, point["pressed"], stopping_force(point, u[-1]))
+
+
+def stopping_force(point: dict[str, Any], leaving: Any) -> Any:
     """Return the normal force with which a new contact carries its load and stops a free mass."""
     stops = point["slope"] / (1.0 + point["slope"] / point["mass_by_h"])
-    return largest(point["push"] - stops * u[2], 0.0)
+    return largest(point["push"] - stops * leaving, 0.0)
 
 
 def linearised(
     point: dict[str, Any], u: Any, lagged: Any, listed: Any, presses: Any, joined: Any,
-    before: Any = (0.0, 0.0),
-) -> list[Any]:  # fmt: skip
+    before: Sequence[Any] = (),
+) -> LinearForce:  # fmt: skip
     """Return a linearisation of the law at a velocity.
 
     Args:
@@ -150,57 +229,57 @@ def linearised(
         joined: 1 if friction depends on the normal force, 0 if it depends on the lagged force.
         before: previous direction of friction; friction that would reverse sticks at first.
     """
-    (x, y), length = _wanted(point, u)
+    wanted, length = _wanted(point, u)
     radius, rubs = point["mu"] * lagged, where(joined > 0.0, presses, listed)
-    turned = x * before[0] + y * before[1] < 0.0
+    turned = _dot(wanted, before or [0.0] * len(wanted)) < 0.0
     slips = where(length > radius, where(turned, 0.0, 1.0), 0.0) > 0.0
     share = where(slips, 1.0 / where(slips, length, 1.0), 0.0)
-    slip, grip = (x * share, y * share), point["penalty"] * where(slips, radius * share, 1.0)
+    slip, grip = [x * share for x in wanted], point["penalty"] * where(slips, radius * share, 1.0)
     force = normal_force(point, u)
     load = where(joined > 0.0, force, lagged)
-    rubbing = [where(slips, point["mu"] * s * load, w) for s, w in zip(slip, (x, y), strict=True)]
+    rubbing = [where(slips, point["mu"] * s * load, w) for s, w in zip(slip, wanted, strict=True)]
     coupled = where(slips, point["mu"] * point["slope"], 0.0) * joined
-    along, across = (force, point["slope"]), (*rubbing, grip, *slip, coupled)
-    row = [where(presses > 0.0, each, 0.0) for each in along]
-    return row + [where(rubs > 0.0, each, 0.0) for each in across]
+    slope = where(presses > 0.0, point["slope"], 0.0)
+    grip, coupled = (where(rubs > 0.0, each, 0.0) for each in (grip, coupled))
+    rubbing, slip = ([where(rubs > 0.0, x, 0.0) for x in each] for each in (rubbing, slip))
+    return LinearForce(where(presses > 0.0, force, 0.0), slope, grip, coupled, rubbing, slip)
 
 
 def normal_force(point: dict[str, Any], u: Any) -> Any:
     """Return the normal force of a contact that presses."""
-    return point["push"] - point["slope"] * u[2]
+    return point["push"] - point["slope"] * u[-1]
 
 
-def _wanted(point: dict[str, Any], u: Any) -> tuple[tuple[Any, Any], Any]:
+def _wanted(point: dict[str, Any], u: Any) -> tuple[list[Any], Any]:
     """Return the friction that would hold the contact, and its size."""
-    x = point["memory"][0] - point["penalty"] * u[0]
-    y = point["memory"][1] - point["penalty"] * u[1]
-    return (x, y), np.sqrt(x * x + y * y)
+    found = [x - point["penalty"] * v for x, v in zip(point["memory"], u[:-1], strict=True)]
+    return found, np.sqrt(_dot(found, found))
 
 
-def _linear_force(line: Any, way: Any) -> list[Any]:
+def _linear_force(line: LinearForce, way: Any) -> list[Any]:
     """Return the force of a linearisation after a change of the velocity."""
-    x, y = line[SLIP], line[SLIP + 1]
-    slipped, closing = x * way[0] + y * way[1], line[COUPLED] * way[2]
-    return [
-        line[RUBBING] - line[ACROSS] * (way[0] - x * slipped) - closing * x,
-        line[RUBBING + 1] - line[ACROSS] * (way[1] - y * slipped) - closing * y,
-        line[FORCE] - line[ALONG] * way[2],
+    slipped, closing = _dot(line.slip, way[:-1]), line.coupled * way[-1]
+    rubbing = [
+        rubs - line.across * (x - s * slipped) - closing * s
+        for rubs, s, x in zip(line.rubbing, line.slip, way[:-1], strict=True)
     ]
+    return [*rubbing, line.force - line.along * way[-1]]
 
 
 def _missed(
     point: dict[str, Any], u: Any, force: list[Any], lagged: Any, listed: Any
 ) -> tuple[Any, Any, Any]:
     """Return errors of a force: by the law, by the law with the lagged force, and its own."""
-    raw, (x, y) = normal_force(point, u), _wanted(point, u)[0]
+    raw, (wanted, length) = normal_force(point, u), _wanted(point, u)
     presses = where(raw > 0.0, listed, 0.0)
-    normal, length = where(presses > 0.0, raw, 0.0), _wanted(point, u)[1]
-    along, found = abs(normal - force[2]), []
-    for load, rubs in ((largest(force[2], 0.0), presses), (lagged, listed)):
+    normal = where(presses > 0.0, raw, 0.0)
+    along, found = abs(normal - force[-1]), []
+    for load, rubs in ((largest(force[-1], 0.0), presses), (lagged, listed)):
         radius = point["mu"] * load
         share = where(length > radius, radius / length, 1.0)
         share = where(rubs > 0.0, share, 0.0)
-        found.append(largest(along, abs(x * share - force[0]), abs(y * share - force[1])))
+        errors = [abs(x * share - f) for x, f in zip(wanted, force[:-1], strict=True)]
+        found.append(largest(along, *errors))
     return found[0], found[1], point["mu"] * abs(normal - where(presses > 0.0, lagged, 0.0))
 
 
@@ -212,49 +291,48 @@ def _if_numbers(found: Any, yes: Any, no: Any) -> Any:
     return where(abs(sum(found, 0.0)) < MOST, yes, no)
 
 
-def _blocks(G: Objects) -> list[Objects]:
-    """Return the normal row of the block of each contact."""
-    return [G[k + 2, k : k + 3] for k in range(0, len(G), 3)]
-
-
-def _without_jam(point: dict[str, Any], line: Any, lagged: Any, row: Objects) -> list[Any]:
+def _without_jam(
+    point: dict[str, Any], line: LinearForce, lagged: Any, row: Objects
+) -> LinearForce:
     """Return a linearisation in which friction cannot increase its own normal force.
 
     If friction grows with the normal force, the normal force can grow by itself, as in Painleve's
     rod. This leads away from the solution, while the lagged force leads to it.
     """
-    slip = line[SLIP : SLIP + 2]
-    jams = row[2] * line[ALONG] + (row[0] * slip[0] + row[1] * slip[1]) * line[COUPLED] < 0.0
-    apart = list(line)
-    apart[COUPLED] = where(jams, 0.0, line[COUPLED])
-    for k in range(2):
-        apart[RUBBING + k] = where(jams, point["mu"] * slip[k] * lagged, line[RUBBING + k])
-    return apart
+    jams = row[-1] * line.along + _dot(row[:-1], line.slip) * line.coupled < 0.0
+    rubbing = [
+        where(jams, point["mu"] * s * lagged, f)
+        for s, f in zip(line.slip, line.rubbing, strict=True)
+    ]
+    return replace(line, coupled=where(jams, 0.0, line.coupled), rubbing=rubbing)
 
 
-def _newton_step(G: Objects, free: Objects, lines: Objects, u: Objects) -> Objects:
+def _newton_step(
+    G: Objects, free: Objects, pairs: Sequence[Pair], lines: Sequence[LinearForce], u: Objects
+) -> Objects:
     """Return the change of the velocities: (1 + h G C) change = u_free + h G f - u."""
     size = len(free)
-    forces = [lines[n, k] for n in range(len(lines)) for k in (RUBBING, RUBBING + 1, FORCE)]
-    right = [free[a] - u[a] + _row_times(G[a], forces) for a in range(size)]
-    A = np.full((size, size), 0.0, object)
-    for n, line in enumerate(lines):
-        k, x, y = 3 * n, line[SLIP], line[SLIP + 1]
+    forces = row_forces(pairs, [[*line.rubbing, line.force] for line in lines])
+    right = [free[a] - u[a] + _dot(G[a], forces) for a in range(size)]
+    A, order = np.full((size, size), 0.0, object), list[int]()
+    for pair, line, rows in zip(pairs, lines, rows_of(pairs), strict=True):
+        *friction, normal = rows
         for a in range(size):
-            g, s, t = G[a, k], G[a, k + 1], G[a, k + 2]
-            A[a, k] = g * line[ACROSS] - (g * x + s * y) * (line[ACROSS] * x)
-            A[a, k + 1] = s * line[ACROSS] - (g * x + s * y) * (line[ACROSS] * y)
-            A[a, k + 2] = t * line[ALONG] + (g * x + s * y) * line[COUPLED]
+            slipped = _dot(G[a, friction], line.slip)
+            for k, s in zip(friction, line.slip, strict=True):
+                A[a, k] = A[a, k] + (G[a, k] * line.across - slipped * (line.across * s))
+            A[a, normal] = G[a, normal] * line.along + slipped * line.coupled
+        place = len(order) - pair.parts if pair.corner > 0 else len(order)
+        order[place:place] = [normal] if pair.corner > 0 else [normal, *friction]
     for a in range(size):
         A[a, a] = A[a, a] + 1.0
-    order = [3 * n + k for n in range(len(lines)) for k in (2, 0, 1)]
     return _solved(A[np.ix_(order, order)], [right[k] for k in order], order)
 
 
-def _row_times(row: Objects, x: list[Any]) -> Any:
+def _dot(a: Any, b: Any) -> Any:
     total: Any = 0.0
-    for a, b in zip(row, x, strict=True):
-        total = total + a * b
+    for x, y in zip(a, b, strict=True):
+        total = total + x * y
     return total
 
 

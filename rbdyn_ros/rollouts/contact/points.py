@@ -2,30 +2,43 @@
 """The contact pairs of a robot in lanes, and the pairs for the engine's own code.
 
 Code for the Model has a fixed list of contact points: the spheres of the robot on the planes and
-height fields of the world. The other geometries of the robot are guarded: while they are far from
-planes and fields they have no effect, and if one comes near, the engine's own step advances the
-robot.
+height fields of the world, and both ends of capsules on planes. The other geometries of the robot
+are guarded: while they are far from planes and fields they have no effect, and if one comes near,
+the engine's own step advances the robot.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.engine.collision.kinds import HFIELD, MESH, PLANE, SPHERE
+from rbdyn_ros.dynamics.stages import kinematics, make_data
+from rbdyn_ros.engine.collision.kinds import CAPSULE, HFIELD, MESH, PLANE, SPHERE
 from rbdyn_ros.engine.contact.law.surfaces import DEFAULT_SOLREF
 from rbdyn_ros.errors import quote
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.contact_arrays import FEATURES
 from rbdyn_ros.model.declared.options import EULER, IMPLICIT_DAMPING, INTEGRATORS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.programs.symbols import not_traceable
 from rbdyn_ros.specialization.symbolic import Objects
 
-#: Most contact points of a robot. The matrix of a pass has three rows for each point, and with
-#: more points the engine's own step is faster.
+#: Most contact points of a robot. The matrix of a pass has three rows for each sphere and five for
+#: each capsule, and with more points the engine's own step is faster.
 MOST_POINTS = 8
+
+#: Own pairs have contact points up to this number: most of many pairs seldom touch.
+FEW_PAIRS = 4
+
+#: Geometries that touch planes and each other in lanes.
+ROUND = (SPHERE, CAPSULE)
+
+#: Memory of friction of a contact that a loop lists: normal force, friction in the world, or in
+#: axes of the first body of an own pair, and the key.
+BY_KEY = 5
 
 #: Radius of the balls around the corners of a guarded mesh, as a part of the size of the mesh, and
 #: the number of corners up to which a mesh needs no balls.
@@ -34,17 +47,21 @@ BALL, FEW_CORNERS = 0.04, 8
 
 @dataclass(frozen=True)
 class Pair:
-    """A geometry of a moving body and an obstacle.
+    """A geometry of a moving body and an obstacle, or another geometry of the robot.
 
     Attributes:
         geom: the geometry.
         obstacle: the plane or height field.
-        key: key of the first contact of the pair, as in d.contact_key.
+        key: key of the contact, or of the first contact of the pair, as in d.contact_key.
+        corner: number of the corner of the geometry that makes contact.
+        parts: components of friction: two along the surface, and for capsules one against spin.
     """
 
     geom: int
     obstacle: int
     key: int
+    corner: int = 0
+    parts: int = 2
 
 
 @dataclass(frozen=True)
@@ -52,21 +69,32 @@ class Touching:
     """Pairs of a Model.
 
     Attributes:
-        planes: pairs of a sphere and a plane, with a contact point in lanes, sorted by key.
+        planes: pairs of a sphere, or of an end of a capsule, and a plane, with a contact point in
+            lanes, sorted by key. The two ends of a capsule are neighbours.
+        pairs: pairs of the robot's own spheres and capsules, each with one contact point. In
+            `obstacle` is the first geometry.
         fields: pairs of a sphere and a height field, with larger keys.
         guarded: pairs of another geometry and a plane.
         guarded_fields: pairs of another geometry and a height field.
+        own: whether the robot can touch itself. Pairs without a point take the engine.
     """
 
     planes: tuple[Pair, ...]
+    pairs: tuple[Pair, ...]
     fields: tuple[Pair, ...]
     guarded: tuple[Pair, ...]
     guarded_fields: tuple[Pair, ...]
+    own: bool
+
+    @property
+    def loops(self) -> bool:
+        """Whether compiled functions list contacts lane by lane."""
+        return self.own or bool(self.fields)
 
     @property
     def points(self) -> tuple[Pair, ...]:
         """The pairs with a contact point in lanes."""
-        return self.planes + self.fields
+        return self.planes + self.pairs + self.fields
 
 
 def touching(m: Model) -> Touching:
@@ -75,31 +103,90 @@ def touching(m: Model) -> Touching:
     Raises:
         ModelError: the contacts of the Model need the engine's own code.
     """
-    for reason in (_of_joints(m), _of_world(m)):
+    for reason in (_of_joints(m), _of_own_pairs(m), _of_world(m)):
         if reason:
             raise not_traceable(reason, f"'{m.name}'")
-    planes, guarded = _pairs(m, PLANE, 0)
-    fields, guarded_fields = _pairs(m, HFIELD, m.ngeomlink * m.nobstacle + m.npush)
-    found = Touching(planes, fields, guarded, guarded_fields)
-    reason = _of_points(m, found.points)
+    on_planes, fields = _pairs(m, PLANE, 0), _pairs(m, HFIELD, m.ngeomlink * m.nobstacle + m.npush)
+    balls = [pair for pair in (*on_planes, *fields) if m.geom_type[pair.geom] == SPHERE]
+    ends = _ends(m, on_planes, MOST_POINTS - len(balls))
+    room = max(MOST_POINTS - len(balls) - len(ends), 0) if m.npush <= FEW_PAIRS else 0
+    own = [
+        Pair(int(h), int(g), (m.ngeomlink * m.nobstacle + n) * FEATURES)
+        for n, (g, h) in enumerate(m.push_geom[:room])
+    ]
+    points = sorted([*balls, *ends, *own], key=lambda pair: pair.key)
+    reason = _too_many(balls) or _of_points(m, points)
     if reason:
         raise not_traceable(reason, f"'{m.name}'")
-    return found
+    known = {(pair.geom, pair.obstacle) for pair in points}
+    return Touching(
+        tuple(pair for pair in points if m.geom_type[pair.obstacle] == PLANE),
+        tuple(own),
+        tuple(pair for pair in points if m.geom_type[pair.obstacle] == HFIELD),
+        tuple(pair for pair in on_planes if (pair.geom, pair.obstacle) not in known),
+        tuple(pair for pair in fields if (pair.geom, pair.obstacle) not in known),
+        m.npush > 0,
+    )
 
 
-def _pairs(m: Model, kind: int, first: int) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
-    """Return the pairs of spheres, and of other geometries, with obstacles of one kind.
+def _pairs(m: Model, kind: int, first: int) -> list[Pair]:
+    """Return the pairs of geometries with obstacles of one kind.
 
     Contacts with them have keys from pair number `first` on, see contact_list.py.
     """
-    pairs = [
+    return [
         Pair(g, o, (first + g * m.nobstacle + o - m.ngeomlink) * FEATURES)
         for g in range(m.ngeommoving)
         for o in range(m.ngeomlink, m.ngeom)
         if m.geom_touches[g, o - m.ngeomlink] != 0 and m.geom_type[o] == kind
     ]
-    points = tuple(pair for pair in pairs if m.geom_type[pair.geom] == SPHERE)
-    return points, tuple(pair for pair in pairs if pair not in points)
+
+
+def _ends(m: Model, pairs: Sequence[Pair], room: int) -> list[Pair]:
+    """Return both ends of the capsules with which a robot is likely to touch planes.
+
+    These are the capsules at the ends of its tree, on bodies without spheres, that are nearest to
+    a plane at qpos0, up to `room` points. None of them is higher than the lowest sphere.
+    """
+    inner: set[int] = set()
+    for pair in pairs:
+        body, kind = int(m.geom_bodyid[pair.geom]), m.geom_type[pair.geom]
+        inner |= {body} if kind == SPHERE else set()
+        inner |= _parents(m, body) if kind in ROUND else set()
+    d = make_data(m)
+    kinematics(m, d)
+    heights = {pair: _height(m, d, pair) for pair in pairs if m.geom_type[pair.geom] in ROUND}
+    balls = [heights[pair] for pair in heights if m.geom_type[pair.geom] == SPHERE]
+    rods = [
+        pair
+        for pair, height in heights.items()
+        if m.geom_type[pair.geom] == CAPSULE
+        and m.geom_bodyid[pair.geom] not in inner
+        and height <= min(balls, default=np.inf)
+    ]
+    return [
+        replace(pair, key=pair.key + end, corner=end, parts=3)
+        for pair in sorted(rods, key=heights.__getitem__)[: max(room, 0) // 2]
+        for end in range(2)
+    ]
+
+
+def _height(m: Model, d: Data, pair: Pair) -> float:
+    """Return the height of a sphere or a capsule above a plane."""
+    g, body, first = pair.geom, m.geom_bodyid[pair.geom], m.geom_vertadr[pair.geom]
+    R, B = d.xmat[body].reshape(3, 3), m.geom_mat[g].reshape(3, 3)
+    ends = m.geom_pos[g] + m.vert_pos[first : first + m.geom_vertnum[g]] @ B.T
+    away = d.xpos[body] + ends @ R.T - m.geom_pos[pair.obstacle]
+    return float((away @ frame_of(m, pair.obstacle)[2].astype(float)).min() - m.geom_radius[g])
+
+
+def _parents(m: Model, body: int) -> set[int]:
+    """Return the bodies between a body and the world."""
+    found = set()
+    while body > 0:
+        body = int(m.body_parentid[body])
+        found.add(body)
+    return found
 
 
 def _of_joints(m: Model) -> str:
@@ -128,11 +215,23 @@ def _of_joints(m: Model) -> str:
     return ""
 
 
+def _of_own_pairs(m: Model) -> str:
+    """Return the reason why pairs of geometries that push each other need the engine, or ""."""
+    for pair in m.push_geom:
+        bodies, (first, second) = m.geom_bodyid[pair], (quote(m.geom_names[g]) for g in pair)
+        found = {
+            "of which one is an obstacle": bool((bodies == 0).any()),
+            "which are not spheres and capsules": not {*m.geom_type[pair]} <= {*ROUND},
+            "which are on two trees": len({*m.body_rootid[bodies]}) > 1,
+        }
+        for what, has in found.items():
+            if has:
+                return f"the contact of {first} with {second}, {what}, runs only in the engine"
+    return ""
+
+
 def _of_world(m: Model) -> str:
     """Return the reason why the geometries around a Model need the engine, or ""."""
-    if m.npush:
-        first, second = (quote(m.geom_names[g]) for g in m.push_geom[0])
-        return f"the contact of {first} with {second}, both moving, runs only in the engine"
     for o in range(m.ngeomlink, m.ngeom):
         known = m.geom_type[o] in (PLANE, HFIELD)
         if not known and (m.geom_touches[:, o - m.ngeomlink] != 0).any():
@@ -141,14 +240,19 @@ def _of_world(m: Model) -> str:
     return ""
 
 
-def _of_points(m: Model, points: tuple[Pair, ...]) -> str:
+def _too_many(balls: Sequence[Pair]) -> str:
+    """Return the reason why the number of spheres needs the engine, or ""."""
+    if len(balls) <= MOST_POINTS:
+        return ""
+    faster = f"with more than {MOST_POINTS} the engine is faster"
+    return f"{len(balls)} pairs of a sphere and an obstacle can touch, and {faster}"
+
+
+def _of_points(m: Model, points: Sequence[Pair]) -> str:
     """Return the reason why the surfaces of the contact points need the engine, or ""."""
     if not points:
-        ground = "a plane or a height field"
-        return f"no sphere of it can touch {ground}, and other contacts run only in the engine"
-    if len(points) > MOST_POINTS:
-        count, faster = len(points), f"with more than {MOST_POINTS} the engine is faster"
-        return f"{count} pairs of a sphere and an obstacle can touch, and {faster}"
+        ground = "no sphere of it can touch a plane or a height field, and no capsule a plane"
+        return f"{ground}; other contacts run only in the engine"
     for g in sorted({g for pair in points for g in (pair.geom, pair.obstacle)}):
         found = {
             "restitution": m.geom_restitution[g] != 0.0,

@@ -149,7 +149,7 @@ def advance_kernel(
     arguments = _arguments((*state, *read), read, real)
     first = _Function("once", once, real, local, arguments, longest)
     each = _Function("step", repeated, real, local, arguments, longest)
-    health = " && ".join(f"is_finite({local[entry]})" for entry in kept if entry[0] in HEALTH)
+    health = " && ".join(_finite(local, kept))
     body = [
         f"{real.name} state[{len(kept) + 1}], invariant[{len(once.outputs) + 1}];",
         *(f"{local[entry]} = {_entry(*entry)};" for entry in kept),
@@ -175,6 +175,81 @@ def observe_kernel(program: Program, real: Real, longest: int = LONGEST_FUNCTION
     head = f"{real.name} state[1], invariant[1];"
     text = [*whole.definition(), *_kernel("observe", arguments, [head, whole.call()])]
     return CudaKernel("observe", arrays, "\n".join(text))
+
+
+def contact_kernel(
+    programs: Mapping[str, Program], state: Mapping[str, int], passes: tuple[int, int], real: Real,
+    longest: int = LONGEST_FUNCTION,
+) -> CudaKernel:  # fmt: skip
+    """Return the kernel "contact" of steps with contact, as rollouts/contact_drive.py does them.
+
+    The last array, "left" (1, n), receives the number of steps that a robot has not done, because
+    it needs the engine's own step.
+
+    Args:
+        programs: start, factor, solve, check and finish.
+        state: lengths of the arrays that a step reads and writes.
+        passes: largest numbers of rounds, and of passes in a round.
+        real: the type of numbers.
+        longest: operations of the longest program that is one function.
+    """
+    written = {array: k for each in programs.values() for array, k in each.lengths().items()}
+    inner = {array for each in programs.values() for array, *_ in each.outputs} - {COUNTER}
+    local, kept = (
+        dict[tuple[str, int], str](),
+        [(a, k) for a, n in state.items() for k in range(n)],
+    )
+    lengths = {**state, COUNTER: 1, **{array: written[array] for array in sorted(inner)}}
+    for array, length in lengths.items():
+        local |= {(array, k): f"state[{len(local) + k}]" for k in range(length)}
+    read = _arrays(*programs.values(), without=lengths)
+    arguments = _arguments((*state, *read, "left"), read, real)
+    found = {
+        name: _Function(name, each, real, local, arguments, longest)
+        for name, each in programs.items()
+    }
+    call = {name: each.call() for name, each in found.items()}
+    done, final, refused, stale = (
+        f"{local[name, 0]} != 0" for name in ("done", "final", "refused", "stale")
+    )
+    rounds, most = passes
+    solved = [
+        call["factor"],
+        f"for (int round = 0; round < {rounds}; ++round) {{",
+        f"    for (int pass = 0; pass < {most} && !({done}); ++pass) {{ {call['solve']} }}",
+        f"    if (!({done})) {{ return false; }}",
+        f"    {call['check']}",
+        f"    if ({done}) {{ break; }}",
+        f"    if ({stale}) {{ {call['factor']} }}",
+        "}",
+        f"return {final} && !({refused});",
+    ]
+    taken = found["solve"].arguments
+    body = [
+        f"{real.name} state[{len(local)}], invariant[1];",
+        *(f"{local[entry]} = {_entry(*entry)};" for entry in kept),
+        f"{local[COUNTER, 0]} = 0;",
+        "long long k = 0;",
+        "for (; k < nstep; ++k) {",
+        f"    {call['start']}",
+        f"    if (!solved({', '.join(taken)})) {{ break; }}",
+        f"    {call['finish']}",
+        "}",
+        *(f"{_entry(*entry)} = {local[entry]};" for entry in kept),
+        f"nbad[robot] += (long long){local[COUNTER, 0]};",
+        f"left[robot] = ({real.name})(nstep - k);",
+        f"diverged[robot] = !({' && '.join(_finite(local, kept))});",
+    ]
+    text = [line for each in found.values() for line in each.definition()]
+    text += _lines(f"APART bool solved({_parameters(taken)})", solved)
+    return CudaKernel("contact", (*state, *read, "left"), "\n".join(
+        [*text, *_kernel("contact", arguments, body)]
+    ))  # fmt: skip
+
+
+def _finite(local: Mapping[tuple[str, int], str], kept: Collection[tuple[str, int]]) -> list[str]:
+    """Return the conditions that a robot has not diverged."""
+    return [f"is_finite({local[entry]})" for entry in kept if entry[0] in HEALTH]
 
 
 def _arrays(*programs: Program, without: Collection[str]) -> tuple[str, ...]:

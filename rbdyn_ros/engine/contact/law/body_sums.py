@@ -138,6 +138,13 @@ def torque_slope_times(d, c, normal, dw):
 
 
 @inline
+def is_point(d, c):
+    """Return whether the forces of a contact act at its point, without torques."""
+    lever = load3(d.contact_lever, c)
+    return dot3(lever, lever) == 0.0 and not has_torque(d, c)
+
+
+@inline
 def with_slopes(d, first, end, A):
     """Return A plus the slopes of contacts of two bodies about the com of body 2's tree.
 

@@ -124,19 +124,38 @@ def _best_edges(t, C, own, other, least):
 
     Pairs along which the other box is at most `least` away are left out.
     """
-    best, most = 0, -np.inf
-    for pair in range(9):
-        n, square = _across(C, pair)
-        if square > PARALLEL_EDGES:
-            apart = abs(dot3(t, n))
-            for k in range(3):
-                apart -= own[k] * abs(n[k]) + other[k] * abs(dot3(_column(C, k), n))
-            # compare before dividing by the length of n, so that few pairs need the square root
-            if apart * abs(apart) > least * abs(least) * square:
-                apart /= np.sqrt(square)
-                if apart > most:
-                    best, most = pair, apart
-    return best, most
+    best, x, y, z = (0, -np.inf), (C[0], C[1], C[2]), (C[3], C[4], C[5]), (C[6], C[7], C[8])
+    best = _of_one_edge(best, 0, x, y, z, t[1], t[2], own[1], own[2], other, least)
+    best = _of_one_edge(best, 3, y, z, x, t[2], t[0], own[2], own[0], other, least)
+    return _of_one_edge(best, 6, z, x, y, t[0], t[1], own[0], own[1], other, least)
+
+
+@inline
+def _of_one_edge(best, first, x, y, z, t_y, t_z, own_y, own_z, other, least):
+    """Return the best pair so far, and the three with the own axis x, along which C has row x."""
+    for_0 = other[1] * abs(x[2]) + other[2] * abs(x[1])
+    for_1 = other[2] * abs(x[0]) + other[0] * abs(x[2])
+    for_2 = other[0] * abs(x[1]) + other[1] * abs(x[0])
+    best = _farther(best, first, y[0], z[0], t_y, t_z, own_y, own_z, for_0, least)
+    best = _farther(best, first + 1, y[1], z[1], t_y, t_z, own_y, own_z, for_1, least)
+    return _farther(best, first + 2, y[2], z[2], t_y, t_z, own_y, own_z, for_2, least)
+
+
+@inline
+def _farther(best, pair, y, z, t_y, t_z, own_y, own_z, extent, least):
+    """Return the better of a pair and the best so far, with their distances.
+
+    The other edge has the components y and z across the own one, and the other box the extent
+    `extent` across both edges.
+    """
+    square = y * y + z * z
+    apart = abs(t_z * y - t_y * z) - own_y * abs(z) - own_z * abs(y) - extent
+    # compare before dividing by the length, so that few pairs need the square root
+    if square > PARALLEL_EDGES and apart * abs(apart) > least * abs(least) * square:
+        apart /= np.sqrt(square)
+        if apart > best[1]:
+            return pair, apart
+    return best
 
 
 @inline
@@ -212,12 +231,16 @@ def _clip(old, names, number, half_u, half_v):
     the face, and sides have cut edges 4 to 7.
     """
     new, new_names = stack_floats(BOX_POINTS, 3), stack_ints(BOX_POINTS, 2)
-    for side in range(4):  # the number of cuts is even: the last polygon is in `old` again
+    for side in range(4):
         axis, end = side // 2, 1.0 if side % 2 == 0 else -1.0
         limit = half_u if axis == 0 else half_v
-        kept = 0
+        kept, farthest = 0, -np.inf
         for c in range(number):
-            after = (c + 1) % number
+            farthest = max(farthest, end * old[c, axis])
+        if farthest <= limit:
+            continue
+        for c in range(number):
+            after = c + 1 if c + 1 < number else 0
             inside, next_inside = limit - end * old[c, axis], limit - end * old[after, axis]
             if inside >= 0.0 and kept < BOX_POINTS:
                 for x in range(3):
@@ -232,9 +255,11 @@ def _clip(old, names, number, half_u, half_v):
                 new_names[kept, 0] = 4 + 8 * side + names[c, 1]
                 new_names[kept, 1] = 4 + side if inside > 0.0 else names[c, 1]
                 kept += 1
-        old, new = new, old
-        names, new_names = new_names, names
         number = kept
+        for c in range(number):
+            for x in range(3):
+                old[c, x] = new[c, x]
+            names[c, 0], names[c, 1] = new_names[c, 0], new_names[c, 1]
     return number
 
 

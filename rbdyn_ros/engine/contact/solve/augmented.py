@@ -11,21 +11,31 @@ in contact_steep, for the normal force and for friction: 1 / (h w), where w is t
 that a unit force gives its own point, as if nothing else touched its bodies. A larger r turns the
 velocity of an iterate into too large a force, and contacts press and slip in turns.
 
+Where contacts switch back and forth nevertheless, the corners of p and of the disc are rounded off
+over a force e: max(0, x) becomes (x + sqrt(x^2 + 4 e^2)) / 2, and the length of the force beyond
+the disc likewise. Then all contacts press a little, and e goes to zero (islands.py).
+
 Source: Alart, Curnier, A mixed formulation for frictional contact problems prone to Newton like
 solution methods, 1991; Alart, How to overcome indetermination and interpenetration in granular
-systems via nonsmooth contact dynamics, 2014 (the choice of r).
+systems via nonsmooth contact dynamics, 2014 (the choice of r); Chen, Mangasarian, A class of
+smoothing functions for nonlinear and mixed complementarity problems, 1996.
 """
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.algebra.spatial import add_scaled3, dot3, load3, sub3
+import numpy as np
+
+from rbdyn_ros.engine.algebra.spatial import ZERO3, add_scaled3, dot3, load3, scaled3, sub3
 from rbdyn_ros.engine.compiler.jit import inline
-from rbdyn_ros.engine.contact.law.force import friction, is_viscous, normal_force, project_to_disc
+from rbdyn_ros.engine.contact.law.force import is_viscous, normal_force
 from rbdyn_ros.engine.contact.law.masses import LEAST_MOBILITY, mobility
 from rbdyn_ros.model.declared.contact_arrays import MU, PENALTY, PUSH, SLOPE, WIDTH
 
 #: Dofs of a free body.
 FREE = 6
+
+#: A shorter force has no direction [N].
+TINY = 1e-300
 
 
 @inline
@@ -37,13 +47,6 @@ def write_steep(m, d, c):
     d.contact_steep[c, 0] = 1.0 / (h * max(along1 + along2, LEAST_MOBILITY))
     steep = 1.0 / (h * max(across1 + across2, LEAST_MOBILITY))
     d.contact_steep[c, 1] = min(steep, d.contact_grip[c, PENALTY])
-
-
-@inline
-def soften_steep(d, c):
-    """Halve contact_steep: another r may allow longer steps."""
-    d.contact_steep[c, 0] *= 0.5
-    d.contact_steep[c, 1] *= 0.5
 
 
 @inline
@@ -65,38 +68,83 @@ def _mobilities(m, d, c, side, arm):
 
 
 @inline
-def pressed(d, c, leaving, force):
-    """Return p of a contact: the normal force of the law at the solution."""
-    slope, steep = d.contact_spring[c, SLOPE], d.contact_steep[c, 0]
-    if slope <= steep or d.contact_spring[c, WIDTH] != 0.0:
-        return normal_force(d, c, leaving)[0]
-    ahead = leaving - (d.contact_spring[c, PUSH] - force) / slope
-    return max(0.0, force - steep * ahead)
+def presses_by_law(d, c):
+    """Return whether p of a contact is the force of the law: a spring, or a soft contact."""
+    return d.contact_spring[c, SLOPE] <= d.contact_steep[c, 0] or d.contact_spring[c, WIDTH] != 0.0
 
 
 @inline
-def gripped(d, c, u, across, pressing):
-    """Return the friction of p at the velocity u, its slope and slip, see project_to_disc.
+def pressed(d, c, leaving, force, e):
+    """Return p of a contact, the normal force of the law at the solution, and its slope.
 
-    `across` is f_t. With r = D the results depend on the velocity alone.
+    The slope is that by the argument of the rounded maximum.
     """
-    if is_viscous(d, c):
-        return friction(d, c, u, pressing)
-    penalty = d.contact_grip[c, PENALTY]
-    share = d.contact_steep[c, 1] / penalty
-    wanted = add_scaled3(load3(d.contact_memory, c), u, -penalty)
-    wanted = add_scaled3(across, sub3(wanted, across), share)
-    f, part, slip = project_to_disc(wanted, d.contact_grip[c, MU] * pressing, 1.0)
-    return f, penalty * share * part / (1.0 - (1.0 - share) * part), slip
+    if presses_by_law(d, c):
+        return normal_force(d, c, leaving)[0], 1.0
+    ahead = leaving - (d.contact_spring[c, PUSH] - force) / d.contact_spring[c, SLOPE]
+    return positive_part(force - d.contact_steep[c, 0] * ahead, e)
 
 
 @inline
-def misses(d, c, u, leaving, across, force):
+def positive_part(x, e):
+    """Return max(0, x), rounded off over e, and its slope."""
+    if e == 0.0:
+        return (x, 1.0) if x > 0.0 else (0.0, 0.0)
+    root = np.sqrt(x * x + 4.0 * e * e)
+    part = 2.0 * e * e / (root - x) if x < 0.0 else 0.5 * (x + root)
+    return part, part / root
+
+
+@inline
+def gripped(d, c, u, across, pressing, e):
+    """Return the friction of p at the velocity u. `across` is f_t."""
+    if is_viscous(d, c):
+        return scaled3(u, -d.contact_grip[c, PENALTY])
+    wanted, _length, radius, reach, _slips = _disc(d, c, u, across, pressing, e)
+    return scaled3(wanted, radius / reach if reach > 0.0 else 0.0)
+
+
+@inline
+def _disc(d, c, u, across, pressing, e):
+    """Return the force that the disc bounds, its length, and the radius of the disc.
+
+    Friction is the force times radius / reach, also returned: the reach is the larger one of
+    length and radius, rounded off. The last result is the slope of the reach by the length.
+    """
+    mu, share = d.contact_grip[c, MU], d.contact_steep[c, 1] / d.contact_grip[c, PENALTY]
+    wanted = add_scaled3(load3(d.contact_memory, c), u, -d.contact_grip[c, PENALTY])
+    wanted = add_scaled3(across, sub3(wanted, across), share)
+    length, radius = np.sqrt(dot3(wanted, wanted)), mu * pressing
+    beyond, slips = positive_part(length - radius, mu * e)
+    return wanted, length, radius, radius + beyond, slips
+
+
+@inline
+def grip_slopes(d, c, u, across, pressing, e):
+    """Return the slopes of the friction of p, for contacts that are not viscous.
+
+    With t the direction of the slip, friction is (memory - D u) a / D across t, and b - k (t . u)
+    + rate p along t. Return a, k, t, rate, and b - k (t . u) + rate p.
+    """
+    wanted, length, radius, reach, slips = _disc(d, c, u, across, pressing, e)
+    if reach == 0.0:
+        return 0.0, 0.0, ZERO3, 0.0, 0.0
+    penalty, t = d.contact_grip[c, PENALTY], scaled3(wanted, 1.0 / max(length, TINY))
+    share, part = d.contact_steep[c, 1] / penalty, radius / reach
+    along = part - length * radius * slips / (reach * reach)
+    rate = d.contact_grip[c, MU] * length * (reach - radius * (1.0 - slips)) / (reach * reach)
+    rest, left = 1.0 - (1.0 - share) * along, dot3(t, across)
+    a = penalty * share * part / (1.0 - (1.0 - share) * part)
+    force = left + (part * length - left) / rest
+    return a, penalty * share * along / rest, t, rate / rest, force
+
+
+@inline
+def misses(d, c, u, leaving, across, force, e):
     """Return the squared difference of a contact's forces from the forces of the law, over r."""
-    pressing = pressed(d, c, leaving, force)
+    pressing, _slope = pressed(d, c, leaving, force, e)
     missed = (force - pressing) * (force - pressing) / d.contact_steep[c, 0]
     if is_viscous(d, c):
         return missed
-    f, _s, _t = gripped(d, c, u, across, pressing)
-    f = sub3(across, f)
+    f = sub3(across, gripped(d, c, u, across, pressing, e))
     return missed + dot3(f, f) / d.contact_steep[c, 1]

@@ -7,7 +7,8 @@ matrix of the step, H = M + h B + h J^T C J, is factored as a whole (skyline.py)
 cause no fill-in, so groups of touching trees need not be searched.
 
 J of a contact has the dofs on the paths from its two bodies up to their lowest common ancestor:
-the dofs above this ancestor move both bodies alike. Everything else is as in coupled.py.
+the dofs above this ancestor move both bodies alike. Everything else is as in coupled.py. Where
+all bodies are free, the unknowns are others, and a pass is cheaper (free_bodies.py).
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from rbdyn_ros.engine.constraints.coupled import (
     prescribe,
 )
 from rbdyn_ros.engine.contact.law.body_sums import next_bodies, with_slopes
+from rbdyn_ros.engine.contact.solve.body_blocks import grow_blocks
+from rbdyn_ros.engine.contact.solve.free_bodies import accelerate_free_bodies, are_free
 from rbdyn_ros.engine.contact.solve.tree_order import order_trees
 from rbdyn_ros.engine.joints.follow import is_driven
 from rbdyn_ros.engine.tree.crb import crb
@@ -65,6 +68,9 @@ def accelerate_coupled_bodies(m, d):
     d.implicit_step[0], d.efc_share[0] = h, 0.5
     if d.solver_niter == 0:
         begin_coupled(m, d)
+    if are_free(m, d):
+        accelerate_free_bodies(m, d)
+        return
     driven = False
     if d.accelerate_stage != 0:
         d.drive_number[0] = count_driven(m, d)
@@ -105,7 +111,7 @@ def _solve_with_constraints(m, d):
 @kernel
 def begin_coupled(m, d):
     """Write M and the elimination tree, which are the same in all passes of a step."""
-    if d.accelerate_stage == 0:
+    if d.accelerate_stage == 0 and not are_free(m, d):
         crb(m, d)
     grow_tree(m, d)
 
@@ -124,6 +130,9 @@ def grow_tree(m, d):
     else:
         for k in range(m.nv):
             d.skyline_row[k] = k
+    if are_free(m, d):
+        grow_blocks(m, d)
+        return
     start_tree(m, d)
     c = 0
     while c < d.ncon:

@@ -11,12 +11,15 @@ from __future__ import annotations
 import numpy as np
 
 from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.model.declared.contact_arrays import NORMAL
 
 #: Columns of island_search: the error of its forces; its largest normal force; the measure of the
 #: line search at the iterate, at the trial, and at the best trial; shares of the step.
 MISSED, MOST, START, TRIAL, BEST, TRIAL_SHARE, BEST_SHARE = 0, 1, 2, 3, 4, 5, 6
-#: More columns: the number of short steps, and how often the island was found solved.
-SHORT, NEAR = 7, 8
+#: More columns: the number of short steps, and how often the island was found solved; the force e
+#: over which the law is rounded off, the number of bad steps, the number of contacts, and the mean
+#: normal force at first.
+SHORT, NEAR, ROUND, BAD, CONTACTS, FORCE = 7, 8, 9, 10, 11, 12
 
 #: Values of island_works: the island is given up, is solved, is unsolved, or its share of the step
 #: is found.
@@ -27,6 +30,17 @@ MOST_SHORT, LONG = 12, 1.0 / 16.0
 
 #: A step that reduces the measure to this part is taken without another trial.
 GOOD = 0.01
+
+#: The law is rounded off after MOST_BAD steps that leave more than the part SLOW of the measure,
+#: at first over the part FIRST_ROUND of the mean force.
+MOST_BAD, SLOW, FIRST_ROUND = 2, 0.4, 0.1
+
+#: Factors of e after whole steps that leave parts of the measure up to 1e-4, up to 1e-2, and more;
+#: after steps that are longer than a fifth. An e below LEAST_ROUND times the force is zero.
+QUICKLY, STEADILY, CAREFULLY, HARDLY, LEAST_ROUND = 1e-3, 0.1, 0.3, 0.7, 1e-4
+
+#: After as many short steps e grows by the factor MORE, and the whole step is taken.
+STUCK, MORE = 3, 100.0
 
 #: An island whose error is below the tolerance but above this part of it takes one more step.
 EXACT = 0.2
@@ -41,7 +55,8 @@ def find_islands(m, d):
     for i in range(m.nbody):
         d.body_island[i] = m.body_rootid[i]
         d.island_works[i] = WORKS
-        d.island_search[i, SHORT] = d.island_search[i, NEAR] = 0.0
+        for k in (SHORT, NEAR, ROUND, BAD, CONTACTS, FORCE):
+            d.island_search[i, k] = 0.0
     for c in range(d.ncon):
         if d.contact_body[c, 0] > 0:
             a = _top(d, m.body_rootid[d.contact_body[c, 0]])
@@ -50,6 +65,15 @@ def find_islands(m, d):
     for i in range(1, m.nbody):
         # a root is no later than its bodies, and an island no later than its roots
         d.body_island[i] = d.body_island[d.body_island[i]]
+
+
+@kernel
+def measure_forces(d):
+    """Write the mean normal force of each island."""
+    for c in range(d.ncon):
+        search = d.island_search[island_of(d, c)]
+        search[CONTACTS] += 1.0
+        search[FORCE] += (abs(d.contact_end[c, NORMAL]) - search[FORCE]) / search[CONTACTS]
 
 
 @inline
@@ -135,3 +159,39 @@ def next_shares(m, d):
             found = True
         search[TRIAL], search[TRIAL_SHARE] = 0.0, 0.5 * search[TRIAL_SHARE]
     return found
+
+
+@kernel
+def round_off(m, d):
+    """Choose e of the unsolved islands for the next pass.
+
+    An island begins without rounding. After bad steps e is a part of its mean force, and shrinks
+    as the steps succeed. If steps become short, the solution for this e turns back or ends: then e
+    grows, and the island takes a whole step.
+    """
+    for i in range(1, m.nbody):
+        if d.body_island[i] == i and works(d, i):
+            _round_off(d.island_search[i])
+
+
+@inline
+def _round_off(search):
+    share, left = search[BEST_SHARE], search[BEST] / search[START]
+    if search[BAD] < MOST_BAD:
+        search[BAD] += left > SLOW
+        if search[BAD] == MOST_BAD:
+            search[ROUND] = FIRST_ROUND * search[FORCE]
+        return
+    if share == 1.0:
+        fast = STEADILY if left < 1e-2 else CAREFULLY
+        search[ROUND] *= QUICKLY if left < 1e-4 else fast
+    elif share > 0.2:
+        search[ROUND] *= HARDLY
+    least = LEAST_ROUND * search[FORCE]
+    if share < LONG:
+        search[SHORT] += 1.0
+        if search[SHORT] % STUCK == 0.0:
+            search[ROUND] = min(max(search[ROUND], least) * MORE, search[FORCE])
+            search[BEST_SHARE] = 1.0
+    elif search[ROUND] < least:
+        search[ROUND] = 0.0

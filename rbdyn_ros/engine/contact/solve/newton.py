@@ -9,8 +9,8 @@ The iterate is the velocities and, as unknowns of their own, the forces f. These
 from the first pass on, so only the law can be wrong. The pressing and slipping contacts are those
 of an augmented Lagrangian (augmented.py): a small step of a near-rigid contact changes the force
 of the velocity alone by many times its size. The measure of an iterate is the sum of the squared
-errors of f, by r. Each island goes the share of its step at which this is least. After a short
-step its r are halved.
+errors of f, by r. Each island goes the share of its step at which this is least. If its steps
+leave too much of the measure, the law is rounded off, less from pass to pass (islands.py).
 
 An island gives up after too many short steps, or where a step is not finite, and the lagged forces
 go on (solve_step.py).
@@ -20,6 +20,8 @@ solution methods, 1991; Qi, Sun, A nonsmooth version of Newton's method, 1993.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from rbdyn_ros.engine.algebra.spatial import (
     ZERO3,
@@ -38,12 +40,13 @@ from rbdyn_ros.engine.algebra.spatial import (
     store6,
     sub3,
 )
-from rbdyn_ros.engine.algebra.symmetric import ZERO21, times21
+from rbdyn_ros.engine.algebra.symmetric import ZERO21, columns21, scaled21, times21
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.optional import data_at, model_at, optional_stage
 from rbdyn_ros.engine.contact.law.body_sums import (
     add_wrench_pair,
     at_point,
+    is_point,
     next_bodies,
     with_slopes,
     with_torque,
@@ -57,11 +60,17 @@ from rbdyn_ros.engine.contact.law.force import (
     slip_of,
 )
 from rbdyn_ros.engine.contact.solve.augmented import (
-    gripped,
+    grip_slopes,
     misses,
     pressed,
-    soften_steep,
+    presses_by_law,
     write_steep,
+)
+from rbdyn_ros.engine.contact.solve.body_blocks import (
+    add_slopes,
+    copy_block,
+    first_row,
+    write_block,
 )
 from rbdyn_ros.engine.contact.solve.convergence import FORCE_TOLERANCE, largest_of
 from rbdyn_ros.engine.contact.solve.coupled_bodies import (
@@ -70,13 +79,18 @@ from rbdyn_ros.engine.contact.solve.coupled_bodies import (
     is_heap,
     list_paths,
 )
+from rbdyn_ros.engine.contact.solve.free_bodies import (
+    are_free,
+    inertia_with_damping,
+    write_acceleration,
+    write_force,
+)
 from rbdyn_ros.engine.contact.solve.islands import (
     BEST_SHARE,
     HALVINGS,
-    LONG,
     MISSED,
     MOST,
-    SHORT,
+    ROUND,
     START,
     TRIAL,
     TRIAL_SHARE,
@@ -85,18 +99,20 @@ from rbdyn_ros.engine.contact.solve.islands import (
     island_of,
     mark_islands,
     mark_rows,
+    measure_forces,
     next_shares,
+    round_off,
     start_search,
     works,
 )
 from rbdyn_ros.engine.contact.solve.passes import moved_contact
 from rbdyn_ros.engine.tree.aba import applied_bias, implicit_damping
+from rbdyn_ros.engine.tree.points import moved_point
 from rbdyn_ros.engine.tree.skyline import diagonal_of, place_of
 from rbdyn_ros.engine.tree.skyline_lu import factor_lu, solve_lu
 from rbdyn_ros.model.declared.contact_arrays import (
     ACROSS,
     ALONG,
-    MU,
     NORMAL,
     PENALTY,
     PUSH,
@@ -106,8 +122,8 @@ from rbdyn_ros.model.declared.contact_arrays import (
 )
 from rbdyn_ros.model.declared.options import IMPLICIT
 
-#: Most passes of Newton's method before the lagged forces move.
-MOST_STEPS = 30
+#: Most passes of Newton's method in a step. Then the passes with lagged forces continue.
+MOST_STEPS = 40
 
 
 @optional_stage("newton_stage")
@@ -129,7 +145,7 @@ def newton_applies(m, d):
 def solve_by_newton(m, d):
     """Solve the step from the end of a pass of dynamics; write newton_passes and newton_solved.
 
-    Needs contact_step and contact_end of that pass. The iterate is then in qacc_step, a,
+    It reads contact_step and contact_end of that pass. The iterate is then in qacc_step, a,
     contact_change, contact_end, and contact_lagged, solved or not.
     """
     d.newton_solved[0] = d.newton_passes[0] = 0
@@ -139,6 +155,7 @@ def solve_by_newton(m, d):
     for c in range(d.ncon):
         write_steep(m, d, c)
         _move_contact(d, c, 1.0)
+    measure_forces(d)
     while True:
         _look(m, d)
         missing, working = mark_islands(m, d, FORCE_TOLERANCE)
@@ -152,6 +169,7 @@ def solve_by_newton(m, d):
         mark_rows(m, d)
         _pass(m, d)
         _search(m, d)
+        round_off(m, d)
         _move(m, d)
     for c in range(d.ncon):
         force = max(d.contact_end[c, NORMAL], 0.0)
@@ -179,7 +197,7 @@ def _look(m, d):
         missed = max(largest_of(sub3(f, across)), abs(pressing - force))
         search[MISSED] = max(search[MISSED], missed)
         search[MOST] = max(search[MOST], pressing)
-        search[START] += misses(d, c, u, leaving, across, force)
+        search[START] += misses(d, c, u, leaving, across, force, search[ROUND])
 
 
 @kernel
@@ -190,10 +208,15 @@ def _pass(m, d):
     _fill_forces(m, d)
     factor_lu(m, d)
     solve_lu(m, d, d.skyline_x)
+    store6(d.iterate_a, 0, ZERO6)
+    if are_free(m, d):
+        for i in range(1, m.nbody):
+            if works(d, i):
+                write_acceleration(m, d, i, d.iterate_a, d.iterate_qacc)
+        return
     for k in range(m.nv):
         if d.row_works[d.skyline_row[k]] != 0:
             d.iterate_qacc[k] = d.skyline_x[d.skyline_row[k]]
-    store6(d.iterate_a, 0, ZERO6)
     for i in range(1, m.nbody):
         if works(d, i):
             a, first = load6(d.iterate_a, m.body_parentid[i]), m.body_dofadr[i]
@@ -217,35 +240,52 @@ def _linearise(m, d):
 
 @inline
 def _linearise_contact(d, c):
-    start, along, load = load3(d.contact_vel, c), 0.0, 0.0
+    start, change, slope = load3(d.contact_vel, c), load3(d.contact_change, c), ZERO3
+    e, end = d.island_search[island_of(d, c), ROUND], load3(d.contact_end, c)
     leaving = d.contact_vel[c, NORMAL] + d.contact_change[c, NORMAL]
-    pressing = pressed(d, c, leaving, d.contact_end[c, NORMAL])
-    if pressing > 0.0 and d.contact_spring[c, WIDTH] != 0.0:
-        load, along = normal_force(d, c, leaving)
-        load += along * d.contact_change[c, NORMAL]
-    elif pressing > 0.0:
-        along = d.contact_spring[c, SLOPE]
-        load = d.contact_spring[c, PUSH] - along * d.contact_vel[c, NORMAL]
-    u, penalty = add3(start, load3(d.contact_change, c)), d.contact_grip[c, PENALTY]
-    f, across, slip = gripped(d, c, u, load3(d.contact_end, c), pressing)
-    if is_viscous(d, c):
-        f = scaled3(start, -penalty)
-    else:
-        f = scaled3(sub3(load3(d.contact_memory, c), scaled3(start, penalty)), across / penalty)
-        f = add_scaled3(f, slip, d.contact_grip[c, MU] * load - dot3(slip, f))
+    pressing, part = pressed(d, c, leaving, d.contact_end[c, NORMAL], e)
+    load, along = _press(d, c, leaving, pressing, part, e)
+    f, across, rate = scaled3(start, -d.contact_grip[c, PENALTY]), d.contact_grip[c, PENALTY], 0.0
+    if not is_viscous(d, c):
+        across, k, t, rate, force = grip_slopes(d, c, add3(start, change), end, pressing, e)
+        f = add3(load3(d.contact_memory, c), f)
+        f = scaled3(f, across / d.contact_grip[c, PENALTY])
+        if k < across:
+            force += k * dot3(t, change) + rate * (load - pressing)
+            f = add_scaled3(f, t, force - dot3(t, f))
+            slope = scaled3(t, np.sqrt(1.0 - k / across))
+            rate /= np.sqrt(1.0 - k / across)
     store3(d.contact_load, c, f)
-    d.contact_load[c, NORMAL] = load
-    slope = d.contact_force_slope[c]
-    slope[ALONG], slope[ACROSS] = along, across
-    slope[SLIP], slope[SLIP + 1], slope[SLIP + 2] = slip
-    _write_grip(d, c, along, slip)
+    d.contact_load[c, NORMAL], d.contact_steep[c, 2] = load, rate
+    d.contact_force_slope[c, ALONG], d.contact_force_slope[c, ACROSS] = along, across
+    for n in range(3):
+        d.contact_force_slope[c, SLIP + n] = slope[n]
+    _write_grip(d, c, along, slope)
+
+
+@inline
+def _press(d, c, leaving, pressing, part, e):
+    """Return the linearised normal force at the start of the step, and its slope."""
+    if pressing == 0.0:
+        return 0.0, 0.0
+    change, slope, steep = (
+        d.contact_change[c, NORMAL], d.contact_spring[c, SLOPE], d.contact_steep[c, 0],
+    )  # fmt: skip
+    if d.contact_spring[c, WIDTH] != 0.0:
+        load, slope = normal_force(d, c, leaving)
+        return load + slope * change, slope
+    if e == 0.0 or presses_by_law(d, c):
+        return d.contact_spring[c, PUSH] - slope * d.contact_vel[c, NORMAL], slope
+    rest = 1.0 - part + part * steep / slope
+    along, force = part * steep / rest, d.contact_end[c, NORMAL]
+    return force + (pressing - force) / rest + along * change, along
 
 
 @inline
 def _write_grip(d, c, along, slip):
     """Write the change of friction with the normal force, as wrenches of both forces."""
     if not is_viscous(d, c):
-        arm, steep = load3(d.contact_arm2, c), d.contact_grip[c, MU] * along
+        arm, steep = load3(d.contact_arm2, c), d.contact_steep[c, 2] * along
         f, t = at_point(d, c, scaled3(slip, steep), 0.0)
         store6(d.contact_grows, c, with_torque(wrench_at(arm, f), t))
         store6(d.contact_closes, c, wrench_at(arm, load3(d.contact_normal, c)))
@@ -261,6 +301,27 @@ def _slips(d, c):
 @kernel
 def _fill_matrix(m, d):
     """Write skyline and skyline_upper of the islands that work: M + h B + h J^T C J."""
+    if are_free(m, d):
+        for i in range(1, m.nbody):
+            if works(d, i):
+                write_block(d, first_row(m, d, i), inertia_with_damping(m, d, i))
+                copy_block(d, first_row(m, d, i))
+    else:
+        _fill_rows(m, d)
+    c = 0
+    while c < d.ncon:
+        end = next_bodies(d, c)
+        if works(d, d.contact_body[c, 1]):
+            if end == c + 1 and is_point(d, c) and not are_free(m, d):
+                _add_point(m, d, c)
+            else:
+                _add_contacts(m, d, c, end)
+        c = end
+
+
+@kernel
+def _fill_rows(m, d):
+    """Write M + h B."""
     h = m.opt.timestep
     viscosity_step = h if m.opt.integrator_id >= IMPLICIT else implicit_damping(m, h)
     for k in range(m.nv):
@@ -275,18 +336,42 @@ def _fill_matrix(m, d):
             n = start + d.skyline_depth[d.skyline_row[m.M_colind[e]]]
             d.skyline[n] = d.skyline_upper[n] = d.M[e]
         d.skyline[end] += viscosity_step * d.dof_viscosity[k]
-    c = 0
-    while c < d.ncon:
-        end = next_bodies(d, c)
-        if works(d, d.contact_body[c, 1]):
-            _add_contacts(m, d, c, end)
-        c = end
+
+
+@kernel
+def _add_point(m, d, c):
+    """Add h J^T C J of the only contact of two bodies, J with the three rows of its velocity."""
+    slope, normal, arm = (
+        d.contact_force_slope[c], load3(d.contact_normal, c), load3(d.contact_arm2, c),
+    )  # fmt: skip
+    along, across, slip, h = slope[ALONG], slope[ACROSS], slip_of(slope), m.opt.timestep
+    if along == 0.0 and across == 0.0:
+        return
+    grows = d.contact_steep[c, 2] * along if _slips(d, c) else 0.0
+    _middle, number = list_paths(m, d, c)
+    for n in range(number):
+        store3(d.path_axis, n, moved_point(load6(d.path_axis, n), arm))
+    for b in range(number):
+        v, k = load3(d.path_axis, b), d.path_row[b]
+        away = dot3(normal, v)
+        f = add_scaled3(scaled3(v, h * across), normal, h * (along - across) * away)
+        f = add_scaled3(f, slip, h * (grows * away - across * dot3(slip, v)))
+        start = diagonal_of(k) - d.skyline_depth[k]
+        for a in range(number):
+            i, value = d.path_row[a], dot3(load3(d.path_axis, a), f)
+            if i < k:
+                d.skyline_upper[start + d.skyline_depth[i]] += value
+            else:
+                d.skyline[place_of(d, i, k)] += value
 
 
 @kernel
 def _add_contacts(m, d, first, end):
     """Add h J^T C J of the contacts of two bodies."""
     A = with_slopes(d, first, end, ZERO21)
+    if are_free(m, d):
+        _add_to_blocks(m, d, first, end, A)
+        return
     _middle, number = list_paths(m, d, first)
     for b in range(number):
         axis, k = load6(d.path_axis, b), d.path_row[b]
@@ -306,9 +391,28 @@ def _add_contacts(m, d, first, end):
                 d.skyline[place_of(d, i, k)] += value
 
 
+@inline
+def _add_to_blocks(m, d, first, end, A):
+    """Add the contacts of two bodies with the symmetric slopes A to their blocks."""
+    h = m.opt.timestep
+    p, q, r, x, y, z = columns21(scaled21(A, h))
+    for c in range(first, end):
+        if _slips(d, c):
+            grows, closes = scaled6(load6(d.contact_grows, c), h), load6(d.contact_closes, c)
+            p, q = add_scaled6(p, grows, closes[0]), add_scaled6(q, grows, closes[1])
+            r, x = add_scaled6(r, grows, closes[2]), add_scaled6(x, grows, closes[3])
+            y, z = add_scaled6(y, grows, closes[4]), add_scaled6(z, grows, closes[5])
+    add_slopes(m, d, first, True, p, q, r, x, y, z)
+
+
 @kernel
 def _fill_forces(m, d):
     """Write skyline_x: all forces of the unsolved islands at the start of the step."""
+    if are_free(m, d):
+        for i in range(1, m.nbody):
+            if works(d, i):
+                write_force(m, d, i)
+        return
     for i in range(1, m.nbody):
         if works(d, i):
             store6(d.pA, i, applied_bias(m, d, i, m.opt.timestep))
@@ -350,7 +454,7 @@ def _linear_forces(d, c, change, away):
     """Write contact_next: the linearised forces at a change of velocity from the start."""
     slope = d.contact_force_slope[c]
     slip = slip_of(slope)
-    grows = d.contact_grip[c, MU] * slope[ALONG] * away if _slips(d, c) else 0.0
+    grows = d.contact_steep[c, 2] * slope[ALONG] * away if _slips(d, c) else 0.0
     f = add_scaled3(change, slip, -dot3(slip, change))
     f = add_scaled3(load3(d.contact_load, c), f, -slope[ACROSS])
     store3(d.contact_next, c, add_scaled3(f, slip, -grows))
@@ -365,7 +469,7 @@ def _misses_at(d, c, share):
     leaving = d.contact_vel[c, NORMAL] + d.contact_change[c, NORMAL]
     leaving += share * d.contact_step[c, NORMAL]
     across, force = _between(d, c, share)
-    return misses(d, c, u, leaving, across, force)
+    return misses(d, c, u, leaving, across, force, d.island_search[island_of(d, c), ROUND])
 
 
 @inline
@@ -386,15 +490,11 @@ def _move(m, d):
             share = d.island_search[i, BEST_SHARE]
             _move_contact(d, c, share)
             across, force = _between(d, c, share)
-            if share < LONG:
-                soften_steep(d, c)
             store3(d.contact_end, c, across)
             d.contact_end[c, NORMAL] = force
     for i in range(1, m.nbody):
         if works(d, i):
-            search = d.island_search[d.body_island[i]]
-            share = search[BEST_SHARE]
-            search[SHORT] += d.body_island[i] == i and share < LONG
+            share = d.island_search[d.body_island[i], BEST_SHARE]
             a = scaled6(load6(d.a, i), 1.0 - share)
             store6(d.a, i, add_scaled6(a, load6(d.iterate_a, i), share))
     for k in range(m.nv):

@@ -16,6 +16,7 @@ from rbdyn_ros.engine.algebra.spatial import (
 )
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.optional import call_stage
+from rbdyn_ros.engine.contact.solve.free_bodies import are_free
 from rbdyn_ros.engine.joints.follow import is_driven
 from rbdyn_ros.engine.tree.aba import accelerate_step
 from rbdyn_ros.engine.tree.points import moved_point
@@ -27,7 +28,8 @@ def pass_once(m, d):
     """Write qacc_step and a, the accelerations of the bodies."""
     if d.nmutual > 0:
         call_stage(m.coupled_bodies_stage, m, d)
-        _spread(m, d)
+        if not are_free(m, d):
+            _spread(m, d)
         return
     accelerate_step(m, d, m.opt.timestep)
     if d.accelerate_stage != 0 or m.opt.integrator_id >= IMPLICIT:

@@ -10,7 +10,8 @@ moving bodies touch each other, a pass factors a matrix (coupled_bodies.py).
 
 In a Model in which moving bodies can touch, and if no joint is held by friction or a limit,
 Newton's method for velocities and all forces together (newton.py) is first tried on the islands
-that the first pass has not solved. If it does not converge, the iteration above follows.
+that the first pass has not solved. If it does not converge, the iteration above follows, and
+Newton's method is tried again from where it leads.
 
 Contacts that begin in the step because of the forces are then listed, too, and the iteration
 continues (late_contacts.py).
@@ -67,6 +68,10 @@ from rbdyn_ros.engine.stops.stop_solver import MAX_SWITCHES
 
 #: Most passes of dynamics in a step.
 MAX_PASSES = 200
+
+#: Newton's method for all forces is tried again after this many passes with lagged forces, and
+#: after more than twice as many as before.
+RETRY = 20
 
 #: Passes after which near-rigid contacts become softer.
 STUBBORN = 60
@@ -142,8 +147,8 @@ def _solve(m, d, stops, moved):
     forces obey the law for the lagged forces, and whether the lagged forces are right.
     """
     solved = exact = softer = False
-    switches = held = 0
-    fresh = m.nskyline > 0 and not stops
+    switches = held = newton = 0
+    retry = 0 if m.nskyline > 0 and not stops else MAX_PASSES + 1
     _restart_lagged(d)
     n = d.solver_niter = 0
     while held < HELD_PASSES:
@@ -153,7 +158,7 @@ def _solve(m, d, stops, moved):
         pass_once(m, d)
         n += 1
         held += n > MAX_PASSES
-        d.solver_niter = n
+        d.solver_niter = n + newton
         wrong_piece = stops and find_wrong_pieces(m, d)  # a joint stops, or begins to move
         if wrong_piece and switches < MAX_SWITCHES:
             switch_wrong_pieces(m, d)
@@ -164,11 +169,12 @@ def _solve(m, d, stops, moved):
         solved = exact = write_step_and_forces(m, d) and not wrong_piece
         if solved:
             break
-        if fresh and newton_applies(m, d):
-            fresh = False
+        if retry <= n <= MAX_PASSES and newton_applies(m, d):
+            retry = 2 * n + RETRY
+            _restart_lagged(d)
             call_stage(m.newton_stage, m, d)
-            n += d.newton_passes[0]
-            d.solver_niter = n
+            newton += d.newton_passes[0]
+            d.solver_niter = n + newton
             solved = exact = d.newton_solved[0] == 1
             if solved:
                 break

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pass of dynamics where all bodies of a Model are free and some touch each other.
+
+Its matrix has a block for each body (body_blocks.py). With S the axes of a free joint, shifts e
+and turns r of which each moves the centre of mass by s, a = S qacc is
+
+    w = sum of r q,  v = sum of e q' + sum of s q,  q being the turns and q' the shifts
+"""
+
+from __future__ import annotations
+
+from rbdyn_ros.engine.algebra.spatial import ZERO6, add3, dot3, load6, store6, sub3
+from rbdyn_ros.engine.algebra.symmetric import (
+    ZERO21,
+    add_outer,
+    columns21,
+    rigid_inertia,
+    scaled21,
+)
+from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.contact.law.body_sums import next_bodies, with_slopes
+from rbdyn_ros.engine.contact.solve.body_blocks import add_slopes, first_row, write_block
+from rbdyn_ros.engine.tree.aba import add_contact_slope, applied_bias, implicit_damping
+from rbdyn_ros.engine.tree.skyline import factor_skyline, solve_skyline
+from rbdyn_ros.model.declared.options import IMPLICIT
+
+
+@inline
+def are_free(m, d):
+    """Return whether all bodies are single free bodies whose motion nothing but contact limits."""
+    return m.nflight == m.nbody - 1 and d.accelerate_stage == 0 and d.nstopped == 0
+
+
+@kernel
+def accelerate_free_bodies(m, d):
+    """Write qacc_step and a; needs linearised contacts, and the elimination tree of skyline."""
+    h = m.opt.timestep
+    for i in range(1, m.nbody):
+        A = inertia_with_damping(m, d, i)
+        if d.body_touches[i] != 0:
+            A = add_contact_slope(d, i, h, A)
+        write_block(d, first_row(m, d, i), A)
+        write_force(m, d, i)
+    c = 0
+    while c < d.ncon:
+        end = next_bodies(d, c)
+        if d.contact_body[c, 0] > 0:
+            _couple(m, d, c, scaled21(with_slopes(d, c, end, ZERO21), h))
+        c = end
+    factor_skyline(m, d)
+    solve_skyline(m, d, d.skyline_x)
+    store6(d.a, 0, ZERO6)
+    for i in range(1, m.nbody):
+        write_acceleration(m, d, i, d.a, d.qacc_step)
+
+
+@kernel
+def _couple(m, d, c, A):
+    p, q, r, x, y, z = columns21(A)
+    add_slopes(m, d, c, False, p, q, r, x, y, z)
+
+
+@inline
+def inertia_with_damping(m, d, i):
+    """Return the inertia of a body, plus the implicit damping of its dofs."""
+    A, damped, first = rigid_inertia(d.cinert[i]), 0.0, m.body_dofadr[i]
+    for k in range(first, first + 6):
+        damped += d.dof_viscosity[k]
+    return _with_damping(m, d, i, A) if damped > 0.0 else A
+
+
+@kernel
+def _with_damping(m, d, i, A):
+    h, first = m.opt.timestep, m.body_dofadr[i]
+    step = h if m.opt.integrator_id >= IMPLICIT else implicit_damping(m, h)
+    shifts, turns, moves = _axes(m, d, i)
+    for n in range(3):
+        # the velocities of two dofs are q = r . w and q' = e . (v - sum of s q)
+        e = shifts[0] if n == 0 else (shifts[1] if n == 1 else shifts[2])
+        r = turns[0] if n == 0 else (turns[1] if n == 1 else turns[2])
+        w = _sum(turns, _along(moves, e))
+        by_shift = (-w[0], -w[1], -w[2], e[0], e[1], e[2])
+        A = add_outer(A, by_shift, step * d.dof_viscosity[first + n])
+        by_turn = (r[0], r[1], r[2], 0.0, 0.0, 0.0)
+        A = add_outer(A, by_turn, step * d.dof_viscosity[first + 3 + n])
+    return A
+
+
+@inline
+def _axes(m, d, i):
+    """Return e, r and s of a free joint."""
+    k = m.body_dofadr[i]
+    x, y, z = load6(d.cdof, k), load6(d.cdof, k + 1), load6(d.cdof, k + 2)
+    r, s, t = load6(d.cdof, k + 3), load6(d.cdof, k + 4), load6(d.cdof, k + 5)
+    shifts, moves = (_last(x), _last(y), _last(z)), (_last(r), _last(s), _last(t))
+    return shifts, (_first(r), _first(s), _first(t)), moves
+
+
+@inline
+def _first(s):
+    return s[0], s[1], s[2]
+
+
+@inline
+def _last(s):
+    return s[3], s[4], s[5]
+
+
+@inline
+def _sum(axes, x):
+    """Return the sum of three axes times x."""
+    a, b, c = axes
+    return (
+        a[0] * x[0] + b[0] * x[1] + c[0] * x[2],
+        a[1] * x[0] + b[1] * x[1] + c[1] * x[2],
+        a[2] * x[0] + b[2] * x[1] + c[2] * x[2],
+    )
+
+
+@inline
+def _along(axes, x):
+    """Return the products of three axes and x."""
+    return dot3(axes[0], x), dot3(axes[1], x), dot3(axes[2], x)
+
+
+@inline
+def write_force(m, d, i):
+    """Write the force on a body at the start of the step to skyline_x: F - p with S^T F = tau."""
+    first, (shifts, turns, moves) = m.body_dofadr[i], _axes(m, d, i)
+    p = applied_bias(m, d, i, m.opt.timestep)
+    force = _sum(shifts, _joint_force(d, first))
+    torque = _sum(turns, sub3(_joint_force(d, first + 3), _along(moves, force)))
+    k, x = first_row(m, d, i), d.skyline_x
+    x[k], x[k + 1], x[k + 2] = sub3(torque, _first(p))
+    x[k + 3], x[k + 4], x[k + 5] = sub3(force, _last(p))
+
+
+@inline
+def _joint_force(d, k):
+    return add3(
+        (d.qfrc_applied[k], d.qfrc_applied[k + 1], d.qfrc_applied[k + 2]),
+        (d.qfrc_passive[k], d.qfrc_passive[k + 1], d.qfrc_passive[k + 2]),
+    )
+
+
+@inline
+def write_acceleration(m, d, i, a, qacc):
+    """Write the acceleration of a body, from skyline_x, and those of its dofs."""
+    first, (shifts, turns, moves) = m.body_dofadr[i], _axes(m, d, i)
+    k, x = first_row(m, d, i), d.skyline_x
+    w, v = (x[k], x[k + 1], x[k + 2]), (x[k + 3], x[k + 4], x[k + 5])
+    store6(a, i, (w[0], w[1], w[2], v[0], v[1], v[2]))
+    turn = _along(turns, w)
+    qacc[first], qacc[first + 1], qacc[first + 2] = _along(shifts, sub3(v, _sum(moves, turn)))
+    qacc[first + 3], qacc[first + 4], qacc[first + 5] = turn
