@@ -33,7 +33,7 @@ from rbdyn_ros.specialization.functions import FORCES
 from rbdyn_ros.specialization.lanes import compile_lanes
 
 FLAGS = ("done", "final", "stale", "refused")
-#: Additional arrays of lanes for Models whose contacts loops list, and the functions of these.
+#: Additional arrays of lanes for Models whose contacts loops list, and the functions of the loops.
 OF_BODIES = ("left", "looks", "listed_now", "xpos", "xmat", "cvel", "subtree_com", "a")
 ON_FIELDS, ON_PAIRS = ("suspects", "balls", "cells", "ground"), ("near", "near_late")
 FUNCTIONS = ("find_cells", "find_ground", "look_late")

@@ -204,7 +204,7 @@ def law_of_points(shelf: Shelf, graph: SymbolGraph, pairs: Sequence[Pair]) -> li
 
 
 def first_lagged(point: dict[str, Any], u: Any) -> Any:
-    """Return a guess of the normal force, as engine/contact/law/force.py."""
+    """Return a guess of the normal force, as engine/contact/law/force.py does."""
     return where(point["pressed"] > 0.0, point["pressed"], stopping_force(point, u[-1]))
 
 

@@ -132,7 +132,7 @@ def _best_edges(t, C, own, other, least):
 
 @inline
 def _of_one_edge(best, first, x, y, z, t_y, t_z, own_y, own_z, other, least):
-    """Return the best pair so far, and the three with the own axis x, along which C has row x."""
+    """Return the best pair of those so far and the three with the own axis whose row of C is x."""
     for_0 = other[1] * abs(x[2]) + other[2] * abs(x[1])
     for_1 = other[2] * abs(x[0]) + other[0] * abs(x[2])
     for_2 = other[0] * abs(x[1]) + other[1] * abs(x[0])
@@ -143,10 +143,10 @@ def _of_one_edge(best, first, x, y, z, t_y, t_z, own_y, own_z, other, least):
 
 @inline
 def _farther(best, pair, y, z, t_y, t_z, own_y, own_z, extent, least):
-    """Return the better of a pair and the best so far, with their distances.
+    """Return the better one of a pair and the best pair so far, with its distance.
 
-    The other edge has the components y and z across the own one, and the other box the extent
-    `extent` across both edges.
+    The other edge has the components y and z across the own one. `extent` is that of
+    the other box across both edges.
     """
     square = y * y + z * z
     apart = abs(t_z * y - t_y * z) - own_y * abs(z) - own_z * abs(y) - extent

@@ -39,7 +39,7 @@ MOST_BAD, SLOW, FIRST_ROUND = 2, 0.4, 0.1
 #: after steps that are longer than a fifth. An e below LEAST_ROUND times the force is zero.
 QUICKLY, STEADILY, CAREFULLY, HARDLY, LEAST_ROUND = 1e-3, 0.1, 0.3, 0.7, 1e-4
 
-#: After as many short steps e grows by the factor MORE, and the whole step is taken.
+#: After every STUCK short steps e grows by the factor MORE, and the whole step is taken.
 STUCK, MORE = 3, 100.0
 
 #: An island whose error is below the tolerance but above this part of it takes one more step.

@@ -340,7 +340,7 @@ def _fill_rows(m, d):
 
 @kernel
 def _add_point(m, d, c):
-    """Add h J^T C J of the only contact of two bodies, J with the three rows of its velocity."""
+    """Add h J^T C J of the only contact of two bodies. J has the three rows of its velocity."""
     slope, normal, arm = (
         d.contact_force_slope[c], load3(d.contact_normal, c), load3(d.contact_arm2, c),
     )  # fmt: skip

@@ -70,7 +70,7 @@ from rbdyn_ros.engine.stops.stop_solver import MAX_SWITCHES
 MAX_PASSES = 200
 
 #: Newton's method for all forces is tried again after this many passes with lagged forces, and
-#: after more than twice as many as before.
+#: then each time after more than twice as many passes as before.
 RETRY = 20
 
 #: Passes after which near-rigid contacts become softer.
