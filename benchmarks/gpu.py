@@ -42,7 +42,7 @@ STEPS, ROUNDS = 100, 3
 THREADS = 2
 PROCESSORS = ("sm_80", "sm_90")
 
-#: Registers, bytes of local memory, of spill stores and of spill loads in the report of nvcc.
+#: Registers, and bytes of local memory, spill stores and spill loads, in a report by nvcc.
 REPORTED = (
     r"Used (\d+) registers", r"(\d+) bytes stack frame", r"(\d+) bytes spill stores",
     r"(\d+) bytes spill loads",
@@ -67,7 +67,7 @@ def gpu_rows(robot: Robot) -> list[str]:
 
 
 def warp_row(robot: Robot) -> str:
-    """Return the table row of mujoco_warp; without a graph if CUDA refuses it."""
+    """Return the table row of mujoco_warp, measured without a graph if CUDA refuses the graph."""
     m = robot.load()
     model = peers.mujoco_model(robot.path.read_text(), robot.floats, m.opt.timestep)
     graph = _warp_cell(model, SIZES[0], graph=True) != "-"

@@ -100,7 +100,7 @@ class ParameterError(RbdynError):
 def not_allowed(
     name: str, value: object, allowed: str, element: str = "", code: str = "bad-argument"
 ) -> ParameterError:
-    """Return the error of an argument whose value is not one of the allowed ones."""
+    """Return the error of an argument whose value is not among the allowed values."""
     found = shown(value)
     message = f"{name} is {found}; allowed is {allowed}"
     return ParameterError(Finding(code, message, "error", element, None, found, allowed))
@@ -156,7 +156,7 @@ def apart(*numbers: float, digits: int = 6) -> tuple[str, ...]:
 
 
 def listing(names: Collection[str], most: int = 8) -> str:
-    """Quote and join names; of a long list only the first `most` and the length."""
+    """Quote and join names; a long list is shortened to its first `most` names and its length."""
     text = ", ".join(quote(name) for name in list(names)[:most])
     return text if len(names) <= most else f"{text}, ... ({len(names)} in all)"
 
@@ -175,7 +175,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     longest = min(2 * len(name) + 2, 200)
     candidates = [other for other in known if len(name) <= 2 * len(other) + 2 and other]
     candidates = [other for other in candidates if len(other) <= longest and other != name]
-    # the first one of equally near names
+    # take the first of equally near names
     same = {other.lower(): other for other in reversed(candidates)}
     nearest = difflib.get_close_matches(name.lower(), same, n=1, cutoff=0.6)
     return f" (did you mean '{same[nearest[0]]}'?)" if nearest else ""

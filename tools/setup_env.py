@@ -57,7 +57,7 @@ ROS_VARIABLES = (
     "_ROS_WHEELS_BOOTSTRAP_COMPLETE",
 )
 
-#: Extras of setup.py that all commands, nodes and tutorials need, and those of all tests.
+#: Extras of setup.py that all commands, nodes and tutorials need, and extras for all tests.
 EXTRAS = "plot,view,camera,record,control,identify"
 TESTS = "test,docs"
 
@@ -226,7 +226,7 @@ def check_prerequisites(info: Info) -> None:
 
 
 def digest(*parts: str | Path) -> str:
-    """Return a hash of texts and of the contents of files."""
+    """Return a hash over texts and the contents of files."""
     state = hashlib.sha256()
     for part in parts:
         data = part.read_bytes() if isinstance(part, Path) else part.encode()
@@ -300,7 +300,7 @@ def run_logged(env: Environment, *command: str | Path) -> None:
 
 
 def make_environment(env: Environment, info: Info) -> None:
-    """Create a virtual environment with a new pip; the resolver of an old one may never end."""
+    """Create a virtual environment with a new pip; the resolver of an old pip may never end."""
     if env.folder.exists():
         shutil.rmtree(env.folder)
     env.folder.mkdir()

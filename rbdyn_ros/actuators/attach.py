@@ -26,7 +26,7 @@ from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.declared.model_fields import MODEL_FIELDS, PRIMARY
 from rbdyn_ros.model.model import Model, check_model, with_arrays
 
-#: The array of a Model for each attribute of ActuatorSpec with one row of numbers.
+#: For each attribute of ActuatorSpec that is one row of numbers, the array in a Model.
 _ARRAYS = {
     "gear": "actuator_gear",
     "armature": "actuator_armature",
@@ -182,7 +182,7 @@ def _arrays(m: Model, specs: Sequence[ActuatorSpec]) -> dict[str, Any]:
 
 
 def _curve(spec: ActuatorSpec) -> Array:
-    """Return the points of the torque-speed curve; zeros without a curve."""
+    """Return the points of the torque-speed curve, or zeros without a curve."""
     points = np.zeros((CURVE_POINTS, 2))
     given = np.array(spec.torque_speed).reshape(-1, 2)
     if len(given) > CURVE_POINTS:

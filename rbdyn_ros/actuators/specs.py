@@ -17,7 +17,7 @@ BEND = 1e-3
 #: Largest number of timesteps of a delay.
 MOST_STEPS = 2.0**53
 
-#: Temperature of a winding where the file gives none [C].
+#: Temperature of a winding without a temperature in the file [C].
 ROOM = 25.0
 
 
@@ -83,6 +83,6 @@ def quantity_of(attribute: str) -> str:
 
 
 def delay_steps(delay: float, timestep: float) -> int | None:
-    """Return the timesteps of a delay; None if they are not whole."""
+    """Return the timesteps of a delay, or None if they are not whole."""
     steps = round(min(delay / timestep, MOST_STEPS))
     return steps if math.isclose(steps * timestep, delay, rel_tol=1e-6, abs_tol=1e-12) else None

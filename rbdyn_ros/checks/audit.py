@@ -59,13 +59,13 @@ class Audit:
         self.findings.append(finding)
 
     def error(self, code: str, element: str, line: int | None, message: str, **of: str) -> None:
-        """Record an error: the document is refused; `of` is found and allowed of `add`."""
+        """Record an error, which refuses the document; `of` has found and allowed, as in `add`."""
         self.add("error", code, element, line, message, **of)
 
     def repair(
         self, code: str, element: str, line: int | None, message: str, repaired: str, **of: str
     ) -> None:
-        """Record an error if strict, else a warning with the repair; `of` as for `error`."""
+        """Record an error if strict, else a warning with the repair; `of` is as in `error`."""
         if self.strict:
             self.add("error", code, element, line, message, **of)
         else:

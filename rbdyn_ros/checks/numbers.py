@@ -170,7 +170,7 @@ def flag(
 
 
 def as_number(value: object) -> float:
-    """Return a number as a float; NaN for everything else, booleans and strings too."""
+    """Return a number as a float, or NaN for everything else, booleans and strings too."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return math.nan
     try:
@@ -180,7 +180,7 @@ def as_number(value: object) -> float:
 
 
 def _as_array(value: object) -> Array | None:
-    """Return a contiguous copy as floats; None if a part is not a number."""
+    """Return a contiguous copy as floats, or None if a part is not a number."""
     try:
         found = np.asarray(value)
         parts = np.asarray(value, object) if isinstance(value, list | tuple) else found
@@ -229,7 +229,7 @@ def _allowed(
     elif shape is None or len(shape) != 1 or shape[0] is None:
         numbers = "finite numbers"
     elif fill:
-        numbers, each = f"one finite number or {shape[0]}", ", each"
+        numbers, each = f"one finite number or a list of {shape[0]}", ", each"
     else:
         numbers = f"{shape[0]} finite numbers"
     if above is not None:

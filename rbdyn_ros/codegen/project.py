@@ -102,7 +102,7 @@ def about(project: CProject) -> str:
 
 
 def _gravity(project: CProject) -> list[str]:
-    """Return a sentence about gravity; empty if no function depends on it."""
+    """Return a sentence about gravity, or an empty list if no function depends on it."""
     if not project.is_heavy:
         return []
     if project.takes_gravity:
@@ -115,7 +115,7 @@ def _gravity(project: CProject) -> list[str]:
 
 
 def _passive(project: CProject) -> list[str]:
-    """Return a sentence about passive forces; empty if no function depends on them."""
+    """Return a sentence about passive forces, or an empty list if no function depends on them."""
     if not any(function.spec.passive for function in project.functions):
         return []
     act = "act" if project.m.opt.passive else "are left out"

@@ -189,7 +189,7 @@ def _in_scene(options: argparse.Namespace) -> Model:
 
 
 def _mount(options: argparse.Namespace, path: str, placed: list[float]) -> None:
-    """Mount the robot as the scene does; raises ParameterError if --mounting differs."""
+    """Mount the robot as the scene does; raise ParameterError if --mounting differs."""
     import numpy as np
 
     from rbdyn_ros.description.scene_files.arm_scene import refused_scene

@@ -61,7 +61,7 @@ def gains_of(
     options: argparse.Namespace,
     loaded: Motion | None = None,
 ) -> DriveGains | None:
-    """Return the drive gains of a recording of currents, and print them; None without --current.
+    """Return and print the drive gains of a recording of currents, or None without --current.
 
     Raises:
         ModelError, ParameterError: as identify_gains.

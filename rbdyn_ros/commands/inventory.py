@@ -119,7 +119,7 @@ def _robots() -> list[str]:
 
 
 def extras() -> dict[str, dict[str, str | None]]:
-    """Return the versions of the requirements of each extra; None if missing."""
+    """Return the versions of the requirements of each extra, or None if missing."""
     try:
         lines = importlib.metadata.requires(_PACKAGE) or []
     except importlib.metadata.PackageNotFoundError:

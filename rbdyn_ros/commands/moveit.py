@@ -147,7 +147,7 @@ def _geometries() -> Contact:
 
 
 def _collisions(options: argparse.Namespace) -> CollisionSamples | None:
-    """Return how often links overlap, whatever an SRDF disables; None without geometries."""
+    """Return how often links overlap, whatever an SRDF disables, or None without geometries."""
     from rbdyn_ros.loading.load import complete
     from rbdyn_ros.loading.self_collision import SAMPLES, sample_collisions
 

@@ -52,7 +52,7 @@ class Progress:
 
 
 class Controller(ControlLoop):
-    """Controls an arm: the loop, and the requests of users; for any thread.
+    """Controls an arm: the loop, and the requests of users. Any thread may use it.
 
     Args:
         arm: the robot.
@@ -71,8 +71,8 @@ class Controller(ControlLoop):
     def __init__(self, arm: Arm, gate: SafetyGate, settings: ControlSettings) -> None:
         super().__init__(arm, gate, settings)
         self.active = True
-        self._needed: Sequence[int] = ()  # degrees of freedom, see need
-        self._payload_lock = threading.Lock()  # acquired before _lock, as payloads add up
+        self._needed: Sequence[int] = ()  # degrees of freedom, see `need`
+        self._payload_lock = threading.Lock()  # acquire it before _lock: payloads add up
         self._rehearsal: CartesianImpedance | None = None
         self._rehearsed_arm: Arm | None = None
 
@@ -182,7 +182,7 @@ class Controller(ControlLoop):
         self._test = self._made_test(self._test_ways())
 
     def _test_ways(self) -> Array:
-        """Return the displacements (n,) of a start-up test here; raises as test_ways."""
+        """Return the displacements (n,) of a start-up test here; raise as test_ways."""
         limits = self.gate.limits
         return test_ways(limits, self.gate.measured.qpos, slides(self.arm, limits))
 
@@ -253,7 +253,7 @@ class Controller(ControlLoop):
         """Clear a fault and disarm; an arm that is armed or tested without a fault goes on."""
         with self._lock:
             if (self.armed or self.testing) and self.fault is None:
-                return  # it would fall silent in the middle of its motion
+                return  # the arm would get no efforts in the middle of its motion
             self.disarm()
             self.failed_test = ""
             self.gate.clear()
@@ -385,7 +385,7 @@ class Controller(ControlLoop):
         return self._rehearsal.rehearsed(qpos, qvel, pose, posture, self._dofs)
 
     def _checked_pose(self, pose: Array) -> Array:
-        """Return a pose that the arm would take now; raises RbdynError if it would not."""
+        """Return a pose that the arm would take now; raise RbdynError if it would not."""
         if self.mode != "impedance":
             raise refusal(f"the mode is {self.mode}; a pose needs impedance", "mode", self.mode)
         self._check_armed()
@@ -404,7 +404,7 @@ class Controller(ControlLoop):
                 efforts, or could not be held with it.
         """
         with self._payload_lock:
-            arm = self.arm.with_payload(link, mass, com, inertia)  # slow: not under _lock
+            arm = self.arm.with_payload(link, mass, com, inertia)  # slow, so not under _lock
             with self._lock:
                 self._use(arm)
 
@@ -424,7 +424,7 @@ class Controller(ControlLoop):
         self._blend()
 
     def tighten(self, *limits: float) -> None:
-        """Tighten the limits; arguments as Limits.tightened.
+        """Tighten the limits; the arguments are those of Limits.tightened.
 
         Raises:
             RbdynError: for the reasons of Limits.tightened; or an arm that is armed, or tested

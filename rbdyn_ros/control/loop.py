@@ -66,13 +66,13 @@ class ControlLoop:
         self._effort_check = EffortCheck(arm, gate.limits, settings)
         self._blind = BlindArm(arm, settings, gate.limits)
         self._use_arm()
-        self._shown: tuple[bool, bool, str] | None = None  # see _tell
+        self._shown: tuple[bool, bool, str] | None = None  # see `_tell`
         self._holding: Array = gate.s.holding
         gate.s.measures = not settings.arm_without_effort
         self._returned = np.zeros(len(self.names))
-        self.period = math.nan  # between states [s]
+        self.period = math.nan  # time between states [s]
         self._wrong: Fault | None = None  # the fault of the newest state
-        self._strangers: Sequence[str] = ()  # joints of a message that names no joint of the arm
+        self._strangers: Sequence[str] = ()  # the joints of a message without a joint of the arm
         self.rivals: Fault | None = None
         self.ignored = self.failed_test = ""
         self.untested: list[str] = []
@@ -110,7 +110,7 @@ class ControlLoop:
             self._notice_pause(arrival)
             gate, time = self.gate, stamp or arrival
             if gate.measured.is_from(time):
-                return None  # repeated while the clock is paused
+                return None  # a paused clock repeats the state
             stored = gate.take(names, position, velocity, effort)
             answer = _see.call(*self._at, time, arrival, stored)
             self._wrong = gate.wrong()
@@ -144,7 +144,7 @@ class ControlLoop:
         s.floats, s.soft = self.mode == "gravity", self.mode == "impedance"
 
     def _notice_pause(self, now: int) -> None:
-        """Trip if this state comes too late after the one before."""
+        """Trip if this state comes too late after the state before."""
         if _notice_pause.call(*self._memory, now):
             self._take_notice()
 
@@ -159,7 +159,10 @@ class ControlLoop:
             self._prepare_stop()
 
     def _answer_blindly(self, now: int) -> Array | None:
-        """Return efforts for an arm whose state is unknown, or None; now: steady clock [ns]."""
+        """Return efforts for an arm whose state is unknown, or None.
+
+        `now` is on the steady clock [ns].
+        """
         if not self.armed or self.gate.fault is None:
             return None
         return self._sent(self.gate.effort if _answer_blindly.call(*self._at, now) else None)
@@ -169,7 +172,10 @@ class ControlLoop:
         return self.armed and not self.settings.dry_run
 
     def _coast(self, now: int) -> Array | None:
-        """Return efforts for an arm whose newest state is late; now: steady clock [ns]."""
+        """Return efforts for an arm whose newest state is late.
+
+        `now` is on the steady clock [ns].
+        """
         return self._sent(self.gate.effort if _coast.call(*self._at, now) else None)
 
     def _tried(self) -> Array | None:
@@ -182,7 +188,7 @@ class ControlLoop:
                 seen.qpos, seen.qvel, seen.effort, self._holding, gate.effort, gate.step
             )
             if test.done:
-                self._check_gains(self.mode)  # states may come at another rate by now
+                self._check_gains(self.mode)  # the rate of the states may have changed
         except RbdynError as error:
             self._end_test(str(error))
             return None
@@ -205,7 +211,7 @@ class ControlLoop:
     def _end_test(self, reason: str) -> None:
         """End the start-up test without arming."""
         self._test, self.failed_test, self.sending = None, reason, False
-        self._shown = None  # a kernel may have ended it
+        self._shown = None  # a kernel may have ended the test
 
     def _begin_armed(self) -> None:
         """Command the arm from now on."""
@@ -221,7 +227,7 @@ class ControlLoop:
         return self._test is not None
 
     def _average(self, step: float) -> None:
-        """Average the period of the states, without the first one; a pause hardly counts."""
+        """Average the period of the states after the first state; a pause hardly counts."""
         if math.isnan(self.period):
             self.period = step if step > SHORTEST else math.nan
         else:
@@ -247,7 +253,7 @@ class ControlLoop:
         else:
             self._tracker.rest_at(seen.qpos)
         target = self._tracker.target
-        # otherwise they would disturb the controlled joints
+        # the uncontrolled joints would otherwise disturb the controlled joints
         target.let_go(self._others, seen.qpos, seen.qvel)
         wanted = self._modes.effort(self.mode, seen.qpos, seen.qvel, target)
         if _follow.call(*self._memory, wanted):
@@ -266,7 +272,7 @@ class ControlLoop:
         self._judge_target(self.settings.tracking_tolerance if near else 0.0)
 
     def _judge_target(self, tolerance: float) -> None:
-        """Judge the target; tolerance: largest distance from it, 0: any [rad or m]."""
+        """Judge the target, at most `tolerance` [rad or m] from the arm; 0 allows any distance."""
         target, idle = self._tracker.target.qpos, self._tracker.idle
         timeout = float(self.settings.target_timeout)
         if _judge_target.call(*self._memory, target, float(tolerance), float(idle), timeout):
@@ -312,7 +318,7 @@ class ControlLoop:
                 self._trip(fault)
 
     def _trip(self, fault: Fault) -> None:
-        """Latch a fault of an armed arm, unless there is one."""
+        """Latch a fault of an armed arm, unless it already has a fault."""
         if self.testing:
             self._end_test(f"the start-up test was stopped: {fault.advice}")
         if self.armed and self.gate.fault is None:

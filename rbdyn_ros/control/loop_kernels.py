@@ -180,7 +180,10 @@ def recall_command(s: ArmLoopState) -> None:
 
 @kernel
 def trip(b: BlindState, s: ArmLoopState) -> None:
-    """Latch the fault s.wrong of an armed arm, unless there is one; it ends a start-up test."""
+    """Latch the fault s.wrong.
+
+    The fault ends a start-up test, or begins the stop of an armed arm without an earlier fault.
+    """
     if s.testing > 0:
         s.testing = 0
         copy_fault(s.wrong, s.latched)
@@ -192,7 +195,10 @@ def trip(b: BlindState, s: ArmLoopState) -> None:
 
 @kernel
 def overdue(s: ArmLoopState, now: int) -> float:
-    """Return for how long the newest state has been too old [s]; now: steady clock [ns]."""
+    """Return for how long the newest state has been too old [s].
+
+    `now` is on the steady clock [ns].
+    """
     return max(age(s, now) - s.state_timeout, 0.0)  # type: ignore[no-any-return]
 
 
@@ -203,7 +209,7 @@ def overdue(s: ArmLoopState, now: int) -> float:
 def brake(
     m: Model, d: Data, bare: Model, own: Data, a: Actuation, b: BlindState, s: ArmLoopState
 ) -> bool:
-    """Release the efforts of an arm with a fault after a valid state; False: stay silent."""
+    """Release efforts of a faulty arm after a valid state; return False to stay silent."""
     hold(m, d, bare, own, a, s.state[0], s.holding)
     if not see_fault(m, d, bare, own, a, b, s.time, s.state[0], s.state[1], s.dt, s.wanted):
         return False
@@ -222,7 +228,7 @@ def answer_blindly(
     s: ArmLoopState,
     now: int,
 ) -> bool:
-    """Release the efforts of an arm whose state is unknown; False: stay silent.
+    """Release the efforts of an arm whose state is unknown; return False to stay silent.
 
     `now` is on the steady clock [ns].
     """
@@ -246,7 +252,7 @@ def coast(
     s: ArmLoopState,
     now: int,
 ) -> bool:
-    """Release the efforts of an arm whose newest state is late; False: stay silent.
+    """Release the efforts of an arm whose newest state is late; return False to stay silent.
 
     `now` is on the steady clock [ns].
     """
@@ -263,7 +269,7 @@ def coast(
 
 @kernel
 def follow(b: BlindState, s: ArmLoopState, effort: Vector) -> bool:
-    """Release the efforts (nv,) of a law; trip and return True if one is not a number."""
+    """Release the efforts (nv,) of a law; trip and return True if an effort is not a number."""
     i = release(s, effort, s.holding, s.dt, False)
     if i < 0:
         return False

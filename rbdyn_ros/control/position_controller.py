@@ -88,7 +88,7 @@ class PositionController(Controller):
     # checks before motion
 
     def _check_load(self) -> None:
-        """Raise RbdynError unless the arm rests; it carries itself."""
+        """Raise RbdynError unless the arm rests; the arm carries the load itself."""
         speed = float(np.abs(self.gate.measured.qvel[self._dofs]).max())
         if not speed <= FASTEST:
             raise refusal(moving(speed), "moving")
@@ -109,7 +109,7 @@ class PositionController(Controller):
         self.arm = arm
 
     def tighten(self, *limits: float) -> None:
-        """Tighten the limits; arguments and errors as Limits.tightened.
+        """Tighten the limits; arguments and errors are those of Limits.tightened.
 
         Raises:
             RbdynError: an armed arm is outside the new limits.
@@ -142,7 +142,7 @@ class PositionController(Controller):
         try:
             wanted = test.advance(seen.qpos[self._dofs], seen.qvel[self._dofs], step)
             if test.done:
-                self._check_gains(self.mode)  # the sensor may be silent by now
+                self._check_gains(self.mode)  # the sensor may have failed during the test
         except RbdynError as error:
             self._end_test(str(error))
             return None
@@ -258,7 +258,7 @@ class PositionController(Controller):
         self._still, self._silent = 0.0, False
 
     def _notice_pause(self, now: int) -> None:
-        """Trip if this state comes too late after the one before."""
+        """Trip if this state comes too late after the state before."""
         super()._notice_pause(now)
         if self._faulty():
             self._judge_pause(now)

@@ -125,7 +125,7 @@ class BoxedJoints:
         return T
 
     def jacobian(self, T: Array, F_T: Array) -> Array:
-        """Return J (6, n): linear, then angular velocity of a frame at the flange, axes of O.
+        """Return J (6, n): linear, then angular velocity of a frame at the flange, in axes of O.
 
         Args:
             T: pose of the flange (4, 4).

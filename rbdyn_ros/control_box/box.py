@@ -208,7 +208,10 @@ class ControlBox(ABC):
         return future
 
     def reboot(self) -> None:
-        """Reboot at once: clients lose their connections, the arm brakes; only inside `do`."""
+        """Reboot at once: clients lose their connections, the arm brakes.
+
+        Call it only inside `do`.
+        """
         for end in self.ends:
             end.hang_up("the box reboots")
         self._forget()

@@ -70,7 +70,7 @@ def _ur() -> BoxKind:
     return BoxKind("ur", arm.UrArm, UrBox, arm.ARM_JOINT, arm.READY, check_tick)
 
 
-#: The kinds of boxes; a simulator without a box imports none of their modules.
+#: The kinds of boxes; a simulator without a box does not import their modules.
 KINDS = {"franka": _franka, "ur": _ur}
 
 

@@ -43,7 +43,7 @@ NO_LOAD = Load(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
 def check_chain(joints: list[Joint], called: str) -> None:
-    """Raise RbdynError unless each joint hangs from the one before it.
+    """Raise RbdynError unless each joint hangs from the joint before it.
 
     Args:
         joints: joints in order from the base on.
@@ -105,7 +105,7 @@ def lumped(
         place: pose of the frame in the link; None: the frame of the link itself.
     """
     d = make_data(m)
-    for j in range(m.njnt):  # closed fingers, joints at zero
+    for j in range(m.njnt):  # move all joints to zero, where fingers are closed
         if m.jnt_dofnum[j] == 1:
             d.qpos[m.jnt_qposadr[j]] = 0.0
     p0, R0 = frame_pose(m, d, link)

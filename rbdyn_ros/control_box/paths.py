@@ -79,7 +79,10 @@ def turn_between(R: Array, to: Array) -> Array:
 
 
 def gap_between(T: Array, to: Array) -> Array:
-    """Return translation and rotation vector (6,) between poses (4, 4), axes of their parent."""
+    """Return the translation and rotation vector (6,) from T to `to`, in axes of their parent.
+
+    T and `to` are poses (4, 4).
+    """
     return np.concatenate([to[:3, 3] - T[:3, 3], turn_between(T[:3, :3], to[:3, :3])])
 
 

@@ -12,7 +12,7 @@ REST, SETTLED = 1e-3, 50
 
 
 class BoxedRobot(ABC):
-    """The state machine of an arm; without sockets and clocks."""
+    """The state machine of an arm, without sockets and clocks."""
 
     _rested = 0  # consecutive ticks without a motion
 

@@ -53,7 +53,7 @@ class Session(ABC):
 
     @abstractmethod
     def request(self, data: bytes) -> None:
-        """Process bytes; raise ValueError if they are not of the protocol."""
+        """Process bytes; raise ValueError if they do not follow the protocol."""
 
     def push(self, data: bytes) -> None:
         """Send bytes to the client."""
@@ -209,7 +209,7 @@ class End(ABC):
 
 
 class Peers(End, Generic[S]):
-    """Several connections, each with a session of its own; for one thread.
+    """Several connections, each with a session of its own. Only one thread may use it.
 
     Args:
         name: name of the server in messages.

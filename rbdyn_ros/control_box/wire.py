@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 
 from rbdyn_ros.runtime.kernels.noise import WIRE, uniform
 
-#: Most boxes of a loop with random numbers of their own.
+#: Most boxes in a loop, each of which draws random numbers of its own.
 MOST_BOXES = 1024
 #: Most packets that wait in a broken TCP connection; further packets are dropped.
 MOST_QUEUED = 4096

@@ -61,7 +61,7 @@ SUFFIXES = tuple(x for form in FORMATS for x in form.suffixes if x not in _XML)
 
 
 def read(source: str | bytes | Path | RobotFile, **how: Any) -> Description:
-    """Read a robot; arguments and errors as for read_with_text."""
+    """Read a robot; arguments and errors are those of read_with_text."""
     return read_with_text(source, **how)[0]
 
 
@@ -105,7 +105,7 @@ def read_with_text(
 
 
 def format_of(path: Path) -> Format | None:
-    """Return the format of a robot file, by its suffix or its root element; None: no format."""
+    """Return the format of a robot file, by its suffix or its root element, or None."""
     suffix = path.suffix.lower()
     if suffix in _XML and kind_of(path) == "file":  # reading a pipe would block
         with suppress(OSError, ValueError), path.open("rb") as file:
@@ -116,7 +116,7 @@ def format_of(path: Path) -> Format | None:
 
 
 def root_of_text(text: str | bytes) -> str:
-    """Return the root element of a document, as in Format; empty: it has none."""
+    """Return the root element of a document, as in Format, or "" if it has none."""
     data = text.encode(errors="replace") if isinstance(text, str) else text
     return guard.root_tag(data[: guard.MAX_BYTES])
 
@@ -126,7 +126,7 @@ def file_of(
     package_dirs: Sequence[str | Path] = (),
     xacro_args: Mapping[str, object] | None = None,
 ) -> RobotFile:
-    """Return the robot file of a path or a name; arguments as for read_with_text."""
+    """Return the robot file of a path or a name; the arguments are those of read_with_text."""
     if isinstance(source, str) and source.startswith(urdf.ADDRESSES):
         message = f"{quote(source, 200)} is an address, not a path; give the path of the file"
         guard.refuse("not-a-path", message, "", found=source, allowed="a path or URDF text")

@@ -55,7 +55,7 @@ class Source:
 
     @property
     def semantics(self) -> str:
-        """The SRDF next to the URDF; empty: there is none, or it cannot be used."""
+        """The SRDF next to the URDF, or "" if there is none, or it cannot be used."""
         path = self.path
         if path is None or not self.text or self.is_scene:
             return ""
@@ -78,13 +78,13 @@ class Source:
 
     @property
     def base(self) -> str:
-        """The kind of the mobile base of a scene's only robot; empty: it has none."""
+        """The kind of the mobile base of a scene's only robot, or "" if it has none."""
         robots = [] if self.parts is None else list(self.parts.robots.values())
         return robots[0].base if len(robots) == 1 else ""
 
 
 def read(source: str | bytes | Path | RobotFile, **how: Any) -> Description:
-    """Return the Description of a robot or a scene; arguments and errors as for opened."""
+    """Return the Description of a robot or a scene; arguments and errors are those of opened."""
     return opened(source, **how).description
 
 

@@ -46,7 +46,7 @@ _survey = public(survey)
 def assemble(
     m: Model, qpos: ArrayLike | None = None, fixed: Sequence[str] = (), tolerance: float = 1e-12
 ) -> Array:
-    """Return a configuration (nq,) near a rough one in which all position constraints hold.
+    """Return a configuration (nq,) in which all position constraints hold, near a rough one.
 
     This is Newton's method on efc_pos; each step is the shortest that solves the linearised
     equations. If it does not converge, it starts again from configurations around the rough one.

@@ -32,7 +32,7 @@ UNMATCHED = (
 )
 #: Fields of Data that count the contacts of UNMATCHED.
 COUNTS = ("ncon", "nmutual", "ndropped", "nstick")
-#: Sizes that equal another size, or 0.
+#: Sizes that are 0 or equal another size.
 SAME = {
     "ntouch": "nbody", "nflying": "nbody", "niterate": "nv",
     "nclosing": "nq", "nlocking": "njnt", "nshare": "nv",

@@ -182,7 +182,7 @@ def _outside(m: Model) -> list[tuple[int, int, float, float]]:
 
 
 def motion_limits(m: Model) -> Array:
-    """Return the limits of planned motions of every degree of freedom, infinite without a limit.
+    """Return every degree of freedom's limits for planned motions, infinite without a limit.
 
     The limits of mimic joints apply to their leader. Joints with several coordinates have no
     limits.
@@ -242,13 +242,13 @@ def is_unlimited(m: Model, j: int) -> bool:
         return kind.nv > 3  # the joint translates, too
     ways = _reach(m, j, kind)
     if m.jnt_type[j] in (JointType.HELICAL, JointType.RACK_PINION):
-        ways = [_WAY]  # these joints shift by their rotation
+        ways = [_WAY]  # these joints translate as they rotate
     limits = zip(ways, _limits(m, leader), strict=False)
     return any(way == _WAY and not np.isfinite(pair).all() for way, pair in limits)
 
 
 def _limits(m: Model, j: int) -> list[tuple[float, float]]:
-    """Return the limits of each coordinate of a joint, infinite where there are none."""
+    """Return the limits of each coordinate of a joint, infinite if it has no limits."""
     kind, v = m.jnt_kind(j), int(m.jnt_dofadr[j])
     limits = dict(zip(m.limit_dofid.tolist(), m.limit_range.tolist(), strict=True))
     if kind.nv == 1 and m.jnt_limited[j]:
@@ -280,7 +280,10 @@ _NAME_OF_TYPE = {kind: name for name, kind in TYPE_OF_NAME.items()}
 
 
 def _reach(m: Model, j: int, kind: JointKind) -> list[float]:
-    """Return half the range of each coordinate if it has no limits; empty with a quaternion."""
+    """Return half the range that each coordinate has without limits: pi or _WAY [m].
+
+    The list is empty for a joint with a quaternion.
+    """
     if kind.quat >= 0:
         return []
     name = m.jnt_usertype[j] or _NAME_OF_TYPE[JointType(m.jnt_type[j])]

@@ -50,7 +50,7 @@ class Substitute:
 
 
 class Entry:
-    """The compiled entry point of a kernel; compiled at the first call.
+    """The entry point of a kernel, which is compiled at the first call.
 
     Attributes:
         call: function of the kernel's arguments, with addresses for m and d, see `handles`. It

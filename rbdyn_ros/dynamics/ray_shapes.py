@@ -90,7 +90,7 @@ class RayShapes:
 
 
 def geometry_shapes(m: Model) -> RayShapes:
-    """Return all geometries of a Model, in the order of m.geom_names; made once per Model."""
+    """Return all geometries of a Model, in the order of m.geom_names, made once per Model."""
     kept: RayShapes | None = m.kept.get("ray_shapes")
     if kept is None:
         kept = m.kept.setdefault("ray_shapes", RayShapes(_geometry(m, g) for g in range(m.ngeom)))
@@ -130,7 +130,7 @@ def _corners(m: Model, g: int) -> Array:
 
 
 def hull_triangles(corners: Array) -> Triangles:
-    """Return the triangles of a convex hull; none if all corners are on a line."""
+    """Return the triangles of a convex hull, or no triangles if all corners are on a line."""
     fans = [
         (ring[0], ring[k], ring[k + 1])
         for _, ring in hull_faces(corners)

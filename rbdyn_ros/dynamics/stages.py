@@ -179,7 +179,7 @@ def _warn(m: Model, d: Data, found: int, stacklevel: int = 3) -> None:
 
 
 def crb(m: Model, d: Data) -> None:
-    """Write crb and M by the composite-rigid-body algorithm; needs com_pos.
+    """Write crb and M by the composite-rigid-body algorithm. Call `com_pos` first.
 
     Raises:
         ModelError: the matrix of this Model would be too large.
@@ -189,7 +189,7 @@ def crb(m: Model, d: Data) -> None:
 
 
 def factor_m(m: Model, d: Data) -> None:
-    """Write qLD and qLDiagInv, the L^T D L factors of M; needs crb.
+    """Write qLD and qLDiagInv, the L^T D L factors of M. Call `crb` first.
 
     Raises:
         ModelError: the matrix of this Model would be too large.
@@ -199,7 +199,7 @@ def factor_m(m: Model, d: Data) -> None:
 
 
 def solve_m(m: Model, d: Data, x: Array, y: Array) -> None:
-    """Write x = M^-1 y, both (nv,); needs factor_m.
+    """Write x = M^-1 y, both (nv,). Call `factor_m` first.
 
     Raises:
         ModelError: an array has the wrong shape or type, or M is too large.
@@ -212,7 +212,7 @@ def solve_m(m: Model, d: Data, x: Array, y: Array) -> None:
 
 
 def mul_m(m: Model, d: Data, y: Array, x: Array) -> None:
-    """Write y = M x, both (nv,); needs crb.
+    """Write y = M x, both (nv,). Call `crb` first.
 
     Raises:
         ModelError: an array has the wrong shape or type, the arrays overlap, or M is too large.

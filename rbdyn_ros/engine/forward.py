@@ -84,7 +84,7 @@ def fwd_velocity(m: Model, d: Data) -> None:
 
 @kernel
 def make_constraint(m: Model, d: Data) -> None:
-    """Write efc_pos, efc_vel, efc_aref and efc_J; needs com_vel and bias_force.
+    """Write efc_pos, efc_vel, efc_aref and efc_J. Call `com_vel` and `bias_force` first.
 
     The name is MuJoCo's; all constraints are equations here. Source: RBDA eq 3.11.
     """
@@ -94,7 +94,7 @@ def make_constraint(m: Model, d: Data) -> None:
 
 @kernel
 def fwd_acceleration(m: Model, d: Data) -> None:
-    """Solve for qacc and all forces of the next step together; needs fwd_velocity.
+    """Solve for qacc and all forces of the next step together. Call `fwd_velocity` first.
 
     Source: engine/step/accelerate.py.
     """
@@ -115,7 +115,7 @@ def _accelerate(m, d):
 
 @kernel
 def aba(m: Model, d: Data) -> None:
-    """Write qacc by the articulated-body algorithm; needs fwd_position and fwd_velocity.
+    """Write qacc by the articulated-body algorithm. Call `fwd_position` and `fwd_velocity` first.
 
     With mimic joints, constraints or drive modes M is factored instead.
 
@@ -259,7 +259,7 @@ def advance(m: Model, d: Data, nstep: int) -> None:
 
 @kernel
 def step(m: Model, d: Data, nstep: int) -> int:
-    """Advance, and return the warnings: a sum of the numbers above and of those of too_much.py."""
+    """Advance and return the warnings: a sum of the numbers above and in too_much.py."""
     regular, solved = d.nsingular == 0, not _often_unsolved(m, d)
     too_much = overloaded_joints(m) if d.time == 0.0 else 0
     advance(m, d, nstep)
@@ -279,7 +279,7 @@ def _often_unsolved(m, d):
 
 @kernel
 def _forward_at_start(m, d):
-    """Fill the fields at the start of a Runge-Kutta step, which left those of its trial states."""
+    """Fill the fields at the start of a Runge-Kutta step; they had values of its trial states."""
     end, singular, unsolved = d.time, d.nsingular, d.nunsolved
     d.time = d.rk_time[0]
     _swap(d.qpos, d.rk_qpos)

@@ -133,7 +133,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         raise NotImplementedError(f"{type(self).__name__} needs a method reward(actions)")
 
     def ended(self) -> Bools:
-        """Return which robots have ended their episode, (num_envs,): by default none."""
+        """Return which robots have ended their episode, (num_envs,): by default no robot."""
         return np.zeros(self.num_envs, bool)
 
     def start(self, robots: Bools) -> None:

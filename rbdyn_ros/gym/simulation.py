@@ -75,7 +75,7 @@ class NodeSimulation:
         return self.client
 
     def close(self) -> None:
-        """End the processes; no effect if they have ended."""
+        """End the processes, unless they have ended."""
         if self.client is not None:
             self.client.close()
             self.client = None
@@ -99,7 +99,7 @@ class NodeSimulation:
         self.client.connect()
 
     def _said(self, timeout: float) -> str:
-        """Return the next line of the simulator's process; "" after the timeout."""
+        """Return the next line of the simulator's process, or "" after the timeout."""
         assert self._process.stdout is not None
         if not select.select([self._process.stdout], [], [], timeout)[0]:
             return ""

@@ -12,8 +12,8 @@ from rbdyn_ros.loading.standing import touching
 from rbdyn_ros.model.geometry.geoms import TERRAIN
 from rbdyn_ros.model.model import Model
 
-ROUNDS = 100  # a raised object may enter the next obstacle
-CLEAR = 1e-9  # least distance [m]
+ROUNDS = 100  # most rounds: a raised object may enter the next obstacle
+CLEAR = 1e-9  # least distance of a raised object [m]
 _HEIGHT = 2  # index of the height in the position of a floating joint
 
 

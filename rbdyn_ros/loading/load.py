@@ -114,7 +114,7 @@ def load(
     contact: bool | Contact = False,
     srdf: str | bytes | Path | bool = True,
 ) -> Model:
-    """Return the Model of a robot file; as load_urdf, also for a saved Model, but not for text.
+    """Return the Model of a robot file as load_urdf does, or a saved Model, but not from text.
 
     The arguments are those of load_urdf; `path` may also be a file written by `save`, which allows
     no other argument.
@@ -170,7 +170,7 @@ def build(
     mimic: bool = True,
     contact: bool | Contact = False,
 ) -> Model:
-    """Make a Model from a robot built in Python; arguments as for load_urdf.
+    """Make a Model from a robot built in Python; the arguments are those of load_urdf.
 
     Geometries and obstacles of the system do not need `contact`. The surfaces of a Contact apply
     to the geometries that it names and to geometries without a surface. Its obstacles are added
@@ -187,7 +187,10 @@ def build(
 def described(
     system: SystemBuilder | Description, strict: bool = True, contact: bool | Contact = False
 ) -> Description:
-    """Return the checked Description of a robot built in Python; arguments as for build."""
+    """Return the checked Description of a robot built in Python.
+
+    The arguments are those of build.
+    """
     wanted = check_contact(contact)
     from rbdyn_ros.description.build.builder import SystemBuilder
 

@@ -16,7 +16,7 @@ from rbdyn_ros.model.model import Model
 #: Index of the height in the position of a floating root joint.
 HEIGHT = {JointType.FREE: 2, JointType.SIXDOF_FP: 6, JointType.SIXDOF_FS: 6}
 
-ROUNDS = 100  # the contact list may lack the deepest contact
+ROUNDS = 100  # most rounds: the contact list may lack the deepest contact
 CLEAR = 1e-9  # least distance [m]
 DEEP = 1e-6  # penetration without a warning [m]
 MOST_JOINTS = 8  # most joints named in a note
@@ -162,7 +162,7 @@ def bodies_overlap(m: Model) -> list[Finding]:
 
 
 def _depth(m: Model, d: Data) -> float:
-    """Return the largest penetration into the world at qpos; 0 without contact."""
+    """Return the largest penetration into the world at qpos, or 0 without contact."""
     touching(m, d)
     return -min(float(d.contact_dist[_with_world(d)].min(initial=0.0)), 0.0)
 

@@ -173,7 +173,7 @@ def _read_archive(
 
 
 def _array(archive: zipfile.ZipFile, part: zipfile.ZipInfo, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return one array of the archive; raises ValueError for another element type."""
+    """Return one array of the archive; raise ValueError for another element type."""
     if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"{quote(part.filename)} has a compression that save does not use")
     file = io.BytesIO(archive.read(part))

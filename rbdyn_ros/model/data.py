@@ -149,7 +149,7 @@ class Data:
         model = memo.get(id(self.model), self.model)
         return self.copy() if model is self.model else restored(model, self.buffer)
 
-    if TYPE_CHECKING:  # the arrays of DATA_FIELDS
+    if TYPE_CHECKING:  # for type checkers: the arrays of DATA_FIELDS
 
         def __getattr__(self, name: str) -> Any: ...
 

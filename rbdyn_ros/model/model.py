@@ -127,7 +127,7 @@ class Model:
 
     @functools.cached_property
     def stages(self) -> dict[str, int]:
-        """The addresses of the stages STAGES; 0 for a stage that the Model does not need.
+        """The addresses of the stages STAGES, or 0 for a stage that the Model does not need.
 
         The stages are in the engine, so they are looked up when the first Data is made.
         """
@@ -330,7 +330,7 @@ class Model:
 
     def _repr_html_(self) -> str:
         """Return a picture and a table of joints for a notebook."""
-        # imported here: a higher layer
+        # imported here, because view is a higher layer
         return str(import_module("rbdyn_ros.view.notebook").html_of_model(self))
 
     def sha256(self) -> str:

@@ -125,7 +125,7 @@ def _placed(pairs: NDArray[Any], links: int, count: int) -> int:
 
 
 def contact_capacity(arrays: Mapping[str, NDArray[Any]]) -> int:
-    """Return the number of contacts that a Data can list; 0 if nothing can touch."""
+    """Return the number of contacts that a Data can list, or 0 if nothing can touch."""
     pushing, links = len(arrays["push_geom"]), links_of(arrays)
     obstacles = len(arrays["geom_frameid"]) - links
     fields = len(arrays["field_nrow"]) + len(arrays["trimesh_facenum"])

@@ -59,7 +59,7 @@ class Network:
             self(np.zeros(inputs))
         except RbdynError:
             pass  # the network refuses only these numbers
-        except Exception as error:  # onnxruntime has classes of its own
+        except Exception as error:  # onnxruntime has its own classes of errors
             text = (
                 f"the network does not run on {counted(inputs, 'number')}: "
                 f"{str(error).splitlines()[0]}"
@@ -124,6 +124,6 @@ def _session(path: Path) -> Any:
     options.log_severity_level = 4
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # each release has other classes
+    except Exception as error:  # each release has other classes of errors
         text = f"{quote(path.name)} cannot be read as ONNX: {str(error).splitlines()[0]}"
         raise _refused(path, "bad-network", text) from error

@@ -10,7 +10,7 @@ from rbdyn_ros.errors import refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.policies.policy import BaseState, LearnedPolicy
 
-#: A stamp that is older than the one before by more than this is a reset of time [s].
+#: A stamp that is older than the stamp before by more than this is a reset of time [s].
 BACK = 0.01
 
 

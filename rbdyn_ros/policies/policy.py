@@ -172,7 +172,7 @@ class PolicyJoints:
 
 
 def checked_base(base: BaseState) -> BaseState:
-    """Return a state of a base; raise ParameterError if it is not one."""
+    """Return a state of a base; raise ParameterError if it is not a state."""
     quat = finite("quat", base.quat, (4,))
     if abs(float(np.linalg.norm(quat)) - 1.0) > UNIT:
         text = f"quat has the length {float(np.linalg.norm(quat)):.6g}; allowed is 1"

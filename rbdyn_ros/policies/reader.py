@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read a policy file, or an export of Isaac Lab, mjlab or legged_gym as one."""
+"""Read a policy from its file or from an export of Isaac Lab, mjlab or legged_gym."""
 
 import math
 from collections import Counter
@@ -56,7 +56,7 @@ def read_policy_text(
     """
     audit = Audit()
     given = DIALECT.read(DIALECT.parse(text, source, audit), audit)
-    audit.raise_errors(source)  # the lengths of lists need sound lists
+    audit.raise_errors(source)  # only sound lists have lengths to compare
     spec = _spec(given, folder)
     audit.raise_errors(source)
     return spec

@@ -196,7 +196,7 @@ def _state_type(definition: str) -> str:
 
 
 def _by_mode(decoded: Any) -> tuple[Any, Any, Any]:
-    """Return position, velocity and effort of a command; NaN if its mode does not use them."""
+    """Return position, velocity and effort of a command, or NaN if its mode does not use them."""
     mode = np.asarray(decoded.mode)
     filled = [np.full(len(mode), np.nan) for _ in range(3)]
     used = (

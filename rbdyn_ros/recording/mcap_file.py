@@ -111,7 +111,7 @@ class McapFile:
                     yield from self._taken(part)
 
     def _records(self, file: _Bounded) -> Iterator[tuple[Any, int]]:
-        """Yield the records and their first bytes, up to a cut-off record."""
+        """Yield each record and its offset in the file [bytes], up to the end or a cut-off."""
         from mcap.exceptions import EndOfFile, InvalidMagic, RecordLengthLimitExceeded
         from mcap.stream_reader import StreamReader
 

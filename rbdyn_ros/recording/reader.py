@@ -75,7 +75,7 @@ def _take(take: Callable[[Message], None], message: Message, source: Path) -> No
         take(message)
     except (TooLargeError, RbdynError):
         raise
-    except Exception as error:  # from rosbags, if the bytes do not match the type
+    except Exception as error:  # rosbags raises it if the bytes do not match
         reason = str(error).split("\n")[0][:200] or type(error).__name__
         text = (
             f"a message of {quote(message.topic.name)} is not a valid "

@@ -139,7 +139,7 @@ class Recorder(Output):
         names, qposadr, dofadr = self._single
         effort = np.zeros(m.nvall)
         effort[: m.nv] = d.qfrc_applied
-        # of a drive it is the torque that it assumes, as on joint_states of the simulator
+        # the effort of a drive is the torque that the drive assumes, as on joint_states
         current = d.act[m.actuator_actadr + CURRENT]
         effort[m.actuator_dofid] = m.actuator_gear * m.actuator_motorconst[:, 0] * current
         position, velocity = scratch.qpos_all[qposadr], scratch.qvel_all[dofadr]
@@ -150,7 +150,7 @@ class Recorder(Output):
         self._file.put(self._tf, stamp, message)
 
     def close(self) -> None:
-        """Complete the file; does nothing if it is closed.
+        """Complete the file, unless it is closed.
 
         Raises:
             ParameterError: the file is not complete, for example because the disk is full.

@@ -111,7 +111,7 @@ class RecordedRun:
         )
 
     def _points(self, k: int) -> Array | None:
-        """Return the contact points of a sample; None if they are unknown.
+        """Return the contact points of a sample, or None if they are unknown.
 
         The step before the sample is repeated. The points are unknown if the recording lacks the
         step, or if the repeated step does not reach the sample.

@@ -74,7 +74,7 @@ class SampleTable:
             self._pack()
 
     def last(self) -> Array:
-        """Return the last row; empty if there is none."""
+        """Return the last row, empty without rows."""
         if self._rows:
             return self._rows[-1]
         return np.asarray(self._blocks[-1][-1]) if self._blocks else np.empty(0)
@@ -221,7 +221,7 @@ class StateTopic:
         self.times.append(message.time)
 
     def ends_with(self, message: Any) -> bool:
-        """Return whether a state has the time, position and velocity of the last one."""
+        """Return whether a state has the time, position and velocity of the last state."""
         if not self.times or self.times[-1] != message.time:
             return False
         return all(
@@ -234,7 +234,7 @@ class StateTopic:
         return self._widths.get(name, 0)
 
     def rows(self, name: str) -> Array | None:
-        """Return a field (p, width), 0 if a state has none; None if no state has it."""
+        """Return a field (p, width), 0 if a state has none, or None if no state has it."""
         width = self._widths.get(name, 0)
         if not width:
             return None

@@ -154,7 +154,7 @@ class RunFile(Output):
 
     @property
     def summary(self) -> str:
-        """The outcome: the path of the file or the reason of a failure; and dropped messages."""
+        """The path of the file or the reason of a failure, and the number of dropped messages."""
         left_out = f"; {counted(self.dropped, 'message')} dropped" if self.dropped else ""
         return f"{self.failure or f'recorded {self.path}'}{left_out}"
 
@@ -164,7 +164,7 @@ class RunFile(Output):
         return not self.failure and not self.dropped
 
     def close(self) -> None:
-        """Write the backlog and the summary, then close; does nothing if closed."""
+        """Write the backlog and the summary, then close the file, if it is open."""
         with self._lock:
             self._closed = True
         self._wake.set()

@@ -44,7 +44,7 @@ class GeometryRow:
 
 @dataclass(frozen=True, slots=True)
 class ObstacleRow:
-    """One obstacle; friction None: a contact has the friction of the geometry."""
+    """One obstacle; if its friction is None, a contact has the friction of the geometry."""
 
     name: str
     shape: str

@@ -23,7 +23,7 @@ _ROUNDS = "{desc}: |{bar:20}| {n_fmt}/{total_fmt} [{elapsed}]{postfix}"
 
 
 def bar(total: int, **settings: Any) -> Any:
-    """Return a tqdm bar that disappears at its end; does nothing without a terminal."""
+    """Return a tqdm bar that disappears at its end; without a terminal it shows nothing."""
     from tqdm import tqdm  # type: ignore[import-untyped]
 
     # without tqdm's thread and process lock, which would disturb real-time loops
@@ -90,7 +90,7 @@ class Compiling(event.Listener):  # type: ignore[misc]
         self._depth += 1
 
     def on_end(self, event: Any) -> None:
-        """Count each kernel once; close the bar after the outermost one."""
+        """Count each kernel once; close the bar after the outermost kernel."""
         kernel = event.data["dispatcher"]
         self._depth -= 1
         with contextlib.suppress(OSError, ValueError):  # the terminal was closed

@@ -76,7 +76,7 @@ def self_collision_text(found: CollisionSamples) -> list[str]:
 
 
 def _named(pairs: Sequence[LinkPair]) -> str:
-    """Return the names of pairs of links; of many only the first ones."""
+    """Return the names of pairs of links, or only the first names of a long list."""
     names = ", ".join(f"{first} and {second}" for first, second in pairs[:MOST_ROWS])
     return names + (", ..." if len(pairs) > MOST_ROWS else "")
 
@@ -140,7 +140,7 @@ def disabled_pairs(
 
 
 def xml_tag(element: str, end: str = "", /, **attributes: str) -> str:
-    """Return the start tag of an element; `end` "/" if it is empty."""
+    """Return the start tag of an element; `end` is "/" for an empty element."""
     from xml.sax.saxutils import quoteattr  # imported here, as it also loads ssl, which takes long
 
     given = [f"{key}={quoteattr(value)}" for key, value in attributes.items()]

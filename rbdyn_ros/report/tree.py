@@ -49,7 +49,7 @@ class LoopRow:
 
 
 def base_link(m: Model) -> str:
-    """Return the root link of a fixed base; "" for a floating base."""
+    """Return the root link of a fixed base, or "" for a floating base."""
     return m.frame_names[0] if m.frame_bodyid[0] == 0 else ""
 
 

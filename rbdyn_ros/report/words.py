@@ -23,7 +23,7 @@ def numbers(values: Iterable[float]) -> str:
 
 
 def finite_or_none(value: float) -> float | None:
-    """Return a number for JSON; None if it is not finite."""
+    """Return a number for JSON, or None if it is not finite."""
     return float(value) if math.isfinite(value) else None
 
 

@@ -43,7 +43,7 @@ PASSES, ROUNDS = 20, 12
 #: Fields of a plan, all whole numbers. Tables of whole numbers follow it, row by row: what the
 #: engine reads and writes (lane slot, slot), the segments of its memory, keys and axes of contact
 #: points on planes, dofs with stops, own pairs and then spheres on height fields (geometry, the
-#: other one, first key), and other geometries with a height field.
+#: other geometry, first key), and other geometries with a height field.
 PLAN_FIELDS = {
     "width": "robots side by side",
     "slots": "slots of the lanes",

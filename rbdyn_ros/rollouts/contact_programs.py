@@ -123,7 +123,7 @@ def _near(m: Model, graph: Any, d: Any) -> list[Any]:
 
 
 def memory_of(places: Touching) -> int:
-    """Return the length of the memory of friction of all contact points."""
+    """Return the length of the friction memory of all contact points."""
     return of_planes(places) + BY_KEY * (len(places.pairs) + len(places.fields))
 
 
@@ -209,7 +209,7 @@ def _forces(m: Model, tracing: Tracing, d: Any) -> Objects:
 
 
 def _arm(m: Model, d: Any, g: int) -> Objects:
-    """Return the vector from the com of a tree to the centre of one of its geometries."""
+    """Return the vector from a tree's com to the centre of one of its geometries."""
     tree = m.body_rootid[m.geom_bodyid[g]]
     found: Objects = in_world(m, d, g, np.zeros(3)) - d.subtree_com[tree]
     return found

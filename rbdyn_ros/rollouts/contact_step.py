@@ -33,7 +33,7 @@ from rbdyn_ros.specialization.functions import FORCES
 from rbdyn_ros.specialization.lanes import compile_lanes
 
 FLAGS = ("done", "final", "stale", "refused")
-#: Additional arrays of lanes for Models whose contacts loops list, and the functions of these.
+#: Additional arrays of lanes for Models whose contacts loops list, and the functions of the loops.
 OF_BODIES = ("left", "looks", "listed_now", "xpos", "xmat", "cvel", "subtree_com", "a")
 ON_FIELDS, ON_PAIRS = ("suspects", "balls", "cells", "ground"), ("near", "near_late")
 FUNCTIONS = ("find_cells", "find_ground", "look_late")
@@ -48,7 +48,7 @@ MEMORY, ROW = "grip", "kept"
 
 
 class ContactStep(LaneStep):
-    """A Step with contact, compiled for one Model; arguments as for LaneStep.
+    """A Step with contact, compiled for one Model; the arguments are those of LaneStep.
 
     Attributes:
         places: see EngineStep. Robots have rows with these entries, but no segments, because the
@@ -146,7 +146,7 @@ class ContactStep(LaneStep):
         first = -raw.ctypes.data % (8 * LINE) // 8 + HEADER
         address = int(raw.ctypes.data) + 8 * first
         engine, held = self._engine.memory()
-        weakref.finalize(raw, held.fill, 0.0)  # `held` lives as long as the owners of its address
+        weakref.finalize(raw, held.fill, 0.0)  # `raw` has the address of `held`: keep it alive
         header = raw[first - HEADER : first].view(np.int64)
         header[RESULTS_AT], header[KEPT_AT] = address + 8 * lanes, address + 8 * (lanes + results)
         header[ENGINE_AT], header[PLAN_AT] = engine, self._plan.ctypes.data
@@ -190,7 +190,7 @@ def _pairs(
 
 
 class ContactMemory:
-    """The memory of friction of the robots of a Batch whose Step is a ContactStep.
+    """The friction memory of the robots of a Batch whose Step is a ContactStep.
 
     Args:
         step: the Step.

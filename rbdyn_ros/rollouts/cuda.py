@@ -188,7 +188,7 @@ def contact_kernel_of(
     m: Model, own: Mapping[str, Collection[int]], number: np.dtype[Any],
     longest: int = LONGEST_FUNCTION,
 ) -> CudaKernel:  # fmt: skip
-    """Return the kernel of steps with contact, for planes; arguments as for kernels_of.
+    """Return the kernel of steps with contact on planes. Arguments are as for kernels_of.
 
     No Batch uses it yet, because it has not run on a GPU.
 

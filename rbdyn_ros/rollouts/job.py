@@ -183,7 +183,7 @@ def step_rows(step: Step, name: str, ctrl: Array, nbatch: int) -> Rows:
 
 
 def remembered(step: Step) -> int:
-    """Return the number of entries of the memory of a step."""
+    """Return how many entries the memory of a step has."""
     return max((first + count for first, count in step.places.values()), default=0)
 
 

@@ -25,7 +25,7 @@ from rbdyn_ros.specialization.trace import Tracing
 #: Laws that are fully determined by their class and their gains.
 BUILT_IN = (PDPolicy, PDGravityPolicy, ComputedTorquePolicy)
 
-#: Input of a law besides the state and its gains, and its output.
+#: The array that a law reads besides the state and its gains, and the array that it writes.
 REFERENCE = "reference"
 APPLIED = "qfrc_applied"
 
@@ -66,7 +66,7 @@ class RolloutLaw:
 
     @property
     def key(self) -> Any:
-        """The key of the law for a Model and its options; None for a user's law."""
+        """The key of the law for a Model and its options, or None for a user's law."""
         if isinstance(self.policy, Policy) and type(self.policy) in BUILT_IN:
             return type(self.policy), self.policy.limit, self.width
         return None  # the attributes of the user's law may change

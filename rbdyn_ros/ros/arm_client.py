@@ -24,13 +24,13 @@ from rbdyn_ros.ros.common.graph.interfaces import own_services
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-#: Number by name of joint.
+#: A number for each joint, by name.
 ByJoint = Mapping[str, float]
 
 #: Durations in messages are shorter than this [s].
 LONGEST = 2**31 - 1
 
-#: Name of each service by its type.
+#: The name of each service, by its type.
 SERVICES = {
     "GetGravityEffort": "get_gravity_effort",
     "GetInverseDynamics": "get_inverse_dynamics",

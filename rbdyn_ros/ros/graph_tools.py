@@ -221,7 +221,7 @@ def param_get(node: str, name: str) -> None:
 
 
 def param_set(node: str, name: str, value: str) -> None:
-    """Set a parameter; raises RbdynError with the reason of the node if it refuses."""
+    """Set a parameter; raise RbdynError with the reason of the node if it refuses."""
     srv, msg = (importlib.import_module(f"rcl_interfaces.{part}") for part in ("srv", "msg"))
     parameter = msg.Parameter(name=name, value=get_parameter_value(string_value=value))
     with graph() as found:

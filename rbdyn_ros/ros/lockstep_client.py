@@ -22,8 +22,8 @@ from rbdyn_ros.ros.messages.build import provide
 
 #: States that wait for the client.
 DEPTH = 100
-#: A busy machine may lose a message. A simulator that waits repeats its state each second. If it
-#: does so this long after the answer, the answer was lost [s].
+#: A busy machine may lose a message. A waiting simulator repeats its state each second. If it
+#: repeats the state this long after the answer, the answer was lost [s].
 LOST = 0.5
 #: A request is repeated if it is not answered in this time [s].
 UNANSWERED = 10.0

@@ -36,7 +36,7 @@ OWN = (
 
 
 def carried_faults(faults: Faults, match: Match, of_new: Faults | None) -> Faults:
-    """Return the faults of the same joints, and of new joints; None: they have none."""
+    """Return the faults of the same joints, and of new joints, or None if they have none."""
     old, new = match.places["nv"]
     values = {name: getattr(faults, name) for name in Faults.__slots__}
     for name in (*PER_DOF, "stuck"):

@@ -129,7 +129,7 @@ class Loop:
         Raises:
             ParameterError: the system refuses privileges that the settings enforce.
         """
-        with self._requests.lock:  # latest() may be running it once
+        with self._requests.lock:  # latest() may be running the loop
             self._requests.running = True
         self._launch()
 
@@ -249,7 +249,7 @@ class Loop:
         realtime.release(self.grant)
 
     def stop(self) -> None:
-        """Stop the loop and wait for its end; no effect if it does not run."""
+        """Stop the loop and wait for its end, if it runs."""
         if self._thread is None:
             return
         self._requests.send(shared.STOP, 1)
@@ -262,7 +262,7 @@ class Loop:
 
 
 def _carried_fault(joint: int, match: Match) -> int:
-    """Return the joint of a fault in the new Model, or another if it is gone; -1: no fault."""
+    """Return the joint of a fault in the new Model, or 0 if it is gone, or -1 without a fault."""
     old, new = (numbers.tolist() for numbers in match.places["njnt"])
     if joint < 0 or match.new.njnt == 0:
         return -1

@@ -57,7 +57,7 @@ class OrderMark:
 
 
 class Orders:
-    """Moves the robot of a loop; for any thread.
+    """Moves the robot of a loop. Any thread may use it.
 
     Args:
         s: shared with the loop.
@@ -71,7 +71,7 @@ class Orders:
         self._lockstep = s.time_mode == LOCKSTEP
         self._pushes = PushList(s)
         self._words, self._numbers = _no_commands(nv)
-        self._lent = np.zeros(nv, np.int64)  # arrivals of the commands that `release` ends
+        self._lent = np.zeros(nv, np.int64)  # by dof: arrival of the command that `release` ends
         self._trajectory: TrajectoryOrder | None = None
         self._lock = threading.Lock()
 
@@ -80,7 +80,10 @@ class Orders:
         self._commands = Mailbox(s.command_version, s.command_words, s.command_floats)
 
     def move(self, match: Match) -> None:
-        """Go on in another row of the loop, with the dofs of another Model; only while held."""
+        """Go on in another row of the loop, with the dofs of another Model.
+
+        Call it only while the loop is held.
+        """
         self._bind()
         words, numbers = _no_commands(match.new.nv)
         old, new = match.places["nv"]
@@ -199,12 +202,15 @@ class Orders:
             yield
 
     def saved(self) -> SavedOrders:
-        """Return the orders for `restore`; only while held."""
+        """Return the orders for `restore`. Call it only while the loop is held."""
         pushes = self._pushes.saved()
         return SavedOrders(self._words.copy(), self._numbers.copy(), self._trajectory, pushes)
 
     def restore(self, saved: SavedOrders) -> None:
-        """Send saved orders; only while held. The loop's own state lists its orders."""
+        """Send saved orders.
+
+        Call it only while the loop is held, whose own state lists its orders.
+        """
         self._words[:], self._numbers[:] = saved.words, saved.numbers
         self._trajectory = saved.trajectory
         self._post()

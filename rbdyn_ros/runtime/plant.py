@@ -24,7 +24,7 @@ from rbdyn_ros.runtime.types import PER_DOF, Faults
 
 
 class Plant:
-    """The simulated robot of a loop; for any thread.
+    """The simulated robot of a loop. Any thread may use it.
 
     All changes raise RbdynError if the loop does not answer.
 
@@ -55,7 +55,7 @@ class Plant:
         specialize: bool = False,
     ) -> None:
         self._shared, self._requests = s, requests
-        # held from reading the Model and faults to storing the new ones
+        # a thread holds the lock from reading the Model and faults to storing the new ones
         self._lock = threading.Lock()
         self._step_code = StepCode(m) if specialize else None
         self._without_faults = m
@@ -74,7 +74,7 @@ class Plant:
         return self._d
 
     def begin_with(self, qvel: Array | None) -> None:
-        """Set the velocity (nv,) at the start, before a loop runs; None: at rest."""
+        """Set the velocity (nv,) at the start, before a loop runs; None means at rest."""
         self._d.qvel = 0.0 if qvel is None else qvel
 
     @property
@@ -112,7 +112,7 @@ class Plant:
         self.faults, self._models, self.m = faults, models, models[0]
 
     def _models_with(self, m: Model, faults: Faults) -> tuple[Model, Model, Model]:
-        """Return models_with; raises ModelError if the specialised step misfits."""
+        """Return models_with; raise ModelError if the specialised step misfits."""
         braked = self._shared.dof_held == STANDS
         if self._step_code is None:
             return models_with(m, faults, braked)
@@ -157,7 +157,7 @@ class Plant:
         match: Match,
         of_new: Faults | None = None,
     ) -> None:
-        """Go on with a Model that has other objects; only while no loop runs.
+        """Go on with a Model that has other objects. Call it only while no loop runs.
 
         Args:
             s: row of the loop that goes on, to fill.

@@ -143,7 +143,7 @@ class Port:
             )
 
     def bind(self, m: Model) -> None:
-        """Find the joints in a Model that `check` accepts; only while no loop runs."""
+        """Find the joints in a Model that `check` accepts. Call it only while no loop runs."""
         numbers = {name: j for j, name in enumerate(m.jnt_names)}
         for k, (name, accepts) in enumerate(self.joints.items()):
             j = numbers[name]
@@ -189,7 +189,10 @@ class Port:
         return f"joint {quote(list(self.joints)[joint])} {REASONS[reason]}"
 
     def close(self) -> None:
-        """Tell the client that the server ends, and remove the file; only while no loop runs."""
+        """Tell the client that the server ends, and remove the file.
+
+        Call it only while no loop runs.
+        """
         if self._file < 0:
             return
         self._words[layout.HEAD_AT["closed"]] = 1
@@ -229,7 +232,7 @@ def _whole_lines(numbers: int) -> int:
 
 
 def _created(path: Path, size: int) -> int:
-    """Create a file and lock its first byte; replace a stale one. Return its descriptor."""
+    """Create a file and lock its first byte; replace a stale file. Return its descriptor."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         _remove_stale(path)

@@ -13,7 +13,7 @@ stiffnesses and dampings.
 
 from collections.abc import Iterator
 
-#: Bytes "RBDYNSHM", and the version of this layout; every change of this file makes a new one.
+#: Bytes "RBDYNSHM", and the version of this layout; every change of this file makes a new version.
 MAGIC, VERSION = int.from_bytes(b"RBDYNSHM", "little"), 2
 #: Bytes of a name, with its zero.
 NAME = 128

@@ -72,7 +72,7 @@ def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int, first: Mod
 
 
 def servo_times(m: Model, wanted: float, period: float) -> Array:
-    """Return the time constant of the servo of each dof (nv,): the wanted one, or a stable one.
+    """Return the time constant of each dof's servo (nv,): the wanted or a stable time constant.
 
     Behind an elastic gear, rotor and joint oscillate against each other and decay with the rate
     c/2 (1/J + 1/M) [1/s]; c is the damping of the gear, J the inertia of the rotor at the joint,

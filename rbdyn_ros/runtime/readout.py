@@ -56,7 +56,10 @@ class Readout:
         self.move(m)
 
     def move(self, m: Model) -> None:
-        """Read from the row of another Model; only while no loop runs and no thread reads."""
+        """Read from the row of another Model.
+
+        Call it only while no loop runs and no thread reads.
+        """
         s = self._shared
         states = Mailbox(s.state_version, s.state_slots, s.state_float_slots)
         self._source = _Source(states, Layout(m), m)

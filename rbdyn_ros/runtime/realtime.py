@@ -53,7 +53,7 @@ class Grant:
 
     @property
     def advice(self) -> str:
-        """The effects of the refused privileges on a busy machine, and the cure; or ""."""
+        """The effects of refused privileges on a busy machine and the cure, or "" if granted."""
         if self.fifo in ("", _OFF) and self.memory in ("", _OFF):
             return ""
         return f"on a busy machine this process may be late: the system refuses ({self}). {_CURE}"

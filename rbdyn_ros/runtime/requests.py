@@ -19,7 +19,7 @@ PATIENCE = 30.0
 
 
 class Requests:
-    """Sends requests to the loop and waits for it; for any thread.
+    """Sends requests to the loop and waits for it. Any thread may use it.
 
     Args:
         s: shared with the loop.
@@ -85,7 +85,8 @@ class Requests:
             if not self.running:
                 text = "the simulation does not run: it has not started yet, or has ended"
                 raise RbdynError(Finding("stopped", text))
-            # an edit that was never acknowledged may still be made: its fields must not change
+            # an edit without an acknowledgement may still be made, so its fields must not change
+            # yet
             self.wait(shared.EDITS, int(s.asked[shared.EDITS]))
             fill(s)
             s.edit[edits.KIND] = kind

@@ -54,7 +54,7 @@ class SavedLoop:
 
 
 class StateStore:
-    """Saves and loads the state of one loop; for any thread.
+    """Saves and loads the state of one loop. Any thread may use it.
 
     Args:
         s: shared with the loop.

@@ -332,7 +332,7 @@ class Shared:
         assert tuple(self.sizes) == _SIZES
         offsets, end = _offsets(self.sizes)
         raw = np.zeros(end + 16)
-        start = 8 + -raw.ctypes.data % 64 // 8  # on a cache line
+        start = 8 + -raw.ctypes.data % 64 // 8  # the row begins on a cache line
         self._table = np.array([*self.sizes.values(), *offsets.values()], np.int64)
         raw.view(np.int64)[start - 1] = self._table.ctypes.data  # kernels read it there
         self.buffer = raw[start : start + end]
@@ -349,7 +349,7 @@ class Shared:
         return int(self.buffer.ctypes.data)
 
     def become(self, other: Shared) -> None:
-        """Take over the row of another Shared; only while no loop runs on this row."""
+        """Take over the row of another Shared. Call it only while no loop runs on this row."""
         place = self.place
         vars(self).update(vars(other))
         self.place = place
@@ -373,7 +373,7 @@ def _offsets(sizes: dict[str, int]) -> tuple[dict[str, int], int]:
         if group:
             inside[group] += slots
         else:
-            end += (slots + 7) // 8 * 8  # each on cache lines of its own
+            end += (slots + 7) // 8 * 8  # each field has cache lines of its own
     for group, filled in inside.items():
         length = next(f for f in FIELDS if f.name == group).shape(sizes)
         assert filled - offsets[group] == int(np.prod(length)), f"{group} is not filled"

@@ -104,12 +104,12 @@ class LoopState:
 
     @property
     def xfrc(self) -> Array:
-        """External wrenches: force, torque at xipos, world axes (nbody, 6)."""
+        """External wrenches (nbody, 6): force, then torque at xipos, in world axes."""
         return self._part("xfrc", 6 * self.m.nbody).reshape(-1, 6)
 
     @property
     def contact(self) -> Array:
-        """Contact wrenches: force, torque at xipos, world axes (nbody, 6)."""
+        """Contact wrenches (nbody, 6): force, then torque at xipos, in world axes."""
         return self._part("contact", 6 * self.m.nbody).reshape(-1, 6)
 
     @property

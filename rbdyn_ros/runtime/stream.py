@@ -113,7 +113,7 @@ class StateStream:
 
     @property
     def state(self) -> LoopState | None:
-        """The state that was published last, or None; only while no state waits."""
+        """The state that was published last, or None. Call it only while no state waits."""
         s = self._shared
         return self._as_state(s.stream_words, s.stream_row) if s.stream_epoch >= 0 else None
 
@@ -136,7 +136,7 @@ class StateStream:
         s.stream_known[:] = s.stream_words
 
     def keep(self, kept: bool = True) -> None:
-        """Note that the state read last is on joint_states; False: no state is any more."""
+        """Note that the state read last is on joint_states; with False, no state is any longer."""
         s = self._shared
         s.stream_kept[()] = kept
         if kept:

@@ -10,7 +10,7 @@ from rbdyn_ros.runtime.shared import Shared
 
 
 class TimeControl:
-    """Controls the time of a loop; for any thread.
+    """Controls the time of a loop. Any thread may use it.
 
     Methods that wait raise RbdynError if the loop does not answer.
 

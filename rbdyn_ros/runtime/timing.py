@@ -161,13 +161,13 @@ def percentile(counts: Ints, percent: int) -> float:
 
 
 def mean(counts: Ints) -> float:
-    """Return the mean of a histogram with values at the centres of bins; 0 if empty."""
+    """Return the mean of a histogram with values at the centres of bins, or 0 if empty."""
     filled, weights = _filled(counts)
     return float(((filled + 0.5) * weights).sum() / weights.sum()) if len(filled) else 0.0
 
 
 def deviation(counts: Ints) -> float:
-    """Return the standard deviation of a histogram, in bins; 0 if empty."""
+    """Return the standard deviation of a histogram, in bins, or 0 if empty."""
     filled, weights = _filled(counts)
     squares = (filled + 0.5 - mean(counts)) ** 2 * weights
     return math.sqrt(squares.sum() / weights.sum()) if len(filled) else 0.0

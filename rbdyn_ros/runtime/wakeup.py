@@ -27,7 +27,7 @@ class Wakeup:
         self._lock = threading.Lock()
 
     def notify(self) -> None:
-        """Wake the waiting thread, or the next one to wait."""
+        """Wake the waiting thread, or the next thread that waits."""
         with self._lock:
             if self.descriptor >= 0:
                 os.eventfd_write(self.descriptor, 1)

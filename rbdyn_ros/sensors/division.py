@@ -100,7 +100,7 @@ def _open(joint: Joint) -> Joint:
 
 
 def _floating_base(m: Model, joints: Collection[Joint]) -> str:
-    """Return the type of the joint of a floating base; "" for a fixed base."""
+    """Return the type of the joint of a floating base, or "" for a fixed base."""
     if m.njnt == 0 or m.jnt_names[0] in {joint.name for joint in joints}:
         return ""
     names = {kind: name for name, kind in TYPE_OF_NAME.items()}

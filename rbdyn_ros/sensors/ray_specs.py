@@ -48,7 +48,7 @@ class Fan:
 
     @property
     def step(self) -> float:
-        """The angle between neighbouring rays [rad]; 0 for a single ray."""
+        """The angle between neighbouring rays [rad], or 0 for a single ray."""
         if self.last - self.first > 2.0 * math.pi - FULL_TURN:
             return 2.0 * math.pi / self.rays
         return (self.last - self.first) / (self.rays - 1) if self.rays > 1 else 0.0

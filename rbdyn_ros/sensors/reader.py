@@ -179,7 +179,7 @@ class _Sensors:
         self._joints = {joint.name: joint for joint in description.joints}
 
     def sensor(self, name: str, table: Given) -> Spec | None:
-        """Return a sensor; None after an error."""
+        """Return a sensor, or None after an error."""
         if not _NAME.fullmatch(name):
             message = f"its name is not allowed; allowed are {_NAME_ALLOWED}"
             owner, line = f"sensor {quote(name)}", table.lines[name]

@@ -127,7 +127,7 @@ class SensorScene:
                     d.xfrc_applied[part, 3:] += torque + _cross(arm, force)
 
     def _xipos(self, body: int) -> Array:
-        """Return the centre of mass of a body of the undivided robot, in the world."""
+        """Return a body's centre of mass in the world, for the undivided robot."""
         part = self._divided.body[body]
         return np.asarray(self._d.xpos[part] + self._axes[part] @ self._ipos[body])
 

@@ -172,7 +172,10 @@ def run_traced(
     arguments: Sequence[int] = (),
     inputs: Collection[str] | None = None,
 ) -> dict[str, Objects]:
-    """Return the outputs of a function, traced in an existing graph; arguments as for traced."""
+    """Return the outputs of a function, traced in an existing graph.
+
+    The arguments are those of traced.
+    """
     function = FUNCTIONS[function] if isinstance(function, str) else function
     if tracing.model.nu > 0:
         function = _with_actuators(function, tracing.what)

@@ -76,7 +76,7 @@ def code(key: Sequence[str], names: Sequence[str], make: Callable[[], str]) -> C
 
 
 def _found(file: Path | None, names: Sequence[str]) -> Code | None:
-    """Return the code in a file; None if the file is missing or damaged."""
+    """Return the code in a file, or None if the file is missing or damaged."""
     objects = cache.read(file) if file else None
     if file is None or objects is None:
         return None

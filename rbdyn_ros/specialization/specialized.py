@@ -100,7 +100,7 @@ class Specialized(Substitute):
         self.symbolic = tuple(dict.fromkeys(("gravity", *symbolic)))
         symbolic_entries(m, self.symbolic)
         self.model = m
-        # by name, or by name and numbers, see program()
+        # keys: a name, or a name and numbers, see program()
         self._addresses: dict[Any, int] = {}
         self._fillers: dict[Any, tuple[tuple[int, ...], Any]] = {}
         self._enter: Callable[..., int] = entry()

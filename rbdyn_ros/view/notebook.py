@@ -78,7 +78,7 @@ def html_of_data(d: Data) -> str:
 
 
 def _picture(m: Model, instant: Instant) -> str:
-    """Return a picture as HTML; "" if no picture can be drawn."""
+    """Return a picture as HTML, or "" if no picture can be drawn."""
     try:
         from PIL import Image
 

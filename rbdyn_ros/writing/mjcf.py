@@ -126,7 +126,7 @@ def _hollow(robot: WrittenRobot) -> dict[str, Branch]:
 
 #: Joint types that must be the only joint of a body. A spherical joint must be the last of a body.
 _NOT_STACKED = ("fixed", "floating")
-#: Largest number of degrees of freedom of a body of MuJoCo.
+#: Most degrees of freedom that a body has in MuJoCo.
 MOST_DOFS = 6
 
 

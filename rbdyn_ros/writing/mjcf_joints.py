@@ -29,7 +29,7 @@ _SAID = (
 
 
 def coordinates(joint: Joint) -> list[str]:
-    """Return the joint of MJCF for each coordinate; empty for ball, free and fixed joints."""
+    """Return the MJCF joint of each coordinate; ball, free and fixed joints have no such names."""
     return [f"{joint.name}{suffix}" for _, _, suffix in COMPOSED.get(joint.type, ())]
 
 

@@ -27,7 +27,7 @@ class Branch:
 
     @property
     def at(self) -> Pose:
-        """The link frame in the parent frame at zero position; of a free link at its start."""
+        """The link frame in the parent frame at zero position; for a free link, at its start."""
         joint = self.joint
         if joint is None:
             return IN_PLACE

@@ -52,7 +52,7 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
 
 
 def write_srdf(robot: WrittenRobot, left: LeftOut) -> bytes | None:
-    """Return the SRDF for the URDF; None if it would be empty."""
+    """Return the SRDF for the URDF, or None if it would be empty."""
     described = robot.description
     root = ET.Element("robot", name=described.name)
     links = {branch.link.name for branch in robot.branches}

@@ -12,12 +12,12 @@ from rbdyn_ros.description.parts.types import Inertial
 
 #: Number for no limit in an SDF. URDF has no such number; it gets this one where it needs a bound.
 UNLIMITED = 1e16
-#: The inertial of a link that has none and needs one.
+#: The inertial of a link that needs an inertial and has no inertial of its own.
 LIGHT = Inertial(1e-6, inertia=(1e-9, 1e-9, 1e-9, 0.0, 0.0, 0.0))
 
 
 def words(*values: float) -> str:
-    """Return numbers, separated by spaces, without a decimal point where none is needed."""
+    """Return numbers, separated by spaces, without needless decimal points."""
     return " ".join(repr(float(value)).removesuffix(".0") for value in values)
 
 

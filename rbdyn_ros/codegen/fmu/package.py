@@ -53,7 +53,7 @@ def sources(project: CProject, version: str) -> tuple[dict[str, str], str]:
 
 
 def folder_of(version: str) -> str:
-    """Return the folder of this machine's library in an FMU; empty if the standard has none."""
+    """Return the folder of this machine's library in an FMU, or "" if the standard has none."""
     system = {"linux": "linux", "darwin": "darwin", "win32": "windows"}.get(sys.platform, "")
     machine = {"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine())
     if version == "3.0":
@@ -64,7 +64,7 @@ def folder_of(version: str) -> str:
 
 
 def build(project: CProject, texts: dict[str, str]) -> bytes:
-    """Return the library of an FMU; empty without a C compiler.
+    """Return the library of an FMU, which is empty without a C compiler.
 
     Raises:
         ParameterError: the compiler refuses the sources.

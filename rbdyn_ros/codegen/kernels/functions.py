@@ -53,7 +53,7 @@ class Translation:
         return "\n\n".join(parts)
 
     def signature(self, kernel: Any) -> texts.Signature | None:
-        """Return the signature of a kernel, translated once; None for other functions."""
+        """Return the signature of a kernel, translated once, or None for other functions."""
         function = _python_of(kernel)
         if function is None:
             return None

@@ -106,7 +106,7 @@ class Signature:
     written: frozenset[int] = frozenset()
 
     def call(self, node: ast.Call, given: list[Text]) -> Text:
-        """Return a call; raises TranslationError if the arguments do not fit."""
+        """Return a call; raise TranslationError if the arguments do not fit."""
         texts = []
         if len(given) != len(self.kinds):
             raise TranslationError(node, f"the number of arguments of `{ast.unparse(node)}`")

@@ -333,7 +333,7 @@ def judge_load(s: ArmLoopState, c: ArmState) -> None:
 @kernel
 def judge_gains(b: BlindState, s: ArmLoopState, c: ArmState, mode: int) -> None:
     """Refuse gains that are too high for the rate of the updates, see control/laws/sampled.py."""
-    soften(b, c, c.judged)  # a refused mode must not change the gains of the present one
+    soften(b, c, c.judged)  # a refused mode must not change the gains of the present mode
     for i in range(len(s.dofs)):
         k = s.dofs[i]
         stiffness, damping = 0.0, c.floating[1, k]
@@ -379,7 +379,7 @@ def judge_place(s: ArmLoopState, c: ArmState) -> None:
 
 @kernel
 def advance_clock(s: ArmLoopState, c: ArmState, period: float, steady: int) -> None:
-    """Advance the clocks by an update; the arm has rested until the first one.
+    """Advance the clocks by an update; until the first update the arm rested.
 
     A period [s] that is not a number counts as a clock that went back, and as the longest one.
     """
@@ -473,7 +473,7 @@ def advance_test(
     trial: StartUp,
     reply: Reply,
 ) -> bool:
-    """Release efforts of the start-up test, or of the mode after it; False if the test failed."""
+    """Release efforts of the test, or of the mode after it; return False if the test failed."""
     qpos, qvel, measured = s.state[0], s.state[1], s.state[2]
     hold(m, d, bare, own, a, qpos, s.holding)
     sent = s.out[RELEASED]

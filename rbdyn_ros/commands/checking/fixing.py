@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def fix(path: Path, options: argparse.Namespace) -> list[str]:
-    """Repair a URDF file in its place; return the repairs by line.
+    """Repair a URDF file in place; return the repairs by line.
 
     Every repair that adds no error is written, even if other errors remain. A corrected word may
     reveal errors that it hid; `with_hidden` reports these before.
@@ -154,7 +154,7 @@ def with_appearance(
 def _findings(
     path: Path, text: str | None, options: argparse.Namespace, strict: bool, collisions: bool
 ) -> tuple[Finding, ...]:
-    """Return the findings about the appearance; none if the document itself is refused."""
+    """Return the findings about the appearance, or no findings if the document is refused."""
     from rbdyn_ros.checks.audit import Audit
     from rbdyn_ros.description.appearance.check import check_appearance
     from rbdyn_ros.description.reading.files import read_bytes

@@ -92,7 +92,7 @@ def check_folder(folder: Path, options: argparse.Namespace) -> list[FileVerdict]
 
 
 def judge(path: Path, options: argparse.Namespace) -> FileVerdict | None:
-    """Return a file's outcome, first strictly, then with repairs; None: it has only macros."""
+    """Return a file's outcome, first strictly, then with repairs, or None for a file of macros."""
     from rbdyn_ros.errors import Finding, RbdynError
 
     own = argparse.Namespace(**vars(options))

@@ -170,7 +170,7 @@ def run_imports(paths: Sequence[Path]) -> None:
 
 
 def file_path(text: str) -> Path:
-    """Return the path in an argument; raises ArgumentTypeError for an empty one."""
+    """Return the path in an argument; raise ArgumentTypeError for an empty path."""
     if not text.strip():
         raise argparse.ArgumentTypeError("the path is empty")
     return Path(text)
@@ -242,7 +242,7 @@ def opened_robot(
 def loaded_robot(
     options: argparse.Namespace, path: Path, mimic: bool = True
 ) -> tuple[Model, Source | None]:
-    """Return the Model of a robot file, and its source; None for a saved Model.
+    """Return the Model of a robot file, and its source, or None for a saved Model.
 
     Raises:
         RbdynError: the robot or an option is refused.

@@ -18,7 +18,7 @@ def is_ignored() -> bool:
 
 
 def end_at_once(status: int = INTERRUPTED, *others: signal.Signals) -> None:
-    """Let Ctrl-C and other signals end this process at once; only while no file is open.
+    """Let Ctrl-C and other signals end this process at once. Call it only while no file is open.
 
     Imported libraries could swallow an exception.
     """

@@ -69,7 +69,7 @@ class Parser(argparse.ArgumentParser):
         return options, more
 
     def check_options(self, words: Sequence[str]) -> None:
-        """Exit if an option is unknown; the error names the nearest one.
+        """Exit if an option is unknown; the error names the nearest option.
 
         Called before parsing: argparse would first report a missing argument, or take the value of
         the mistyped option for a file.

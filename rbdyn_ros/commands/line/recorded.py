@@ -52,7 +52,7 @@ def recorded(
 
 
 def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Samples]:
-    """Return the positions (nv,) of joints at rest, and checked samples; as for recorded."""
+    """Return the positions (nv,) of joints at rest, and checked samples, as `recorded` does."""
     from rbdyn_ros.identification.data.motion import check_identifiable
 
     check_identifiable(m)

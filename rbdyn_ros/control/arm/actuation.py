@@ -84,7 +84,7 @@ def add_own(
 def to_command(
     m: Model, d: Data, a: Actuation, qpos: Vector, qvel: Vector, rubbing: Vector, effort: Vector
 ) -> None:
-    """Convert efforts to commands in place; the friction is that at the velocities `rubbing`."""
+    """Convert efforts to commands in place, with the friction at the velocities `rubbing`."""
     add_friction(a, rubbing, 1.0, effort)
     add_own(m, d, a, qpos, qvel, -1.0, effort)
 

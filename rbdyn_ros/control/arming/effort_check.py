@@ -55,7 +55,7 @@ class EffortCheck:
         self._arm = arm
 
     def add(self, seen: Measured, dt: float) -> None:
-        """Average the efforts of a valid state, `dt` after the previous one [s]."""
+        """Average the efforts of a valid state, `dt` [s] after the previous state."""
         share = -math.expm1(-dt / AVERAGED)
         self._speed = _average.call(seen.state, self._dofs, share, self._memory)
 

@@ -54,7 +54,8 @@ COUPLED = 15.0
 MOVED = 0.25
 #: Farthest that the driven joint, or another joint, may be reported away [rad or m].
 FAR, OTHERS = 0.06, 0.03
-#: Time after a pulse in which the joint must come to rest [s]; largest share of its motion then.
+#: Time after a pulse in which the joint must come to rest [s]; a joint at rest moves by less than
+#: this share of its motion.
 AFTER, RESTING = 0.04, 0.1
 #: Largest delay of a reply, as a share of latency_limit.
 PROMPT = 0.9
@@ -416,7 +417,7 @@ def rests(s: StartUp, r: Reply) -> bool:
 
 @kernel
 def increase(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
-    """Begin a stronger pulse; return the finding if there is none."""
+    """Begin a stronger pulse; return a finding if the joint must not get one."""
     found = check_order(s, a)
     if found > 0:
         return found

@@ -82,7 +82,7 @@ def remember(
     sent: float,
     measured: float,
 ) -> None:
-    """Append a state, unless it follows the last one sooner than `spacing` [s], or r is full."""
+    """Append a state, unless it follows the last state sooner than `spacing` [s], or r is full."""
     i = r.count
     if i == ROWS or (i > 0 and time - r.time[i - 1] < spacing):
         return

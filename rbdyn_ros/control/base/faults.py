@@ -124,7 +124,7 @@ FAULTS = (
     FaultKind("rivals", "another node commands the arm, or has the same name", "brake"),
     FaultKind("rivals", "states of the arm come from two publishers", "blind"),
 )
-#: More faults of arms that take positions. After any fault such an arm is brought to rest alike.
+#: More faults of arms that take positions, which come to rest in the same way after any fault.
 POSITION_FAULTS = (
     FaultKind("command", "a position to be sent is not a number", "brake"),
     FaultKind("wrench", "in `admittance`, no wrench for `state_timeout`", "brake"),

@@ -81,7 +81,7 @@ class Friction:
         return cls.of(m.nv, m.dof_damping, m.dof_frictionloss)
 
     def check_dofs(self, nv: int) -> Friction:
-        """Return this friction; raises ParameterError unless it has nv joints."""
+        """Return this friction; raise ParameterError unless it has nv joints."""
         if len(self.viscous) != nv:
             raise bad_argument(
                 "friction", f"friction has {len(self.viscous)} joints; the robot has {nv}"

@@ -181,7 +181,7 @@ class Limits:
         )
 
     def _check_power(self, limit: float) -> None:
-        """Raise ParameterError unless a power limit, or 0 for none, tightens the present limit."""
+        """Raise ParameterError unless a power limit (0: unlimited) tightens the present limit."""
         most = float(self.power.max())
         if limit != self.power_limit and not (0.0 < limit <= most and limit < np.inf):
             raise _not_tighter("power_limit", limit, f"above 0 and at most {exactly(most)}")
@@ -218,7 +218,7 @@ def left_out(m: Model) -> list[str]:
 
 
 def _why_not(m: Model, j: int) -> str:
-    """Return the reason why a joint is not controlled; empty if it can be."""
+    """Return the reason why a joint is not controlled, or "" if it can be."""
     if m.jnt_mimic[j] >= 0:
         return f"is a mimic joint; control its leader '{m.jnt_names[m.jnt_mimic[j]]}'"
     if m.jnt_dofnum[j] != 1:

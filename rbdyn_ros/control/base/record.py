@@ -42,7 +42,7 @@ class Record:
         shapes = {field.name: field.shape(sizes) for field in self.FIELDS}
         counts = [int(np.prod(shape, dtype=np.int64)) for shape in shapes.values()]
         starts = np.cumsum([0, *counts])
-        row = np.zeros(1 + starts[-1])  # the number before the fields is the address of the table
+        row = np.zeros(1 + starts[-1])  # the number before the fields is the table's address
         table = np.array([*(sizes[name] for name in kind.sizes), *starts[:-1]], np.int64)
         row.view(np.int64)[0] = table.ctypes.data
         keep["memory"], keep["table"], keep["scalars"] = row, table, {}
@@ -55,7 +55,7 @@ class Record:
                 shapes[field.name]
             )
 
-    def __reduce__(self) -> NoReturn:  # its handle is an address
+    def __reduce__(self) -> NoReturn:  # the handle is an address
         raise TypeError(f"a {type(self).__name__} cannot be copied")
 
     def __index__(self) -> int:

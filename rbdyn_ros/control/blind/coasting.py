@@ -43,7 +43,7 @@ def coast(
     command: Vector,
     effort: Vector,
 ) -> float:
-    """Write the efforts of an arm whose newest state is late; return the time since the last ones.
+    """Write efforts for an arm with a late newest state; return the time since the last efforts.
 
     The arm coasts from where the efforts sent have taken it since that state. The efforts overcome
     no friction.

@@ -209,7 +209,7 @@ def doubt(s: BlindState, dropped: bool) -> None:
 
 @kernel
 def disbelieves(s: BlindState, now: int, qpos: Vector, qvel: Vector) -> bool:
-    """Return whether a state after a wrong one is rejected.
+    """Return whether a state after a wrong state is rejected.
 
     The gate alone would accept exchanged joints again, as soon as the joints could have moved that
     far.

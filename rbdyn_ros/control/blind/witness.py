@@ -49,7 +49,7 @@ HEARD, FOLLOWED, DELAY = 0.02, 0.1, 0.04
 #: At a fault, a measured effort that has not followed its command for longer than this time [s]
 #: shows that the states are old: no contact blocks the joint.
 UNHEARD = 0.01
-#: A stop is compared with the motion of this time before it [s].
+#: A stop is compared with the motion in this time before the stop [s].
 RECENT = 0.25
 #: States between two computations of the inertias, which turn efforts into accelerations.
 INERTIA_EVERY = 64
@@ -229,7 +229,7 @@ def learn(
 
 @kernel
 def learn_noise(s: BlindState, unmodelled: float, dt: float, k: int) -> float:
-    """Learn the noise of a velocity from how its unexplained changes alternate; return it."""
+    """Learn and return the noise of a velocity from how its unexplained changes alternate."""
     change = unmodelled - s.jump[k]
     s.jump[k] = unmodelled
     counts = min(change**2, max(SUDDEN**2 * s.noise[k], LEAST**2))

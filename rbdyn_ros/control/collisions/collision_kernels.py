@@ -61,7 +61,7 @@ def first_breach(
 
 @kernel
 def _fastest(times, nodes, order, segment, last, reach, peaks):
-    """Return a bound of the relative speed of any two points of the arm on a segment."""
+    """Return a bound for the relative speed of any two points of the arm on a segment."""
     if segment == last:
         return 0.0
     fastest = 0.0

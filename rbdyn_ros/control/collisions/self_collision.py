@@ -31,7 +31,7 @@ ROUNDING = 1e-9
 
 
 class SelfCollision:
-    """Checks paths of an arm; for any thread.
+    """Checks paths of an arm. Any thread may use it.
 
     Args:
         m: the arm with its geometries; all its joints turn or slide.

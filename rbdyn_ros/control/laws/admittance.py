@@ -127,7 +127,7 @@ class Admittance:
 
 
 def _leash(away: Array) -> Array | None:
-    """Return a distance (3,) shortened to LEASH; None if it is not longer than LEASH."""
+    """Return a distance (3,) shortened to LEASH, or None if it is not longer than LEASH."""
     length = float(np.linalg.norm(away))
     return LEASH / length * away if length > LEASH else None
 

@@ -23,7 +23,7 @@ MOVES = 1e-2
 
 
 class SensedWrench:
-    """The newest wrench of a force-torque sensor; for any thread.
+    """The newest wrench of a force-torque sensor. Any thread may use it.
 
     Args:
         arm: the robot.

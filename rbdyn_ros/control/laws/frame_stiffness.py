@@ -25,7 +25,7 @@ from rbdyn_ros.model.model import Model
 NO_MODE = 1e-7
 #: Modes slower than this fraction of the fastest one fade into the null space.
 FADING = 0.005
-#: Rows of `rows` (nv,) and of `task` (6,).
+#: Rows of the arrays `rows`, each (nv,), and `task`, each (6,).
 POSTURE, NULL_STIFFNESS, NULL_DAMPING, EFFORT, X, Y = range(6)
 ROOT, ERROR, VELOCITY, OMEGA, FORCE = range(5)
 #: Sweeps of Jacobi's method; five are enough for 6 by 6.
@@ -79,7 +79,7 @@ def _rotation(pose):
 
 @kernel
 def _write_modes(m, d, frame, task, B):
-    """Write B, and Omega and U of B M^-1 B^T; needs com_pos."""
+    """Write B, and Omega and U of B M^-1 B^T. Call `com_pos` first."""
     factored(m, d)
     frame_jacobian(m, d, frame, LOCAL_WORLD_ALIGNED, B[0])
     for k in range(m.nv):

@@ -41,11 +41,11 @@ class Law:
     tracks = True
     #: Names of the gains, for error messages.
     _names = ("stiffness", "damping")
-    #: Public function of a kernel of dynamics.laws.
+    #: The law: the public function of a kernel in dynamics.laws.
     _compute: Callable[..., Any]
 
     def __init__(self, arm: Arm, stiffness: ArrayLike, damping: ArrayLike) -> None:
-        self._memory = np.zeros((6, arm.m.nv))  # see law_code
+        self._memory = np.zeros((6, arm.m.nv))  # rows as in law_code.py
         self._gains = self._memory[:2]
         self.effort: Array = self._memory[2]
         self._name = self._compute.__name__
@@ -91,7 +91,7 @@ class Law:
 
 
 def checked_gains(name: str, gains: ArrayLike, n: int) -> Array:
-    """Return gains (n,); raises ParameterError unless they are finite and not negative."""
+    """Return gains (n,); raise ParameterError unless they are finite and not negative."""
     return finite(name, gains, (n,), low=0.0, fill=True)
 
 
@@ -116,7 +116,7 @@ class GravityCompensation(Law):
     _compute = staticmethod(public(laws.damped_gravity))
 
     def __init__(self, arm: Arm, damping_rate: float = 0.0) -> None:
-        # one number: a rate per joint could increase the energy
+        # only one number, because a rate per joint could increase the energy
         rate = finite("damping_rate", damping_rate, element="")
         super().__init__(arm, 0.0, rate)
 

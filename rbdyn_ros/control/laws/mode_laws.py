@@ -109,7 +109,7 @@ class ModeLaws:
         return pose
 
     def set_pose(self, pose: Array, qpos: Array) -> None:
-        """Set the desired pose of the frame; arguments and errors as checked_pose."""
+        """Set the desired pose of the frame; arguments and errors are those of checked_pose."""
         self._pose[:] = self.checked_pose(pose, qpos)
 
     @property

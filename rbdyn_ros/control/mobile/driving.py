@@ -178,7 +178,7 @@ def ramped(now: Array, target: Array, acceleration: Array, period: float) -> Arr
 
 
 def _bend(x: float, y: float, angle: float) -> float:
-    """Return the curvature at which a wheel has a steering angle; infinite: at no curvature.
+    """Return the curvature at which a wheel has a steering angle, or infinity if there is none.
 
     Args:
         x: forward distance of the steering joint of the wheel from the reference [m].

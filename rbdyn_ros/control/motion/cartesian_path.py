@@ -28,7 +28,7 @@ SPACING, FEWEST, MOST = 0.005, 20, 4000
 LONGEST, FARTHEST = 3600.0, 1e4
 #: Largest distance of the frame from its line between two points of the path [m or rad].
 STRAIGHT = 1e-4
-#: Rounding of velocities and accelerations at their limits.
+#: Factor for the rounding of velocities and accelerations at their limits.
 ROUNDING = 1.0 + 1e-6
 #: Larger steps between two points are jumps of a joint without a velocity limit [rad or m].
 JUMP = 0.5
@@ -139,7 +139,7 @@ def _targets(start: Array, positions: ArrayLike | None, rotations: ArrayLike | N
 def _followed(
     m: Model, d: Data, frame: str | int, motion: CartesianMotion, times: Array, fixed: list[str]
 ) -> Array:
-    """Return the configurations (n, nq) at times, each found from the one before."""
+    """Return the configurations (n, nq) at times, each found from the configuration before."""
     places, turns = motion.poses(times)
     found = np.empty((len(times), m.nq))
     found[0] = d.qpos

@@ -13,7 +13,7 @@ from rbdyn_ros.arrays import Array
 from rbdyn_ros.control.base.state_kernels import LONGEST
 from rbdyn_ros.control.motion.paths import Path
 
-#: Duration of the path that stands for a jump of the target [s].
+#: Duration of the path that replaces a jump of the target [s].
 JUMP = 1e-3
 
 

@@ -19,7 +19,7 @@ HALVINGS = 60
 
 @entry
 def sample(times: Vector, nodes: Cube, order: int, t: float, rows: Matrix) -> None:
-    """Write position, velocity and acceleration at the time t, (3, n); at rest outside."""
+    """Write position, velocity and acceleration at time t, (3, n); outside, the joints rest."""
     last = len(times) - 1
     if t < times[0] or t >= times[last]:
         i = 0 if t < times[0] else last
@@ -136,7 +136,7 @@ def _zero(nodes, order, i, k, h, row, low, high):
 def _raise(peaks, k, state):
     for r in range(2):
         value = abs(state[r + 1])
-        if not value < np.inf:  # also if the value is NaN
+        if not value < np.inf:  # true also if the value is NaN
             value = np.inf
         peaks[r, k] = max(peaks[r, k], value)
     peaks[2, k] = min(peaks[2, k], state[0])

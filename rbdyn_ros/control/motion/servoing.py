@@ -37,7 +37,7 @@ ROUNDING = 1e-12
 #: Singular values below this share of the largest are rounding errors. POSTURES is the number of
 #: postures from which the rank is computed.
 NO_DIRECTION, POSTURES = 1e-9, 5
-#: Number of halvings of the change of a velocity from which joints could not stop in time.
+#: How often the change of a velocity is halved if joints could not stop from it in time.
 HALVINGS = 30
 #: Time between two points of a path [s].
 SPACING = 0.01
@@ -185,7 +185,7 @@ def _condition(J: Array, rank: int | None) -> float:
 
 
 def _singularity_scale(condition: float, ahead: float, settings: ServoSettings) -> float:
-    """Return the share of a twist at a condition number; 1 if the condition improves."""
+    """Return the share of a twist at a condition number, or 1 if the condition improves."""
     if ahead <= condition:
         return 1.0
     low, high = settings.lower_singularity_threshold, settings.hard_stop_singularity_threshold

@@ -126,7 +126,7 @@ class PathTracker:
         return way_into(path, departure, at, fastest)
 
     def leads_to(self, departure: Departure) -> bool:
-        """Return whether the target reaches a departure as foreseen; False after a stop."""
+        """Return whether the target reaches a departure as foreseen, or False after a stop."""
         if departure.stops != self.stops:
             return False
         if self._motion:
@@ -179,8 +179,8 @@ class PathTracker:
         for k in np.flatnonzero(~(peaks <= fastest * ROUNDING))[:1]:
             found, most = apart(peaks[k], fastest[k])
             message = (
-                f"joint '{self.names[k]}' would reach {found} on the path; its velocity limit is "
-                f"{most}"
+                f"joint '{self.names[k]}' would reach the velocity {found} on the path; its "
+                f"velocity limit is {most}"
             )
             raise refusal(message, "path", self.names[k])
 

@@ -135,7 +135,7 @@ class SafetyGate:
         """
         time = stamp or arrival
         if self.measured.is_from(time):
-            return 0.0, None  # repeated while the clock is paused
+            return 0.0, None  # a paused clock repeats the state
         stored = self.take(names, position, velocity, effort)
         dt = _admit.call(self.s.handle, time, arrival, stored)
         return dt, self.wrong()
@@ -184,7 +184,7 @@ class SafetyGate:
     # efforts
 
     def begin(self, effort: Array) -> None:
-        """Start bumpless: the next effort is this one (n,); its difference to the law decays."""
+        """Start bumpless from this effort (n,); its difference to the law decays."""
         _begin.call(self.s.handle, np.array(effort, np.float64))
 
     def release(self, wanted: Array, holding: Array, dt: float, last: bool = False) -> Array:

@@ -41,7 +41,7 @@ MISSED = 2.0
 #: wrong states set in motion.
 HASTE = 5.0
 #: Joints with a larger effort limit may change their efforts faster, in proportion [N m or N]: a
-#: heavy arm would ring, and swing up, behind a limit of the rate that suits a light one.
+#: heavy arm would ring, and swing up, behind a limit of the rate that suits a light arm.
 STRONG = 150.0
 
 # states
@@ -121,7 +121,7 @@ def copy_fault(source: Vector, target: Vector) -> None:
 
 @kernel
 def take_back(s: ArmLoopState) -> None:
-    """Return to the state before the newest one."""
+    """Return to the state before the newest state."""
     for i in range(s.state.shape[0]):
         for k in range(s.state.shape[1]):
             s.state[i, k] = s.before[i, k]
@@ -153,7 +153,10 @@ def is_slow(s: ArmLoopState) -> bool:
 
 @kernel
 def is_old(s: ArmLoopState, now: int) -> bool:
-    """Return whether the newest state is too old, which is a fault; `now`: steady clock [ns]."""
+    """Return whether the newest state is too old, which is a fault.
+
+    `now` is on the steady clock [ns].
+    """
     if age(s, now) <= s.state_timeout:
         return False
     report(s, OLD, 0, True, age(s, now), s.state_timeout)
@@ -162,7 +165,7 @@ def is_old(s: ArmLoopState, now: int) -> bool:
 
 @kernel
 def is_late(s: ArmLoopState, now: int) -> bool:
-    """Return whether the newest state is too old to answer; `now`: steady clock [ns]."""
+    """Return whether the newest state is too old to answer; `now` is on the steady clock [ns]."""
     most = max(min(s.latency, s.state_timeout), MISSED * s.period)
     return bool(s.times[LATE_SINCE] > 0 or age(s, now) > most)
 

@@ -86,7 +86,10 @@ class Measured:
         return int(self.s.arrival) if self.s.known else None
 
     def age(self, now: int) -> float:
-        """Return the time since the newest state arrived [s]; now: steady clock [ns]."""
+        """Return the time since the newest state arrived [s].
+
+        `now` is on the steady clock [ns].
+        """
         return (now - self.s.arrival) / NANOSECONDS if self.s.known else math.inf
 
     def concerns(self, names: Sequence[str]) -> bool:
@@ -164,7 +167,7 @@ class Measured:
         return stored
 
     def _find(self, names: Sequence[str]) -> str:
-        """Prepare for a message with these names, unless they are as in the last one."""
+        """Prepare for a message with these names, unless the last message had them, too."""
         if names == self._last_names:
             return ""
         if reason := _named_twice(names):
@@ -189,7 +192,7 @@ class Measured:
 
 @kernel
 def store(s: ArmLoopState, given: Matrix, at: Ints, to: Ints) -> bool:
-    """Store a state and keep the last one in s.before; return False if a value is not a number.
+    """Store a state and keep the last state in s.before; return False if a value is not a number.
 
     Args:
         s: the state.

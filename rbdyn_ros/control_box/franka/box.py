@@ -29,7 +29,7 @@ PAUSES = (0.05, 2.0)
 
 
 class FrankaBox(ControlBox):
-    """A control box of Franka for an arm of a loop with a tick of 1 ms.
+    """Franka's control box, for an arm in a loop with a tick of 1 ms.
 
     It listens at TCP 1337 and 1338. Without a new state a client gets the last state again: it
     ignores the packet because of its number, but notices that the box still runs.

@@ -94,7 +94,7 @@ class RobotServer(BoxedRobot, FrankaServer):
     def _set(self, command: Request, number: int, given: np.ndarray) -> None:
         guided = self.mode == Mode.GUIDING
         if guided and command in (Request.SET_EE_TO_K, Request.SET_NE_TO_EE):
-            # guiding holds axes of the stiffness frame
+            # guiding holds axes of the stiffness frame, so this frame must not change
             self._answer(command, number, RequestStatus.NOT_POSSIBLE)
             return
         self._answer(command, number, self.settings.apply(command, given))
@@ -136,7 +136,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         assert motion is not None
         self._answer(Request.MOVE, motion.number, status)
         if motion.controller != ControllerMode.JOINT_IMPEDANCE:
-            self._hold()  # no spring held the arm at q_d
+            self._hold()  # without springs the arm is not at q_d
         self.mode, self._rested = Mode.IDLE, 0
         self._received.clear()
 
@@ -272,13 +272,13 @@ class RobotServer(BoxedRobot, FrankaServer):
             self._recovery = -1
 
     def answered_by(self, data: bytes) -> int:
-        """Return the message_id that a datagram answers; 0: it is not a command for this state."""
+        """Return the message_id that a datagram answers, or 0 if it does not answer this state."""
         motion = self._motion
         if len(data) != packets.COMMAND.itemsize or motion is None:
             return 0
         number = int(np.frombuffer(data, packets.COMMAND)[0]["message_id"])
-        # A doubled or overtaken command has an old number; a number above the newest
-        # state answers no state.
+        # A repeated or delayed command has an old number. A number above the newest state's
+        # answers no state.
         return number if motion.answered < number <= self._number else 0
 
     def command(self, data: bytes) -> None:

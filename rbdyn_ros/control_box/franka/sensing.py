@@ -64,7 +64,7 @@ class Sensing:
     def take(
         self, now: MeasuredArm, settings: Settings, ddq_d: Array, period: float = CYCLE
     ) -> None:
-        """Measure a state that follows the last one after a period [s].
+        """Measure a state that follows the last state after a period [s].
 
         The desired acceleration decides which thresholds count.
         """

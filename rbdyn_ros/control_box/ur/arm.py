@@ -93,7 +93,7 @@ class UrArm(BoxedJoints):
         return self.flange() @ F_T
 
     def tool_jacobian(self, q: Array, F_T: Array) -> Array:
-        """Return J (6, 6) of a frame at the flange: linear, then angular velocity, axes of O."""
+        """Return J (6, 6) of a frame at the flange: linear, then angular velocity in axes of O."""
         self.at(q, np.zeros(6))
         return self.jacobian(self.flange(), F_T)
 

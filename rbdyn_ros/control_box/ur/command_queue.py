@@ -16,7 +16,7 @@ from rbdyn_ros.control_box.ur.statements import line_move, stop
 READY, DONE = 1, 2
 #: Registers of a matrix (6, 6), column by column.
 MATRIX = [*range(24), *range(36, 48)]
-#: A step of a queue: it returns the motion that must end before the next one.
+#: A step of a queue: it returns the motion that must end before the next step.
 Step = Callable[[UrRobot], Move | None]
 
 

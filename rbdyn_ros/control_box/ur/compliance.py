@@ -53,7 +53,8 @@ class ForceMode:
             rests: whether the selected axes come to rest, as in a pause.
         """
         R = np.kron(np.eye(2), self.frame)
-        missing = self.wanted + R.T @ sensing.wrench  # the wrench acts on the robot
+        # +, because the measured wrench acts on the robot
+        missing = self.wanted + R.T @ sensing.wrench
         goal = 2.0 * self.gain * MOBILITY * missing * (1.0 - self.damping)
         goal = 0.0 * goal if rests else np.clip(goal, -self.most, self.most)
         self._speed += np.where(self.selected, goal - self._speed, 0.0) * (c.dt / LAG)

@@ -42,7 +42,7 @@ class ControlScript(CommandQueue):
 
     @staticmethod
     def read(program: str) -> ControlScript | None:
-        """Return the program of a text, or None if the text is not one.
+        """Return the program of a text, or None if the text is another program.
 
         Raises:
             ValueError: its path has calls that the box does not support, or the offset of its

@@ -85,18 +85,18 @@ class ExternalControl(ArmProgram):
         self.mode = "UNINITIALIZED"
         self._main: Flow | None = None
         self._trajectory = TrajectoryThread(script, self._points, self.name)
-        self._until = math.inf  # time at which it stops waiting for a message
-        self._listens = False  # True while it waits for a contact
+        self._until = math.inf  # time at which the program stops waiting for a message
+        self._listens = False  # True while the program waits for a contact
         self._streams = False  # True while the client commands each step
         self._goal = np.zeros(6)  # goal of servoj
         self._age = 0  # ticks since the last command
         self._taken = 0  # messages taken in this tick
-        self._watches = False  # True while it watches for a contact
+        self._watches = False  # True while the program watches for a contact
         self._complained = -math.inf
 
     @staticmethod
     def read(text: str) -> ExternalControl | None:
-        """Return the program of a text, or None if the text is not one.
+        """Return the program of a text, or None if the text is another program.
 
         Raises:
             ValueError: the box does not support the version of the program.

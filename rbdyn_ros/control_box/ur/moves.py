@@ -54,7 +54,7 @@ class Course:
         self.joints.to(q + step)
 
     def slow(self, most: float) -> bool:
-        """Scale the speeds of the joints down by a cycle; return whether they rest.
+        """Slow the joints down for one cycle; return whether they rest.
 
         Args:
             most: largest deceleration divided by the present speed [1/s].

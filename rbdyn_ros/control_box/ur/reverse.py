@@ -142,7 +142,7 @@ class ReverseLinks:
         self._sender = Dialled(SenderSession(start), "program of a client", *SENDER, self._log)
 
     def follow(self, program: object) -> None:
-        """Open the connections of a program one by one; close those of the last program."""
+        """Close the last program's connections; open a new program's connections one by one."""
         self._look_for_program()
         if program is not self._program:
             self._hang_up()

@@ -199,7 +199,7 @@ class UrRobot(BoxedRobot):
     def begin(self, motion: Move | None) -> None:
         """Begin a motion, which replaces the present motion."""
         gave = self.motion is not None and not self.motion.stiff
-        if gave:  # no spring held the arm at the desired joints
+        if gave:  # without springs the arm is not at the desired joints
             self._hold()
         self.motion = motion
 

@@ -16,7 +16,7 @@ from rbdyn_ros.control_box.ur import modes
 from rbdyn_ros.control_box.ur.arm import pose_of
 from rbdyn_ros.control_box.ur.robot import UrRobot
 
-#: Types of RTDE: letters of struct, and the count of numbers.
+#: Types of RTDE: letters of the module struct, and how many numbers a value has.
 TYPES = {
     "BOOL": ("?", 1), "UINT8": ("B", 1), "UINT32": ("I", 1), "UINT64": ("Q", 1),
     "INT32": ("i", 1), "DOUBLE": ("d", 1), "VECTOR3D": ("ddd", 3), "VECTOR6D": ("dddddd", 6),

@@ -22,7 +22,7 @@ def renamed(description: Description, rename: Callable[[str], str]) -> Descripti
 
     Args:
         description: checked.
-        rename: returns the new name of an old one.
+        rename: returns the new name of an old name.
     """
     return replace(
         description,

@@ -16,7 +16,7 @@ ROUNDING = 1e-15  # two axes with a smaller cosine count as perpendicular
 
 
 def unit_vector(what: str, axis: Vec3, needing: str, at: Subject) -> Vec3 | None:
-    """Return a unit vector; None if the axis has no direction, which is an error.
+    """Return a unit vector, or None if the axis has no direction, which is an error.
 
     Args:
         what: name of the axis in findings.

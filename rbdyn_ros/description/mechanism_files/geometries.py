@@ -149,7 +149,7 @@ def read_obstacles(section: Given, folder: Path | None, meshes: Meshes) -> list[
 
 
 def read_floor(given: Given | None) -> list[Obstacle]:
-    """Return the floor of a table; empty without a floor, or after an error."""
+    """Return the floor of a table, or an empty list without a floor, or after an error."""
     if given is None or not given.sound:
         return []
     at = Pose((0.0, 0.0, given["height"]))
@@ -164,7 +164,7 @@ def surface_of(given: Mapping[str, Any]) -> Surface:
 
 
 def shape_of(given: Given, meshes: Meshes) -> Shape | None:
-    """Return the only shape in a table without errors; None after an error."""
+    """Return the only shape in a table without errors, or None after an error."""
     kind = next(name for name in names(SHAPES) if name in given)
     value: Any = given[kind]
     if kind == "points":
@@ -176,7 +176,7 @@ def shape_of(given: Given, meshes: Meshes) -> Shape | None:
 
 
 def _world_shape(given: Given, folder: Path | None, meshes: Meshes) -> WorldShape | None:
-    """Return the only shape in a table without errors; None after an error."""
+    """Return the only shape in a table without errors, or None after an error."""
     if "plane" in given:
         return Plane()
     if "height_field" in given:

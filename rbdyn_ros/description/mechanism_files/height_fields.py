@@ -32,7 +32,7 @@ HEIGHT_FIELD = table(
 
 
 def read_height_field(given: Given, folder: Path | None) -> HeightField | None:
-    """Return the height field of a sound table; None after an error.
+    """Return the height field of a sound table, or None after an error.
 
     Args:
         given: the table.

@@ -109,7 +109,7 @@ DRIVES = ByName(
 
 
 def read_joints(section: Given, known: Sequence[Joint]) -> list[Joint]:
-    """Return the known joints, changed by the section, then the new ones."""
+    """Return the known joints, changed by the section, then the new joints."""
     joints = {joint.name: joint for joint in known}
     for name, line in section.lines.items():
         before, given = joints.get(name), section.get(name)
@@ -131,7 +131,7 @@ def read_loops(section: Given) -> list[Joint]:
 def _joint(
     name: str, given: Given | None, line: int, audit: Audit, before: Joint | None, *, new: bool
 ) -> Joint | None:
-    """Return a joint, changed by its table; the unchanged joint after an error."""
+    """Return a joint, changed by its table, or the unchanged joint after an error."""
     if given is not None:
         _check_keys(given, new=new)
     if given is None or not given.sound:

@@ -148,7 +148,7 @@ def read_text(
 
 
 def _described(top: Given, robot: Description | None, source: str) -> Description | None:
-    """Return the Description of the file; None if it has no name or no base."""
+    """Return the Description of the file, or None if it has no name or no base."""
     top.audit.partial |= any(name in top.lines and name not in top for name in SECTIONS)
     links = read_links(section(top, "links"), robot.links if robot else ())
     joints = read_joints(section(top, "joints"), robot.joints if robot else ())
@@ -218,7 +218,7 @@ def _robot(
     xacro_args: Mapping[str, object] | None,
     touches: bool,
 ) -> Description | None:
-    """Return the robot to start from, without line numbers; None after an error."""
+    """Return the robot to start from, without line numbers, or None after an error."""
     given = top.get("robot")
     if given is None or not is_sound(given):
         return None

@@ -100,7 +100,7 @@ def _file(vertices: Array, faces: Triangles) -> Path:
 
 
 def _kept(file: Path) -> list[Array] | None:
-    """Return the parts in a file; None if it is missing or damaged."""
+    """Return the parts in a file, or None if it is missing or damaged."""
     try:
         with np.load(io.BytesIO(file.read_bytes()), allow_pickle=False) as parts:
             found = [np.asarray(parts[name], np.float64) for name in parts.files]

@@ -23,7 +23,7 @@ SUNK = 1e-5
 ONE_FACE = 1.0 - 1e-6
 
 
-#: Corners of an ellipsoid: rings from pole to pole, and corners of each.
+#: Corners of an ellipsoid: number of rings from pole to pole, and number of corners of a ring.
 RINGS, ON_RING = 7, 12
 
 _NEAR = 8  # number of hull triangles to test first, as most points are above one of them

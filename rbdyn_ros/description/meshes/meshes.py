@@ -39,14 +39,14 @@ from rbdyn_ros.errors import listing, quote
 MAX_BYTES = 64 * 1024 * 1024
 MIN_LENGTH = 1e-6  # shortest allowed size of a mesh [m]
 FARTHEST = BOUNDS["contact length"].high  # largest allowed coordinate of a vertex [m]
-LARGEST = 1e100  # the square of this number is finite
+LARGEST = 1e100  # larger numbers are refused: squares must stay finite
 
 #: Part of its volume by which the hull of a convex mesh may be larger.
 SAME_VOLUME = 1e-6
 
 _Shape = TypeVar("_Shape")
 
-LEFT_OUT = "the geometry is left out"  # the repair of a broken geometry
+LEFT_OUT = "the geometry is left out"  # how a broken geometry is repaired
 #: Sizes in a binary STL: title, header with the number of triangles, each triangle [bytes].
 _TITLE, _HEAD, _TRIANGLE = 80, 84, 50
 #: The first facet of an STL as text begins within these bytes.
@@ -160,7 +160,7 @@ class Meshes:
             at.warn("odd-mesh", f"the mesh {quote(name, 200)} {flaw}", found=name)
 
     def read_convex(self, name: str, scale: Vec3, at: Subject) -> tuple[Points, ...] | None:
-        """Return the convex parts of a mesh if wanted, else its hull; None after an error.
+        """Return the convex parts of a mesh if wanted, else its hull, or None after an error.
 
         Arguments as for `read`; if not strict, a mesh without an inside has its hull instead.
         """
@@ -184,7 +184,7 @@ class Meshes:
         return None if hull is None else (hull,)
 
     def read(self, name: str, scale: Vec3, at: Subject, only: Only = WHOLE) -> Points | None:
-        """Return `points`; None after an error.
+        """Return `points`, or None after an error.
 
         Args:
             name: as for `points`.
@@ -198,7 +198,7 @@ class Meshes:
     def read_concave(
         self, name: str, scale: Vec3, at: Subject, only: Only = WHOLE
     ) -> Points | TriangleMesh | None:
-        """Return `concave`; None after an error. Arguments as for `read`."""
+        """Return `concave`, or None after an error. Arguments as for `read`."""
         return self._found(self.concave, name, scale, at, only)
 
     def _found(
@@ -367,7 +367,7 @@ def read_parts(
 
 
 def _binary_stl_length(data: bytes) -> int:
-    """Return the length of a binary STL by its header; 0 if it is text.
+    """Return the length of a binary STL by its header, or 0 if it is text.
 
     Some exporters write more bytes after the last triangle, which other readers skip, too.
     """
@@ -385,7 +385,7 @@ def _binary_stl_length(data: bytes) -> int:
 
 
 def _of_rest(count: int) -> str:
-    """Return the warning of bytes after the last triangle; empty if there are none."""
+    """Return the warning of bytes after the last triangle, or "" if there are none."""
     if count == 0:
         return ""
     bytes_of = "1 byte" if count == 1 else f"{count} bytes"

@@ -63,7 +63,7 @@ def closed_moments(vertices: Array, faces: Ints) -> Moments:
 
 
 def is_closed(vertices: Array, faces: Ints) -> bool:
-    """Return whether each edge of a triangle is an edge of another one, in the other direction."""
+    """Return whether each edge of a triangle is an edge of another triangle, in reverse."""
     size = float(np.ptp(vertices, axis=0).max())
     if not len(faces) or size == 0.0:
         return False

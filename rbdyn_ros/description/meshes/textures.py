@@ -67,7 +67,7 @@ class Materials:
     __getitem__ = get
 
     def texture_of(self, material: Any) -> str:
-        """Return the name of the image of a material of trimesh; "" for none."""
+        """Return the name of the image in a material of trimesh, or "" if it has no image."""
         for attribute in ("baseColorTexture", "image"):
             known = getattr(getattr(material, attribute, None), "info", {}).get("texture", "")
             if known.isdecimal():

@@ -85,7 +85,7 @@ class _ServoReader:
         return f"its delay of {delay:g} s is not read" if delay > 0.0 else ""
 
     def _terms(self, item: Item) -> tuple[ServoTerm, ...]:
-        """Return the joints that an actuator moves; an empty tuple after an error."""
+        """Return the joints that an actuator moves, or an empty tuple after an error."""
         gear = (*item.numbers("gear", 1, 6), 1.0)[0]
         joint = item.text("joint") or item.text("jointinparent")
         tendon = item.text("tendon")
@@ -145,7 +145,7 @@ class _ServoReader:
         return middle - part * half, middle + part * half
 
     def changed(self, joint: Joint) -> Joint:
-        """Return a joint with the additions of its actuators; it is passive without one."""
+        """Return a joint with what its actuators add; without an actuator it is passive."""
         if joint.type in ("fixed", "floating") or not self._is_any:
             return joint
         if joint.name not in self._forces:

@@ -94,7 +94,7 @@ class _CouplingReader:
             item.repair("not-supported", message, "the tendon has none", found=" ".join(acts))
 
     def _joint(self, item: Item, attribute: str) -> str:
-        """Return the joint of one coordinate that an attribute names; empty after an error."""
+        """Return the joint of one coordinate that an attribute names, or "" after an error."""
         name = item.text(attribute)
         if name in self._zero:
             return name
@@ -150,7 +150,7 @@ class _CouplingReader:
     def _ends(
         self, item: Item, tag: str
     ) -> tuple[tuple[MjcfBody, Pose], tuple[MjcfBody, Pose]] | None:
-        """Return both bodies and the frame of the joint in each; None after an error."""
+        """Return both bodies and the frame of the joint in each, or None after an error."""
         if item.given("site1"):
             sites = [self._site(item, key) for key in ("site1", "site2")]
             return None if None in sites else (sites[0], sites[1])  # type: ignore[return-value]
@@ -188,7 +188,7 @@ class _CouplingReader:
         return body
 
     def _line(self, item: Item) -> tuple[float, float] | None:
-        """Return the constant and the ratio of an equality; None if it is not linear."""
+        """Return the constant and the ratio of an equality, or None if it is not linear."""
         constant, ratio, *rest = item.filled("polycoef", (0.0, 1.0, 0.0, 0.0, 0.0))
         if any(rest):
             message = f"polycoef is '{item.text('polycoef')}'; only its first two numbers are read"
@@ -197,7 +197,7 @@ class _CouplingReader:
         return constant, ratio
 
     def _coupling(self, item: Item, name: str) -> None:
-        """Let a joint follow another one; a second such joint, or a circle, becomes a gear."""
+        """Let a joint follow another, or add a gear if it has a leader or would follow itself."""
         line, follower = self._line(item), self._joint(item, "joint1")
         leader = self._joint(item, "joint2") if item.given("joint2") else ""
         if line is None or not follower or (item.given("joint2") and not leader):
@@ -216,7 +216,7 @@ class _CouplingReader:
             mimics[follower] = Mimic(leader, ratio, offset)
 
     def _follows(self, joint: str, other: str) -> bool:
-        """Return whether a joint is the other one, or follows it."""
+        """Return whether a joint is the other joint, or follows it."""
         while joint != other and joint in self.couplings.mimics:
             joint = self.couplings.mimics[joint].joint
         return joint == other

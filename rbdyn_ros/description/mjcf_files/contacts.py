@@ -169,7 +169,7 @@ class _NamedPairs:
         self._changed[geoms[1].name] = replace(other, conaffinity=other.conaffinity | bit)
 
     def _are_neighbours(self, *bodies: MjcfBody) -> bool:
-        """Return whether a joint connects two bodies of which none is furniture."""
+        """Return whether a joint connects two bodies, neither of which is furniture."""
         if not self._furniture.isdisjoint(bodies):
             return False
         free = {joint.child for joint in self._tree.joints if joint.type == "floating"}

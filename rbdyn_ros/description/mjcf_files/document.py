@@ -198,7 +198,7 @@ class _Includes:
         return list(elements(root))
 
     def _found(self, name: str, include: Element, folder: Path | None) -> Path | None:
-        """Return the path of an included file; None after an error."""
+        """Return the path of an included file, or None after an error."""
         audit, line, own = self._document.audit, include.line, self._document.folder
         owner = f"include {quote(name)}"
         finders = [MeshFiles(one, suffixes=SUFFIXES) for one in dict.fromkeys((own, folder))]
@@ -274,7 +274,7 @@ class Item:
         self.document.audit.add(severity, code, self.owner, self.line, where, **of)
 
     def numbers(self, name: str, low: int, high: int = 0, *, inf: bool = False) -> list[float]:
-        """Return the numbers of an attribute; empty if it is missing, or after an error.
+        """Return the numbers of an attribute, or an empty list if it is missing or wrong.
 
         Args:
             name: of the attribute.

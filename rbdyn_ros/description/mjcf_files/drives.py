@@ -64,7 +64,7 @@ class Drives:
         return replace(merged, other={"type": tag})
 
     def reason(self) -> str:
-        """Return the reason why the actuator is not read; empty if it is."""
+        """Return the reason why the actuator is not read, or "" if it is."""
         if "type" in self.other:
             return f"a <{self.other['type']}> is not read; only {listing(READ)} are"
         for name, value in self.other.items():

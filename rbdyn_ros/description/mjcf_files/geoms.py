@@ -93,7 +93,7 @@ class Geom:
         return replace(self, sizes=sizes.get(self.kind, (x, y, z)), at=at, mesh=None)
 
     def shape(self, meshes: MeshShapes, *, stands: bool = False) -> tuple[Shape, ...]:
-        """Return its shapes: a mesh may have several; there are none after an error.
+        """Return its shapes, of which a mesh may have several, or no shapes after an error.
 
         An sdf that stands in the world has the triangles of its mesh, another one its hull.
         """
@@ -134,7 +134,7 @@ class Geom:
         )
 
     def inertial(self, meshes: MeshShapes) -> Inertial | None:
-        """Return its mass distribution in the body; None without mass, or after an error."""
+        """Return its mass distribution in the body, or None without mass, or after an error."""
         if self.kind in ("plane", "hfield"):
             return None
         density, mass = self.item.number("density", _DENSITY), self.item.number("mass", -1.0)
@@ -222,7 +222,7 @@ def _diagonal(m: float, at: Pose, xx: float, yy: float, zz: float) -> Inertial:
 def read_geom(
     item: Item, around: Pose, settings: CompilerSettings, meshes: dict[str, MeshAsset]
 ) -> Geom | None:
-    """Return a geom; None after an error.
+    """Return a geom, or None after an error.
 
     Args:
         item: the element.

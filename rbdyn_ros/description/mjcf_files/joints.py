@@ -163,7 +163,7 @@ class JointReader:
         }
 
     def _limit(self, item: Item, kind: str) -> Limit | None:
-        """Return the limits of position and effort; None without limits."""
+        """Return the limits of position and effort, or None without limits."""
         lower, upper = -math.inf, math.inf
         bounds = limiting_range(item, "limited", "range", self._settings)
         if bounds:
@@ -188,7 +188,7 @@ class JointReader:
 def limiting_range(
     item: Item, flag: str, range_of: str, settings: CompilerSettings
 ) -> tuple[float, float] | None:
-    """Return a range that limits a quantity; None: there is no limit.
+    """Return a range that limits a quantity, or None if there is no limit.
 
     Args:
         item: the element.

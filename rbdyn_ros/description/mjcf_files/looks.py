@@ -19,7 +19,7 @@ from rbdyn_ros.description.parts.lights import DIRECTIONAL, KINDS, SPOT, LinkLig
 from rbdyn_ros.description.parts.poses import Pose, compose, rotate
 from rbdyn_ros.errors import quote
 
-#: The viewer of MuJoCo shows the geoms of the groups below.
+#: The viewer of MuJoCo shows the geoms of the groups below this one.
 SHOWN = 3
 Rgba = tuple[float, float, float, float]
 
@@ -59,7 +59,7 @@ def read_looks(
 
 
 def _shape(geom: Geom, meshes: MeshShapes) -> tuple[Shape | MeshName | None, Pose]:
-    """Return the shape of a geom, or its mesh; and its place."""
+    """Return the shape or the mesh of a geom, and its place."""
     if geom.mesh is not None and geom.kind in ("mesh", "sdf") and geom.mesh.file:
         return MeshName(geom.mesh.file, geom.mesh.scale), geom.placed()
     resolved = geom.resolved(meshes)
@@ -94,7 +94,7 @@ _READ = frozenset(
 
 
 def read_light(item: Item, link: str, frame: Pose) -> LinkLight | None:
-    """Return a light; None if it is off, or of a type that is not drawn.
+    """Return a light, or None if it is off, or of a type that is not drawn.
 
     Args:
         item: the element.

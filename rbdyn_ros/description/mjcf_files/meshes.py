@@ -133,7 +133,7 @@ class MeshShapes:
         self._inertials: dict[tuple[int, bool], Inertial | None] = {}
 
     def convex(self, asset: MeshAsset, geom: Item) -> tuple[Points, ...]:
-        """Return the convex parts of a mesh in the axes of its file; empty after an error."""
+        """Return the convex parts of a mesh in file axes, or an empty tuple after an error."""
         if not asset.file:
             points = asset.vertices * np.array(asset.scale)
             return (Points(tuple((x, y, z) for x, y, z in points.tolist())),)
@@ -141,7 +141,7 @@ class MeshShapes:
         return found or ()
 
     def triangles(self, asset: MeshAsset, geom: Item) -> tuple[Points | TriangleMesh, ...]:
-        """Return the triangles of a mesh in the axes of its file; empty after an error."""
+        """Return the triangles of a mesh in its file's axes, or an empty tuple after an error."""
         if not asset.file:
             grown = asset.vertices * np.array(asset.scale)
             return (TriangleMesh(grown, outwards(grown, asset.faces, asset.scale)),)
@@ -149,7 +149,7 @@ class MeshShapes:
         return () if found is None else (found,)
 
     def field(self, geom: Item) -> tuple[HeightField, ...]:
-        """Return the height field of a geom; empty after an error."""
+        """Return the height field of a geom, or an empty tuple after an error."""
         name = geom.text("hfield")
         if self._fields is None or name in self._fields:
             return () if self._fields is None else (self._fields[name],)
@@ -159,7 +159,7 @@ class MeshShapes:
         return ()
 
     def inertial(self, asset: MeshAsset, shell: bool) -> Inertial | None:
-        """Return the mass distribution of a mesh of density 1; None after an error."""
+        """Return the mass distribution of a mesh of density 1, or None after an error."""
         key = (id(asset), shell)
         if key not in self._inertials:
             self._inertials[key] = self._distribution(asset, shell)

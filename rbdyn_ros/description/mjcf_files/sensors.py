@@ -15,7 +15,7 @@ from rbdyn_ros.description.parts.poses import Pose
 from rbdyn_ros.description.xml_files.sdf_sensors import USUAL_RATE, SensorEntries
 from rbdyn_ros.errors import quote
 
-#: The owner of each sensor.
+#: For each MJCF sensor, the kind of the sensor that it becomes a part of.
 _KINDS = {
     "accelerometer": "imu",
     "gyro": "imu",

@@ -100,7 +100,7 @@ class CompilerSettings:
 
 
 def read_settings(document: MjcfDocument) -> CompilerSettings:
-    """Return the settings of all <compiler> of a document; a later one overrides."""
+    """Return the settings of all <compiler> of a document; later ones override earlier ones."""
     item = _merged(document, "compiler")
     if item.choice("coordinate", ("local", "global"), "local") == "global":
         message = "coordinate is 'global'; MuJoCo no longer reads it, either"
@@ -132,7 +132,7 @@ def read_settings(document: MjcfDocument) -> CompilerSettings:
 
 
 def read_options(document: MjcfDocument) -> Vec3 | None:
-    """Return the gravity, or None without one; name the options that are not used."""
+    """Return the gravity, or None if it is not given; name the options that are not used."""
     item, flags = _merged(document, "option"), document.root.findall("option/flag")
     is_off = any(flag.get("gravity") == "disable" for flag in flags)
     numbers = item.numbers("gravity", 3)
@@ -153,7 +153,7 @@ def read_options(document: MjcfDocument) -> Vec3 | None:
 
 
 def _merged(document: MjcfDocument, tag: str) -> Item:
-    """Return all sections of a tag as one; a later one overrides."""
+    """Return all sections of a tag as one; later sections override earlier ones."""
     none = Element(tag, {})
     none.line = document.root.line
     *before, last = document.root.findall(tag) or [none]

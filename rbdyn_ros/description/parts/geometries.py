@@ -71,7 +71,7 @@ class Plane:
 
 @dataclass(frozen=True, slots=True)
 class HeightField:
-    """Terrain: the solid below a grid of heights, around the origin of its frame; for obstacles.
+    """Terrain, for obstacles only: the solid below a grid of heights around the frame's origin.
 
     Four neighbouring heights span two triangles: the cell is cut from its corner of small x and y
     to its corner of large x and y. Outside the grid there is no ground.

@@ -80,7 +80,7 @@ FLOATING_TYPES = ("floating", "sixdof_fp", "sixdof_fs")
 
 
 def check_floating_base(floating_base: object) -> str:
-    """Return the joint type of a floating base; empty if the base is fixed.
+    """Return the joint type of a floating base, or "" if the base is fixed.
 
     Raises:
         ParameterError: the argument is not True, False or one of FLOATING_TYPES.

@@ -49,7 +49,7 @@ class LinkLight:
 
 
 def unit(direction: Vec3) -> Vec3:
-    """Return a direction with length 1; downwards if it has none."""
+    """Return a direction with length 1, or downwards if its length is 0 or not finite."""
     length = math.hypot(*direction)
     if not length > 0.0 or not math.isfinite(length):
         return (0.0, 0.0, -1.0)

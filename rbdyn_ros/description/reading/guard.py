@@ -38,7 +38,7 @@ _BREAKS = re.compile(rb"[\t\r\n]")
 _SPACE = "\ufeff \t\r\n"
 _BEFORE = re.compile(rf"[{_SPACE}]*(<\?|<!--)?")
 
-#: Formats of robots by their root element.
+#: The format of a robot file, by its root element.
 FORMATS = {"robot": "URDF", "sdf": "SDF", "mujoco": "MJCF", "mujocoinclude": "MJCF"}
 _OTHER_FORMATS = {
     "robot": "this is URDF",
@@ -53,7 +53,7 @@ _OTHER_FORMATS = {
 
 
 _TAG = re.compile(r"<([A-Za-z_][\w.:-]*)")
-#: Start and end marks of the declaration and of comments, which may precede the root element.
+#: Start and end marks of what may precede the root element: the declaration and comments.
 _ENDS = {"<?": "?>", "<!--": "-->"}
 
 

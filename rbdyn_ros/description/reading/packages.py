@@ -60,7 +60,10 @@ def folders(package_dirs: object) -> tuple[Path, ...]:
 def find_package(
     name: str, package_dirs: Sequence[str | Path] = (), robot: Path | None = None
 ) -> Path | None:
-    """Return the share or source folder of a package, or None; arguments as for find_packages."""
+    """Return the share or source folder of a package, or None.
+
+    The arguments are those of find_packages.
+    """
     return next(find_packages(name, package_dirs, robot), None)
 
 

@@ -18,7 +18,7 @@ from rbdyn_ros.description.reading.guard import MAX_BYTES, refuse
 from rbdyn_ros.description.reading.packages import find_package, not_found
 from rbdyn_ros.errors import DescriptionError, did_you_mean, listing, quote
 
-#: Number of arguments in an error.
+#: Most arguments that an error lists.
 SHOWN = 20
 
 _XACRO_FIND = "_eval_find"  # xacro calls it for $(find ...); there is no public hook

@@ -21,7 +21,7 @@ from rbdyn_ros.errors import quote
 
 
 class Surfaces:
-    """The surfaces of a scene by their names; None for one with an error."""
+    """The surfaces of a scene by their names; None for a surface with an error."""
 
     def __init__(self, given: Given) -> None:
         self._known: dict[str, Surface | None] = {}
@@ -33,7 +33,7 @@ class Surfaces:
                 audit_surface(surface, Subject(given.audit, f"surface {quote(name)}", line))
 
     def named(self, name: str, given: Given, key: str) -> Surface | None:
-        """Return the surface that a key names; None after an error."""
+        """Return the surface that a key names, or None after an error."""
         if name not in self._known:
             hint = given.audit.hint(name, self._known)
             allowed = ", ".join(self._known) or "none: the scene has no surfaces"
@@ -43,7 +43,7 @@ class Surfaces:
         return self._known[name]
 
     def of(self, given: Given) -> Surface | None:
-        """Return the surface of an element; None without one, or after an error."""
+        """Return the surface of an element, or None without one, or after an error."""
         return self.named(given["surface"], given, "surface") if "surface" in given else None
 
 
@@ -69,7 +69,7 @@ def read_robots(top: Given, folder: Path, surfaces: Surfaces) -> dict[str, Place
 def _robot(
     given: Given | str | None, line: int, folder: Path, surfaces: Surfaces
 ) -> Placed | None:
-    """Return a robot, of which a string is the file; None after an error."""
+    """Return a robot, of which a string is the file, or None after an error."""
     if given is None:
         return None
     if isinstance(given, str):
@@ -129,7 +129,7 @@ class ObjectReader:
         return Object(name, shape, pose=at, surface=surface, line=section.lines[name], **more)
 
     def _shape(self, given: Given) -> Shape | list[tuple[Shape, Pose]] | Path | None:
-        """Return the shape, the shapes or the file of an object; None after an error."""
+        """Return the shape, the shapes or the file of an object, or None after an error."""
         if "file" in given:
             return self._folder / str(given["file"])
         if given["decompose"]:

@@ -72,7 +72,7 @@ def with_entity(
 
 
 def entity_of(link: str, entities: Collection[str]) -> str:
-    """Return the entity that has a link, by the beginning of the name; empty if there is none.
+    """Return the entity that has a link, by the beginning of the name, or "" if there is none.
 
     Names of entities may have slashes, and begin with the name of another one and a slash.
     """

@@ -182,7 +182,7 @@ def _base(robots: Mapping[str, Description], placed: Mapping[str, Placed]) -> st
 def _robot(
     name: str, placed: Placed, package_dirs: Sequence[str | Path], audit: Audit
 ) -> Description | None:
-    """Return the Description of a robot with its surfaces; None after an error."""
+    """Return the Description of a robot with its surfaces, or None after an error."""
     at = Subject(audit, f"robot {quote(name)}" if name else "the robot", placed.line)
     if not audit_pose("pose", placed.pose, at):
         return None

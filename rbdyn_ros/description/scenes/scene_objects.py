@@ -39,7 +39,7 @@ def with_object(
     audit: Audit,
     acts: bool = False,
 ) -> Description:
-    """Return a scene with one more object; without it after an error.
+    """Return a scene with one more object, or the same scene after an error.
 
     Args:
         joined: the scene.
@@ -128,7 +128,7 @@ def read_object(
 
 
 def root_of_file(source: str | Path, package_dirs: Sequence[str | Path]) -> str:
-    """Return the root element of a robot file or text: robot, sdf, mujoco; empty: it is YAML."""
+    """Return the root element of a robot file or text: robot, sdf, mujoco, or "" if it is YAML."""
     if isinstance(source, str) and is_text(source):
         return robot_files.root_of_text(source)
     form = robot_files.format_of(robot_files.file_of(source, package_dirs).located())

@@ -134,7 +134,7 @@ class SolidReader:
         return geometries.Filter(_bits(contact, "category_bitmask", mask), mask)
 
     def mesh_moments(self, part: SdfElement) -> Moments | None:
-        """Return the moments of the solid in the mesh of a collision; None after a warning."""
+        """Return the moments of the solid in the mesh of a collision, or None after a warning."""
         placed = read_shape(part, self._files(part))
         assert placed is not None
         mesh = placed[0]

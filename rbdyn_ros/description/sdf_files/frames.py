@@ -79,7 +79,7 @@ class Scope:
         self.frames[MODEL_FRAME if parent else WORLD] = self.origin
 
     def add(self, name: str, frame: Frame) -> None:
-        """Add a frame; an error if its name is taken."""
+        """Add a frame, or an error if its name is taken."""
         if not name:
             frame.error("missing-name", f"a <{frame.kind}> has no name", allowed="a name")
         elif name == WORLD or (name.startswith("__") and name.endswith("__")):
@@ -114,7 +114,7 @@ class Scope:
         return scope.frames.get(last)
 
     def known(self, name: str, user: Frame | SdfElement, role: str) -> Frame | None:
-        """Return the frame of a name; None after an error about its user."""
+        """Return the frame of a name, or None after an error about its user."""
         found = self.find(name)
         if found is None:
             names = list(self.frames)
@@ -133,7 +133,7 @@ class FramePlaces:
     _broken: set[Frame] = field(default_factory=set)
 
     def pose(self, frame: Frame, top: Frame) -> Pose:
-        """Return the pose of a frame in a frame above it; the identity after an error."""
+        """Return the pose of a frame in a frame above it, or the identity after an error."""
         known = self._poses.setdefault(top, {top: IN_PLACE})
         path: list[Frame] = []
         seen: set[Frame] = set()
@@ -154,7 +154,7 @@ class FramePlaces:
         return at
 
     def between(self, frame: Frame, base: Frame, top: Frame) -> Pose:
-        """Return the pose of a frame in another one."""
+        """Return the pose of a frame in another frame."""
         if frame is base:
             return IN_PLACE
         return compose(inverse(self.pose(base, top)), self.pose(frame, top))
@@ -169,7 +169,7 @@ class FramePlaces:
         return compose(frame.pose, inverse(self.pose(inside, frame)))
 
     def _above(self, frame: Frame) -> Frame | None:
-        """Return the frame to which the pose of a frame is relative; None for the world."""
+        """Return the frame to which the pose of a frame is relative, or None for the world."""
         scope = frame.scope
         if frame is scope.origin:
             if scope.parent is None:
@@ -190,7 +190,7 @@ class FramePlaces:
         self._broken.update(around)
 
     def link(self, frame: Frame | None) -> Frame | None:
-        """Return the link, or the world, that a frame is attached to; None after an error."""
+        """Return the link, or the world, that a frame is attached to, or None after an error."""
         seen: dict[Frame, None] = {}  # in the order of the search
         start = frame
         while frame is not None and frame.kind not in ("link", "world"):

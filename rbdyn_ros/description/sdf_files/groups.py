@@ -29,7 +29,7 @@ from rbdyn_ros.description.sdf_files.models import SdfTree
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 from rbdyn_ros.description.xml_files.sdf_sensors import SensorEntries
 
-#: Name in messages of the shapes that never move.
+#: Names in messages of the shapes that never move.
 _STILL = {Plane: "plane", HeightField: "height field", TriangleMesh: "triangle mesh"}
 
 
@@ -73,7 +73,7 @@ class SdfGroup:
 
     @property
     def moves(self) -> bool:
-        """Return whether it has a joint that moves."""
+        """Return whether the group has a joint that moves."""
         return any(joint.type != "fixed" for joint in self.description.joints)
 
 

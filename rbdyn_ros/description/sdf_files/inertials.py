@@ -85,7 +85,7 @@ def _bodies(solids: Sequence[LinkSolid], usual: float, reader: SolidReader) -> l
 
 
 def _moments(part: SdfElement, reader: SolidReader) -> Moments | None:
-    """Return the moments of a collision whose contact shape is its hull; None for other shapes."""
+    """Return the moments of a collision whose contact shape is its hull, else None."""
     geometry = part.child("geometry")
     found = [] if geometry is None else list(geometry.children(*_TOUCH_AS_HULLS))
     if len(found) != 1:
@@ -106,7 +106,7 @@ def _moments(part: SdfElement, reader: SolidReader) -> Moments | None:
 
 
 def _of_prism(outline: Sequence[Sequence[float]], height: float) -> Moments | None:
-    """Return the moments of an outline that is raised; None if it has no volume.
+    """Return the moments of an outline that is raised, or None if it has no volume.
 
     Its ends are fans of triangles; triangles across a hollow count negatively.
     """

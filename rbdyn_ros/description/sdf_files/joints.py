@@ -12,7 +12,7 @@ from rbdyn_ros.description.sdf_files.frames import MODEL_FRAME, Frame, FramePlac
 from rbdyn_ros.description.xml_files.sdf_elements import UNLIMITED, SdfElement
 from rbdyn_ros.errors import listing, quote
 
-#: Our names of the types.
+#: Names in this library of SDF's types of joints.
 TYPES = {
     "revolute": "revolute",
     "continuous": "continuous",
@@ -82,7 +82,7 @@ def read_joint(frame: Frame, places: FramePlaces, top: Frame) -> Joint | None:
 def read_gearbox(
     frame: Frame, joints: Sequence[Joint], places: FramePlaces, top: Frame
 ) -> Gear | None:
-    """Return the gear of a gearbox; None after an error.
+    """Return the gear of a gearbox, or None after an error.
 
     theta_2 = -ratio theta_1, where theta_1 is the angle from the reference body to the parent
     about the first axis, theta_2 to the child about the second one (sdformat.org, joint).
@@ -172,7 +172,7 @@ def _with_axes(joint: Joint, frame: Frame, places: FramePlaces, top: Frame) -> J
 
 
 def _direction(axis: SdfElement | None, frame: Frame, places: FramePlaces, top: Frame) -> Vec3:
-    """Return the unit vector of an axis, in the frame of the joint; z if the file gives none."""
+    """Return the unit vector of an axis in the joint's frame, or z if the file gives no axis."""
     if axis is None:
         return (0.0, 0.0, 1.0)
     given = axis.child("xyz")

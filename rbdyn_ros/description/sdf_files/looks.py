@@ -135,7 +135,7 @@ _FADE = "attenuation"
 
 
 def read_light(part: SdfElement, link: str, at: Pose) -> LinkLight | None:
-    """Return a light; None if it is off, or of a type that is not drawn.
+    """Return a light, or None if it is off, or of a type that is not drawn.
 
     Args:
         part: the element <light>.

@@ -90,7 +90,7 @@ class UniqueNames:
 
 
 Mesh = TypeVar("Mesh")
-#: Makes a shape from the name and the scale of a mesh, or None to leave it out.
+#: Function that makes a shape from a mesh's name and scale, or returns None to leave it out.
 MeshReader = Callable[[str, Vec3, Subject], Mesh | None]
 
 
@@ -115,14 +115,14 @@ class ShapeReader(Generic[Mesh]):
                     yield name, element
 
     def read(self, element: Element, owner: str) -> tuple[Primitive | Mesh, Pose] | None:
-        """Return shape and origin; None if the shape cannot be read."""
+        """Return shape and origin, or None if the shape cannot be read."""
         shape = self.shape(element, owner)
         self.pruner.clean(element, owner)
         origin = element.find("origin")
         return None if shape is None else (shape, Pose() if origin is None else pose_of(origin))
 
     def shape(self, element: Element, owner: str) -> Primitive | Mesh | None:
-        """Return the only shape of an element; add an error for none or several."""
+        """Return the only shape of an element; add an error if it has no or several shapes."""
         geometries = [child for child in element if child.tag == "geometry"]
         shapes = [shape for geometry in geometries for shape in geometry]
         where = f"in its <{self.kind}>"

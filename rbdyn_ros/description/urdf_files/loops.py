@@ -80,7 +80,8 @@ def _constrained(joint: Joint, part: Element) -> Joint:
     if other == axis or not any(axis) or not any(other):
         return joint
     turn = compose(Pose(quat=turn_of_z(other)), inverse(Pose(quat=turn_of_z(axis))))
-    return replace(joint, child_origin=compose(child_origin, turn))  # both axes coincide
+    # after this rotation both axes coincide
+    return replace(joint, child_origin=compose(child_origin, turn))
 
 
 def _axis(part: Element, tag: str, usual: Vec3) -> Vec3:

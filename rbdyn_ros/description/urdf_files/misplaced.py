@@ -77,7 +77,7 @@ FOREIGN: dict[str, _Foreign] = {
     "inertial": _words("<origin xyz>, in <inertial>", "origin", "com cog center_of_mass pose pos")
     | _words("<mass value>, in <inertial>", "mass", "density"),
 }
-#: Units of numbers; the units of URDF change nothing.
+#: Attributes that name a unit; the units that URDF has anyway change nothing.
 _UNITS = ("unit", "units")
 _SI = {"", "kg", "m", "meter", "rad", "radian", "si", "n", "nm", "n*m", "m/s", "rad/s", "kg*m^2"}
 
@@ -101,7 +101,7 @@ def words_of(schema: Mapping[str, Tag]) -> frozenset[str]:
 def place_of_attribute(
     element: ET.Element, name: str, parent: ET.Element | None, schema: Mapping[str, Tag]
 ) -> Place | None:
-    """Return the right place of an unknown attribute; None if it is an extension."""
+    """Return the right place of an unknown attribute, or None if it is an extension."""
     text = element.attrib[name]
     if name.lower() in _UNITS:
         usual = text.strip().lower() in _SI
@@ -116,7 +116,7 @@ def place_of_attribute(
 def place_of_child(
     child: ET.Element, element: ET.Element, parent: ET.Element | None, schema: Mapping[str, Tag]
 ) -> Place | None:
-    """Return the right place of an unknown child of an element; None if it is an extension."""
+    """Return the right place of an unknown child of an element, or None if it is an extension."""
     tag, near = child.tag, _Near(element, parent, schema)
     found = _foreign(element, tag)
     if found is None and tag in schema:
@@ -128,7 +128,7 @@ def place_of_child(
 
 
 def _judged(found: _Found | None, word: str, text: str) -> Place | None:
-    """Return the place of a word with the severity of the finding; None if nothing was found."""
+    """Return the place of a word and the severity of the finding, or None if nothing was found."""
     if found is None:
         return None
     where, given, moves = found
@@ -165,7 +165,7 @@ class _Near:
         self._element, self._parent, self._schema = element, parent, schema
 
     def of_attribute(self, name: str, *, itself: bool = False) -> _Found | None:
-        """Return the nearest place of an attribute; None if no element has it."""
+        """Return the nearest place of an attribute, or None if no element has it."""
         for tag, of, path in self._kinds(itself):
             if self._schema[tag].kinds.get(name):
                 given = any(name in other.attrib for other in of.iterfind(path))
@@ -176,7 +176,7 @@ class _Near:
         return ", ".join(owners), False, False
 
     def of_child(self, word: str, *, attribute: bool = False) -> _Found | None:
-        """Return the nearest place of an element; None if no element near has it.
+        """Return the nearest place of an element, or None if no element near has it.
 
         Args:
             word: tag of the element.

@@ -22,7 +22,7 @@ _DROPPED = {
     "visual": "this and all further visuals of the link, and all its collisions",
 }
 _INERTIAL = "the inertial, the visuals and the collisions of the link"
-#: Children that rbdyn_ros does not use: their required numbers, and their other numbers.
+#: Children that rbdyn_ros does not use, with their required numbers and their other numbers.
 _UNUSED = {
     "safety_controller": (("k_velocity",), ("soft_lower_limit", "soft_upper_limit", "k_position")),
     "calibration": ((), ("rising", "falling")),

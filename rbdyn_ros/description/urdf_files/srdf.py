@@ -105,7 +105,7 @@ class SrdfSource:
 
 
 def text_beside(robot: Path, name: str) -> str:
-    """Return the text of the SRDF next to a robot file; empty if no SRDF can be used."""
+    """Return the text of the SRDF next to a robot file, or "" if no SRDF can be used."""
     path = SrdfSource(given=True, robot=robot).beside(name)
     if path is None:
         return ""
@@ -165,7 +165,7 @@ class _Reader:
         self._reported: set[str] = set()
 
     def links(self, element: guard.Element) -> list[str]:
-        """Return the links of an element; empty if one is missing or unknown."""
+        """Return the links of an element, or an empty list if one is missing or unknown."""
         names = []
         for attribute in _LINKS[element.tag]:
             name = element.get(attribute)

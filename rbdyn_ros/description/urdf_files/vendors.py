@@ -45,8 +45,8 @@ _OF_LINK = {
 }
 _REDUCTIONS = ("mechanicalReduction", "mechanical_reduction")
 _DRAKE_ROTOR, _DRAKE_RATIO = "drake:rotor_inertia", "drake:gear_ratio"
-#: Returns the joint changed by a text; or the reason why it is not changed, or None to use the
-#: reason in WHY.
+#: A rule returns the joint changed by a text, or the reason why the joint is not changed, or None
+#: if WHY has the reason.
 _Rule = Callable[[Joint, str], Joint | str | None]
 
 

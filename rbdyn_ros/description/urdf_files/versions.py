@@ -24,12 +24,12 @@ _FORM = re.compile(r"([0-9]{1,9})\.([0-9]{1,9})")
 
 
 def version_of(robot: Element) -> Version:
-    """Return the version of a robot; an unknown one counts as the first."""
+    """Return the version of a robot; an unknown version counts as the first."""
     return version_in(robot.get("version"))
 
 
 def version_in(text: str | None) -> Version:
-    """Return the version in an attribute; without one, or if it is unknown, the first."""
+    """Return the version in an attribute, or the first version if it is missing or unknown."""
     return FIRST if text is None else _read(text) or FIRST
 
 

@@ -155,7 +155,7 @@ class SdfElement:
         return "" if part is None else part.text
 
     def number(self, *path: str, default: float = 0.0) -> float:
-        """Return the number in a child; the default without one, or after an error."""
+        """Return the number in a child, or the default if it is missing or wrong."""
         part = self.child(*path)
         if part is None or not part.text:
             return default
@@ -163,7 +163,7 @@ class SdfElement:
         return default if numbers is None else numbers[0]
 
     def vector(self, *path: str, default: _Default) -> Vec3 | _Default:
-        """Return three numbers of a child; the default without one, or after an error."""
+        """Return three numbers of a child, or the default if it is missing or wrong."""
         part = self.child(*path)
         found = None if part is None or not part.text else part.numbers(3)
         return default if found is None else (found[0], found[1], found[2])
@@ -174,7 +174,7 @@ class SdfElement:
         return default if part is None else part.truth(part.text, default)
 
     def truth(self, text: str, default: bool) -> bool:
-        """Return whether a text says true; the default for an empty one, or after an error."""
+        """Return whether a text says true, or the default for an empty one, or after an error."""
         found = _FLAGS.get(text.lower())
         if found is None and text:
             message = f"<{self.tag}> is {quote(text)}; allowed are true and false"
@@ -182,7 +182,7 @@ class SdfElement:
         return default if found is None else found
 
     def numbers(self, count: int, *, infinite: bool = False) -> list[float] | None:
-        """Return the numbers of the text; None after an error."""
+        """Return the numbers of the text, or None after an error."""
         words = self.text.split(maxsplit=count)
         try:
             found = [float(word) for word in words]

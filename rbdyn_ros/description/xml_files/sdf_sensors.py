@@ -30,7 +30,7 @@ _MEASURED = ("child_to_parent", "parent_to_child")
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """The reader of a type of sensor of SDF.
+    """Reads one of SDF's types of sensors.
 
     Attributes:
         type: of a sensors file.
@@ -199,7 +199,7 @@ def _is_near(part: SdfElement, at: Pose) -> bool:
 
 
 def _choice(part: SdfElement, tag: str, allowed: Sequence[str]) -> str:
-    """Return a word of a force/torque sensor; the first allowed one without a known word."""
+    """Return a word of a force/torque sensor, or the first allowed word if it is unknown."""
     given = part.word("force_torque", tag) or allowed[0]
     if given in allowed:
         return given
@@ -342,7 +342,7 @@ def _depth(part: SdfElement) -> dict[str, Any]:
 _CAMERA = _Kind("color", _color, is_optical=True)
 _DEPTH = _Kind("depth", _depth, is_optical=True)
 _LIDAR = (_Kind("lidar", _lidar),)
-#: The types of SDF that exist here.
+#: The types of sensors in SDF that this library has.
 _KINDS: dict[str, tuple[_Kind, ...]] = {
     "imu": (_Kind("imu", _imu),),
     "force_torque": (_Kind("force_torque", _force_torque),),

@@ -9,7 +9,7 @@ FRICTION = 1.0
 
 
 def bounded(mu: float, part: SdfElement) -> float:
-    """Return a coefficient of friction that the simulator can have; note another one."""
+    """Return a coefficient of friction, bounded with a note to what the simulator can have."""
     most = BOUNDS["friction"].high
     if mu > most:
         part.note("friction-bounded", f"its friction {mu:g} is taken as {most:g}")

@@ -86,7 +86,10 @@ def report_unused(
 def count_unused(
     root: Element, used: Collection[object], silent: Collection[str], unused: Unused
 ) -> None:
-    """Count each element and attribute that was not read; arguments as for report_unused."""
+    """Count each element and attribute that was not read.
+
+    The arguments are those of report_unused.
+    """
     waiting: list[tuple[ET.Element, str]] = [(root, "sdf")]
     while waiting:
         element, where = waiting.pop()

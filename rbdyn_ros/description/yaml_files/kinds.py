@@ -125,7 +125,7 @@ class Kind:
         raise NotImplementedError
 
     def read(self, node: Node, at: ValuePlace) -> Any:
-        """Return the value of a node; None after an error."""
+        """Return the value of a node, or None after an error."""
         value = self.value(node)
         if value is None:
             at.refuse(node, self.allowed)

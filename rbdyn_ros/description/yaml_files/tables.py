@@ -33,7 +33,7 @@ class Given(dict[str, Any]):
 
     @property
     def lines(self) -> Mapping[str, int]:
-        """Line of each key, also of a wrong one."""
+        """The line of each key, also of a wrong key."""
         return self.node.lines
 
     def subject(self, line: int) -> Subject:
@@ -61,7 +61,7 @@ class Given(dict[str, Any]):
 
 
 def section(top: Given, key: str) -> Given:
-    """Return a table in a table; empty if it is missing or wrong."""
+    """Return a table in a table, or an empty table if it is missing or wrong."""
     found: Given | None = top.get(key)
     return Given(YamlTable(top.line), top.owner, top.audit) if found is None else found
 
@@ -101,7 +101,7 @@ class _TableKind(kinds.Kind):
         return None
 
     def read_table(self, node: YamlTable, at: kinds.ValuePlace) -> Any:
-        """Return the value of a table; None after an error."""
+        """Return the value of a table, or None after an error."""
         raise NotImplementedError
 
 
@@ -237,7 +237,7 @@ class ByName(kinds.Kind):
         return found
 
     def owner_of(self, name: str) -> str:
-        """Return the element of a name; empty: the element that has the table."""
+        """Return the element of a name, or "" if the table has no element."""
         return f"{self.element} {quote(name)}" if self.element else ""
 
     def schema(self) -> kinds.Schema:

@@ -20,7 +20,7 @@ NOWHERE, UNTURNED = np.zeros((1, 3)), np.eye(3).reshape(1, 9)
 
 
 def targets_of(position: ArrayLike | None, rotation: ArrayLike | None) -> tuple[Array, bool]:
-    """Return targets (n, 12), each a position and a rotation matrix; True for a single one."""
+    """Return targets (n, 12), positions with rotation matrices, and True for a single target."""
     if position is None and rotation is None:
         text = "there is no target; give a position, a rotation, or both"
         raise ParameterError(Finding("no-target", text, "error", "position"))

@@ -85,7 +85,7 @@ def _through_gear(m, d, a, torque, slope):
     inertia, k = n * n * m.actuator_armature[a], m.actuator_spring[a, 0]
     twist, half = d.act[at + TWIST], 0.5 * m.actuator_backlash[a]
     beyond = select(twist > half, twist - half, select(twist < -half, twist + half, 0.0))
-    # square of h times the frequency at which the two masses oscillate
+    # (h omega)^2, where omega is the frequency at which the two masses oscillate
     fast = h * h * k * (1.0 / inertia + 1.0 / m.dof_inertia0[m.actuator_dofid[a]])
     share = select(fast > 1.0, 0.5 - 0.5 / fast, 0.0)
     tie = share * h * k + m.actuator_spring[a, 1]
@@ -100,7 +100,7 @@ def _through_gear(m, d, a, torque, slope):
 
 @kernel
 def advance_act(m, d):
-    """Write act and actuator_force; needs actuate and the qvel at the end of the step."""
+    """Write act and actuator_force from the qvel at the end of the step. Call `actuate` first."""
     for a in range(m.nu):
         v, at = d.qvel[m.actuator_dofid[a]], m.actuator_actadr[a]
         w, work = v, d.actuator_work

@@ -46,7 +46,7 @@ def motor_torque(m, d, a, w):
     constant = believed * (1.0 + m.actuator_error[a])
     wanted = command(m, d, a) / (n * believed)
     current, slope = _limited(m, d, a, wanted, n * w)
-    slope = slope * n  # per speed of the joint
+    slope = slope * n  # now per speed of the joint, not of the motor
     aim, left, mean_left = current + slope * w, 0.0, 0.0
     if not is_zero(m.actuator_resistance[a]):
         ohm = resistance(m, d, a)
@@ -124,7 +124,7 @@ def _limited(m, d, a, wanted, speed):
         limit = limit * select(share < 0.0, 0.0, select(share > 1.0, 1.0, share))
     if m.actuator_curve[a, 0, 1] > 0.0:
         size = select(speed < 0.0, -speed, speed)
-        # when braking, the limit is the torque of standstill
+        # when the motor brakes, its limit is the torque at standstill
         size = select(wanted * speed >= 0.0, size, 0.0)
         torque, slope = _from_curve(m, a, size)
         most = torque / m.actuator_motorconst[a, 0]

@@ -29,7 +29,7 @@ SAME_DEPTH = 1e-4
 #: Bit that is set in the number of a corner made by a cut.
 CUT = 1 << 22
 
-#: Number of bits of an edge's number in a cut's number; the highest is set if a side made the
+#: An edge has this many bits in the number of a cut; the highest bit is set if a side made the
 #: edge.
 EDGE_BITS = 11
 EDGE_MASK = (1 << EDGE_BITS) - 1

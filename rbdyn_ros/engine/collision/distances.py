@@ -14,7 +14,7 @@ from rbdyn_ros.engine.collision.kinds import CAPSULE, CYLINDER, PLANE, SPHERE
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 UP = (0.0, 0.0, 1.0)
-ASIDE = (1.0, 0.0, 0.0)  # direction away from a centre, and from the axis of a capsule
+ASIDE = (1.0, 0.0, 0.0)  # the direction if x is at a centre or on the axis of a capsule
 
 
 @kernel
@@ -56,7 +56,7 @@ def _from_cylinder(x, radius, half):
 
 @kernel
 def _from_box(x, half):
-    # distance beyond each face; inside only the largest counts
+    # distances beyond the faces; inside the box only the largest one counts
     a, b, c = abs(x[0]) - half[0], abs(x[1]) - half[1], abs(x[2]) - half[2]
     sa, sb, sc = np.copysign(1.0, x[0]), np.copysign(1.0, x[1]), np.copysign(1.0, x[2])
     deepest = max(a, b, c)

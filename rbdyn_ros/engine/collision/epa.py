@@ -40,8 +40,9 @@ ABOVE = 1e-13  # a point is above a face by more than this part of the size
 #: from a face that is nearer by this factor.
 ROUGH, NEARER = 1e-2, 0.1
 
-#: A solution of Newton's method is accepted if it is at most this far from a face, as the cosine
-#: of an angle, and the depth behind the face can be less by at most this part of the size.
+#: A solution of Newton's method is accepted near a face: the cosine of the angle between their
+#: directions is at least this, and the depth behind the face can be less by at most this part of
+#: the size.
 NEAR_COSINE, SLACK = 0.87, 1e-3
 
 
@@ -59,7 +60,8 @@ def epa(m, a, b, R, t, S, names, n, known, along):
     """
     size = bound_of(m, a) + bound_of(m, b)
     cylinder, limit = has_cylinder(m, a, b), ROUGH * size
-    F, pairs, rows = stack_floats(3, ROW), stack_ints(3, 2), 0  # the best of Newton's method
+    # the best solution of Newton's method
+    F, pairs, rows = stack_floats(3, ROW), stack_ints(3, 2), 0
     depth, best, level = np.inf, along, np.inf
     if known > 0.0:
         depth, rows = known, n

@@ -18,9 +18,9 @@ from rbdyn_ros.engine.collision.support import bound_of, farthest
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 
-MAX_ITERATIONS = 200  # iterations: polytopes need about ten, cylinders up to a hundred
-GAP = 1e-12  # upper minus lower bound of the squared distance, as a part of it
-NEWTON_AFTER, NEWTON_EVERY = 3, 2  # iterations after which Newton's method is tried
+MAX_ITERATIONS = 200  # polytopes need about ten iterations, cylinders up to a hundred
+GAP = 1e-12  # allowed gap between the bounds of the squared distance, as a part of it
+NEWTON_AFTER, NEWTON_EVERY = 3, 2  # Newton's method: every second iteration from the third on
 TOUCHING = 1e-9  # distance of cores that count as touching, as a part of their size
 
 #: Distance, as a part of the size, below which rounding of points would turn the normal: there the
@@ -64,7 +64,7 @@ def gjk(m, a, b, R, t, reach, S, names):
         if n == 4:
             return n, ZERO3, 0.0
         before, square = square, dot3(v, v)
-        if square >= before:  # the difference is a rounding error
+        if square >= before:  # only rounding errors are left
             break
         if cylinder and iteration >= NEWTON_AFTER and iteration % NEWTON_EVERY == 0:
             count, normal, height = _refined(m, a, b, R, t, v, S, names, n)
@@ -91,7 +91,7 @@ def _solution(count, normal, height, reach):
 
 @inline
 def _refined(m, a, b, R, t, v, S, names, n):
-    """Replace the simplex by the solution of Newton's method; return it as `refined`."""
+    """Replace the simplex by the solution of Newton's method; return it as `refined` does."""
     F, pairs = stack_floats(3, ROW), stack_ints(3, 2)
     v = scaled3(v, -1.0 / np.sqrt(dot3(v, v)))
     count, normal, height = refined(m, a, b, R, t, v, S, names, n, F, pairs)

@@ -30,20 +30,21 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 from rbdyn_ros.model.geometry.pushing import FACE_CORNERS
 
-#: A direction of edges counts only if it separates the geometries farther than faces do, by this
-#: part of the size.
+#: The normal of two edges counts only if it separates the geometries farther than the normals of
+#: faces do, by this part of the size.
 FACES_FIRST = 1e-4
 
-#: The same part if a core has a radius, because its corners are not corners of the surface.
+#: The same if a core has a radius: the corners of the core are then not on the surface.
 ROUND_FIRST = 1e-7
 
 #: Sine of the angle between axes that count as parallel.
 PARALLEL_AXES = 1e-2
 
-#: Least overlap of two parallel axes, as a part of half the first one.
+#: Least overlap of two parallel axes, as a part of half the length of the first axis.
 MIN_COMMON = 1e-2
 
-#: Bit that is set in the number of a point above a face of B; number of the nearest point.
+#: SECOND is a bit in the numbers of points above a face of B. NEAREST is the number of the nearest
+#: point.
 SECOND, NEAREST = 1 << 23, (1 << 23) - 1
 
 

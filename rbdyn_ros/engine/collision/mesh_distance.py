@@ -38,8 +38,9 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 from rbdyn_ros.model.declared.data_fields import AXIS
 
-#: Distance up to which a point counts as on an edge or a corner: a length [m], for rounding, plus
-#: a part of the measured distance. At an edge whose angle is below 0.005 rad it can be too large.
+#: A point counts as on an edge or a corner up to this distance: a length [m] for rounding, plus a
+#: part of the measured distance. At an edge with an angle below 0.005 rad this distance can be too
+#: large.
 ON, ON_PART = 1e-11, 1e-5
 
 

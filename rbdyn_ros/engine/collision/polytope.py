@@ -18,7 +18,7 @@ from rbdyn_ros.engine.collision.simplex import nearest
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 MAX_CORNERS, MAX_FACES, MAX_EDGES = 256, 512, 512
-OPEN = 4  # column of planes: the distance of a face; infinite if no lesser depth is behind it
+OPEN = 4  # column of planes: distance of a face, or infinity if no lesser depth is behind the face
 
 
 @inline
@@ -59,7 +59,7 @@ def _face(P, planes, faces, f, i, j, k):
     ab, ac = sub3(b, a), sub3(c, a)
     normal = cross3(ab, ac)
     length = np.sqrt(dot3(normal, normal))
-    # a face without area keeps the polytope closed, but is never the nearest one
+    # a face without area keeps the polytope closed, but is never the nearest face
     if length <= 1e-14 * (dot3(ab, ab) + dot3(ac, ac)):
         store3(planes, f, ZERO3)
         planes[f, 3] = np.inf
@@ -95,7 +95,7 @@ def expanded(P, planes, faces, edges, count, corner, above):
             return -1
         for e in range(3):
             open_edges = _toggled(edges, open_edges, faces[f, e], faces[f, (e + 1) % 3])
-        count -= 1  # the last face takes its place
+        count -= 1  # move the last face to the row of face f
         for k in range(3):
             faces[f, k] = faces[count, k]
         for k in range(5):

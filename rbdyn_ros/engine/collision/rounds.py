@@ -45,7 +45,7 @@ def of_rounds(m, a, b, R, t):
     r_a, r_b = radius_of(m, a), radius_of(m, b)
     if length > 1e-12 * (r_a + r_b):
         normal = scaled3(between, 1.0 / length)
-    else:  # the axes meet: any direction perpendicular to both
+    else:  # the axes meet, so any direction perpendicular to both is a normal
         normal, length = _across(along_a, along_b), 0.0
         if dot3(normal, t) < 0.0:
             normal = scaled3(normal, -1.0)
@@ -72,7 +72,7 @@ def _half_axis(m, g):
 @kernel
 def _segments(u, t, v):
     """Return the nearest points of the segments from -u to u and from t - v to t + v."""
-    # the nearest point is an end of one segment, or both are inside
+    # either an end of one segment is a nearest point, or both nearest points are inside
     uu, vv = dot3(u, u), dot3(v, v)
     p, q, least = ZERO3, t, np.inf
     for end in range(4):

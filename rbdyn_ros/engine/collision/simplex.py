@@ -13,7 +13,7 @@ import numpy as np
 from rbdyn_ros.engine.algebra.spatial import ZERO3, add3, cross3, dot3, load3, scaled3, sub3
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
-ROW = 10  # numbers in a row of a simplex
+ROW = 10  # length of a row of a simplex
 WEIGHT = 9
 
 #: A triangle with a smaller squared sine of the angle between two edges counts as a line.
@@ -129,7 +129,7 @@ def _triangle(a, b, c):
     """Return the weights of the corners of a triangle."""
     ab, ac = sub3(b, a), sub3(c, a)
     normal = cross3(ab, ac)
-    # twice the areas of the triangles with the origin's projection
+    # proportional to the areas of the triangles between the origin's projection and the edges
     of_a = dot3(normal, cross3(b, c))
     of_b = dot3(normal, cross3(c, a))
     of_c = dot3(normal, cross3(a, b))
@@ -137,7 +137,7 @@ def _triangle(a, b, c):
     if broad and of_a > 0.0 and of_b > 0.0 and of_c > 0.0:
         area = of_a + of_b + of_c
         return of_a / area, of_b / area, of_c / area
-    # outside: the nearest point is on an edge
+    # the projection is outside, so the nearest point is on an edge
     s, t = _segment(a, b)
     least, weights = _square(a, b, s, t), (s, t, 0.0)
     s, t = _segment(b, c)
@@ -160,7 +160,7 @@ def _square(a, b, s, t):
 
 @kernel
 def weighted(S, n):
-    """Return the points of A and B of the nearest point of a simplex."""
+    """Return the points of A and B that belong to the nearest point of a simplex."""
     x, y = ZERO3, ZERO3
     for row in range(n):
         x = add3(x, scaled3((S[row, 3], S[row, 4], S[row, 5]), S[row, WEIGHT]))

@@ -111,7 +111,8 @@ def _of_two(F, v, e, f, slope, curve):
     p, q = dot3(w, e), dot3(w, f)
     square = p * p + q * q
     back = -dot3(w, v) / square
-    a, b = back * p, back * q  # first to equal heights, then along the line of equal heights
+    # a step to equal heights, then a step along the line of equal heights
+    a, b = back * p, back * q
     bend = xx * q * q - 2.0 * xy * p * q + yy * p * p
     along = slope[1] * p - slope[0] * q + (xy * p - xx * q) * a + (yy * p - xy * q) * b
     a, b = a + q * along / bend, b - p * along / bend

@@ -23,7 +23,7 @@ from rbdyn_ros.engine.algebra.spatial import (
 from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, MESH, SPHERE
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
-#: Numbers of a point on a rim of a cylinder, which is not a corner.
+#: Numbers of points on the lower and the upper rim of a cylinder; they are not corners.
 LOW_RIM, HIGH_RIM = -1, -2
 
 

@@ -114,7 +114,7 @@ def sweep(m, count, place, order, pairs, first, number_of, found):
 @kernel
 def _sort_along_x(place, order, count):
     """Sort the order of the last call by insertion: it is nearly sorted."""
-    sound = count < 2 or order[0] != order[1]  # all zero after a reset
+    sound = count < 2 or order[0] != order[1]  # after a reset all entries are zero
     for n in range(count):
         sound = sound and order[n] >= 0 and order[n] < count
     if not sound:

@@ -11,7 +11,7 @@ from rbdyn_ros.engine.collision.smooth_step import tangents
 from rbdyn_ros.engine.collision.support import farthest
 from rbdyn_ros.engine.compiler.jit import kernel
 
-#: Slope of the search directions relative to the direction of a known depth, and their tangents.
+#: Search directions around a direction v of known depth: STEEP v plus each tangent AROUND.
 STEEP = 2.0
 AROUND = ((1.0, 0.0), (-0.5, 0.866), (-0.5, -0.866))
 
@@ -65,7 +65,7 @@ def filled(m, a, b, R, t, S, names, n, thin):
 
 @kernel
 def _outwards(S, n, k):
-    """Return the k-th direction that leads out of the space of a simplex of n points."""
+    """Return the k-th direction that leads out of the space spanned by n points of a simplex."""
     sign = 1.0 if k % 2 == 0 else -1.0
     which = k // 2
     if n == 1:

@@ -9,7 +9,8 @@ from rbdyn_ros.model.geometry.triangle_meshes import LEAF
 
 #: Rows of a search: number of open nodes, next triangle, the triangle after the last, the nodes.
 OPEN, NEXT, END, NODES = 0, 1, 2, 3
-# numbers in a search; a tree of a million triangles has 18 levels, each leaves one node open
+#: Length of the array of a search. A tree of a million triangles has 18 levels, and each level
+#: leaves at most one node open.
 WALK = 64
 
 
@@ -99,7 +100,7 @@ def corners_of(m, o, triangle):
 
 @inline
 def plane_of_triangle(m, o, triangle, x):
-    """Return the distance of x to the plane of a triangle of a mesh, and its normal."""
+    """Return the distance from x to the plane of a mesh triangle, and its normal."""
     _vert, face, _number, _node = mesh_of(m, o)
     normal = load3(m.trimesh_normal, face + triangle)
     a, _b, _c = corners_of(m, o, triangle)

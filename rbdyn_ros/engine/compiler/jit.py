@@ -257,7 +257,7 @@ def _select_compiled(condition, yes, no):
 
 
 def is_known(x):
-    """Return whether x has a numeric value now; False for a symbol."""
+    """Return whether x has a numeric value now; a symbol has no value."""
     return not hasattr(x, "select")
 
 
@@ -267,7 +267,7 @@ def _is_known_compiled(x):
 
 
 def is_zero(x):
-    """Return whether x is zero, so that its terms can be left out; False for a symbol."""
+    """Return whether x is zero, so that its terms can be left out; a symbol is never zero."""
     return is_known(x) and x == 0.0
 
 

@@ -76,7 +76,7 @@ class LinkedCompiler(compiler.CompilerBase):
 def reduced(result: Any) -> tuple[Any, ...]:
     """Return the part of a compile result that is cached, without the type annotations."""
     described = result.fndesc
-    described.typemap = described.calltypes = None  # such an entry may not be picklable
+    described.typemap = described.calltypes = None  # with the types, an entry may not be picklable
     code = result.library.serialize_using_bitcode()
     return code, described, result.environment, result.signature
 

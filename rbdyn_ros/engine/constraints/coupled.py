@@ -40,7 +40,7 @@ def _correct_by_address(table, row):
 
 @kernel
 def accelerate(m, d):
-    """Write qacc_step: damping is implicit over implicit_step; needs crb and constraint.
+    """Write qacc_step: damping is implicit over implicit_step. Call `crb` and `constraint` first.
 
     Y and its factors stay in row_response for correct, correct_velocity and report.
     """
@@ -87,13 +87,13 @@ def _correct_velocity_by_address(table, row):
 
 @kernel
 def correct_velocity(m, d):
-    """Write efc_push: the change of velocities that removes efc_vel; needs accelerate."""
+    """Write efc_push: the change of velocities that removes efc_vel. Call `accelerate` first."""
     _displacement(m, d, d.efc_vel, d.efc_push)
 
 
 @kernel
 def correct(m, d):
-    """Write efc_shift: the displacement that removes efc_pos; needs accelerate.
+    """Write efc_shift: the displacement that removes efc_pos. Call `accelerate` first.
 
     It is the shortest displacement in the metric of M, so only constraint forces could cause it.
     """

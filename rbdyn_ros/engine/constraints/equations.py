@@ -53,7 +53,10 @@ def _by_address(table, row):
 
 @kernel
 def constraint(m, d):
-    """Write efc_pos, efc_vel, efc_aref, efc_J and efc_wrench; needs com_vel and bias_force."""
+    """Write efc_pos, efc_vel, efc_aref, efc_J and efc_wrench.
+
+    Call `com_vel` and `bias_force` first.
+    """
     clear(m, d)
     for i in range(m.nloop):
         if m.loop_efcnum[i] > 0:

@@ -117,7 +117,7 @@ def choose_rows(m, d):
 
 @kernel
 def _measure_together(m, d):
-    """Set the sizes of all force rows of a constraint to the largest; so for moment rows.
+    """Set the sizes of a constraint's force rows to the largest, and of its moment rows, too.
 
     A row that cannot be violated in some pose is zero there and short nearby. Relative to its own
     length, it would not be found to depend on the others.

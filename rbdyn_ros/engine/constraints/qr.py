@@ -121,7 +121,7 @@ def _longest(left, size, s, count, order):
 @inline
 def _reflect(v, beta, s, n, x):
     along = beta * dot(v, x, s, n)
-    if not is_zero(along):  # many constraints have no dof in common
+    if not is_zero(along):  # often zero: many constraints have no dof in common
         for k in range(s, n):
             x[k] -= along * v[k]
 

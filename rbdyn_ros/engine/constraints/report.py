@@ -23,7 +23,10 @@ def _by_address(table, row):
 
 @kernel
 def report(m, d):
-    """Write efc_force, efc_rank, qfrc_constraint, qfrc_drive and qfrc_driven; needs accelerate."""
+    """Write efc_force, efc_rank, qfrc_constraint, qfrc_drive and qfrc_driven.
+
+    Call `accelerate` first.
+    """
     rank = d.row_rank[0] if m.nefc > 0 else 0  # without constraints nothing writes row_rank
     d.efc_rank = rank
     multipliers(

@@ -39,7 +39,9 @@ def _by_address(table, row):
 
 @kernel
 def share(m, d):
-    """Replace qfrc_inverse by the least forces of actuated joints; needs rne_acc and constraint.
+    """Replace qfrc_inverse by the least forces of actuated joints.
+
+    Call `rne_acc` and `constraint` first.
 
     A force that no actuator can supply stays at the joints without actuator. The function writes
     efc_force, efc_rank and qfrc_constraint too.
@@ -72,7 +74,7 @@ def share(m, d):
 
 @kernel
 def take_constraint_forces(m, d):
-    """Subtract the contribution of constraints from qfrc_driven; needs efc_force."""
+    """Subtract the contribution of constraints, by efc_force, from qfrc_driven."""
     for r in range(m.nefc):
         for w in range(m.efc_wrenchadr[r], m.efc_wrenchadr[r] + m.efc_wrenchnum[r]):
             load = scaled6(load6(d.efc_wrench, w), d.efc_force[r])
@@ -104,7 +106,7 @@ def _relieve_passive(m, d, rank):
     for k in range(m.nv):
         if _has_actuator(m, k):
             continue
-        # each is a row of Q, with the remaining force on its joint
+        # each dof without actuator adds a row of Q and the force that remains on the dof
         row = d.share_rows[count]
         for n in range(m.nv):
             d.share_work[0, n] = 1.0 if n == k else 0.0
@@ -115,7 +117,7 @@ def _relieve_passive(m, d, rank):
             rest -= row[s] * d.row_shift[s]
         d.share_rest[count] = rest
         d.share_order[count] = count
-        # the length of the whole unit vector; among equal rows the last one is chosen
+        # the size of the unit vector is 1; TIE makes the last of equal rows the first choice
         d.share_work[1, count] = 1.0 + TIE * (m.nv - k)
         count += 1
     found = decompose(d.share_rows, count, rank, d.share_order, d.share_work[1], d.share_work[5],

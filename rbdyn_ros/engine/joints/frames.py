@@ -36,13 +36,13 @@ def _parent_side(m, xpos, xmat, i):
 
 @inline
 def frame_p(m, xpos, xmat, i, reverse):
-    """Return rotation and origin of F_p in the world; on the body if the joint is reversed."""
+    """Return rotation and origin of F_p in the world; a reversed joint has F_p on the body."""
     return _body_side(xpos, xmat, i) if reverse else _parent_side(m, xpos, xmat, i)
 
 
 @inline
 def frame_s(m, xpos, xmat, i, reverse):
-    """Return rotation and origin of F_s in the world; on the parent if the joint is reversed."""
+    """Return rotation and origin of F_s in the world; a reversed joint has F_s on the parent."""
     return _parent_side(m, xpos, xmat, i) if reverse else _body_side(xpos, xmat, i)
 
 

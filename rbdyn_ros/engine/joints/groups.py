@@ -59,11 +59,11 @@ def turn_between(qpos1, qpos2, q):
 
 @inline
 def log_quat(p):
-    # the shorter rotation
+    # choose the shorter rotation
     sign = select(p[0] < 0.0, -1.0, 1.0)
     w, x, y, z = sign * p[0], sign * p[1], sign * p[2], sign * p[3]
     sine = np.sqrt(x * x + y * y + z * z)
-    # angle / sin(angle / 2): 2 near zero
+    # scale is angle / sin(angle / 2), which is 2 near zero
     turned = sine > 1e-8
     scale = select(turned, 2.0 * np.arctan2(sine, w) / select(turned, sine, 1.0), 2.0)
     return scale * x, scale * y, scale * z

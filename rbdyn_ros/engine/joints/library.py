@@ -182,7 +182,7 @@ def _call_user(m, d, j):
 
 @inline
 def _user_column(m, d, j, start, R, arm):
-    # a column of S or S_dot, from F_s to the world
+    # transform a column of S or S_dot from F_s to the world
     u = d.user_joint[m.jnt_userid[j]]
     w = mat_vec(R, (u[start], u[start + 1], u[start + 2]))
     x = add3(mat_vec(R, (u[start + 3], u[start + 4], u[start + 5])), cross3(w, arm))

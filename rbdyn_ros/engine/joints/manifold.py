@@ -72,7 +72,7 @@ def _integrate_group(m, j, qpos, qvel, h):
         integrate_quat(qpos, q, qvel, v, h)
         if kind == SIXDOF_FP:
             p = add3(p, mat_vec(R, step))
-        else:  # position in the axes of the rotated frame
+        else:  # the position is in the axes of the rotated frame
             p = mat_vec(transposed(quat_mat(qpos, q)), mat_vec(R, add3(p, step)))
         qpos[q + 4], qpos[q + 5], qpos[q + 6] = p
     else:
@@ -104,7 +104,7 @@ def differentiate_joint(m, j, qpos1, qpos2, qvel, h):
         write3(qvel, v + 3, untravelled(u, _shift_between(m, j, qpos1, qpos2)))
     elif kind == PLANAR_FP or kind == PLANAR_FS:
         turns = qpos2[q] - qpos1[q]
-        # the shorter rotation, as for quaternions
+        # choose the shorter rotation, as for quaternions
         u = (0.0, 0.0, turns - 2.0 * np.pi * np.floor(turns / (2.0 * np.pi) + 0.5))
         x, y, _ = untravelled(u, _shift_between(m, j, qpos1, qpos2))
         qvel[v], qvel[v + 1], qvel[v + 2] = u[2], x, y
@@ -201,7 +201,7 @@ def joint_qpos_dot(m, j, qpos, qvel, out):
             shift = sub3(shift, cross3(w, (qpos[q + 4], qpos[q + 5], qpos[q + 6])))
         write3(out, q + 4, shift)
     elif kind == PLANAR_FP or kind == PLANAR_FS:
-        # example 4.5 with alpha the velocity in F_s
+        # RBDA example 4.5, where alpha is the velocity in F_s
         out[q] = qvel[v]
         if kind == PLANAR_FP:
             out[q + 1], out[q + 2] = rotated(qpos[q], qvel[v + 1], qvel[v + 2])

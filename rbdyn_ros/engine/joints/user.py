@@ -126,7 +126,7 @@ def register_motion(name: str, nv: int = 1) -> Callable[[F], F]:
 def _jitted(function: Callable[..., None]) -> Any:
     if DISABLED or isinstance(function, COMPILED):
         return function
-    # unlike a kernel it may allocate, though it should not
+    # unlike a kernel, a user's function may allocate memory, though it should not
     return numba.njit(**{**OPTIONS, "_nrt": True})(function)
 
 
@@ -177,7 +177,7 @@ def _row_filler(jcalc: Any, nv: int) -> Callable[..., None]:
 
 
 def _motion_callers(motion: Any, nv: int) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Return two such functions of the time and of the outputs q, qd, qdd."""
+    """Return two functions that write q, qd and qdd of a motion at a time."""
     python = getattr(motion, "py_func", motion)
 
     def caller(t, q, qd, qdd):

@@ -47,7 +47,7 @@ def follow_chain(m, d, body):
 @kernel
 def _copy_poses(m, d, number):
     poses(m, d)
-    centres(m, d)  # the origin of cdof
+    centres(m, d)  # cdof is about these centres
     for n in range(number):
         i = d.chain[n]
         store3(d.chain_xpos, i, load3(d.xpos, i))

@@ -41,7 +41,7 @@ def survey(m: Model, d: Data) -> None:
         S = load6(d.cdof, k)
         rigid = dot6(S, inertia_times(load10(d.crb, m.dof_bodyid[k]), S))
         d.Dinv_u[k] = rigid + m.dof_armature[k]
-    if m.npair > 0:  # including mimic joints
+    if m.npair > 0:  # with mimic joints, the diagonal of M includes their inertia
         for k in range(m.nv):
             d.Dinv_u[k] = d.M[m.M_rowadr[k] + m.M_rownnz[k] - 1]
 

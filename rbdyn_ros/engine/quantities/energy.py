@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @kernel
 def energy(m: Model, d: Data) -> None:
-    """Write energy: potential, kinetic [J]; needs com_vel.
+    """Write energy: potential, kinetic [J]. Call `com_vel` first.
 
     The potential energy contains springs if opt.passive is on, but never the springs of limits.
 
@@ -38,7 +38,7 @@ def energy(m: Model, d: Data) -> None:
 
 @brief
 def potential_energy(m: Model, d: Data) -> float:
-    """Return energy[0] at qpos; springs as in energy."""
+    """Return energy[0] at qpos; springs count as in `energy`."""
     poses(m, d)
     total: float = _potential(m, d)
     return total

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @kernel
 def factored(m, d):
-    """Write qLD and qLDiagInv; needs com_pos."""
+    """Write qLD and qLDiagInv. Call `com_pos` first."""
     crb(m, d)
     factor_m(m, d)
 
@@ -41,7 +41,7 @@ def inverse_mass_matrix(m: Model, d: Data, X: Matrix) -> None:
 
 @kernel
 def write_inverse_mass(m, d, X):
-    """Write M^-1 = L^-1 D^-1 L^-T, its upper triangle first; needs factor_m."""
+    """Write M^-1 = L^-1 D^-1 L^-T, its upper triangle first. Call `factor_m` first."""
     nv = m.nv
     clear(X)
     for i in range(nv):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @kernel
 def joint_forces(m: Model, d: Data) -> None:
-    """Write cacc, cfrc_int, jnt_force, jnt_bearing and loop_force; needs forward.
+    """Write cacc, cfrc_int, jnt_force, jnt_bearing and loop_force. Call `forward` first.
 
     jnt_force is the force of a joint's predecessor on its successor, [moment; force] at the origin
     of F_s and in its axes; S^T jnt_force is the sum of all forces along the joint. jnt_bearing is
@@ -104,10 +104,10 @@ def _seen(R, s, arm, is_force):
     """Return a spatial vector of the world, given at p + arm, in axes R at p."""
     w, v = (s[0], s[1], s[2]), (s[3], s[4], s[5])
     back = transposed(R)
-    if is_force:  # its moment at p
+    if is_force:  # shift the moment to p
         n = cross3(arm, v)
         w = (w[0] + n[0], w[1] + n[1], w[2] + n[2])
-    else:  # its velocity at p
+    else:  # shift the velocity to p
         n = cross3(arm, w)
         v = (v[0] + n[0], v[1] + n[1], v[2] + n[2])
     w, v = mat_vec(back, w), mat_vec(back, v)

@@ -105,7 +105,7 @@ def centroidal_momentum_bias(m: Model, d: Data, out: Vector) -> None:
     for i in range(1, m.nbody):
         rate = add6(rate, _about_com(m, d, i, load6(d.cfrc_bias, i)))
         mass += m.body_mass[i]
-    # gravity, in cfrc_bias as an upward acceleration, has no moment about the centre of mass
+    # cfrc_bias contains gravity, which has no moment about the centre of mass: remove its force
     out[0], out[1], out[2] = rate[0], rate[1], rate[2]
     out[3], out[4], out[5] = rate[3] + mass * g[0], rate[4] + mass * g[1], rate[5] + mass * g[2]
 
@@ -127,7 +127,7 @@ def com_jacobian(m: Model, d: Data, body: int, J: Matrix) -> None:
     whole = m.body_subtreemass[body]
     for j in range(m.njnt):
         i = m.jnt_bodyid[j]
-        carried = i  # the part of the subtree that the joint moves
+        carried = i  # root of the part of the subtree that the joint moves
         if _descends(m, body, i):
             carried = body
         elif not _descends(m, i, body):
@@ -169,7 +169,7 @@ def _descends(m, i, ancestor):
 
 @inline
 def _about_com(m, d, i, f):
-    """Return a momentum or force on the tree of body i about the centre of mass of all trees."""
+    """Return a momentum or force on body i's tree about the centre of mass of all trees."""
     arm = sub3(load3(d.subtree_com, m.body_rootid[i]), load3(d.subtree_com, 0))
     n = cross3(arm, (f[3], f[4], f[5]))
     return f[0] + n[0], f[1] + n[1], f[2] + n[2], f[3], f[4], f[5]

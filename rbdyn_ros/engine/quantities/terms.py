@@ -74,7 +74,7 @@ def coriolis_term(m: Model, d: Data, out: Vector) -> None:
 
 @inline
 def _against_gravity(m, d, i, mass, centre):
-    # minus the weight of a mass at a point of body i's tree
+    # the force that carries the weight of a mass at a point of body i's tree
     g = m.opt.gravity
     f = (-mass * g[0], -mass * g[1], -mass * g[2])
     n = cross3(sub3(centre, load3(d.subtree_com, m.body_rootid[i])), f)

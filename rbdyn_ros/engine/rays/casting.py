@@ -54,7 +54,7 @@ PLACED = 12
 #: Bounding boxes are wider by this part of their distance from the origin.
 ROUNDING = 1e-12
 
-# with fused operations the two triangles of an edge could both miss a ray: gaps
+# with fused operations a ray at an edge could miss both triangles of the edge
 exact = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "forceinline": True, "fastmath": False})
 
 
@@ -177,7 +177,7 @@ def load_size(shape, g):
 
 @inline
 def _is_first(t, g, best, first):
-    """Return whether a hit is the first one; of equal distances the lowest shape number counts."""
+    """Return whether a hit is the first; of equal distances the lowest shape number counts."""
     return t < best or (t == best and t < np.inf and (first < 0 or g < first))
 
 
@@ -191,7 +191,7 @@ def _seen_from(placed, g, start, along):
 @inline
 def _plane(placed, g, start, along):
     o, v = _seen_from(placed, g, start, along)
-    t = -o[2] / v[2]  # not finite, or NaN, if the ray is parallel
+    t = -o[2] / v[2]  # infinite or NaN if the ray is parallel to the plane
     return t if t >= 0.0 else np.inf
 
 
@@ -213,9 +213,9 @@ def _solid(kind, size, o, v):
 
 @inline
 def _ball(o, v, radius):
-    """Return the interval in which a ray is in a ball; (inf, -inf) if it misses the ball."""
+    """Return the interval in which a ray is in a ball, or (inf, -inf) if it misses the ball."""
     b = dot3(o, v)
-    q = sub3(o, scaled3(v, b))  # the nearest point of the line: no cancellation far away
+    q = sub3(o, scaled3(v, b))  # the point of the line nearest to the centre, without cancellation
     square = radius * radius - dot3(q, q)
     if square < 0.0:
         return np.inf, -np.inf
@@ -255,7 +255,7 @@ def _cylinder(o, v, radius, half):
 
 @inline
 def _capsule(o, v, radius, half):
-    # all three parts are in one convex solid: from the first entry to the last exit
+    # the three parts form a convex solid: the interval is from the first entry to the last exit
     low = _ball((o[0], o[1], o[2] + half), v, radius)
     high = _ball((o[0], o[1], o[2] - half), v, radius)
     side = _cylinder(o, v, radius, half)
@@ -276,7 +276,7 @@ def _mesh(node, triangle, root, o, v, most, waiting, entry):
 
     Source: Woop, Benthin, Wald, Watertight ray/triangle intersection, 2013.
     """
-    # the axis nearest to the ray, and the others so that triangles keep their orientation
+    # choose z as the axis nearest to the ray, and x and y so that triangles keep their orientation
     z = 0 if abs(v[0]) >= abs(v[1]) and abs(v[0]) >= abs(v[2]) else 1
     z = 2 if z == 1 and abs(v[2]) > abs(v[1]) else z
     along = v[0] if z == 0 else (v[1] if z == 1 else v[2])

@@ -29,7 +29,7 @@ LEAF, BINS = 4, 16
 #: Largest depth of a tree; deeper nodes become one leaf.
 DEEPEST = 64
 
-#: Factor of the far end of an interval: each end is rounded by 3 operations.
+#: The far end of an interval is multiplied by this, because 3 operations round each end.
 WIDER = 1.0 + 8.0 * 2.0**-53
 
 
@@ -42,7 +42,7 @@ def grow(boxes: Matrix, order: Ints, node: Matrix) -> int:
         order: (n), the things of the tree; is sorted in the order of the leaves.
         node: (2 n, NODE), receives the nodes.
     """
-    # columns: first thing, end, depth, and the parent of a second child or -1
+    # columns: first thing, end, depth, and the parent if this is its second child, else -1
     waiting = stack_ints(DEEPEST, 4)
     left, nodes = 0, 0
     if len(order) > 0:
@@ -130,7 +130,8 @@ def _best_place(boxes, order, first, end, axis, least, scale):
         b = _bin(_centre(boxes, order[n], axis), least, scale)
         count[b, 0] += 1
         _join(bins, b, boxes, order[n])
-    total, beyond = stack_floats(1, 6), stack_floats(BINS, 1)  # cost of all bins from here on
+    # beyond: cost of a bin and all later ones
+    total, beyond = stack_floats(1, 6), stack_floats(BINS, 1)
     _clear(total, 0)
     number = 0
     for b in range(BINS - 1, 0, -1):
@@ -214,7 +215,7 @@ def descend(node, n, start, inverse, most, waiting, entry, left):
 
 @inline
 def next_node(waiting, entry, left, most):
-    """Return the top node that the ray enters before `most`, or -1; and the number left."""
+    """Return the top node that a ray enters before `most`, or -1, and the number of nodes left."""
     while left > 0:
         left -= 1
         if entry[left, 0] <= most:

@@ -26,7 +26,7 @@ from rbdyn_ros.model.declared.options import IMPLICIT, IMPLICIT_DAMPING
 
 @kernel
 def find_contacts(m, d):
-    """List the contacts of a step; needs com_vel."""
+    """List the contacts of a step. Call `com_vel` first."""
     if m.ncontact > 0:
         d.contact_phase[0] = AT_START
         d.solved = 0
@@ -80,7 +80,9 @@ def solves(m, d):
 
 @kernel
 def accelerate(m, d, tries):
-    """Write qacc_step, the acceleration of a step, and the forces in it; needs smooth_stages.
+    """Write qacc_step, the acceleration of a step, and the forces in it.
+
+    Call `smooth_stages` first.
 
     `tries` is true if rk4 uses trial states in this step.
     """

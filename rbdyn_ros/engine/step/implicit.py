@@ -76,7 +76,10 @@ def accelerate_implicitly(m, d):
 
 @kernel
 def add_coriolis_slopes(m, d, times):
-    """Add `times` the derivative of qfrc_bias by qvel to qLD and qLU; needs crb and com_vel."""
+    """Add `times` the derivative of qfrc_bias by qvel to qLD and qLU.
+
+    Call `crb` and `com_vel` first.
+    """
     axis_rates(m, d)
     composite_rates(m, d)
     if m.npair > 0:
@@ -133,7 +136,7 @@ def _terms(m, d, body, c):
 
 @inline
 def _of_first(d, U, W, other):
-    """Return the derivative of the force on a coordinate by the velocity of an earlier one."""
+    """Return the derivative of the force on a coordinate by an earlier coordinate's velocity."""
     S = load6(d.cdof_all, other)
     return dot6(U, _rate(d, other)) + dot3(W, (S[0], S[1], S[2]))
 
@@ -183,7 +186,7 @@ def _factor(m, d):
 
 @kernel
 def _solve(m, d, x):
-    """Replace x by the solution; needs _factor."""
+    """Replace x by the solution. Call `_factor` first."""
     for i in range(m.nv - 1, -1, -1):
         row = m.M_rowadr[i]
         for e in range(row, row + m.M_rownnz[i] - 1):

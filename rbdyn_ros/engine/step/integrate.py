@@ -67,7 +67,7 @@ def motion_stages(m, d):
 
 @kernel
 def integrate(m, d, complete):
-    """Advance qpos, qvel and time by one timestep; needs smooth_stages.
+    """Advance qpos, qvel and time by one timestep. Call `smooth_stages` first.
 
     If `complete` is true, the fields of the full tick are to be written at the start of the step.
     Return whether they still have these values: trial states of Runge-Kutta overwrite them.
@@ -110,7 +110,7 @@ def complete_tick(m, d):
 
 @kernel
 def _write_tick(m, d):
-    """Write the fields of the full tick that the motion does not need; needs accelerate."""
+    """Write the fields of the full tick that the motion does not need. Call `accelerate` first."""
     principal_axes(m, d)
     if m.nM > 0 and d.accelerate_stage == 0:
         crb(m, d)

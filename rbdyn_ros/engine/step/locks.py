@@ -25,7 +25,7 @@ DRIVEN = int(JointClass.DRIVEN)
 
 #: Loops count as open if a constraint error needs a larger displacement [rad or m].
 OPEN = 1e-3
-#: Loops count as closed again if the errors need less than this.
+#: Loops count as closed again if the errors need a smaller displacement than this.
 CLOSED = 1e-6
 #: A state is kept if its loops are closed better than this; if none was kept for MEMORY timesteps,
 #: any state with closed loops is kept. Just beyond the last position the loops are nearly closed.
@@ -45,7 +45,10 @@ def _by_address(table, row):
 
 @kernel
 def stop_locked_drives(m, d):
-    """Stop the drives whose loops are open and cannot be closed nearby; needs smooth_stages."""
+    """Stop the drives whose loops are open and cannot be closed nearby.
+
+    Call `smooth_stages` first.
+    """
     if not _is_moved(m, d):
         return
     error = opening(m, d)
@@ -127,7 +130,7 @@ def _can_close(m, d):
 
 @kernel
 def _mark(m, d):
-    """Set drive_locked of the drives that move open constraints, or of all drives if none does."""
+    """Set drive_locked of the drives that move open constraints, or of all if no drive does."""
     found = 0
     for j in range(m.njnt):
         if _has_drive(m, d, j) and d.drive_locked[j] == 0 and _moves_open_loops(m, d, j):

@@ -44,7 +44,7 @@ from rbdyn_ros.engine.tree.flight import TREE, inertia_columns, solved3
 from rbdyn_ros.engine.tree.kinematics import place_body
 from rbdyn_ros.model.declared.options import RK4
 
-#: An inertia, as cinert.
+#: No inertia, in the form of cinert.
 NOTHING = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 

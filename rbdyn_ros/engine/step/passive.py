@@ -29,7 +29,7 @@ NO_TIME = 1e-5
 
 @kernel
 def passive(m: Model, d: Data) -> None:
-    """Write qfrc_passive and dof_viscosity; zero where opt.passive is off; needs com_vel.
+    """Write qfrc_passive and dof_viscosity; zero where opt.passive is off. Call `com_vel` first.
 
     Damping is -b v. A spring in a joint pulls it to qpos_spring by -jnt_stiffness times the
     distance. Spring-dampers between points act along their line; only damping in joints is in
@@ -105,7 +105,10 @@ def _limit_smoothly(m, d):
 
 @kernel
 def springs(m, d):
-    """Add the forces of springs in joints and between points to qfrc_passive; needs com_vel."""
+    """Add the forces of springs in joints and between points to qfrc_passive.
+
+    Call `com_vel` first.
+    """
     if m.nstiff > 0:
         for j in range(m.njnt):
             if not is_zero(m.jnt_stiffness[j]):
@@ -134,7 +137,7 @@ def _limit(m, d, j):
 @inline
 def _push_back(m, d, j, k, q, lower, upper):
     below, above = lower - q, q - upper
-    # overshoot, positive towards positive force; zero inside
+    # distance beyond a limit, with the sign of the force; zero inside the range
     beyond = select(below > 0.0, below, select(above > 0.0, -above, 0.0))
     stiffness, damping = _stop(m, j, m.dof_inertia0[k])
     damping = select(beyond != 0.0, damping, 0.0)
@@ -145,7 +148,7 @@ def _push_back(m, d, j, k, q, lower, upper):
 @inline
 def _stop(m, j, inertia):
     """Return stiffness and damping of the end stops of joint j."""
-    # a spring faster than two steps would ring
+    # a spring with a time constant below two steps would ring
     slowest, timestep = m.jnt_solref[j, 0], m.opt.timestep
     explicit = m.opt.integrator_id == EULER or m.opt.integrator_id == RK4
     slowest = select(slowest > NO_TIME, slowest, SOFT if explicit else 0.0)
@@ -177,7 +180,9 @@ def _joint_spring(m, d, j):
 
 @kernel
 def passive_slopes(m, d, dq, dv):
-    """Subtract the derivatives of qfrc_passive from dq and dv, both (nv, nv); needs kinematics.
+    """Subtract the derivatives of qfrc_passive from dq and dv, both (nv, nv).
+
+    Call `kinematics` first.
 
     Dry friction and limits are differentiated by the smooth law: the exact law has a jump where a
     joint is at rest, and no slope.

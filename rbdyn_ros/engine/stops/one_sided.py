@@ -32,7 +32,8 @@ from rbdyn_ros.engine.compiler.jit import inline
 #: Least width of the transition at an end, as a part of the motion inside.
 NARROW = 0.01
 
-#: Newton steps for the velocity of a single mass: the force is convex or concave.
+#: Newton steps for the velocity of a single mass; few suffice, because the force is convex or
+#: concave.
 NEWTON_STEPS = 8
 
 

@@ -38,10 +38,10 @@ from rbdyn_ros.engine.joints.manifold import ball_angle
 from rbdyn_ros.engine.stops.one_sided import spring_of_mass
 from rbdyn_ros.model.declared.options import FORCE
 
-#: Pieces of the law of friction where it slides; in piece 0 it holds.
+#: Pieces of the friction law in which the joint slides; in piece 0 friction holds the joint.
 ALONG, AGAINST = 1, 2
 
-#: Parts of a piece for the lower and the upper limit.
+#: Numbers added to a piece while the lower or the upper limit pushes.
 LOW, HIGH = 3, 6
 
 #: Columns of stop_spring: the pushes of both limits, their slopes, and the friction remembered.
@@ -121,7 +121,7 @@ def _write_limit(m, d, j, k, q, lower, upper):
     spring, inertia, v = d.stop_spring[k], m.dof_inertia0[k], d.qvel[k]
     if d.drive_mode[k] != FORCE:
         return
-    rest = d.stick_qfrc[k] - spring[REMEMBERED]  # force that the limit carried besides friction
+    rest = d.stick_qfrc[k] - spring[REMEMBERED]  # the part of the force that the limit carried
     spring[LOWER], spring[LOWER_SLOPE], below, low = _spring(m, j, inertia, lower - q, -v, rest)
     spring[UPPER], spring[UPPER_SLOPE], above, high = _spring(m, j, inertia, q - upper, v, -rest)
     d.qfrc_passive[k] += below - above

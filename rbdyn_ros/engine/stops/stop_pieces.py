@@ -153,7 +153,7 @@ def find_wrong_pieces(m, d):
 
 @kernel
 def switch_wrong_pieces(m, d):
-    """Switch the dofs whose piece was wrong to another piece; needs find_wrong_pieces."""
+    """Switch the dofs whose piece was wrong to another piece. Call `find_wrong_pieces` first."""
     h = m.opt.timestep
     for k in range(m.nv):
         if d.stop_wrong[k] != 0:

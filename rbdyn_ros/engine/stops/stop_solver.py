@@ -39,7 +39,7 @@ def _by_address(table, row):
 
 @kernel
 def solve_stops(m, d):
-    """Write qacc_step, the acceleration of the step, and the forces; needs passive."""
+    """Write qacc_step, the acceleration of the step, and the forces. Call `passive` first."""
     h, solved = m.opt.timestep, False
     start_stops(m, d)
     for n in range(MAX_PASSES):

@@ -104,7 +104,7 @@ def implicit_damping(m, step):
 
 @kernel
 def count_bad(m, d):
-    """Add the number of dofs whose inertia was not positive to nbad; needs articulated."""
+    """Add the number of dofs whose inertia was not positive to nbad. Call `articulated` first."""
     bad = 0
     for k in range(m.nv):
         bad += select(d.D[k] > 0.0, 0, 1)  # also catches NaN

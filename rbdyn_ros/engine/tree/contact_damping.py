@@ -31,7 +31,7 @@ def add_contact_slopes(m, d, step):
 def _by_rows(m, d, step):
     for body in range(1, m.nbody):
         A, first = load21(d.IA, body), m.body_dofadr[body]
-        if A[0] + A[6] + A[11] + A[15] + A[18] + A[20] == 0.0:  # then all of it is zero
+        if A[0] + A[6] + A[11] + A[15] + A[18] + A[20] == 0.0:  # a zero trace means that A is zero
             continue
         for i in range(first, first + m.body_dofnum[body]):
             F = times21(A, load6(d.cdof, i))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @kernel
 def crb(m: Model, d: Data) -> None:
-    """Write crb and M by the composite-rigid-body algorithm; needs com_pos.
+    """Write crb and M by the composite-rigid-body algorithm. Call `com_pos` first.
 
     Source: RBDA table 6.2; MuJoCo mj_crb.
     """
@@ -94,7 +94,7 @@ def carried(m, c):
 
 @kernel
 def factor_m(m: Model, d: Data) -> None:
-    """Write qLD and qLDiagInv: M = L^T D L with L unit lower triangular; needs crb.
+    """Write qLD and qLDiagInv: M = L^T D L with L unit lower triangular. Call `crb` first.
 
     Source: RBDA table 6.3 (LTDL for branch-induced sparsity); MuJoCo mj_factorM.
     """
@@ -148,7 +148,7 @@ def composite_inertia(m, d):
 
 @kernel
 def solve_ltdl(m: Model, d: Data, x: Vector) -> None:
-    """Replace x by M^-1 x; needs factor_m."""
+    """Replace x by M^-1 x. Call `factor_m` first."""
     for i in range(m.nv - 1, -1, -1):  # x <- L^-T x
         row = m.M_rowadr[i]
         for e in range(row, row + m.M_rownnz[i] - 1):
@@ -163,7 +163,7 @@ def solve_ltdl(m: Model, d: Data, x: Vector) -> None:
 
 @kernel
 def solve_rows(m, d, X):
-    """Replace X (nv, any) by M^-1 X; needs factor_m."""
+    """Replace X (nv, any) by M^-1 X. Call `factor_m` first."""
     for i in range(m.nv - 1, -1, -1):
         row = m.M_rowadr[i]
         for e in range(row, row + m.M_rownnz[i] - 1):
@@ -185,7 +185,10 @@ def subtract(X, row, factor, other, first):
 
 @kernel
 def half_solve(m, d, x):
-    """Replace x by D^-1/2 L^-T x, whose square is x^T M^-1 x; needs factors and row_scale."""
+    """Replace x by D^-1/2 L^-T x, whose square is x^T M^-1 x.
+
+    The factors of M and row_scale must be in d.
+    """
     if m.nskyline > 0 and d.factored[0] == 1:
         half_solve_skyline(m, d, x)
         return
@@ -212,7 +215,7 @@ def other_half(m, d, x):
 
 @kernel
 def mul_m(m: Model, d: Data, x: Vector, y: Vector) -> None:
-    """Write y = M x; needs crb."""
+    """Write y = M x. Call `crb` first."""
     mul_triangle(m, d.M, x, y)
 
 
@@ -233,7 +236,7 @@ def mul_triangle(m, entries, x, y):
 
 @kernel
 def fill_dense(m: Model, d: Data, dense: Matrix) -> None:
-    """Write M into a dense symmetric (nv, nv) array that is zero elsewhere; needs crb."""
+    """Write M into a dense symmetric (nv, nv) array that is zero elsewhere. Call `crb` first."""
     for i in range(m.nv):
         row = m.M_rowadr[i]
         for e in range(row, row + m.M_rownnz[i]):

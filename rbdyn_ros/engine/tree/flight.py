@@ -58,16 +58,17 @@ from rbdyn_ros.model.declared.options import (
     RK4,
 )
 
-#: flight_mode of a root: of a tree that moves as in Euler's step, of a single body in flight or
-#: held by contacts, and of a tree in flight (momentum.py). An odd flight_mode means: no contact.
+#: Values of flight_mode of a root: PLAIN for a tree that moves as in Euler's step, FLYING for a
+#: single body in flight, HELD for a single body held by contacts, TREE for a tree in flight
+#: (momentum.py). An odd value means: no contact.
 PLAIN, FLYING, HELD, TREE = 0, 1, 2, 3
 
-#: flight_mode of other bodies that touch something, with euler and implicit.
+#: flight_mode of other bodies with contact, if the integrator is euler or implicit.
 TOUCHING = 4
 
-#: Most iterations of Newton's method. Then three errors of the equation, as parts of the momentum:
-#: below the first the next iteration is exact, below the second it is exact even with the last
-#: slopes, and below the third it is not needed.
+#: Most iterations of Newton's method. The other numbers are errors of the equation, as parts of
+#: the momentum: below NEAR the next iteration is exact, below NEARER it is exact even with the
+#: last slopes, and below EXACT it is not needed.
 ITERATIONS, NEAR, NEARER, EXACT = 5, 1e-9, 1e-11, 1e-15
 
 #: A body that rotates by more than this in a step [rad] keeps its angular velocity.
@@ -110,7 +111,7 @@ def start_flight(m, d, h, tries):
 
 @inline
 def write_kick_bias(m, d, h):
-    """Write flight_work: the bias force that replaces cfrc_bias in the step; needs flight_mode."""
+    """Write flight_work, the bias force that replaces cfrc_bias in the step, by flight_mode."""
     g = m.opt.gravity
     for n in range(m.nflight):
         i = m.flight_bodyid[n]
@@ -261,7 +262,7 @@ def _drift(m, d, i, h):
 
 @inline
 def _frame_turns(com_vel, t, end):
-    """Return the change of the frame's velocity while that of the centre of mass is constant.
+    """Return the change of the frame's velocity while the centre of mass moves straight on.
 
     com_vel and `end` are the velocities of the centre of mass relative to the frame, before and
     after the rotation.

@@ -77,7 +77,7 @@ def pose_after(m, d, i, p_parent, R_parent):
 
 @kernel
 def principal_axes(m, d):
-    """Write ximat; needs poses."""
+    """Write ximat. Call `poses` first."""
     store9(d.ximat, 0, IDENTITY)
     for i in range(1, m.nbody):
         store9(d.ximat, i, mat_mul(load9(d.xmat, i), load9(m.body_imat, i)))
@@ -85,8 +85,8 @@ def principal_axes(m, d):
 
 @kernel
 def centres(m, d):
-    """Write subtree_com; needs poses."""
-    # mass times centre of mass of a subtree; children come first, the last one stores the sum
+    """Write subtree_com. Call `poses` first."""
+    # children come before their parent: they add up mass times centre in its subtree_com
     for i in range(m.nbody - 1, -1, -1):
         mass = m.body_mass[i]
         x, y, z = load3(d.xipos, i)
@@ -94,7 +94,7 @@ def centres(m, d):
         if m.body_haschild[i]:
             moment = add3(moment, load3(d.subtree_com, i))
         light = m.body_subtreemass[i] < MIN_MASS
-        # 1 if there is no mass, so that the value that is not chosen stays finite
+        # divide by 1 if there is no mass, so that the value that is not chosen stays finite
         scale = 1.0 / select(light, 1.0, m.body_subtreemass[i])
         store3(d.subtree_com, i, select3(light, (x, y, z), scaled3(moment, scale)))
         if i > 0:
@@ -106,7 +106,7 @@ def centres(m, d):
 
 @kernel
 def axes(m, d):
-    """Write subtree_com and cdof: com_pos without cinert; needs poses."""
+    """Write subtree_com and cdof as com_pos does, but not cinert. Call `poses` first."""
     centres(m, d)
     for i in range(1, m.nbody):
         joint_motion(m, d, i - 1, i, load3(d.subtree_com, m.body_rootid[i]))
@@ -114,7 +114,7 @@ def axes(m, d):
 
 @kernel
 def com_pos(m: Model, d: Data) -> None:
-    """Write subtree_com, cinert and cdof; needs kinematics.
+    """Write subtree_com, cinert and cdof. Call `kinematics` first.
 
     Source: MuJoCo mj_comPos.
     """
@@ -129,7 +129,7 @@ def com_pos(m: Model, d: Data) -> None:
 
 @kernel
 def com_vel(m: Model, d: Data) -> None:
-    """Write cvel and cdof_dot from qvel; needs com_pos.
+    """Write cvel and cdof_dot from qvel. Call `com_pos` first.
 
     Source: MuJoCo mj_comVel.
     """
@@ -142,7 +142,7 @@ def com_vel(m: Model, d: Data) -> None:
 
 @kernel
 def body_velocities(m, d):
-    """Write cvel from qvel: com_vel without cdof_dot; needs axes."""
+    """Write cvel from qvel as com_vel does, but not cdof_dot. Call `axes` first."""
     if m.nmimic > 0:
         follow(m, d)
     for i in range(1, m.nbody):

@@ -27,7 +27,7 @@ from rbdyn_ros.engine.joints.jcalc import carried_from
 
 @kernel
 def axis_rates(m, d):
-    """Write cdof_rate, the derivative of each column of S by itself; needs com_vel.
+    """Write cdof_rate, the derivative of each column of S by itself. Call `com_vel` first.
 
     cdof_dot excludes the rotation of the joint itself: axes fixed in the successor lack their
     common term v_J x S, which adds nothing to S_dot qd.
@@ -49,7 +49,7 @@ def axis_rates(m, d):
 
 @kernel
 def axis_accelerations(m, d):
-    """Write cdof_ddot, Psi_ddot = a x S + v x Psi_dot before the joint moves; needs cacc."""
+    """Write cdof_ddot from cacc: Psi_ddot = a x S + v x Psi_dot before the joint moves."""
     for i in range(1, m.nbody):
         j, parent = i - 1, m.body_parentid[i]
         v, a = load6(d.cvel, parent), load6(d.cacc, parent)
@@ -65,7 +65,7 @@ def axis_accelerations(m, d):
 
 @kernel
 def composite_rates(m, d):
-    """Write crb_rate, B of every subtree; needs com_vel."""
+    """Write crb_rate, B of every subtree. Call `com_vel` first."""
     for i in range(m.nbody - 1, 0, -1):
         B = _inertia_rate(load10(d.cinert, i), load6(d.cvel, i))
         if m.body_haschild[i]:
@@ -110,7 +110,7 @@ def rate_times(B, s):
 
 @inline
 def rate_times_left(B, s):
-    # B^T s = [N^T w + p x v; 0]; the angular part
+    # the angular part of B^T s = [N^T w + p x v; 0]
     w, v, p = (s[0], s[1], s[2]), (s[3], s[4], s[5]), (B[9], B[10], B[11])
     return add3(mat_vec((B[0], B[3], B[6], B[1], B[4], B[7], B[2], B[5], B[8]), w), cross3(p, v))
 

@@ -40,7 +40,7 @@ def bias_force(m: Model, d: Data) -> None:
         first = m.jnt_dofadr_all[i - 1]
         end = first + m.jnt_dofnum[i - 1]
         in_world = m.jnt_common[i - 1] and is_floating_base(m, i)
-        # translation axes in the world do not rotate
+        # axes of translation that are fixed in the world do not rotate
         for k in range(first + 3 if in_world else first, end):
             a = add_scaled6(a, load6(d.cdof_dot_all, k), d.qvel_all[k])
         # the acceleration of a driven joint is prescribed
@@ -59,7 +59,7 @@ def _newton_euler(I, v, a):
 
 @kernel
 def rne(m: Model, d: Data) -> None:
-    """Write qfrc_bias: Coriolis, centrifugal and gravity force; needs bias_force.
+    """Write qfrc_bias: Coriolis, centrifugal and gravity force. Call `bias_force` first.
 
     Source: MuJoCo mj_rne with flg_acc = 0; RBDA eq 5.10, 5.11.
     """
@@ -72,7 +72,7 @@ def rne(m: Model, d: Data) -> None:
 
 @kernel
 def rne_acc(m: Model, d: Data) -> None:
-    """Write cacc, cfrc_sum and qfrc_inverse from qacc; needs bias_force and passive.
+    """Write cacc, cfrc_sum and qfrc_inverse from qacc. Call `bias_force` and `passive` first.
 
     qfrc_inverse is the sum of qfrc_applied, actuator forces and xfrc_applied that causes qacc.
     Source: RBDA table 5.1; MuJoCo mj_inverse.
@@ -98,7 +98,7 @@ def rne_acc(m: Model, d: Data) -> None:
 
 @kernel
 def body_accelerations(m, d):
-    """Write a and cacc from qacc_all; needs bias_force."""
+    """Write a and cacc from qacc_all. Call `bias_force` first."""
     _start_accelerations(d)
     for i in range(1, m.nbody):
         _accelerate(m, d, i)

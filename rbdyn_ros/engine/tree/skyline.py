@@ -153,7 +153,7 @@ def _factor_three(m, d, k):
     """Eliminate dofs k, k - 1 and k - 2: the same operations, row by row of their ancestors."""
     H, top = d.skyline, d.skyline_depth[d.skyline_first[k]]
     p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
-    wide = d.skyline_depth[k - 2] - top  # columns before the three
+    wide = d.skyline_depth[k - 2] - top  # number of columns left of the three diagonals
     a, b, c = p - 2 - wide, q - 1 - wide, r - wide
     while wide > 0 and H[a] == 0.0 and H[b] == 0.0 and H[c] == 0.0:
         a, b, c, wide, top = a + 1, b + 1, c + 1, wide - 1, top + 1
@@ -187,7 +187,7 @@ def _factor_three(m, d, k):
 
 @kernel
 def solve_skyline(m, d, x):
-    """Replace x by H^-1 x; needs factor_skyline."""
+    """Replace x by H^-1 x. Call `factor_skyline` first."""
     k = m.nv - 1
     while k >= 0:
         if are_three(d, k):
@@ -250,7 +250,7 @@ def _above(d, i):
 
 @kernel
 def half_solve_skyline(m, d, x):
-    """Replace x by D^-1/2 L^-T x; needs row_scale."""
+    """Replace x by D^-1/2 L^-T x with the factors and row_scale in d."""
     for k in range(m.nv - 1, -1, -1):
         if x[k] != 0.0:
             i, end = k, diagonal_of(k)

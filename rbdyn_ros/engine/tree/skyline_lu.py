@@ -67,7 +67,7 @@ def _factor_three(m, d, k):
     """Eliminate dofs k, k - 1 and k - 2: the same operations, row by row of their ancestors."""
     L, U, top = d.skyline, d.skyline_upper, d.skyline_depth[d.skyline_first[k]]
     p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
-    wide = d.skyline_depth[k - 2] - top  # columns before the three
+    wide = d.skyline_depth[k - 2] - top  # number of columns left of the three diagonals
     a, b, c = p - 2 - wide, q - 1 - wide, r - wide
     while wide > 0 and _are_zero(L, a, b, c) and _are_zero(U, a, b, c):
         a, b, c, wide, top = a + 1, b + 1, c + 1, wide - 1, top + 1
@@ -116,7 +116,7 @@ def _are_zero(H, a, b, c):
 
 @kernel
 def solve_lu(m, d, x):
-    """Replace x, in the order of the rows, by H^-1 x; needs factor_lu."""
+    """Replace x, in the order of the rows, by H^-1 x. Call `factor_lu` first."""
     k = m.nv - 1
     while k >= 0:
         if d.row_works[k] == 0:

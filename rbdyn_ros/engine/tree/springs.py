@@ -26,7 +26,7 @@ from rbdyn_ros.engine.tree.points import NO_LENGTH, point_velocity
 
 @kernel
 def spring_forces(m, d):
-    """Add to qfrc_passive J^T f of every spring-damper; needs com_vel.
+    """Add to qfrc_passive J^T f of every spring-damper. Call `com_vel` first.
 
     The force along the line between the ends is k (l - l0) + c dl/dt.
     """
@@ -72,7 +72,7 @@ def _pull(m, d, n):
 
 @kernel
 def spring_energy(m, d):
-    """Return the energy k (l - l0)^2 / 2 of all spring-dampers [J]; needs kinematics."""
+    """Return the energy k (l - l0)^2 / 2 of all spring-dampers [J]. Call `kinematics` first."""
     total = 0.0
     for n in range(m.nspring):
         _, length = _between(_end(m, d, n, 0), _end(m, d, n, 1))

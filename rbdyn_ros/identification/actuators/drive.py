@@ -71,7 +71,7 @@ class _Units:
 
 
 def _scaled(findings: Findings, drive: DriveRecord, units: _Units) -> DriveFit | None:
-    """Return the drive with the best torque constant; None if no constant fits."""
+    """Return the drive with the best torque constant, or None if no constant fits."""
     fit = fit_drive(drive, rotor=units.rotor)
     if not fit.scale.is_found:
         reason = "gravity and inertia load it too little or too evenly"

@@ -211,7 +211,7 @@ class _GainProblem:
         return np.array([extra.column for extra in self.unknowns.extras], np.int64)
 
     def by_gain(self, x: Array, prior: Prior) -> Array:
-        """Return the derivatives of the terms of the prior by the logarithms of gains."""
+        """Return the derivatives of the prior's terms by the logarithms of gains."""
         sized, c = len(self.columns), len(prior.positive)
         first = 16 * len(prior.bodies)
         rows = np.zeros((first + sized + len(prior.bodies), self.eqs.R.shape[1]))

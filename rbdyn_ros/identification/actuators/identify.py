@@ -138,7 +138,7 @@ def _identify_joint(
         findings.say("it hardly moves, so nothing is identified")
     else:
         elastic = identify_gear(findings, angle, motion.qpos[:, 0], load)
-        # while the motor crosses the free play, its speed differs from that of the joint
+        # while the motor crosses the free play, its speed differs from the joint's
         play = elastic.backlash is not None or findings.spec.backlash > 0.0
         kept &= transmitting(load) if play else True
         kept &= motion.kept[:, 0] if motion.kept is not None else True

@@ -244,7 +244,7 @@ def _time(arrays: dict[str, Array], given: Given, path: Path) -> Array:
 
 
 def _each(given: Given, key: str, n: int, path: Path) -> Array:
-    """Return one number for each joint; 1 if the key is missing."""
+    """Return one number for each joint, or 1 if the key is missing."""
     values = np.asarray(given.get(key, np.ones(n)), np.float64).reshape(-1)
     if len(values) != n:
         text = f"{key} of the columns file has {len(values)} numbers for {n} joints"

@@ -198,7 +198,7 @@ def _has_column(header: Sequence[str], name: str) -> bool:
 
 
 def _places(header: Sequence[str], column: str) -> list[int]:
-    """Return the indices of the columns with this name; if there are none, ignore spaces."""
+    """Return the indices of the columns with this name; if no column has it, ignore spaces."""
     exact = [k for k, name in enumerate(header) if name == column]
     return exact or [k for k, name in enumerate(header) if name.strip() == column]
 

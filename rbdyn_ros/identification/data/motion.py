@@ -152,7 +152,7 @@ def kept_samples(m: Model, motion: Motion, dofs: Ints) -> Bools:
 
 
 def resting(m: Model, rest: ArrayLike | None) -> Array:
-    """Return the positions (nv,) of joints that are not in a motion; None: qpos0.
+    """Return the positions (nv,) of joints that are not in a motion; None means qpos0.
 
     Raises:
         ParameterError: rest is not nv finite numbers.

@@ -24,7 +24,7 @@ from rbdyn_ros.recording.bags import recording_error
 JUMP = 0.5
 #: unless the joint could make the step at this multiple of its velocity limit.
 HASTE = 3.0
-#: Assumed velocity limit of a joint that has none [rad/s or m/s].
+#: Assumed velocity limit of a joint without a velocity limit [rad/s or m/s].
 FASTEST = 20.0
 #: Positions may exceed their limits by this fraction of the range, or by this distance [rad or m].
 BEYOND = 0.1, 0.2
@@ -58,7 +58,7 @@ def plausible(m: Model, samples: Samples) -> Samples:
 
 
 def at_rest(m: Model, samples: Samples) -> Array:
-    """Return positions (nv,) of the joints that are not identified; unknown positions as in qpos0.
+    """Return positions (nv,) of joints that are not identified, from qpos0 where unknown.
 
     Raises:
         ParameterError: one of these joints moved.

@@ -130,7 +130,7 @@ def to_motion(
 
 
 def without_repeats(samples: Samples) -> tuple[Samples, str]:
-    """Return samples without rows that repeat the previous one, and a note about them.
+    """Return samples without rows that repeat the previous row, and a note about them.
 
     A recorder that polls a driver writes the same message twice if it comes late. Efforts of a
     moving arm never repeat exactly. Positions then seem to stop for one period, which looks like
@@ -199,7 +199,7 @@ def _grid(time: Array, period: float) -> tuple[Array, bool]:
 
 
 def _cutoff(cutoff: float | None, qpos: Array, period: float) -> float:
-    """Return the cutoff [Hz]; None: ten times the highest frequency of positions (p, n)."""
+    """Return the cutoff [Hz]; None means ten times the highest frequency of positions (p, n)."""
     most = 0.5 * MOST_OF_NYQUIST / period
     if cutoff is None:
         return min(max(CUTOFF_RATIO * _highest_frequency(qpos, period), LEAST_CUTOFF), most)

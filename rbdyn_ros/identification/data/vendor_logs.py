@@ -78,7 +78,7 @@ LOGS = (
 
 
 def log_of(path: Path) -> tuple[Log, list[str]] | None:
-    """Return the kind of a log and its columns; None if it is another file."""
+    """Return the kind of a log and its columns, or None if it is another file."""
     try:
         with path.open(encoding="utf-8-sig") as file:
             line = file.readline(LONGEST_HEADER)

@@ -235,7 +235,7 @@ class _Fit:
         return validate(m, friction, u.motion, offset, by_load=by_load, rest=u.rest)
 
     def held(self, x: Array) -> Residuals | None:
-        """Return the residuals of the patched URDF; None if a URDF holds the whole solution."""
+        """Return the residuals of the patched URDF, or None if a URDF holds the whole solution."""
         u = self.unknowns
         m, friction, _ = self.robot(x)
         extras = any(extra.kind not in ("viscous", "coulomb") for extra in u.extras)

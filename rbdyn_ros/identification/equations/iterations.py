@@ -63,7 +63,7 @@ def noise(residuals: Residuals, unknowns: Unknowns) -> Array:
 
 
 def deviations(A: Array, rank: int) -> tuple[Array, float]:
-    """Return standard deviations of the unknowns of A; infinite where A does not determine them.
+    """Return standard deviations of the unknowns of A, infinite where A does not determine them.
 
     Also return the condition number of the first `rank` columns, scaled to length 1.
     """

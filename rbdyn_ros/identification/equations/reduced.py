@@ -99,7 +99,7 @@ def equations(
         for k in range(PARTS)
         for b in range(ends[k], ends[k + 1], CHUNK)
     ]
-    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+    with np.errstate(over="ignore", invalid="ignore"):  # an overflow is refused below
         for k, begin, end in spans:
             part = slice(begin, end)
             Y = torque_regressor(m, qpos[part], qvel[part], qacc[part])[:, dofs]

@@ -43,7 +43,7 @@ class Residuals:
 
     @property
     def rms(self) -> Array:
-        """Root mean square of the difference (n,) [N m or N]; NaN if no sample is kept."""
+        """Root mean square of the difference (n,) [N m or N], or NaN if no sample is kept."""
         count = self.kept.sum(axis=0)
         squares = np.where(self.kept, self.measured - self.predicted, 0.0) ** 2
         return np.asarray(np.sqrt(squares.sum(axis=0) / np.where(count > 0, count, np.nan)))
@@ -55,13 +55,13 @@ class Residuals:
 
     @property
     def share_of_peak(self) -> Array:
-        """The RMS as a fraction of the largest measured effort (n,); NaN if that is 0."""
+        """The RMS as a fraction of the largest measured effort (n,), or NaN if that is 0."""
         peak = np.abs(self.measured).max(axis=0)
         return self.rms / np.where(peak > 0.0, peak, np.nan)
 
     @property
     def explained(self) -> Array:
-        """Share of the variance of the efforts that is explained (n,); NaN without variance."""
+        """Share of the variance of the efforts that is explained (n,), or NaN without variance."""
         count = np.maximum(self.kept.sum(axis=0), 1)
         rows = np.where(self.kept, self.measured, 0.0)
         spread = np.where(self.kept, rows - rows.sum(axis=0) / count, 0.0)
@@ -105,7 +105,7 @@ def validate(
     qpos = of_dofs(m, dofs, motion.qpos, where)
     qvel, qacc = of_dofs(m, dofs, motion.qvel), of_dofs(m, dofs, motion.qacc)
     bodies = np.empty((len(qpos), m.nv))
-    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+    with np.errstate(over="ignore", invalid="ignore"):  # an overflow is refused below
         for k in range(len(qpos)):
             d.qpos[:], d.qvel[:], d.qacc[:] = qpos[k], qvel[k], qacc[k]
             inverse(bare, d)

@@ -121,7 +121,7 @@ class _FitProblem:
         return np.asarray(self.seen * z - self.target)
 
     def value(self, z: Array) -> float:
-        """Return the terms of the prior; infinite if z is not consistent."""
+        """Return the terms of the prior, infinite if z is not consistent."""
         return _value(self.x(z), self.prior)
 
 
@@ -192,7 +192,7 @@ def _descend(z: Array, problem: _FitProblem, weight: float) -> Array:
 def _length(
     z: Array, step: Array, decrease: float, value: float, problem: _FitProblem, weight: float
 ) -> float:
-    """Return the fraction of a step that decreases the sum; 0 if rounding hides the decrease.
+    """Return the fraction of a step that decreases the sum, or 0 if rounding hides the decrease.
 
     Each term is subtracted separately: the sum of large squares would lose digits.
     """
@@ -229,7 +229,7 @@ def _divergence(x: Array, prior: Prior) -> tuple[float, Array, Array]:
 
 
 def _value(x: Array, prior: Prior) -> float:
-    """Return the terms of the prior; infinite if x is not consistent."""
+    """Return the terms of the prior, infinite if x is not consistent."""
     bodies, positive, free = _parts(x, prior)
     if not (positive > 0.0).all():
         return float("inf")

@@ -15,7 +15,7 @@ from rbdyn_ros.identification.equations.result import Identification
 from rbdyn_ros.identification.equations.solve import Prior
 from rbdyn_ros.identification.equations.unknowns import MOST_LOST, Unknowns
 
-#: Condition number above which model errors are amplified, and that of an unusable motion.
+#: Condition number above which model errors are amplified, and above which a motion is unusable.
 POOR, TOO_POOR = 100.0, 1e4
 #: Largest change of the total mass: URDFs are often wrong about links, rarely about the whole arm.
 MASS_RATIO = 2.0

@@ -14,7 +14,7 @@ from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
-#: Assumed velocity limit of a joint that has none [rad/s or m/s].
+#: Assumed velocity limit of a joint without a velocity limit [rad/s or m/s].
 DEFAULT_SPEED = 1.0
 #: Distance of joints from their position limits [rad or m], and its largest fraction of the range.
 INSET, INSET_SHARE = 0.05, 0.05

@@ -258,7 +258,7 @@ def link_box(m: Model, qpos: Array) -> Array:
 
 
 def dofs_of_joints(m: Model, joints: Sequence[str] | None) -> Ints:
-    """Return the dofs of joints by name, in their order in the robot; None: all.
+    """Return the dofs of joints by name, in their order in the robot; None means all.
 
     Raises:
         ParameterError: the argument is not a list of names; or a name is unknown, that of a mimic

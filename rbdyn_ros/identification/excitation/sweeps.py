@@ -25,7 +25,7 @@ from rbdyn_ros.model.model import Model
 
 #: Part of a lobe (up and back) in which the speed changes, at each of its ends.
 RAMP = 0.1
-#: Height of a lobe of the speed 1 and the period 1.
+#: Height of a lobe with a peak speed of 1 and a period of 1.
 HEIGHT = 0.5 - (1.5 - 2.0 / np.pi) * RAMP
 #: Part of a lobe by which a rounding error may shift a time.
 ROUNDING = 1e-9

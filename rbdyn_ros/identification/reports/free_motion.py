@@ -96,7 +96,7 @@ def _check(m: Model, run: RecordedRun) -> None:
 def _window(
     m: Model, run: RecordedRun, qvel: Array, start: float, length: float
 ) -> tuple[Array, Array]:
-    """Return times (p,) and simulated positions (p, nv) of a window; NaN after divergence."""
+    """Return times (p,) and simulated positions (p, nv) of a window, or NaN after divergence."""
     h = m.opt.timestep
     time = start + h * np.arange(1, round(length / h) + 1)
     effort = _efforts(run, time - h, h)

@@ -125,7 +125,10 @@ def payload_text(found: PayloadEstimate, by_joint: Array | None = None) -> str:
 
 
 def payload_dict(found: PayloadEstimate, by_joint: Array | None = None) -> dict[str, Any]:
-    """Return the report of a payload as numbers for JSON; arguments as payload_text."""
+    """Return the report of a payload as numbers for JSON.
+
+    The arguments are those of payload_text.
+    """
     names = found.after.names
     masses = [] if by_joint is None else map(finite_or_none, by_joint)
     return {

@@ -26,7 +26,7 @@ ACTUATOR_WORK = 10
 
 
 def state_lengths(delays: Any) -> list[int]:
-    """Return the number of entries of act of each actuator, from actuator_delay."""
+    """Return how many entries of act each actuator has, from actuator_delay."""
     return [DELAYED + int(steps) for steps in np.asarray(delays)]
 
 

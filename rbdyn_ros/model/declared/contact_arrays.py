@@ -5,7 +5,7 @@ from __future__ import annotations
 
 #: Columns of contact_spring.
 PUSH, SLOPE, K, B, MASS_BY_H, MOST_PUSH, IS_SPRING, EDGE, WIDTH = 0, 1, 2, 3, 4, 5, 6, 7, 8
-#: 1 if restitution acts in the step.
+#: Column of contact_spring that is 1 if restitution acts in the step.
 REBOUNDS = 9
 
 #: Columns of contact_grip.

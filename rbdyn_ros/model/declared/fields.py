@@ -48,7 +48,7 @@ def frozen(field: Field, value: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     if type(value) is np.ndarray and type(getattr(value, "base", None)) is bytes:
         same, flags = value.dtype == dtype and value.shape == shape, value.flags
         if same and flags.c_contiguous and flags.aligned:
-            return value  # the array is such a copy already
+            return value  # the array needs no copy
     return immutable(np.asarray(value, dtype).reshape(shape))
 
 

@@ -39,7 +39,7 @@ def corner_radius(fields: NamedArrays) -> Arrays:
 
 
 def bounding_boxes(fields: NamedArrays) -> Arrays:
-    """Return geom_half; zeros for a plane."""
+    """Return geom_half, or zeros for a plane."""
     half: Array = np.array(fields["geom_size"])
     kinds = fields["geom_type"]
     radius, length = half[:, 0].copy(), half[:, 1].copy()

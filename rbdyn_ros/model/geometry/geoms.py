@@ -41,7 +41,7 @@ from rbdyn_ros.model.tree.rotation import quat_to_mat
 Frames = Mapping[str, Placement]
 Part = Geometry | Obstacle
 
-# number of corners of each end of a cylinder; contact with a plane does not use them
+# corners at each end of a cylinder; contact with a plane does not use them
 END_CORNERS = 12
 
 #: A hull with more corners has a graph of its edges, along which the farthest corner is searched.

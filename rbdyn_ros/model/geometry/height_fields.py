@@ -90,7 +90,7 @@ def _ridges(z: Array, half: Array) -> Ints:
 
 
 def _ends(east: Bools, north: Bools, diagonal: Bools) -> Bools:
-    """Return a mask of the corners of a field that are ends of convex edges."""
+    """Return a mask of the field's corners at which convex edges end."""
     ends: Bools = east | north | diagonal
     ends[:, 1:] |= east[:, :-1]
     ends[1:] |= north[:-1]

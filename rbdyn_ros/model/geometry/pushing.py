@@ -22,7 +22,7 @@ FACE_CORNERS = 16
 
 
 def no_pairs(count: int) -> Arrays:
-    """Return the fields of push_geom and of faces of a Model without pushing pairs.
+    """Return the fields of push_geom and of faces for a Model without pushing pairs.
 
     Args:
         count: number of all geometries.

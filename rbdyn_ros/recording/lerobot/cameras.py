@@ -115,7 +115,7 @@ class Cameras:
                 picture = _pixels(image)
             except RbdynError:
                 raise
-            except Exception as error:  # from rosbags, if the bytes do not match the type
+            except Exception as error:  # rosbags raises it if the bytes do not match
                 text = f"a message of {quote(name)} is not a valid {IMAGE}: {error}"
                 raise recording_error("wrong-message", text, str(self._path)) from error
             yield name, stamp, picture
@@ -161,7 +161,7 @@ def _name(topic: str) -> str:
 
 
 def _pixels(image: Any) -> Picture:
-    """Return the pixels of a sensor_msgs/Image; raises ValueError if it has too few bytes."""
+    """Return the pixels of a sensor_msgs/Image; raise ValueError if it has too few bytes."""
     rows = np.asarray(image.data, np.uint8)[: image.height * image.step]
     rows = rows.reshape(image.height, image.step)[:, : 3 * image.width]
     return rows.reshape(image.height, image.width, 3)[:, :, ENCODINGS[image.encoding]]

@@ -98,8 +98,8 @@ class Face:
         self._radius, self._flat = float(m.geom_radius[g]), BENT * self._dx
         self._beside = np.sqrt(2.0 * self._radius * CLOSED_GAP) * m.opt.timestep
         u, v, _z = self._x
-        self._take(u * self._dy > v * self._dx)  # the foot below the centre
-        self._take(self._u * self._dy > self._v * self._dx)  # position of the foot
+        self._take(u * self._dy > v * self._dx)  # the triangle below the centre
+        self._take(self._u * self._dy > self._v * self._dx)  # the triangle of the foot
 
     def _take(self, lower: Any) -> None:
         """Select a triangle of the middle cell."""

@@ -40,7 +40,7 @@ TOLERANCE = 1e-9
 
 #: The lagged forces of a step move if the error of the law is less than this part of their error.
 SETTLED = 0.3
-#: After 1 over this number of passes the lagged forces move in any case.
+#: After 1 / PATIENCE passes the lagged forces move in any case.
 PATIENCE = 0.2
 
 #: Relative rounding error of a velocity.
@@ -204,7 +204,7 @@ def law_of_points(shelf: Shelf, graph: SymbolGraph, pairs: Sequence[Pair]) -> li
 
 
 def first_lagged(point: dict[str, Any], u: Any) -> Any:
-    """Return a guess of the normal force, as engine/contact/law/force.py."""
+    """Return a guess of the normal force, as engine/contact/law/force.py does."""
     return where(point["pressed"] > 0.0, point["pressed"], stopping_force(point, u[-1]))
 
 

@@ -31,14 +31,14 @@ AXES, ARM, DIST, LISTED, KEY, PAIR = 0, 9, 12, 13, 14, 15
 
 
 def reach(m: Model, g: int, speeds: Objects, arm: Objects, change: Objects | None = None) -> Any:
-    """Return the largest gap that a geometry can close in the step, as contact_list.reach_of.
+    """Return the largest gap that a geometry can close in the step, as contact_list.reach_of does.
 
     Args:
         m: the Model.
         g: the geometry.
         speeds: velocities of all bodies, (nbody, 6).
         arm: vector from the com of the tree to the centre of the geometry.
-        change: accelerations of the step, (nbody, 6); None: they are not known.
+        change: accelerations of the step, (nbody, 6), or None if they are not known.
     """
     nowhere = np.zeros((m.nbody, 3), object)
     motion = SimpleNamespace(

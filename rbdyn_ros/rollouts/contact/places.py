@@ -83,7 +83,7 @@ def _one_contact(m: Model, tracing: Tracing, d: Any, pair: Pair, place: Place) -
         shape = (1, *np.shape(getattr(d, field.name))[1:])
         setattr(one, field.name, np.full(shape, 0.0 if field.kind == "float" else 0, object))
     one.ncon, one.nmutual = 1, int(m.geom_bodyid[pair.obstacle] > 0)
-    one.body_heaviest = tracing.m.body_subtreemass  # own pairs are of one tree
+    one.body_heaviest = tracing.m.body_subtreemass  # both bodies of an own pair are in one tree
     one.contact_geom[0] = pair.obstacle, pair.geom
     one.contact_body[0] = m.geom_bodyid[[pair.obstacle, pair.geom]]
     one.contact_normal[0], one.contact_dist[0] = place["axes"][2], place["dist"]
@@ -118,7 +118,7 @@ def _listed(tracing: Tracing, place: Place) -> Any:
 
 
 def _moves(m: Model, d: Any, pair: Pair, place: Place) -> Objects:
-    """Return the velocity of a contact point by unit velocity of each dof, (3, nv).
+    """Return the velocity of a contact point for unit velocity of each dof, (3, nv).
 
     It is relative to the other geometry.
     """

@@ -130,7 +130,7 @@ def touching(m: Model) -> Touching:
 
 
 def _pairs(m: Model, kind: int, first: int) -> list[Pair]:
-    """Return the pairs of geometries with obstacles of a kind.
+    """Return the pairs of geometries with obstacles of one kind.
 
     Contacts with them have keys from pair number `first` on, see contact_list.py.
     """
@@ -274,7 +274,7 @@ def _is_rigid(m: Model, g: int) -> bool:
 
 
 def covered(m: Model, g: int) -> tuple[Array, Array]:
-    """Return centres (n, 3) and radii (n,) of balls around all corners of a mesh.
+    """Return centres (n, 3) and radii (n,) of balls that together contain all corners of a mesh.
 
     Meshes with few corners, such as boxes, need no balls.
     """

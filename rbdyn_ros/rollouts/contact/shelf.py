@@ -70,13 +70,13 @@ class Shelf:
         return {**flat, **{name: x for name, x in put.items() if x}}
 
     def program(self, run: Callable[[SymbolGraph], dict[str, Any]]) -> Program:
-        """Return the program of a function of a graph that returns outputs."""
+        """Return the program of a function that gets a graph and returns outputs."""
         graph = SymbolGraph()
         return program(graph, run(graph))
 
 
 def known_number(x: Any) -> float | None:
-    """Return the value of a number or of a constant symbol; None if it is not known."""
+    """Return the value of a number or of a constant symbol, or None if it is not known."""
     if isinstance(x, Condition):
         return None
     if not isinstance(x, Symbol):

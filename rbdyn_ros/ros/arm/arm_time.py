@@ -33,7 +33,7 @@ class ArmTime:
     def __init__(self, node: Node, simulated: bool) -> None:
         self.simulated = False
         self._clock = self._stamp = 0  # newest received time, and time of the newest state [ns]
-        self._lead = 0  # the arm's time goes on if a reset sets the clock back [ns]
+        self._lead = 0  # lead of the arm's time: it goes on if a reset sets the clock back [ns]
         self._helper: Node | None = None
         self._heard: Any = None
         if simulated:
@@ -44,7 +44,7 @@ class ArmTime:
             self._heard = helper.create_subscription(Clock, topic, lambda _: None, qos)
 
     def now(self) -> int:
-        """Return the time [ns]; for any thread."""
+        """Return the time [ns]. Any thread may call it."""
         if not self.simulated:
             return steady_ns()
         return max(self._clock, self._stamp) + self._lead

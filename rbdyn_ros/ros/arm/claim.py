@@ -81,7 +81,7 @@ class ArmClaim:
         self._source = StateSource()
         self._two: tuple[bytes | None, bytes | None] | None = None  # publishers in the fault
         self._fault: Fault | None = None
-        self._twin: str | None = None  # process of another controller of the same name
+        self._twin: str | None = None  # another controller's process with the same name
         self._asked = -PAUSE  # time of the last query of their names [ns]
         self._devices: set[frozenset[str]] = set()
         self._senders_unknown = False

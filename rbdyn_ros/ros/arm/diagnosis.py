@@ -23,7 +23,7 @@ class AnswerTimes:
         self._count += 1
 
     def percentiles(self) -> tuple[float, float, float]:
-        """Return the median, the 99th percentile and the maximum; NaN without durations."""
+        """Return the median, the 99th percentile and the maximum, or NaN without durations."""
         known = self._ring[~np.isnan(self._ring)]
         if not len(known):
             return (np.nan,) * 3

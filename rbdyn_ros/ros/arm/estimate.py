@@ -119,7 +119,7 @@ class ArmEstimate:
         serve(node, SetBool, "~/estimate_payload", self._answer)
 
     def take(self) -> None:
-        """Store the newest state while the estimate runs; in the control thread."""
+        """Store the newest state while the estimate runs. Call it in the control thread."""
         run, seen = self._run, self._controller.gate.measured
         if run is None or run.stop.is_set() or seen.time == self._time:
             return
@@ -138,7 +138,7 @@ class ArmEstimate:
             run.thread.join()
 
     def status(self) -> Status | None:
-        """Return the line of the diagnosis; None: no estimate was requested."""
+        """Return the line of the diagnosis, or None if no estimate was requested."""
         run = self._run
         if run is None:
             return None

@@ -34,7 +34,10 @@ class ArmObserver:
         self._friction, self._time = np.zeros(m.nv), 0
 
     def take(self) -> None:
-        """Observe the newest state if it is new and has all efforts; in the control thread."""
+        """Observe the newest state if it is new and has all efforts.
+
+        Call it in the control thread.
+        """
         arm, seen = self._controller.arm, self._controller.gate.measured
         before = self._time
         if seen.time == before or np.isnan(seen.effort[self._dofs]).any():

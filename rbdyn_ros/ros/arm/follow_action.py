@@ -74,7 +74,7 @@ class FollowAction:
         return GoalResponse.ACCEPT
 
     def _begin(self, request: Any) -> None:
-        """Let the arm follow a trajectory; raises RbdynError if the arm refuses."""
+        """Let the arm follow a trajectory; raise RbdynError if the arm refuses."""
         check_goal(request)
         robot, names = self._robot, tuple(self._robot.names)
         tolerances = Tolerances.of(request, names)

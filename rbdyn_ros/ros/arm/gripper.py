@@ -20,7 +20,7 @@ OLD = 0.5
 
 
 class ArmGripper:
-    """Sends goals on gripper_commands while the arm is armed; for any thread.
+    """Sends goals on gripper_commands while the arm is armed. Any thread may use it.
 
     Any message of joint_states with a finite position of its joint counts as a measurement.
 
@@ -56,13 +56,13 @@ class ArmGripper:
                 self._seen = message, self._time()
 
     def _reason_not(self, arrival: int) -> str:
-        """Return the reason why the gripper does not follow goals; empty if it does."""
+        """Return the reason why the gripper does not follow goals, or "" if it does."""
         if self._controller.settings.dry_run:
             return "dry_run is true: nothing is sent to the gripper"
         if not self._controller.armed:
             return "the arm is not armed"
         age = (self._time() - arrival) / NANOSECONDS
-        if 0.0 <= age <= OLD:  # below 0: the arm has changed its clock
+        if 0.0 <= age <= OLD:  # the age is below 0 if the arm has changed its clock
             return ""
         silence, most = apart(abs(age), OLD, digits=4)
         return (

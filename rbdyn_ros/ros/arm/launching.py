@@ -144,7 +144,7 @@ def _start(context: Any) -> list[Any]:
 
 
 def _preset(arm: Mapping[str, Any]) -> ArmPreset | None:
-    """Return the preset of the arm, or None; raises RuntimeError if its name is unknown."""
+    """Return the preset of the arm, or None; raise RuntimeError if its name is unknown."""
     if "arm" not in arm:
         return None
     try:
@@ -253,7 +253,7 @@ def _lockstep(arm: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _controlled(arm: Mapping[str, Any]) -> list[str]:
-    """Return the joints that the controller controls by default; [] if they are not known here.
+    """Return the joints that the controller controls by default, or [] if they are not known here.
 
     The nodes report a robot that is refused.
     """

@@ -290,7 +290,7 @@ class ArmController(process.ManagedNode):
         return True
 
     def _on_parameters(self, changes: list[Any]) -> SetParametersResult:
-        """Tighten limits; all changes or none."""
+        """Tighten limits: make all changes, or no change."""
         given = {change.name: change.value for change in changes}
         return parameters_result(lambda: self._change(given))
 

@@ -172,7 +172,7 @@ class ArmQueries:
 
 
 def _gains(joints: SingleJoints, kind: str, values: Sequence[float], present: Array) -> Array:
-    """Return the gain of every joint (nv,): the given ones, else the present ones."""
+    """Return the gain of every joint (nv,): the given gain, else the present gain."""
     gains: Array = present.copy()
     given = joint_numbers(joints, kind, values)
     if given is not None:
@@ -186,14 +186,14 @@ def _gains(joints: SingleJoints, kind: str, values: Sequence[float], present: Ar
 
 
 def _put(row: Array, joints: SingleJoints, numbers: Array | None) -> None:
-    """Write the numbers of the joints into a row of all joints; None: zeros."""
+    """Write the numbers of the joints into a row of all joints; None means zeros."""
     row[joints.dofadr] = 0.0 if numbers is None else numbers
 
 
 def _answer(
     arm: Arm, joints: SingleJoints, state: _State, effort: Array, *, as_command: bool
 ) -> JointEfforts:
-    """Return the efforts of the joints; raises RbdynError if one is not finite."""
+    """Return the efforts of the joints; raise RbdynError if one is not finite."""
     if as_command:
         arm.without_own(effort, state.qpos, state.qvel)
     chosen = effort[joints.dofadr]

@@ -26,7 +26,7 @@ OF_FORCES = ("in-obstacle",)
 def collision_check(
     node: Node, values: SimpleNamespace, source: Source, dofs: Ints, scene: ArmScene | None
 ) -> SelfCollision | None:
-    """Return the check of trajectories; None, and a line in the log, if they are not checked.
+    """Return the check of trajectories, or None with a line in the log if there is no check.
 
     Args:
         node: node that logs.

@@ -123,7 +123,7 @@ class ArmTopics:
         return {self._topic(node, name): name in self._commands.names for name in TOPICS}
 
     def check_claim(self) -> None:
-        """Tell the controller whether other nodes command the arm; for any thread."""
+        """Tell the controller whether other nodes command the arm. Any thread may call it."""
         self._controller.set_rivals(self._claim.rivals())
 
     def start(self) -> None:

@@ -30,8 +30,8 @@ from rbdyn_ros.ros.common.tool.servoing import servo_twist
 #: Parsing more points would delay the states.
 MOST_POINTS = 5000
 MOST_POSES = 500
-#: Times allowed for the check of the transition to a trajectory while the arm moves; each is tried
-#: after the one before [s].
+#: Times that are tried, one after the other, for the check of the transition to a trajectory while
+#: the arm moves [s].
 AHEAD = (0.005, 0.02, 0.08, 0.32)
 #: Share of the velocity limits that twists use, and the time in which a joint may reach them [s]:
 #: an arm overshoots by some milliseconds of its acceleration, and the limits are a fault.
@@ -99,7 +99,7 @@ class TrajectoryController(Controller):
         )
 
     def follow(self, message: Any) -> None:
-        """Follow a trajectory_msgs/JointTrajectory; one without points stops the present one.
+        """Follow a trajectory_msgs/JointTrajectory; a message without points stops the motion.
 
         Raises:
             RbdynError: the trajectory is refused.
@@ -194,7 +194,7 @@ class TrajectoryController(Controller):
         self._servo_gain = self.servo.limits.acceleration
 
     def follow_twist(self, message: Any) -> JointRates | None:
-        """Move the tool by a geometry_msgs/TwistStamped until it times out; None: it stops.
+        """Move the tool by a geometry_msgs/TwistStamped until it times out; None stops the tool.
 
         The motion and its end are a path, which is followed if it keeps the limits, tightened or
         not, and has no collision. Zeros stop a motion of twists only, not a trajectory of others.

@@ -159,7 +159,7 @@ class MoveItPackage:
 
 
 def _bytes(path: Path) -> bytes:
-    """Return the content of a mesh; raises ParameterError if it cannot be read."""
+    """Return the content of a mesh; raise ParameterError if it cannot be read."""
     try:
         return path.read_bytes()
     except OSError as error:

@@ -35,8 +35,8 @@ from rbdyn_ros.ros.policy.unitree import Rise, UnitreeMotors
 POLL = 1.0
 #: States that wait for the node.
 DEPTH = 1000
-#: A simulator in lock-step repeats a state whose answer it misses. An answer is repeated only if
-#: it was sent longer ago than this: else it may still arrive [s].
+#: A simulator in lock-step repeats a state if it gets no answer. The node repeats an answer only
+#: if it sent the answer longer ago than this: a later answer may still arrive [s].
 LOST = 0.5
 #: Number of times that the last command is sent, because a robot may lose some, and time between
 #: two of them [s].
@@ -230,7 +230,7 @@ class PolicyNode(process.ManagedNode):
 
     def _take_imu(self, message: Imu) -> None:
         covariances = message.orientation_covariance, message.angular_velocity_covariance
-        if -1.0 in (each[0] for each in covariances):  # sensor_msgs/Imu marks missing values so
+        if -1.0 in (each[0] for each in covariances):  # -1 marks missing values in an Imu
             raise refusal("this IMU lacks orientation or angular velocity; a policy needs both")
         self._take_base(message, message.orientation, message.angular_velocity, None)
 

@@ -179,7 +179,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             recorder,
             self.get_name(),
             context=self.context,
-            # overrides the arguments of this process for all its nodes
+            # these override the arguments of this process for all its nodes
             cli_args=["--ros-args", "-r", f"__ns:={space}", "-r", f"__node:={self.get_name()}"],
             parameter_overrides=[*common, Parameter("robots", value=[""])],
         )
@@ -269,7 +269,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
 
         Raise if publishing or a control box failed, or if another simulator was first.
         """
-        if self._claims is not None and self._robots:  # all is open
+        if self._claims is not None and self._robots:  # all parts are open
             self._claims.poll()
             self._claims.check()
             if self._clock_claim is not None:
@@ -282,7 +282,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
                 if self._claims is not None and self._setup is None:
                     robot.foreign.poll(now, self._claims.nodes())
                 if robot.shared_memory is not None:
-                    robot.shared_memory.poll()  # it notes commands, which the watch then judges
+                    robot.shared_memory.poll()  # notes commands, which the watch then judges
                 for reception in robot.receptions:
                     reception.watch.poll(now)
         if self._started and self._statistics is not None:

@@ -37,7 +37,7 @@ class Statistics:
         """Publish a report if it is due; `now` is on the steady clock [s]."""
         if now < self._due:
             return
-        # a slightly late report does not delay the next one
+        # a slightly late report does not delay the next report
         self._due += self._interval
         if self._due < now:
             self._due = now + self._interval
@@ -63,7 +63,7 @@ class _Watch:
             )
 
     def observe(self) -> Observation:
-        """Return an observation; new events are counted since the last one."""
+        """Return an observation; new events are counted since the last observation."""
         robot, loop = self._robot, self._robot.loop
         readout, settings = loop.readout, loop.settings
         total, state = readout.timing(), readout.latest()

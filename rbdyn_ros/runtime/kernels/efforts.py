@@ -150,7 +150,7 @@ def _starts_anew(before, servo):
 
 @kernel
 def _hold_time(s):
-    """Return the time constant of the brake: a faster one would reverse a joint in a tick."""
+    """Return the time constant of the brake; a faster brake would reverse a joint in a tick."""
     return max(HOLD_TIME, 10.0 * s.period / NANOSECONDS)
 
 

@@ -45,7 +45,7 @@ ROUNDING = 1e-9
 
 @kernel
 def invert(m: Model, still: Data) -> None:
-    """Write still.qfrc_inverse from still.qacc; needs bias_force."""
+    """Write still.qfrc_inverse from still.qacc. Call `bias_force` first."""
     rne_acc(m, still)
     if m.nefc > 0:
         call_stage(m.constraint_stage, m, still)
@@ -54,7 +54,7 @@ def invert(m: Model, still: Data) -> None:
 
 @kernel
 def effort_limit(s: Shared, k: int) -> float:
-    """Return the largest effort of a dof; while it grips, this is less than that of its joint."""
+    """Return the largest effort of a dof, which is less than its joint's while the dof grips."""
     if s.mode[k] == GRIP and s.held[k] == 1 and s.traj_column[k] < 0:
         return min(s.dof_effort[k], s.order[2, k])
     return s.dof_effort[k]

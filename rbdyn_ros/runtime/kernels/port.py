@@ -96,7 +96,7 @@ def read_port(s: Shared) -> None:
 
 @kernel
 def _is_late(s, t, record):
-    """Return whether a command answers a state that is much older than the newest one."""
+    """Return whether a command answers a state that is much older than the newest state."""
     most, tick = word_at(t, layout.T_ANSWER), word_at(record, layout.COMMAND_TICK)
     if s.time_mode != REALTIME or most == 0 or not 0 <= tick < s.measured_tick:
         return False
@@ -149,7 +149,8 @@ def _take(s, t, record):
         if k < 0:
             continue
         if mode >= 0:
-            s.inbox_arrival[k] = max(arrival, s.inbox_arrival[k] + 1)  # it identifies a command
+            # the arrival identifies a command
+            s.inbox_arrival[k] = max(arrival, s.inbox_arrival[k] + 1)
             s.inbox_mode[k] = mode
             for quantity in range(5):
                 s.inbox[quantity, k] = number_at(
@@ -157,7 +158,7 @@ def _take(s, t, record):
                 )
             s.inbox_since[k] = s.watch
             s.inbox_new[k] = 1
-        if mode >= 0 or s.inbox_new[k] == 0:  # a message without a command is an answer, too
+        if mode >= 0 or s.inbox_new[k] == 0:  # a message without a command is an answer
             s.inbox_tick[k] = tick
             s.due[k] = tick
         if tick >= 0 and s.dof_required[k] == 1:

@@ -105,7 +105,10 @@ def apply_pushes(m: Model, d: Data, s: Shared) -> None:
 
 @kernel
 def _pull(m, d, s, n, i, arm):
-    """Return the force of a pull on the point at `arm` from the centre of mass; needs com_vel."""
+    """Return the force of a pull on the point at `arm` from the centre of mass.
+
+    Call `com_vel` first.
+    """
     at = add3(load3(d.xipos, i), arm)
     turn = (d.cvel[i, 0], d.cvel[i, 1], d.cvel[i, 2])
     about = load3(d.subtree_com, m.body_rootid[i])
@@ -115,7 +118,7 @@ def _pull(m, d, s, n, i, arm):
 
 @kernel
 def _turn(d, s, n, i):
-    """Return the torque that rotates a body to the goal; needs com_vel."""
+    """Return the torque that rotates a body to the goal. Call `com_vel` first."""
     E = mat_mul(_floats9(s, n, GOAL), transposed(load9(d.xmat, i)))
     twice = (E[7] - E[5], E[2] - E[6], E[3] - E[1])  # axis times 2 sin(angle)
     size = np.sqrt(dot3(twice, twice))

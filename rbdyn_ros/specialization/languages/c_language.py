@@ -33,7 +33,7 @@ INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", 
 #: Functions with another name in math.h than in NumPy.
 RENAMED = {"arctan2": "atan2"}
 
-#: Signs of the first factor and of the term of a fused multiply-add, a b + c.
+#: Signs of a and c in a fused multiply-add a b + c.
 FUSED = {"fma": ("", ""), "fms": ("", "-"), "fnma": ("-", "")}
 
 #: Operations written inside a sum if only sums use them.

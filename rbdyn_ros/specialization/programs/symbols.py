@@ -260,7 +260,7 @@ class Symbol:
         return self.graph.enter(("arctan2", self.number, self.graph.number(other)))
 
     def angle_from(self, other: Any) -> Any:
-        """Return the angle whose tangent is the other number over this one."""
+        """Return the angle whose tangent is the other number over this number."""
         return self.graph.enter(("arctan2", self.graph.number(other), self.number))
 
     def clip(self, least: Any, most: Any, **_: Any) -> Any:

@@ -15,7 +15,7 @@ from rbdyn_ros.trials.files.keys import ACTUATORS
 from rbdyn_ros.trials.files.values import read_by_part
 from rbdyn_ros.trials.trial import Varied, whole_steps
 
-#: Replaces an infinite bound of samples.
+#: Number that replaces an infinite bound of samples.
 HUGE = 1e9
 
 

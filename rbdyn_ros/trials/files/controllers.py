@@ -26,7 +26,7 @@ OF_LAW = ("stiffness", "damping", "limit")
 
 
 def read_controller(given: Given | None, m: Model, folder: Path) -> TrialController | None:
-    """Return the controller; None after an error.
+    """Return the controller, or None after an error.
 
     Args:
         given: the section `controller`.
@@ -93,7 +93,7 @@ def _gain(given: Given, key: str, m: Model) -> Any:
 
 
 def _node(given: Given, m: Model, folder_: Path) -> UserProgram | None:
-    """Return the ROS node; None after an error."""
+    """Return the ROS node, or None after an error."""
     of_package = [key for key in ("package", "executable", "arguments") if key in given.lines]
     if ("command" in given.lines) == bool(of_package) or of_package == ["arguments"]:
         given.error("bad-node", "", "it needs either a command, or a package with an executable")
@@ -115,7 +115,7 @@ def _node(given: Given, m: Model, folder_: Path) -> UserProgram | None:
 
 
 def _client(given: Given, folder_: Path) -> UserProgram | None:
-    """Return the client of a control box; None after an error."""
+    """Return the client of a control box, or None after an error."""
     if "box" not in given:
         if "box" not in given.lines:
             given.error("missing-key", "", "it has no key 'box', such as franka or ur")

@@ -58,7 +58,7 @@ def with_runs(trial: Trial, runs: int) -> Trial:
 
 
 def _trial(top: Given, path: Path) -> Trial | None:
-    """Return the trial of a document; None after an error."""
+    """Return the trial of a document, or None after an error."""
     loaded = _robot(top, path.parent)
     if loaded is None or "duration" not in top:
         return None
@@ -109,7 +109,7 @@ def _trial(top: Given, path: Path) -> Trial | None:
 
 
 def _actuators(top: Given, m: Model, folder: Path) -> ActuatorsDocument | None:
-    """Return the actuators of the robot; None without them, or after an error."""
+    """Return the actuators of the robot, or None without them, or after an error."""
     vary = section(top, "vary")
     if "actuators" not in top.lines and "actuators" in vary.lines:
         message = "numbers of actuators can vary only with the key 'actuators', a file"
@@ -140,7 +140,7 @@ def _check_program(
 
 
 def _with_box(top: Given, m: Model, robot: TrialRobot, box: str, every: int) -> Model:
-    """Return the robot behind a control box; the same Model after an error."""
+    """Return the robot behind a control box, or the same Model after an error."""
     controller, name = top["controller"], BoxName.parsed(box)
     try:
         driven = name.arm(m, robot.description).driven
@@ -170,7 +170,7 @@ def _with_box(top: Given, m: Model, robot: TrialRobot, box: str, every: int) -> 
 
 
 def _robot(top: Given, folder: Path) -> tuple[Model, TrialRobot, str] | None:
-    """Return the Model with the timestep of the trial, its file and URDF; None after an error."""
+    """Return the Model with the trial's timestep, its file and URDF, or None after an error."""
     given = top.get("robot")
     if given is None or not is_sound(given):
         return None

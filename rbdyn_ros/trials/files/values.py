@@ -40,7 +40,7 @@ def line_of(given: Given, key: str) -> int:
 def read_distribution(
     given: Given, key: str, what: str, owner: str, bounds: Bounds = ANY
 ) -> Distribution | None:
-    """Return the distribution of a key, whose samples are within bounds; None after an error."""
+    """Return the distribution of a key, with samples within bounds, or None after an error."""
     if key not in given:
         return None
     found = distribution_of(given[key])
@@ -113,7 +113,7 @@ def read_by_part(
 
 
 def read_code(given: Given, key: str, folder: Path) -> PythonCode | None:
-    """Return a function in a Python file, given as FILE:FUNCTION; None after an error."""
+    """Return a function in a Python file, given as FILE:FUNCTION, or None after an error."""
     if key not in given:
         return None
     file, colon, name = given[key].rpartition(":")

@@ -185,7 +185,7 @@ def _write(writer: int, data: bytes) -> None:
 
 
 def _read(reader: int, deadline: float) -> bytes | None:
-    """Return the child's message, or a part of it if it ends before; None after the deadline.
+    """Return the child's message, or a part of it if it ends before, or None after the deadline.
 
     A daemon that the controller has started may keep the pipe open.
     """

@@ -75,7 +75,7 @@ class UserProcess:
 
     @property
     def status(self) -> int | None:
-        """The exit status of the process; None while it runs."""
+        """The exit status of the process, or None while it runs."""
         return self._process.poll()
 
     def ended(self) -> str:

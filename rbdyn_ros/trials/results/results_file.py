@@ -91,7 +91,7 @@ class ResultsFile(Output):
 
 
 def earlier_runs(path: Path, trial: Trial) -> dict[int, Run]:
-    """Return the runs in a file of results by seed; an empty dictionary if there is no file.
+    """Return the runs in a file of results by seed, or an empty dictionary if there is no file.
 
     Raises:
         ParameterError: the file cannot be read, or belongs to another trial.

@@ -90,7 +90,7 @@ class Verdict:
 
 
 def reasons(trial: Trial, run: Run) -> tuple[str, ...]:
-    """Return the reasons why a run failed; an empty list if it passed."""
+    """Return the reasons why a run failed, or an empty list if it passed."""
     if run.status != FINISHED:
         return (f"{run.status}: {run.why}",)
     found = []

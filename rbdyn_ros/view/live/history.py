@@ -42,7 +42,7 @@ class OrderHistory:
 
     @property
     def lines(self) -> list[str]:
-        """The orders, the first one first."""
+        """The orders, the earliest first."""
         with self._lock:
             return [line for _, line in self._rows]
 

@@ -40,7 +40,7 @@ class Simulated(Protocol):
         """Return the current instants of all robots, with their energies if asked for."""
 
     def recast(self, robot: int) -> Cast | None:
-        """Return a robot whose objects have changed; None if it must be requested again."""
+        """Return a robot whose objects have changed, or None if it must be requested again."""
 
     def sights(self, robot: int) -> list[Sight]:
         """Return the latest readings of a robot's lidars and cameras, and keep them reading."""
@@ -190,7 +190,7 @@ class Remote:
 def serve(
     pipe: Connection, simulated: Simulated, heard: Callable[[str, str], None] | None = None
 ) -> None:
-    """Answer the requests on a pipe until the other end closes it or sends an invalid one.
+    """Answer the requests on a pipe until the other end closes it or sends an invalid request.
 
     The view is exposed to the network, so its messages are never unpickled.
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 #: Niceness of the process, so that other processes have priority.
 NICE = 10
-#: Polling period with a connected browser, and without one [s].
+#: Polling periods with and without a connected browser [s].
 WATCHED, ALONE = 1.0 / 30.0, 1.0
 #: Period of repeating efforts [s]; shorter if the command timeout is shorter.
 REPEAT, SOONEST = 0.03, 0.005
@@ -233,7 +233,7 @@ class LiveRobot:
         self._world = world
 
     def put(self, instant: Instant) -> None:
-        """Show an instant of the present world if it is a new one."""
+        """Show an instant of the present world if it is new."""
         if instant.world != self._world:
             return
         self.joints.put(instant)

@@ -89,7 +89,7 @@ class ViewProcess:
         return self._spawned.process.poll() is None
 
     def close(self) -> None:
-        """End the process; does nothing if it has ended."""
+        """End the process, unless it has ended."""
         self._closing = True
         self._spawned.end()
         for thread in self._threads:

@@ -180,6 +180,6 @@ class HandSpring:
 
 
 def _free_dofs(loop: Loop) -> Bools:
-    """Return the dofs (nv,) that no servo, brake or fault holds; all dofs, if there is none."""
+    """Return the dofs (nv,) that no servo, brake or fault holds, or all dofs if all are held."""
     free: Bools = ~loop.kept_dofs
     return free if free.any() else np.ones_like(free)

@@ -46,7 +46,7 @@ class Spawned:
     queued: Connection
 
     def end(self) -> None:
-        """End the process; does nothing if it has ended."""
+        """End the process, unless it has ended."""
         self.process.terminate()
         wait_or_kill(self.process, PATIENCE)
 

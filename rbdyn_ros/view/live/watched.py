@@ -30,7 +30,7 @@ class Pace:
         self._marks: deque[tuple[float, float]] = deque()
 
     def at(self, now: float, simulated: float, paused: bool) -> float:
-        """Return the factor; NaN while paused and at the first call afterwards.
+        """Return the factor, or NaN while paused and at the first call afterwards.
 
         Args:
             now: time of a steady clock [s].

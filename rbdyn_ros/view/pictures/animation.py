@@ -44,7 +44,7 @@ def animate(
     elevation: float = 20.0,
     azimuth: float = -60.0,
 ) -> Film:
-    """Write a film of a motion to a .gif or .mp4 file (the latter needs ffmpeg).
+    """Write a film of a motion to a .gif or .mp4 file (.mp4 needs ffmpeg).
 
     Each frame is rendered as `rb.render` does, without a display. The camera stands still and
     shows the whole motion. Contact points are green, with an arrow for the force of each, as in

@@ -175,7 +175,7 @@ def _add_commands(
 
 
 def energies(run: RecordedRun) -> list[Curve]:
-    """Return the energies of a run; empty if its velocities are unknown."""
+    """Return the energies of a run, or an empty list if its velocities are unknown."""
     known = np.flatnonzero(np.isfinite(run.qvel).all(axis=1))
     if not len(known) or not run.m.nv:
         return []

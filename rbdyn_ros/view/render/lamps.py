@@ -80,7 +80,7 @@ def lighting(lamps: Sequence[Lamp], bodies: Sequence[Array]) -> Lighting:
 
 
 def _row(lamp: Lamp, body: Array) -> Array:
-    """Return the numbers of a lamp in the order of the attributes of Lighting, (15,)."""
+    """Return a lamp's numbers (15,), in the order in which Lighting has its attributes."""
     light = lamp.light
     pos, towards = lamp.placed(body[:3, 3], body[:3, :3])
     inner, outer = light.angles

@@ -32,7 +32,7 @@ class Lamp:
 
     @property
     def is_far(self) -> bool:
-        """Return whether it shines from infinity."""
+        """Return whether the light shines from infinity."""
         return self.light.kind == DIRECTIONAL
 
     def placed(self, pos: Array, R: Array) -> tuple[Array, Array]:

@@ -164,7 +164,7 @@ def geometry_parts(m: Model, color: Color) -> list[Part]:
 
 
 def geometry_shape(m: Model, g: int) -> Shape | None:
-    """Return the shape of a geometry; None if it has too few corners for a volume."""
+    """Return the shape of a geometry, or None if it has too few corners for a volume."""
     first, size = m.geom_vertadr[g], m.geom_size[g]
     corners = m.vert_pos[first : first + m.geom_vertnum[g]]
     match m.geom_type[g]:

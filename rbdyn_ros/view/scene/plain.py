@@ -10,7 +10,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.tree.rotation import mat_to_quat
 from rbdyn_ros.view.scene.parts import equivalent_box, geometry_shape, massive_bodies
 
-#: The thinnest box of a body, relative to the longest edge of all.
+#: Shortest edge of a body's box, as a share of the longest edge of all boxes.
 THINNEST = 0.02
 
 

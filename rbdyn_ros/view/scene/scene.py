@@ -134,7 +134,7 @@ class Scene:
         return make(self.m, self.size)
 
     def _bare_trees(self, color: Color) -> list[Part]:
-        """Return the contact geometries of trees without visuals; none if no tree has visuals."""
+        """Return the contact geometries of trees without visuals, or [] if no tree has visuals."""
         m, looks = self.m, (*self.looks.visuals, *self.looks.collisions)
         if not looks:
             return []

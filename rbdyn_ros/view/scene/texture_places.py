@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Places of the corners of solids in the image of a URDF's `<texture>`.
+"""Places of a solid's corners in the image that a URDF's `<texture>` names.
 
 Each face of a box shows the whole image, upright on its sides. Around round solids the image goes
 once about z, with its left edge at -x; each end of a cylinder shows the whole image.
@@ -16,7 +16,7 @@ from rbdyn_ros.view.scene.surfaces import Places, TriangleSurface
 
 
 def places_of(shape: AnyShape, surface: TriangleSurface) -> Places | None:
-    """Return the image coordinates of the corners of a surface; None without an image."""
+    """Return the image coordinates of the corners of a surface, or None without an image."""
     if surface.places is not None or not isinstance(shape, Box | Sphere | Cylinder | Capsule):
         return surface.places
     corners = surface.vertices[surface.faces].astype(np.float64)

@@ -28,7 +28,7 @@ USUAL_GRAVITY = 9.81
 
 
 def weight_of(m: Model) -> float:
-    """Return the weight of a robot [N], on earth if it has no gravity; 1 without mass."""
+    """Return the weight of a robot [N], on earth if it has no gravity, or 1 without mass."""
     g = float(np.linalg.norm(m.opt.gravity))
     weight = float(m.body_mass.sum()) * (g if g > 0.01 * USUAL_GRAVITY else USUAL_GRAVITY)
     return weight if weight > 0.0 else 1.0

@@ -88,7 +88,7 @@ class View:
         return Inline(f'<iframe src="{self.address}" {size} style="border: 0"></iframe>')
 
     def close(self) -> None:
-        """Close the view in all browsers; does nothing if it is closed."""
+        """Close the view in all browsers, unless it is closed."""
         if not self._closing.is_set():
             self._closing.set()
             if self._follower is not None:

@@ -172,7 +172,7 @@ class Sliders:
             _notify(event.client, str(error))
 
     def _closed(self, qpos: Array, fixed: tuple[str, ...]) -> Array:
-        """Return a configuration near qpos with closed loops; raises ModelError."""
+        """Return a configuration near qpos with closed loops; raise ModelError."""
         return assemble(self._m, qpos, fixed) if self._m.nefc else qpos
 
 

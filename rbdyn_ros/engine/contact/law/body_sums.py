@@ -95,7 +95,7 @@ def _add_to_body(d, c, end, moved):
 
 @inline
 def _load_at_start(d, c, moved):
-    """Return force and torque of a contact at the velocity of the start of the step."""
+    """Return a contact's force and torque at the velocity at the start of the step."""
     across, force = load3(d.contact_load, c), d.contact_load[c, NORMAL]
     if moved:
         across = add3(across, friction_slope_times(d, c, load3(d.contact_change, c)))
@@ -290,7 +290,7 @@ def with_torque(wrench, t):
 
 @inline
 def _point_mass(mass, r):
-    # as cinert
+    # ten numbers, as in cinert
     x, y, z = r
     mx, my, mz = mass * x, mass * y, mass * z
     return (

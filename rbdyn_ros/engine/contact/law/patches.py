@@ -49,7 +49,7 @@ from rbdyn_ros.engine.contact.law.surfaces import has_limit_surface
 from rbdyn_ros.engine.tree.points import turn_rate
 from rbdyn_ros.model.declared.contact_arrays import MU, NORMAL, SIZE, TORSIONAL
 
-#: Closing speed of an impact divided by the timestep [m/s^2]: twice that of a fall from rest.
+#: Closing speed of an impact, divided by the timestep [m/s^2]: twice the acceleration of a fall.
 IMPACT = 20.0
 
 #: Two normals count as one if 1 exceeds their product by at most this.

@@ -52,7 +52,7 @@ from rbdyn_ros.engine.joints.frames import turn
 #: Largest depth, as a part of the thickness of the thicker geometry.
 FLUSH_PART = 0.1
 
-#: Largest number of iterations of a search: distances computed for a pair in a step.
+#: Most iterations of a search, each of which computes a distance of the pair.
 LOOKS = 16
 
 #: A touch up to this far beyond the end of the step, as a multiple of the depth, still belongs to
@@ -80,7 +80,7 @@ def touch_depth(m, g, o):
 
 @inline
 def _give(m, g, o):
-    """Return the deflection of the spring of g under the weight of the heavier tree, of g or o."""
+    """Return how far the spring of g gives way under the weight of the heavier tree of g and o."""
     if is_rigid(m, g):
         return 0.0
     body, other = m.body_rootid[m.geom_bodyid[g]], m.body_rootid[m.geom_bodyid[o]]
@@ -128,7 +128,7 @@ def is_still(m, state):
 
 @inline
 def looks_of(state):
-    """Return the gap and the normal of the first iteration, and the normal of the deepest one."""
+    """Return the gap and the normal of the first iteration, and the normal of the deepest."""
     return state[5], state[6], state[7]
 
 
@@ -165,7 +165,7 @@ def look(m, state, dist, rate, normal):
         then = normal
     pace, closes = LOOKS * (tangents[0] - looked), dist > 0.0 and rate > 0.0 and looks > 0.0
     if closes and before - dist < before / LOOKS and pace < tangents[4] - looked:
-        looks = LOOKS - 1.0  # at this pace the search would fail: end it now
+        looks = LOOKS - 1.0  # at this pace the search would fail, so end it now
     return tangents, way, flush, looks + 1.0, 1.0 if ends else 0.0, gap, now, then
 
 
@@ -198,7 +198,7 @@ def next_look(tangents, gap, rate, flush):
         flush: the depth at which the search ends.
     """
     t, low, gap_low, rate_low, high, gap_high, rate_high, best, least = tangents
-    # of equal depths the latest counts
+    # of several equal depths the latest one counts
     if gap < least + FLAT * flush and (gap <= 0.0 or least > 0.0):
         best, least = t, gap
     if rate > 0.0:
@@ -210,11 +210,11 @@ def next_look(tangents, gap, rate, flush):
         t = low + (gap_low + flush) / rate_low
         if not t < high:
             t = high
-            if gap_high < np.inf:  # between two tangents
+            if gap_high < np.inf:  # take the intersection of the two tangents
                 t = (gap_low - gap_high + rate_low * low - rate_high * high) / (
                     rate_low - rate_high
                 )
-        reached = gap_low - rate_low * (t - low)  # the gap is not smaller between the tangents
+        reached = gap_low - rate_low * (t - low)  # the gap between low and high is at least this
         over = reached > 0.0 or reached > least - FLAT * flush or not (t > low and t <= high)
     return (t, low, gap_low, rate_low, high, gap_high, rate_high, best, least), over
 
@@ -235,7 +235,7 @@ def touch_time(m, state):
 
 @inline
 def time_of_points(m, state):
-    """Return the time for which contact points are computed: that of the touch, or the start.
+    """Return the time for which contact points are computed: the touch or the start.
 
     If near geometries keep their normal, the points at the start are used. The points of a rolling
     wheel, for example, would differ later.

@@ -33,11 +33,11 @@ from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 BOX_POINTS = 12
 #: Edges count only if they separate the boxes farther than faces do, by this part of the size.
 FACES_FIRST = 1e-3
-#: Numbers of a corner: 4 of its own, 8 edges cut by each of 4 sides. Pairs of faces: one of the 12
-#: of both boxes, and one of the 6 of the other box.
+#: NAMES: a corner of a face is one of 4 own corners, or a cut of 8 edges by each of 4 sides.
+#: FACE_PAIRS: a pair is one of the 12 faces of both boxes and one of the 6 faces of the other box.
 NAMES = 36
 FACE_PAIRS = 72
-PARALLEL_EDGES = 1e-6  # square of the sine of the angle between two edges
+PARALLEL_EDGES = 1e-6  # edges with a smaller squared sine of their angle count as parallel
 
 
 @kernel
@@ -106,7 +106,7 @@ def _column(C, j):
 
 @kernel
 def _best_face(t, C, own, other):
-    """Return the face direction of a box along which the other, at t, C, is farthest away."""
+    """Return the face direction of a box along which the other box, at t, C, is farthest away."""
     best, most = 0, -np.inf
     for k in range(3):
         reach = (
@@ -132,7 +132,7 @@ def _best_edges(t, C, own, other, least):
 
 @inline
 def _of_one_edge(best, first, x, y, z, t_y, t_z, own_y, own_z, other, least):
-    """Return the best pair so far, and the three with the own axis x, along which C has row x."""
+    """Return the best pair of those so far and the three with the own axis whose row of C is x."""
     for_0 = other[1] * abs(x[2]) + other[2] * abs(x[1])
     for_1 = other[2] * abs(x[0]) + other[0] * abs(x[2])
     for_2 = other[0] * abs(x[1]) + other[1] * abs(x[0])
@@ -143,10 +143,10 @@ def _of_one_edge(best, first, x, y, z, t_y, t_z, own_y, own_z, other, least):
 
 @inline
 def _farther(best, pair, y, z, t_y, t_z, own_y, own_z, extent, least):
-    """Return the better of a pair and the best so far, with their distances.
+    """Return the better one of a pair and the best pair so far, with its distance.
 
-    The other edge has the components y and z across the own one, and the other box the extent
-    `extent` across both edges.
+    The other edge has the components y and z across the own one. `extent` is that of
+    the other box across both edges.
     """
     square = y * y + z * z
     apart = abs(t_z * y - t_y * z) - own_y * abs(z) - own_z * abs(y) - extent

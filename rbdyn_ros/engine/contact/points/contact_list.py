@@ -38,7 +38,7 @@ CLOSED_GAP = 20.0
 #: second term is the depth to which a hundred stacked bodies sink in with near-rigid contacts.
 FLUSH, FLUSH_FALL = 1e-6, 0.2
 
-#: Distances below this part of this depth are negligible.
+#: Distances below this part of the flush depth are negligible.
 FLAT = 0.01
 
 #: Slope [rad] below which a capsule or an edge lies along a face.
@@ -58,7 +58,7 @@ def list_obstacle_contact(m, d, g, o, x, normal, dist, feature, touches):
     `touches` is true if the two touch on their path, see approach.py.
     """
     body = m.geom_bodyid[g]
-    if not (touches and dist < 0.0):  # points inside are listed at any velocity
+    if not (touches and dist < 0.0):  # points inside the obstacle are listed at any velocity
         v, change = point_velocity(m, d, body, x), change_of_velocity(m, d, body, x)
         if not _is_listed(m, g, o, dist, dot3(normal, v), dot3(normal, change), touches):
             return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contacts of the rims of a cylinder with the triangles of terrain.
+"""Contacts between the rims of a cylinder and the triangles of terrain.
 
 A rim touches a triangle at its point that is lowest along the triangle's normal, if this point is
 above the triangle. In a valley both sides support the rim. Two more points, each a third of a
@@ -96,7 +96,7 @@ def _lowest_points(m, g, o, R, centre, reach, points, names):
 
 @inline
 def _holds(m, g, o, triangle, x, centre, dist):
-    """Return whether a triangle of a mesh supports a point of a rim rather than a nearer one."""
+    """Return whether a triangle of a mesh, and no nearer triangle, supports a point of a rim."""
     if m.geom_type[o] != TRIMESH:
         return True
     deep = deepest_of(m, g)

@@ -56,7 +56,7 @@ DIRECTION, DIRECTIONS = 1 << 15, 6
 MOST_SIDES = 4  # most triangles of a mesh that support one corner
 MOST_PLANES = 8  # most triangles that are tried to find where a path meets the ground
 SAME_POINT = 1e-6  # points closer than this part of the radius are the same
-SAME_PLANE = 1e-9  # triangles with a smaller angle are one plane: 1 minus its cosine
+SAME_PLANE = 1e-9  # two triangles are one plane if 1 - cos(angle) is less
 
 
 @inline

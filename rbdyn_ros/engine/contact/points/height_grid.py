@@ -11,7 +11,7 @@ import numpy as np
 from rbdyn_ros.engine.algebra.spatial import load3
 from rbdyn_ros.engine.compiler.jit import inline
 
-EDGE_ON = 1e-9  # part of a cell by which a point may be outside its triangle
+EDGE_ON = 1e-9  # a point may be outside its triangle by this part of a cell
 
 #: Rows of a search of the grid: row, column and side of the next triangle; last row and column.
 ROW, COLUMN, SIDE, LAST_ROW, FIRST_COLUMN, LAST_COLUMN = 0, 1, 2, 3, 4, 5
@@ -43,7 +43,7 @@ def corner_of(m, o, grid, r, c):
 
 @inline
 def _cell(columns, triangle):
-    """Return row and column of the cell of a triangle, and whether it is the lower one."""
+    """Return row and column of a triangle's cell, and whether it is the lower triangle."""
     cell = triangle // 2
     return cell // columns, cell % columns, triangle % 2 == 1
 

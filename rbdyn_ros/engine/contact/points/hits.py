@@ -66,7 +66,7 @@ def flies(m, d, body):
 
 @inline
 def centre_velocity(m, d, body):
-    """Return the velocity of the centre of mass of a body's tree."""
+    """Return the velocity of the centre of mass of the body's tree."""
     return point_velocity(m, d, body, load3(d.subtree_com, m.body_rootid[body]))
 
 
@@ -169,7 +169,7 @@ def _is_first(d, c):
 
 @kernel
 def find_hits(d):
-    """Write the times at which pressing contacts hit bodies; needs the forces."""
+    """Write the times at which pressing contacts hit bodies. The forces must be in d."""
     for c in range(d.ncon):
         t = d.contact_time[c]
         if t > 0.0 and d.contact_end[c, NORMAL] > 0.0:
@@ -198,7 +198,7 @@ def stop_before(m, d, body1, body2, x1, x2, normal, dist):
 
 @inline
 def _fall(m, body1, body2, v1, v2):
-    """Return the velocity along gravity of the common centre of mass of two bodies."""
+    """Return the velocity of two bodies' common centre of mass along gravity."""
     g, mass1, mass2 = m.opt.gravity, m.body_mass[body1], m.body_mass[body2]
     down = (g[0], g[1], g[2])
     square = dot3(down, down)
@@ -220,7 +220,7 @@ def _relative(m, d, body1, body2, x1, x2, after):
 
 @inline
 def _velocity_after(m, d, body):
-    """Return the velocity of the centre of mass of a body at the end of the step.
+    """Return the velocity of a body's centre of mass at the end of the step.
 
     Until the forces are known, the velocity at the start is returned.
     """

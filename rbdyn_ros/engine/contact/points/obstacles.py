@@ -83,7 +83,7 @@ def _by_address(table, row):
 
 @kernel
 def contact(m, d):
-    """List the contacts and prepare their law; needs com_vel.
+    """List the contacts and prepare their law. Call `com_vel` first.
 
     The solution of a step is a separate stage (solve_step.py). To find contacts that begin within
     a step (late_contacts.py), the points are listed first, and the rest is written only if some
@@ -376,7 +376,7 @@ def _middle(m, d, g, o, q, T, t, late, reach):
 
 @inline
 def _on_axis(m, d, g, o, q, T, t, late, x, reach, feature):
-    """Add the contact of a point of the axis of a capsule.
+    """Add the contact of a point on a capsule's axis.
 
     If the axis extends beyond a face, its point above the edge of the face is used.
     """

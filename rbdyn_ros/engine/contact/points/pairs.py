@@ -111,7 +111,7 @@ def list_pairs(m, d):
                 if _is_asked(m, place, found[n]):
                     _list_pair(m, d, found[n])
             return
-    for pair in range(m.npush):  # few pairs, or too many near pairs to list
+    for pair in range(m.npush):  # there are few pairs, or too many near pairs to list
         g, h = m.push_geom[pair, 0], m.push_geom[pair, 1]
         if _is_asked(m, place, pair) and bounds_near(m, place, g, h):
             _list_pair(m, d, pair)
@@ -161,7 +161,7 @@ def _lighter(m, g, h):
 
 @inline
 def _relative_velocity(m, d, g, h, mover, x, late):
-    """Return velocity at x and angular velocity of a geometry relative to the other one."""
+    """Return velocity at x and angular velocity of a geometry relative to the other."""
     body, other = m.geom_bodyid[mover], m.geom_bodyid[g if mover == h else h]
     v, w = velocity_in_step(m, d, body, x, late), turn_rate_in_step(m, d, body, late)
     if other > 0:
@@ -172,7 +172,7 @@ def _relative_velocity(m, d, g, h, mover, x, late):
 
 @inline
 def _poses(d, g, h, mover):
-    """Return the poses of the mover and of the other geometry of a pair."""
+    """Return the poses of the two geometries in a pair, first the mover."""
     (p, R), (q, T) = pose_of(d.geom_place, mover), pose_of(d.geom_place, g if mover == h else h)
     return p, R, q, T
 
@@ -323,7 +323,7 @@ def _both_fly(m, d, g, h):
 
 @inline
 def _as_now(m, d, g, h, mover, v, late, fly, reach, search):
-    """Return whether the normal of two moving geometries at their touch is about that of now.
+    """Return whether the normal at the touch of two moving geometries is about the present normal.
 
     The contact then has the points of the start, where the arms of both bodies are exact, so that
     a central force does not rotate them.

@@ -66,7 +66,7 @@ CONE_SLACK = 1e-6  # a normal may be outside the normals of an edge by this angl
 LEAST_UP = 0.05  # least vertical part of a normal: terrain pushes to its front side
 OPPOSITE = 0.1  # two normals are opposite if their weighted mean is shorter than this
 DISTANCE_TOLERANCE = 1e-17  # error [m] of a search for the least distance
-UP = (0.0, 0.0, 1.0)  # up in the frame of a height field
+UP = (0.0, 0.0, 1.0)  # the upward direction in the frame of a height field
 _EDGE, _PEAK, _BORDER = triangle_meshes.EDGE, triangle_meshes.PEAK, triangle_meshes.BORDER
 
 
@@ -106,7 +106,7 @@ def _of_field(m, d, g, o, R, t, half, reach):
 
 @inline
 def _wings(m, o, grid, r, c, k, p):
-    """Return the third corners of the triangles at an edge of a field, or p for a missing one."""
+    """Return the third corners of the triangles at a field's edge, or p for a missing corner."""
     _adr, rows, columns, _cell_x, _cell_y = grid
     wing = other = p
     rr, cc = r + (k != 2), c + 1
@@ -193,7 +193,7 @@ def _path(m, d, g, o, t, late):
 
 @kernel
 def _peak_at(m, d, g, o, R, t, p, corner, up, path, time):
-    """Add the contact of a corner of the terrain at a time of a path."""
+    """Add the contact at a corner of the terrain, at a time of a path."""
     q, T = moved_by(t, R, path[0], path[1], max(time, 0.0))
     dist, away = _solid(m, g, T, q, p)
     normal = scaled3(away, -1.0)
@@ -218,7 +218,7 @@ def _is_above_all(m, o, corner, p, normal):
     grid = grid_of(m, o)
     _adr, rows, columns, _cell_x, _cell_y = grid
     r, c = corner // columns, corner % columns
-    for n in range(6):  # its neighbours: east, north, north-east, and opposite
+    for n in range(6):  # to the east, north and north-east, then the opposite ones
         sign = 1 if n < 3 else -1
         rr, cc = r + sign * (n % 3 != 0), c + sign * (n % 3 != 1)
         if rr < 0 or rr >= rows or cc < 0 or cc >= columns:
@@ -289,7 +289,7 @@ def _time_of_touch(m, g, R, t, p, line, path):
 
 @kernel
 def _edge_at(m, d, g, o, R_0, t_0, edge, path, time, place, feature):
-    """Add the contacts of an edge of the terrain at a time of a path from t_0, R_0.
+    """Add the contacts at an edge of the terrain, at a time of a path from t_0, R_0.
 
     `place` (0 to 1) is the deepest point of the edge at the start.
     """
@@ -306,7 +306,7 @@ def _edge_at(m, d, g, o, R_0, t_0, edge, path, time, place, feature):
     if min(before, after) - there < POINT_LENGTH * tilt:  # the edge lies along a face
         low = _deepest(m, g, R, t, p, line, tilt, np.inf)
         high = _deepest(m, g, R, t, p, line, -tilt, np.inf)
-        inside = END_MARGIN * (high - low)  # at its ends another face is as near
+        inside = END_MARGIN * (high - low)  # at the ends of the line another face is as near
         low, high = low + inside, high - inside
     if low > NO_END and low < 1.0 - NO_END:
         _edge_point(m, d, g, o, R_0, t_0, R, t, edge, low, path, time, feature)

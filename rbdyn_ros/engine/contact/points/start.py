@@ -28,7 +28,7 @@ from rbdyn_ros.model.declared.contact_arrays import NORMAL
 
 @kernel
 def start_contacts(m, d):
-    """Write the velocities and the constants of the contacts; needs recall."""
+    """Write the velocities and the constants of the contacts. Call `recall` first."""
     clear_sums(m, d)
     d.nmutual = 0
     for c in range(d.ncon):

@@ -108,7 +108,7 @@ def _ball(m, d, g, o, x, end, reach):
     first, radius, walk = d.ncon, m.geom_radius[g], stack_ints(WALK, 1)
     most = radius + reach
     triangle, dist, normal = ground_at(m, o, x, most)
-    if triangle >= 0 and dist < 0.0:  # its centre is in the ground
+    if triangle >= 0 and dist < 0.0:  # the centre is in the ground
         if m.geom_type[o] == TRIMESH and dist < -radius:
             return
         at = add_scaled3(x, normal, -radius)

@@ -39,7 +39,7 @@ from rbdyn_ros.engine.contact.law.force import has_torque
 from rbdyn_ros.engine.contact.solve.rolling import rolling
 from rbdyn_ros.engine.tree.flight import is_single
 
-#: Acceleration [m/s^2, rad/s^2, and of (rad/s)^2] below which nothing is added.
+#: Accelerations below this add nothing [m/s^2, rad/s^2, and (rad/s)^2].
 STRAIGHT = 1e-12
 
 
@@ -64,7 +64,7 @@ def _follow(m, d, c, end):
     w, turning = sub3(arc2[2], arc1[2]), sub3(arc2[1], arc1[1])
     for n in range(c, end):
         normal, lever = load3(d.contact_normal, n), load3(d.contact_lever, n)
-        shift = cross3(lever, normal)  # to the point at which friction acts
+        shift = cross3(lever, normal)  # shifts the arms to the point at which friction acts
         a = _acceleration(arc2, add3(load3(d.contact_arm2, n), shift))
         if body1 > 0:
             a = sub3(a, _acceleration(arc1, add3(load3(d.contact_arm1, n), shift)))
@@ -86,7 +86,7 @@ def _arc(m, d, body):
     w = (V[0], V[1], V[2])
     a = add3((A[3] - up[3], A[4] - up[4], A[5] - up[5]), cross3(w, (V[3], V[4], V[5])))
     if is_single(m, d, body):
-        a = ZERO3  # its centre of mass moves straight on
+        a = ZERO3  # the centre of mass of a single body moves straight on
     return a, (A[0], A[1], A[2]), w
 
 

@@ -77,7 +77,7 @@ def presses_by_law(d, c):
 def pressed(d, c, leaving, force, e):
     """Return p of a contact, the normal force of the law at the solution, and its slope.
 
-    The slope is that by the argument of the rounded maximum.
+    The slope is the derivative of the rounded maximum by its argument.
     """
     if presses_by_law(d, c):
         return normal_force(d, c, leaving)[0], 1.0

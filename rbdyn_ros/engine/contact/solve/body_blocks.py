@@ -23,7 +23,7 @@ def first_row(m, d, i):
 
 @kernel
 def grow_blocks(m, d):
-    """Write the elimination tree; needs skyline_row. The six rows of a body are a chain."""
+    """Write the elimination tree. Fill skyline_row first. The six rows of a body are a chain."""
     for row in range(0, m.nv, 6):
         for n in range(6):
             d.skyline_next[row + n] = row + n - 1

@@ -31,7 +31,8 @@ FORCE_TOLERANCE = 5e-7
 #: The limit is above rounding errors of a body at rest, and well below FORCE_TOLERANCE.
 SAME_FORCE = 1e-7
 
-#: In this case a contact may pull with at most this part of the largest force.
+#: If the law is not evaluated again, a contact may pull with at most this part of the largest
+#: force.
 PULL = 1e-9
 
 

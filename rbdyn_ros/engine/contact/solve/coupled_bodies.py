@@ -63,7 +63,7 @@ def _by_address(table, row):
 
 @kernel
 def accelerate_coupled_bodies(m, d):
-    """Write qacc_step; needs linearised contacts, and solver_niter 0 in the first pass."""
+    """Write qacc_step. Linearise the contacts first; solver_niter must be 0 in the first pass."""
     h = m.opt.timestep
     d.implicit_step[0], d.efc_share[0] = h, 0.5
     if d.solver_niter == 0:

@@ -33,7 +33,7 @@ def are_free(m, d):
 
 @kernel
 def accelerate_free_bodies(m, d):
-    """Write qacc_step and a; needs linearised contacts, and the elimination tree of skyline."""
+    """Write qacc_step and a from linearised contacts and the elimination tree of skyline."""
     h = m.opt.timestep
     for i in range(1, m.nbody):
         A = inertia_with_damping(m, d, i)

@@ -38,7 +38,7 @@ from rbdyn_ros.engine.tree.rne import bias_force
 from rbdyn_ros.model.declared.contact_arrays import IS_SPRING, NORMAL, REBOUNDS
 from rbdyn_ros.model.declared.options import IMPLICIT, IMPLICIT_MIDPOINT
 
-#: Work below this part of the work of the impulses at the start of the step counts as zero.
+#: Work below this part of the impulses' work at the start of the step counts as zero.
 NO_WORK = 1e-6
 
 

@@ -35,17 +35,17 @@ GOOD = 0.01
 #: at first over the part FIRST_ROUND of the mean force.
 MOST_BAD, SLOW, FIRST_ROUND = 2, 0.4, 0.1
 
-#: Factors of e after whole steps that leave parts of the measure up to 1e-4, up to 1e-2, and more;
-#: after steps that are longer than a fifth. An e below LEAST_ROUND times the force is zero.
+#: Factors of e after whole steps that leave parts of the measure up to 1e-4, up to 1e-2, and more,
+#: and after steps of more than a fifth. An e below LEAST_ROUND times the force is zero.
 QUICKLY, STEADILY, CAREFULLY, HARDLY, LEAST_ROUND = 1e-3, 0.1, 0.3, 0.7, 1e-4
 
-#: After as many short steps e grows by the factor MORE, and the whole step is taken.
+#: After every STUCK short steps e grows by the factor MORE, and the whole step is taken.
 STUCK, MORE = 3, 100.0
 
 #: An island whose error is below the tolerance but above this part of it takes one more step.
 EXACT = 0.2
 
-#: Largest number of halvings of the share of a step.
+#: How often the share of a step is halved at most.
 HALVINGS = 10
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lagged normal forces, which bound friction: moved until they equal those of the solution.
+"""The lagged normal forces, which bound friction, move until they equal the solution's.
 
 Friction changes the normal forces. If the lagged forces were set to those of the last solution,
 the gap would shrink by a constant factor each time, or not at all. A better move is the

@@ -109,7 +109,7 @@ def _insert_missing(m, d, number):
         return
     c, n, place = number - 1, d.ncon - 1, d.ncon + missing - 1
     d.ncon = d.ncon + missing
-    while place > n and c >= 0:  # from the end, so that no contact is overwritten
+    while place > n and c >= 0:  # merge from the end, so that no contact is overwritten
         if n >= 0 and d.contact_key[n] >= d.contact_old[c]:
             c -= d.contact_key[n] == d.contact_old[c]
             copy_contact(d, n, place)

@@ -27,7 +27,7 @@ def _by_address(table, row):
 
 @kernel
 def forces_of_motion(m, d):
-    """Write the contact forces and their sums at qacc; needs a of the bodies."""
+    """Write the contact forces and their sums at qacc. The field a must be in d."""
     h = m.opt.timestep
     for k in range(m.nv):
         d.qacc_step[k] = d.qacc[k]

@@ -122,7 +122,7 @@ from rbdyn_ros.model.declared.contact_arrays import (
 )
 from rbdyn_ros.model.declared.options import IMPLICIT
 
-#: Passes after which the lagged forces go on.
+#: Most passes of Newton's method in a step. Then the passes with lagged forces continue.
 MOST_STEPS = 40
 
 
@@ -145,7 +145,7 @@ def newton_applies(m, d):
 def solve_by_newton(m, d):
     """Solve the step from the end of a pass of dynamics; write newton_passes and newton_solved.
 
-    Needs contact_step and contact_end of that pass. The iterate is then in qacc_step, a,
+    It reads contact_step and contact_end of that pass. The iterate is then in qacc_step, a,
     contact_change, contact_end, and contact_lagged, solved or not.
     """
     d.newton_solved[0] = d.newton_passes[0] = 0
@@ -340,7 +340,7 @@ def _fill_rows(m, d):
 
 @kernel
 def _add_point(m, d, c):
-    """Add h J^T C J of the only contact of two bodies, J with the three rows of its velocity."""
+    """Add h J^T C J of the only contact of two bodies. J has the three rows of its velocity."""
     slope, normal, arm = (
         d.contact_force_slope[c], load3(d.contact_normal, c), load3(d.contact_arm2, c),
     )  # fmt: skip

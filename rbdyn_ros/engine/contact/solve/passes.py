@@ -53,7 +53,7 @@ def _spread(m, d):
 
 @inline
 def moved_contact(d, c, accelerations):
-    """Return the acceleration of a contact across and along the normal, and the angular one."""
+    """Return a contact's acceleration across and along its normal, and angular acceleration."""
     there, turn = relative_acceleration(d, c, accelerations)
     normal = load3(d.contact_normal, c)
     away = dot3(normal, there)

@@ -70,7 +70,7 @@ from rbdyn_ros.engine.stops.stop_solver import MAX_SWITCHES
 MAX_PASSES = 200
 
 #: Newton's method for all forces is tried again after this many passes with lagged forces, and
-#: after more than twice as many as before.
+#: then each time after more than twice as many passes as before.
 RETRY = 20
 
 #: Passes after which near-rigid contacts become softer.
@@ -88,7 +88,7 @@ CHORDS = 4
 #: The lagged forces move if the error of the law is less than this part of their error.
 SETTLED = 0.3
 
-#: The same for moves by Newton's method, which follow after EASY others.
+#: The same for moves by Newton's method, which begin after EASY other moves.
 EXACTLY_SETTLED, EASY = 0.1, 6
 
 

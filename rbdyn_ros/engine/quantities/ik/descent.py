@@ -19,7 +19,7 @@ MAX_STEPS = 60
 #: A step that leaves more than this share of the squared error is slow, and this many slow steps
 #: end an attempt.
 SLOW, MOST_SLOW = 0.9, 4
-#: Damping in units of the squared error: at the start, and its factors after a step.
+#: Damping at the start in units of the squared error, and its factors after a good and a bad step.
 DAMPING, LESS, MORE = 0.02, 0.8, 4.0
 #: Slides may remove a larger squared error than this without more damping.
 FAR = 16.0

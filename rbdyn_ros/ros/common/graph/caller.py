@@ -74,7 +74,7 @@ class Caller:
         self._node.destroy_node()
 
     def call(self, kind: Any, name: str, request: Any) -> Any:
-        """Return the response of a service; raises RbdynError unless it reports success."""
+        """Return the response of a service; raise RbdynError unless it reports success."""
         path = f"{self._name}/{name}"
         with self._mailbox() as mailbox:
             client = self._client(path, lambda: self._node.create_client(kind, path))
@@ -122,7 +122,7 @@ class Caller:
                 raise client_error(f"{path} rejected the goal; see the log of its node")
 
     def _next(self, mailbox: Mailbox, what: str, after_close: str = "") -> tuple[str, Any]:
-        """Return the next event; raises RbdynError after the timeout or when `close` is called."""
+        """Return the next event; raise RbdynError after the timeout or when `close` is called."""
         try:
             kind, value = mailbox.get(timeout=self._timeout)
         except queue.Empty:
@@ -197,7 +197,7 @@ class _SentGoal:
         self._executor, self._mailbox = executor, mailbox
         self._handle: Any = None
         self._cancelling = False
-        self._settled = threading.Event()  # cancelled, or there is nothing to cancel
+        self._settled = threading.Event()  # the goal is cancelled, or there is no goal to cancel
         executor.create_task(self._send, client, goal)
 
     def cancel(self) -> None:

@@ -20,7 +20,7 @@ def full_name(end: Any) -> str:
 
 
 def other_publishers(node: Node, topic: str, own: int) -> list[str]:
-    """Return the names of the nodes of all other publishers of a topic, sorted.
+    """Return the sorted names of all other nodes that publish a topic.
 
     Publishers are counted, so another node of the same name is among the others.
 

@@ -23,12 +23,12 @@ FEEDBACK = 0.05
 
 
 class GripperPort(Protocol):
-    """Moves a gripper and measures it; for any thread."""
+    """Moves a gripper and measures it. Any thread may use it."""
 
     gripper: Gripper
 
     def move(self, goal: GripperGoal) -> int:
-        """Move to a goal until the next one; return its number. Raises RbdynError to refuse."""
+        """Move to a goal until the next goal; return its number. Raises RbdynError to refuse."""
 
     def hold(self, number: int) -> None:
         """Stay at the present position, if the goal of this number is still the newest."""
@@ -147,7 +147,7 @@ def _fill_plain(message: Any, now: GripperState, end: GripperEnding) -> Any:
 
 
 def _action_class(node: Node, name: str, action: str) -> Any:
-    """Return an action of control_msgs; None, after a line in the log, if it is missing."""
+    """Return an action of control_msgs, or None with a line in the log if it is missing."""
     try:
         return getattr(importlib.import_module("control_msgs.action"), name)
     except (ImportError, AttributeError):  # ParallelGripperCommand is not in Humble

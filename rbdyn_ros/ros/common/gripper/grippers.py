@@ -148,12 +148,12 @@ class Gripper:
     preset: GripperPreset | None = None
 
     def width(self, position: float) -> float:
-        """Return the distance between the fingers [m]; NaN: it is not known."""
+        """Return the distance between the fingers [m], or NaN if it is not known."""
         preset = self.preset
         return math.nan if preset is None else preset.slope * (position - preset.closed)
 
     def force(self, effort: float) -> float:
-        """Return the force between the fingers at a measured effort [N]; NaN: it is not known.
+        """Return the force between the fingers at a measured effort [N], or NaN if it is unknown.
 
         It does the work of the effort: force * d width = effort * d position.
         """
@@ -162,7 +162,7 @@ class Gripper:
     def goal(
         self, position: float, velocity: float | None = None, effort: float | None = None
     ) -> GripperGoal:
-        """Return a checked goal; its limits are cut to those of the joint.
+        """Return a checked goal; its limits are cut to the joint's.
 
         Raises:
             RbdynError: a number is not finite, the position is outside the stroke, or a limit is
@@ -303,7 +303,7 @@ def _joint_of(m: Model, name: str, preset: GripperPreset) -> str:
 
 
 def _reason_not(m: Model, j: int) -> str:
-    """Return the reason why joint j moves no gripper, after its name; empty if it can."""
+    """Return the reason why joint j moves no gripper, after its name, or "" if it can."""
     if m.jnt_mimic[j] >= 0:
         leader = m.jnt_names[m.jnt_mimic[j]]
         return f"mimics joint {quote(str(leader))}; name that joint"

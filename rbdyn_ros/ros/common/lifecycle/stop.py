@@ -34,8 +34,8 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE, CALM = 1.7, 15.0
 #: Time is counted in naps [ns], so that time in which the process was stopped does not count.
 NAP = 10_000_000
-#: Costs of a nap on a calm machine, and of one while tasks wait for a processor: a clean end
-#: needs 0.1 s of a processor, for which a busy machine takes seconds.
+#: Costs of a nap on a calm machine, and of a nap while tasks wait for a processor. A clean end
+#: needs 0.1 s of a processor, which can take seconds on a busy machine.
 CALM_NAP, BUSY_NAP = 4, 1
 COST_OF_A_SECOND = CALM_NAP * NANOSECONDS // NAP
 HURRIED, UNHURRIED = int(PATIENCE * COST_OF_A_SECOND), int(CALM * COST_OF_A_SECOND)
@@ -81,7 +81,7 @@ def is_signal(number: int) -> bool:
 
 @kernel
 def stalled(pressure: int, text: NDArray[np.uint8]) -> int:
-    """Return the time that tasks of this machine waited for a processor [us]; 0 if unknown.
+    """Return the time that tasks of this machine waited for a processor [us], or 0 if unknown.
 
     It is the number at the end of the first line of PRESSURE.
 

@@ -59,7 +59,7 @@ class TrajectoryParser:
         self._speed = dict(zip(names, m.jnt_velocity[joints].tolist(), strict=True))
 
     def parse(self, message: Any, now_ns: int) -> TrajectoryOrder | None:
-        """Return the trajectory from now on, without its past points; None for no points.
+        """Return the trajectory from now on, without its past points, or None for no points.
 
         Args:
             message: trajectory_msgs/JointTrajectory. Stamp 0: it starts now. No points: stop the
@@ -144,7 +144,7 @@ class TrajectoryParser:
 
 
 def _first(wrong: NDArray[np.bool_]) -> list[tuple[int, ...]]:
-    """Return the index of the first true entry; an empty list if there is none."""
+    """Return the index of the first true entry, or an empty list if there is none."""
     return [tuple(map(int, place)) for place in np.argwhere(wrong)[:1]]
 
 

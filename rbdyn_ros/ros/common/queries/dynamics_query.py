@@ -230,7 +230,7 @@ def named_joints(m: Model, names: Sequence[str]) -> SingleJoints:
 
 
 def _why_not(m: Model, name: str) -> str:
-    """Return the reason why a joint has no single coordinate of its own; empty if it has one."""
+    """Return the reason why a joint has no single coordinate of its own, or "" if it has one."""
     j = m.jnt_names.index(name)
     if m.jnt_dofnum[j] != 1:
         return f"has {m.jnt_dofnum[j]} coordinates; joints need exactly one here"
@@ -243,7 +243,7 @@ def _why_not(m: Model, name: str) -> str:
 
 
 def joint_numbers(joints: SingleJoints, kind: str, values: Sequence[float]) -> Array | None:
-    """Return the values of a field (n,), one per joint; None if it is empty.
+    """Return the values of a field (n,), one per joint, or None if it is empty.
 
     Raises:
         RbdynError: their number is wrong, or one is not finite.

@@ -21,7 +21,7 @@ from rclpy.qos import (
 
 try:
     from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
-except ImportError:  # its name before Iron
+except ImportError:  # the name of this module before Iron
     from rclpy.qos_event import PublisherEventCallbacks, SubscriptionEventCallbacks
 
 from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, full_name
@@ -31,7 +31,8 @@ PATIENCE = 1.0
 #: Number of lines remembered per topic, so that no line is repeated.
 REMEMBERED = 16
 
-#: By policy: whether a publisher is weak, whether a subscription is demanding, and their names.
+#: For each policy: a function that returns whether a publisher is weak, a function that returns
+#: whether a subscription is demanding, and the names of both.
 _Test = Callable[[QoSProfile], bool]
 _POLICIES: dict[int, tuple[_Test, _Test, str, str]] = {
     int(QoSPolicyKind.RELIABILITY): (

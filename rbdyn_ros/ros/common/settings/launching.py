@@ -177,7 +177,7 @@ def _strong_file(of: Executable, strong: Mapping[str, Any]) -> str:
 
 
 def _value(text: Any) -> Any:
-    """Return the value of a YAML string; the string itself if no parameter has such a value."""
+    """Return the value of a YAML string, or the string if no parameter can have this value."""
     if not isinstance(text, str):
         return text
     try:

@@ -50,7 +50,7 @@ PARAMETERS = group(
 
 
 def servo_settings(values: SimpleNamespace, frame: str) -> ServoSettings | None:
-    """Return the settings of the parameters, for the link of a tool; None: there is no link.
+    """Return the settings of the parameters, for the link of a tool, or None if there is no link.
 
     Raises:
         ParameterError: a value is not allowed, or a marker has no link.

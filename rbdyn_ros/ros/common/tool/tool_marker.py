@@ -89,7 +89,7 @@ class ToolMarker:
         )
 
     def twist(self, place: Array, R: Array) -> Array | None:
-        """Return the twist (6,) of the tool towards the dragged marker; None: it is not dragged.
+        """Return the twist (6,) of the tool towards the marker, or None if it is not dragged.
 
         After the end of a drag it is zero once, so that the tool stops at once.
 
@@ -116,7 +116,7 @@ class ToolMarker:
             self._goal, self._led = None, False
 
     def show(self, place: Array, R: Array) -> None:
-        """Show the tool, unless the marker is dragged; arguments as for `twist`."""
+        """Show the tool, unless the marker is dragged; the arguments are those of `twist`."""
         now = time.monotonic()
         if now < self._due:
             return

@@ -27,7 +27,7 @@ from rbdyn_ros.ros.common.graph.hidden_node import hidden_node
 from rbdyn_ros.ros.common.graph.qos import LATCHED
 from rbdyn_ros.ros.common.lifecycle.holders import process_of
 
-#: Topic of the announcements, absolute: /clock and /tf are shared by all namespaces.
+#: Topic of the announcements. The name is absolute, because all namespaces share /clock and /tf.
 TOPIC = "/_simulators"
 CLOCK = "/clock"
 #: Most simulators of a graph whose announcements are kept until they are read.
@@ -64,7 +64,7 @@ class Claim:
 
     @classmethod
     def from_text(cls, text: str) -> Claim | None:
-        """Return the claim of an announcement; None if it is not one."""
+        """Return the claim of an announcement, or None if the text is not a claim."""
         try:
             given = json.loads(text)
             token, node, helper = (str(given[name]) for name in ("token", "node", "helper"))
@@ -101,7 +101,7 @@ class Claims:
     def announce(
         self, topics: Sequence[str] | None = None, frames: Sequence[str] | None = None
     ) -> None:
-        """Announce topics and frames; None: as before."""
+        """Announce topics and frames; None keeps what was announced before."""
         topics = self.own.topics if topics is None else tuple(topics)
         frames = self.own.frames if frames is None else tuple(frames)
         self.own = replace(self.own, topics=topics, frames=frames)

@@ -96,7 +96,7 @@ class ClockClaim:
         while (kept := self._publishes(begun)) is None:
             listener.spin(0.1)
         if kept:
-            self._heard = None  # the time was from a node that has ended
+            self._heard = None  # this time came from a node that has ended
             return
         who = ", ".join(map(described, self._strangers())) or "another simulator"
         self._node.destroy_publisher(self.publisher)

@@ -21,7 +21,7 @@ SavedPayloads = tuple[dict[str, Payload], tuple[float, ...]]
 
 
 class Payloads:
-    """Changes payloads and gravity; for any thread.
+    """Changes payloads and gravity. Any thread may use it.
 
     Every change starts from the Model that was loaded. They survive every reset;
     `restore` removes them.

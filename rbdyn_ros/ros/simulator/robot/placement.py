@@ -16,7 +16,7 @@ from rbdyn_ros.ros.common.parsing.magnitudes import LARGEST_STATE
 from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
 from rbdyn_ros.ros.simulator.robot.start import position_limits
 
-#: qpos, qvel, and which entries of each count.
+#: qpos, qvel, and for each of them a mask of the given entries.
 GivenState = tuple[Array, Array, Bools, Bools]
 
 

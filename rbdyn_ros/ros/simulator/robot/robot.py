@@ -388,7 +388,7 @@ class Robot:
         """Return the SHA-256 of the latest state, and of payloads and gravity if they changed."""
         return self.loop.readout.latest().hash(self.payloads.changes())
 
-    # changes at run time; all raise RbdynError to refuse, or if the loop does not answer
+    # changes at run time: all raise RbdynError to refuse, or if the loop does not answer
 
     def set_joint_state(
         self, names: Sequence[str], positions: Sequence[float], velocities: Sequence[float]

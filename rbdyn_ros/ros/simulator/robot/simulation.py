@@ -18,7 +18,7 @@ DELIVERY = 0.05
 
 
 class Simulation:
-    """Controls the time, the states and the world of all robots; for any thread.
+    """Controls the time, the states and the world of all robots. Any thread may use it.
 
     Args:
         robots: at least one.
@@ -172,7 +172,7 @@ class Simulation:
         self._stop.set()
 
     def load_world(self, file: WorldFile, parts: SceneParts) -> list[Finding]:
-        """Load another world in place of the present one, see changes.loaded; time is paused.
+        """Load another world in place of the present world, see changes.loaded; time is paused.
 
         If it is refused, nothing changes. A state that diverged stays frozen: reset it next.
 

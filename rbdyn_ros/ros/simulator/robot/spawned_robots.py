@@ -30,7 +30,7 @@ class _Open:
     node: Node
     states: JointStates
     reception: Reception
-    description: Any  # publisher, or None
+    description: Any  # a publisher, or None
 
 
 class SpawnedRobots:
@@ -130,7 +130,7 @@ class SpawnedRobots:
         return _Open(robot, node, states, reception, description)
 
     def _exchange(self, found: dict[str, _Open]) -> None:
-        """Close the topics of robots that are gone, and serve the topics of the new ones."""
+        """Close the topics of robots that are gone, and serve the topics of the new robots."""
         before, self._open = self._open, found
         self._new.clear()
         for name, one in before.items():

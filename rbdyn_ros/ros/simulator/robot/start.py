@@ -23,12 +23,13 @@ from rbdyn_ros.runtime.settings import FLOATS, STANDS
 #: Tolerance of assembled positions at a limit, for rounding [rad or m].
 ON_LIMIT = 1e-9
 
-#: Ways to hold a robot: all its joints, on its feet, or at its root for one of two reasons.
+#: The ways to hold a robot: at all joints, on its feet, or at its root for one of two reasons.
 CARRIED = "held against gravity"
 STANDING = "standing, with its joints held"
 NO_FLOOR = "held at its root, because there is no floor (contact)"
 NO_FEET = "held at its root, because its centre of mass is not above its feet"
-#: Keyframes, such as states of an SRDF, in which a floating robot stands: its first one counts.
+#: Names of keyframes, such as states of an SRDF, in which a floating robot stands. The first name
+#: that the robot has counts.
 STANCES = "standing", "stand", "half_sitting", "home"
 
 
@@ -118,13 +119,13 @@ def in_stance(m: Model, start: Array, given: dict[str, Any]) -> Array:
 
 
 def position_limits(m: Model, name: str) -> tuple[float, float]:
-    """Return the limits of a joint [rad or m]; infinite if it has none."""
+    """Return the limits of a joint [rad or m], infinite if it has none."""
     low, high = position_ranges(m, [m.jnt_id(name)])[0].tolist()
     return low, high
 
 
 def _no_position(m: Model, name: str, names: Sequence[str]) -> str:
-    """Return the reason why the start of a joint cannot be set; empty if it can."""
+    """Return the reason why the start of a joint cannot be set, or "" if it can."""
     if name in names:
         return ""
     if name in m.loop_names:
@@ -141,7 +142,7 @@ def _no_position(m: Model, name: str, names: Sequence[str]) -> str:
 
 
 def _outside(value: object, low: float, high: float) -> str:
-    """Return the reason why a position is refused; empty if it is allowed."""
+    """Return the reason why a position is refused, or "" if it is allowed."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if number and low <= value <= high and np.isfinite(value):  # type: ignore[operator, call-overload]
         return ""

@@ -72,7 +72,7 @@ class _Translation:
         self.text = ""
         self._places, self._ways = places, places  # a match may begin anywhere
         self._open: list[int] = []  # number of ways before each open group
-        self._inside = 0  # ways within the atom that may be repeated next; 0: there is none
+        self._inside = 0  # ways within the atom that may be repeated next; 0: no atom
         for token in TOKEN.finditer(pattern):
             self._take(token)
             if self._ways > MOST_WAYS:

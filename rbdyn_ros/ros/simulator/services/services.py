@@ -56,7 +56,7 @@ class ChangeTopics:
 
     def _push(self, message: WrenchStamped) -> None:
         wrench = wrenches.wrench_of_message(self._robot.m, message, self._duration, self._prefix)
-        # messages for one link are a stream: each wrench replaces the last one
+        # messages for one link are a stream: each wrench replaces the last wrench
         self._robot.loop.orders.push(wrench, message.header.frame_id)
 
     def _set_payload(self, message: InertiaStamped) -> None:

@@ -42,11 +42,12 @@ SHAPES: dict[str, tuple[Callable[..., Any], dict[str, int]]] = {
     "cylinder": (geometries.Cylinder, {"radius": 1, "length": 1}),
     "capsule": (geometries.Capsule, {"radius": 1, "length": 1}),
 }
-#: Properties of primitives: mass [kg], density [kg/m^3], and of the surface.
+#: Properties of primitives: mass [kg], density [kg/m^3], and properties of the surface.
 MASSES, SURFACE = ("mass", "density"), ("friction", "restitution")
 #: Key of a robot file: 0 leaves out its actuators.
 ACTUATORS = "actuators"
-#: A xacro file runs code; a world is not an entity.
+#: Suffixes that can be spawned; .xacro is left out because it runs code, .world because a world is
+#: not an entity.
 SPAWNED = tuple(suffix for suffix in (*ROBOTS, *MESHES) if suffix not in (".xacro", ".world"))
 WORLD_FILE = "a .world file is a world, not one entity; spawn its models one by one"
 #: Suffixes of the files that can be spawned, as spawn_formats of the features.
@@ -104,7 +105,7 @@ def _name_of(uri: str) -> str:
 
 
 def _name_in(text: str) -> str:
-    """Return the name of the robot or of the first model of a text; empty: it has none."""
+    """Return the name of the robot or the first model in a text, or "" if it has none."""
     root = root_of_text(text)
     if root not in _NAMED or len(text) > guard.MAX_BYTES:
         return ""

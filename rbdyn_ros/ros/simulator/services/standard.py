@@ -20,7 +20,7 @@ from rbdyn_ros.ros.simulator.services.spawning import Spawning
 from rbdyn_ros.ros.simulator.services.stepping import Stepping
 from rbdyn_ros.ros.simulator.services.worlds import Worlds
 
-#: From the reply to QUITTING to the end of the process [s].
+#: Time from the reply to QUITTING to the end of the process [s].
 QUIT_DELAY = 0.3
 
 #: Features of StepSimulation and SimulateSteps.
@@ -66,7 +66,7 @@ class StandardServices:
 
         self._simulation = simulation
         self._result, self._states = Result, SimulationState
-        # the tick of the start: a simulation that stands there, as it was loaded, is stopped
+        # tick of the start: a simulation that is at this tick, as it was loaded, is stopped
         self._stopped_at: int | None = 0
         self._quitting: threading.Timer | None = None
         node.create_service(
@@ -209,4 +209,4 @@ class StandardServices:
             robot=bool(scope & request.SCOPE_SPAWNED),
         )
         if scope != known:
-            self._stopped_at = None  # a part of the robot is not as at the start
+            self._stopped_at = None  # a part of the robot is no longer as at the start

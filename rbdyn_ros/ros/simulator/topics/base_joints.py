@@ -47,7 +47,7 @@ class BaseJoints(Protocol):
         """Return the command of a twist, in the state that was measured last."""
 
     def measure(self, m: Model, state: LoopState, period: float) -> None:
-        """Measure a state that follows the last one after a period [s]."""
+        """Measure a state that follows the last state after a period [s]."""
 
     def reset(self) -> None:
         """Begin at the origin."""

@@ -12,8 +12,8 @@ from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, described, other_publi
 from rbdyn_ros.ros.common.parsing.stamps import TickStamps
 from rbdyn_ros.runtime.loop import Loop
 
-#: Commands count as back after this time without a gap [s]: so a commander that is always slower
-#: than command_timeout is logged once.
+#: Commands count as back after this time without a gap [s], so that a commander that is always
+#: slower than command_timeout is logged only once.
 BACK = 1.0
 #: Most commanders whose names are remembered, and the time between two look-ups of names [s].
 MOST, PAUSE = 100, 0.1
@@ -104,7 +104,7 @@ class CommanderWatch:
         self._who, self._heard = who, time.monotonic()
 
     def poll(self, now: float) -> None:
-        """Log a change; `now` is on the steady clock [s]. For one thread."""
+        """Log a change; `now` is on the steady clock [s]. Only one thread may call it."""
         heard, loop = self._heard, self._loop
         if heard is None:
             return
@@ -131,7 +131,7 @@ class CommanderWatch:
         )
 
     def _commander(self, topic: str, sender: bytes | None) -> str:
-        """Return the publisher of commands as words; empty if it is not in the graph yet."""
+        """Return the publisher of commands as words, or "" if it is not in the graph yet."""
         full = self._node.resolve_topic_name(topic)
         if sender is None:
             names = other_publishers(self._node, full, 0)

@@ -99,7 +99,7 @@ class SimulatedDriver:
         return total
 
     def _place(self, state: LoopState) -> None:
-        if self._loop.m is not self._m:  # the world has other objects
+        if self._loop.m is not self._m:  # the loop has another Model, with other objects
             self._m, self._d = self._loop.m, make_data(self._loop.m)
         self._d.qpos, self._d.qvel = state.qpos, state.qvel
 

@@ -20,7 +20,7 @@ from rbdyn_ros.runtime.types import GRIP, Command
 
 
 class SimulatedGripper:
-    """Moves a gripper of a loop; for any thread.
+    """Moves a gripper of a loop. Any thread may use it.
 
     Args:
         gripper: its joint.
@@ -36,7 +36,7 @@ class SimulatedGripper:
 
     @property
     def _dof(self) -> int:
-        """Its dof; it has another number where objects have come or gone."""
+        """The dof of the gripper; its number changes when objects come or go."""
         m = self._loop.m
         if self._place[0] is not m:
             self._place = m, int(m.jnt_dofadr[m.jnt_names.index(self.gripper.joint)])

@@ -37,7 +37,7 @@ FLAT = np.ix_((0, 1, 5), (0, 1, 5))
 
 
 def base_joints(m: Model, values: SimpleNamespace) -> BaseJoints | None:
-    """Return the joints that the parameters make a base of; None: the robot takes no cmd_vel.
+    """Return the joints that the parameters make a base of, or None if the robot takes no cmd_vel.
 
     Raises:
         ParameterError: the robot has no such base.
@@ -128,7 +128,7 @@ class MobileBase:
         stamped = getattr(self._values, "base.stamped")
 
         def take(message: Any) -> None:
-            # `publish` is not called for every state
+            # read the newest stamp here, because `publish` is not called for every state
             epoch, newest = self._loop.readout.stream.newest
             now = newest if epoch == self._last[0] else self._now
             if stamped:

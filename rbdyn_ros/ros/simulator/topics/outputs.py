@@ -80,14 +80,14 @@ class Cadence:
         """Return the periods of the parameters; `others` are the periods of sensors."""
         rates = values.publish_rate, values.tf_rate, values.clock_rate
         every = [max(1, round(NANOSECONDS / (rate * period_ns))) for rate in rates]
-        if values.time_mode == "lockstep":  # each tick has a message
+        if values.time_mode == "lockstep":  # each tick needs a message
             every[0] = every[2] = 1
         states, transforms, clock = every
         return Cadence(states, transforms, clock, math.gcd(*every, *others))
 
 
 class Outputs:
-    """Publishes the states of a robot on all its topics; for one thread.
+    """Publishes the states of a robot on all its topics. Only one thread may use it.
 
     Args:
         node: node that publishes.
@@ -169,7 +169,7 @@ class Outputs:
         return self._made(state_topics.ObjectPoses, "tf2_msgs", "no object_poses", names)
 
     def _made(self, kind: Callable[..., Any], package: str, lack: str, *parts: Any) -> Any:
-        """Return a topic whose message package may not be installed; then None, with a warning."""
+        """Return a topic, or None with a warning if its message package is not installed."""
         world, prefix = self._values.world_frame, self._values.frame_prefix
         if kind is state_topics.Transforms:
             world = self._root_frame
@@ -181,7 +181,7 @@ class Outputs:
 
     @property
     def measured_tick(self) -> int:
-        """Tick of the newest state on joint_states; -1: none yet."""
+        """Tick of the newest state on joint_states, or -1 before the first."""
         return self.stream.kept_tick
 
     @property
@@ -235,7 +235,7 @@ class Outputs:
 
     def _go_on(self) -> None:
         """Read the first state of another Model."""
-        state = self._loop.readout.next_state(1.0)  # it may have the same tick as the last state
+        state = self._loop.readout.next_state(1.0)  # its tick may be the last state's
         if state is None:
             return
         self.stream.note()
@@ -245,7 +245,7 @@ class Outputs:
             self._objects.publish(self._stamps.of(state.tick), state)
 
     def publish(self, state: LoopState) -> None:
-        """Publish the state that was read last on all due topics; /clock after the others.
+        """Publish the state that was read last on all due topics; /clock comes last.
 
         Afterwards compiled code publishes plain states, see runtime/kernels/stream.py.
         """

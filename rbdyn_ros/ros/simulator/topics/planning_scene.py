@@ -64,7 +64,7 @@ class SceneContent:
 def open_planning_scene(
     node: Node, loop: Loop, content: SceneContent, values: SimpleNamespace
 ) -> PlanningSceneTopic | None:
-    """Return the topic; None: the parameters switch it off, or moveit_msgs is not installed."""
+    """Return the topic, or None if the parameters switch it off or moveit_msgs is missing."""
     if not values.publish_planning_scene:
         return None
     try:
@@ -149,7 +149,7 @@ class PlanningSceneTopic:
             self._publisher.publish(message)
 
     def _difference(self, stamp_ns: int, state: LoopState, whole: bool) -> Any:
-        """Return the difference to the last message; None: there is none."""
+        """Return the difference to the last message, or None if there is none."""
         places = self._content.places(state.qpos, state.time)
         poses, held = self._poses(places), held_objects(self._content, state, self._links)
         attached = [

@@ -150,7 +150,7 @@ class NodeRecorder:
         self.use(m)
 
     def use(self, m: Model) -> None:
-        """Record the Model of the following states, if it differs from the last one."""
+        """Record the Model of the following states, if it differs from the last Model."""
         model = model_bytes(m)
         if model != self._model:
             self._model = model
@@ -275,7 +275,7 @@ def _metadata(qos: QoSProfile | int) -> dict[str, str]:
 
 
 def definition(typename: str) -> str | None:
-    """Return the fields of a type as in a .msg file; None if the type is not installed."""
+    """Return the fields of a type as in a .msg file, or None if the type is not installed."""
     package, _, name = typename.split("/")
     try:
         kind = getattr(importlib.import_module(f"{package}.msg"), name)

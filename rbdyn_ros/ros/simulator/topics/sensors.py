@@ -180,7 +180,7 @@ class SensorTopics:
         return bool(self._slow)
 
     def sights(self) -> list[Sight]:
-        """Return the latest readings of lidars, range sensors and cameras; for any thread.
+        """Return the latest readings of lidars, range sensors and cameras. Any thread may call it.
 
         In real time they read for WATCHED more seconds, also without subscribers.
         """
@@ -260,7 +260,7 @@ class _NumbersTopic:
 
 
 class _ContactTopics(_NumbersTopic):
-    """The wrench at a contact, and whether there is one."""
+    """The wrench at a contact, and whether there is a contact."""
 
     def __init__(self, node: Node, name: str, frame: str) -> None:
         super().__init__(node, f"{name}/wrench", convert.wrench_message(frame), 6)

@@ -32,12 +32,12 @@ STILL = 1e-9
 #: After a pause of the publishing thread, the speed changes by at most the acceleration of this
 #: many periods.
 PATIENCE = 3
-#: Limits of joints that have none, as a command needs numbers [N m or N, rad/s or m/s].
+#: Limits of joints without limits, as a command needs numbers [N m or N, rad/s or m/s].
 LARGEST = 1e9
 
 
 def servo_of(m: Model, names: tuple[str, ...], values: SimpleNamespace) -> TwistServo | None:
-    """Return the servo that the parameters describe; None: the tool follows no twists.
+    """Return the servo that the parameters describe, or None if the tool follows no twists.
 
     Args:
         m: the robot.
@@ -143,7 +143,7 @@ class ServoTopic:
         return commit
 
     def forget(self) -> None:
-        """Stand still from the next state on: the simulation was reset; for any thread."""
+        """Stand still from the next state on: the simulation was reset. Any thread may call it."""
         self._forgotten = True
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:

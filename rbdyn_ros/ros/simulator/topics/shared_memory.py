@@ -28,7 +28,7 @@ SharedSpec = ImuSpec | ForceTorqueSpec | MagnetometerSpec | PoseSpec
 
 
 class SharedMemory:
-    """Logs and counts the actions of the other process; for one thread.
+    """Logs and counts the actions of the other process. Only one thread may use it.
 
     Args:
         port: the memory.
@@ -61,7 +61,7 @@ class SharedMemory:
         self._accepted, self._refused, self._late = accepted, refused, late
 
     def close(self) -> None:
-        """Remove the memory; only when the loop has ended."""
+        """Remove the memory. Call it only when the loop has ended."""
         self._port.close()
 
 

@@ -23,7 +23,7 @@ from rbdyn_ros.ros.simulator.topics.streams import stream_topic
 from rbdyn_ros.runtime.state import Layout, LoopState
 from rbdyn_ros.runtime.stream import StreamTopic
 
-#: Number of states kept for a slow subscriber: a pause of a second loses none.
+#: Number of states kept for a slow subscriber: a pause of a second loses no state.
 HISTORY = 1000
 
 
@@ -68,7 +68,7 @@ class JointStates:
         return commit
 
     def streamed(self, every: int) -> StreamTopic | None:
-        """Return the topic as compiled code publishes it; None: it is left to Python."""
+        """Return the topic as compiled code publishes it, or None if it is left to Python."""
         if self._driver is not None and self._driver.hides:
             return None
         return stream_topic(self._publisher, self._prepared, every, self._row, True)
@@ -219,7 +219,7 @@ class Odometry:
 
     def __init__(self, node: Node, m: Model, world: str, prefix: str) -> None:
         odometry = importlib.import_module("nav_msgs.msg").Odometry
-        # the pose needs a frame even if TF has none above the root link
+        # the pose needs a frame even if TF has no frame above the root link
         message = convert.odometry(odometry(), world or "world", prefix + m.body_names[1])
         self._prepared = Prepared(message, 13)
         self._publisher = node.create_publisher(odometry, "odom", reliable(10))

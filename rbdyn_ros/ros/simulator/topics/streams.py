@@ -21,7 +21,7 @@ NMESSAGE = 8
 def _publish_function() -> int:
     """Return the address of rcl_publish_serialized_message in the library of rclpy, or 0."""
     try:
-        # use the loaded library, never that of another ROS 2
+        # use the loaded library, never another ROS 2's
         library = ctypes.CDLL("librcl.so", os.RTLD_NOLOAD)
         found = library.rcl_publish_serialized_message
     except (OSError, AttributeError):
@@ -36,7 +36,7 @@ def stream_topic(
     picks: Ints,
     of_measurement: bool,
 ) -> StreamTopic | None:
-    """Return a topic for compiled code; None if the publisher does more than rclpy's.
+    """Return a topic for compiled code, or None if the publisher does more than rclpy's.
 
     Args:
         publisher: publisher of the topic.

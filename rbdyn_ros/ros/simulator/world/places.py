@@ -40,7 +40,7 @@ class Places:
     def parts(
         self, description: Description, name: str, others: Collection[str]
     ) -> list[PlacedShape]:
-        """Return the shapes of an entity in its root link; arguments as for `placed`."""
+        """Return the shapes of an entity in its root link; the arguments are those of `placed`."""
         m = self._m
         moving = [link for link in m.frame_names if m.frame_bodyid[m.frame_id(link)] > 0]
         own = [link for link in m.frame_names if name and entity_of(link, others) == name]

@@ -83,7 +83,7 @@ def world_file(parts: SceneParts, uri: str, text: str = "") -> WorldFile:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class World:
-    """The world of a robot: its objects, obstacles and attachments; changes.py makes others of it.
+    """The world of a robot: its objects, obstacles and attachments. changes.py makes new Worlds.
 
     Attributes:
         loose: the robot and its objects, nothing attached.
@@ -143,7 +143,7 @@ class World:
         return f"attached are {', '.join(pairs)}" if pairs else "nothing is attached"
 
     def obstacle(self, name: str) -> Obstacle | None:
-        """Return an obstacle; None if the name is not one."""
+        """Return an obstacle, or None if the name is not an obstacle's."""
         return next((one for one in self.loose.obstacles if one.name == name), None)
 
     def shapes(self, name: str, places: Places) -> list[PlacedShape]:
@@ -225,7 +225,7 @@ class World:
         return compose(inverse(IN_PLACE if new else places.of(to)), places.of(link))
 
     def others(self, link: str, to: str) -> tuple[Weld, ...]:
-        """Return the attachments except that of these two links.
+        """Return the attachments except the attachment of these two links.
 
         Raises:
             RbdynError: they are not attached.

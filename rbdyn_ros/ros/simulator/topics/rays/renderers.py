@@ -60,7 +60,7 @@ class Renderers:
         return spec in self._depth
 
     def of(self, suite: Suite) -> RenderProcess:
-        """Return the process that draws the Model of the sensors; for one thread.
+        """Return the process that draws the Model of the sensors. Only one thread may call it.
 
         Raises:
             RbdynError: `stop` was called.
@@ -88,7 +88,10 @@ class Renderers:
             raise refusal("the simulator ends, so no more pictures are drawn")
 
     def stop(self) -> None:
-        """End the process, so that a thread that waits for a picture goes on; for any thread."""
+        """End the process, so that a thread that waits for a picture goes on.
+
+        Any thread may call it.
+        """
         self._stopped = True
         process = self._process
         if process is not None:

@@ -96,7 +96,7 @@ class SensorWork:
             self._hand_over(jobs)
 
     def readings(self) -> list[tuple[Topics, Any]]:
-        """Return the last reading of each sensor, with its topics; for any thread."""
+        """Return the last reading of each sensor, with its topics. Any thread may call it."""
         return list(dict(self._readings).values())
 
     def close(self) -> None:
