@@ -427,7 +427,7 @@ def driven(times, positions, **fields):
         ),
     ],
 )
-def test_trajectories_beyond_any_spline_are_refused(times, positions, refusal):
+def test_trajectories_too_extreme_for_a_spline_are_refused(times, positions, refusal):
     with refused(rb.DescriptionError, *refusal, line=7):
         rb.build(driven(times, positions))
 

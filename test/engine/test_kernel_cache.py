@@ -235,7 +235,7 @@ def test_processes_that_start_together_compile_a_callback_once(tmp_path):
     assert callback_of(tmp_path) == (42, True)
 
 
-def test_a_process_that_never_ends_compiling_stops_no_other(tmp_path, monkeypatch):
+def test_a_stuck_compilation_does_not_block_other_processes(tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "PATIENCE", 0.1)
     with cache.alone(str(tmp_path), "test_kernel_cache.double"):
         assert callback_of(tmp_path) == (42, False)

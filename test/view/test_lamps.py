@@ -137,7 +137,7 @@ def test_the_page_has_the_lights_of_the_file_instead_of_its_own(tmp_path, kind):
         else:
             assert tuple(node.position) == (0.0, 0.0, 2.0)
             assert node.distance == 50.0
-            # 1 / 1.75 at 1 m and 1 / 31 at 10 m
+            # by its attenuation the lamp has 1 / 1.75 of its intensity at 1 m and 1 / 31 at 10 m
             assert node.decay == pytest.approx(math.log10(31.0 / 1.75))
             assert node.intensity == pytest.approx(3.0 * 0.4 / 1.75)
         if kind == "spot":

@@ -372,7 +372,7 @@ def test_a_click_selects_a_body_and_a_second_click_ends_the_selection(server):
 
 
 def room(*names):
-    """Return a Model of an arm and objects, each with another shape without a colour."""
+    """Return a Model of an arm and uncoloured objects of different shapes."""
     items = [rb.Object(name, rb.Sphere(0.1 + 0.1 * k), mass=1.0, pose=Pose((1.0 + k, 0.0, 1.0)))
              for k, name in enumerate(names)]  # fmt: skip
     return rb.scene(ARM, objects=items)

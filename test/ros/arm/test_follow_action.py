@@ -352,7 +352,7 @@ def test_an_exception_of_one_goal_does_not_affect_the_next(arm, goals, capfd):
     assert goals.result(handle).status == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_without_control_msgs_it_is_off(peer, arm, monkeypatch, capfd):
+def test_without_control_msgs_the_action_is_off(peer, arm, monkeypatch, capfd):
     def missing(name):
         raise ImportError(name)
 

@@ -82,7 +82,7 @@ def test_naming_a_mimic_joint_counts_as_naming_its_leader(parser):
         ([], ""),
     ],
 )
-def test_joints_without_commands_are_refused(parser, names, element):
+def test_commands_with_unsuitable_joint_names_are_refused(parser, names, element):
     with refused(rb.RbdynError, "request", element):
         parser().by_name(names, effort=[1.0] * len(names))
 
@@ -116,7 +116,7 @@ def start_refused(m, element, **given):
         start_position(m, {f"initial_positions.{name}": value for name, value in given.items()})
 
 
-def test_joints_without_a_position_of_their_own_have_no_start():
+def test_initial_positions_of_joints_without_their_own_position_are_refused():
     m = rb.build(system())
     assert start_position(m, {"initial_positions.slack": 2})[:2].tolist() == [0.0, 2.0]
     for name in ("quarter", "rail", "many", "laed"):

@@ -90,7 +90,7 @@ def test_a_robot_walks_in_lock_step_as_in_python(walk, policy_node, tmp_path, pe
     assert len(velocities) > 1000
 
 
-def test_a_policy_that_does_not_fit_ends_with_a_sentence(policy_node, tmp_path):
+def test_a_policy_with_a_wrong_input_size_is_refused_without_a_traceback(policy_node, tmp_path):
     path = networks.trot(tmp_path)
     networks.linear(tmp_path / "trot.onnx", np.zeros((12, 7)), np.zeros(12))
     node = policy_node(path)

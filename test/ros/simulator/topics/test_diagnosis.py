@@ -181,7 +181,7 @@ def test_only_the_worst_level_is_reported():
     "changes",
     [{"time_mode": "fast"}, {"time_mode": "lockstep"}, {"factor": None}, {"window": timing(0, 0)}],
 )
-def test_the_pace_is_not_checked_after_the_factor_changed(changes):
+def test_the_pace_is_checked_only_after_ticks_in_real_time_at_one_factor(changes):
     assert level_of("loop", **{"window": timing(500), **changes}) == Level.OK
 
 

@@ -241,7 +241,7 @@ def test_readings_that_are_not_finite_are_not_published(robot, node, peer, capfd
     assert capfd.readouterr().err.count("sensor 'wrist' is not published") == 1
 
 
-def test_unused_settings_of_a_sensors_file_are_warned_of(robot, node, peer, capfd):
+def test_a_contact_sensor_of_a_robot_without_contact_causes_a_warning(robot, node, peer, capfd):
     topics = SensorTopics(node, *robot, "config/sensors.yaml", 1_000_000)
     topics.publish(STAMP, Still(robot[0]))
     assert "sensor 'bumper' never reports contact" in capfd.readouterr().err
