@@ -20,7 +20,7 @@ EXACT = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
 EIGHTH = np.array([[0.7071, -0.7071, 0.0], [0.7071, 0.7071, 0.0], [0.0, 0.0, 1.0]])
 
 
-def test_nearly_right_lengths_and_matrices_are_accepted():
+def test_slightly_wrong_quaternions_and_rotation_matrices_are_corrected():
     assert unit_quaternion(ROUNDED) == pytest.approx((HALF, 0.0, HALF, 0.0), abs=1e-15)
     assert unit_quaternion((1.0009, 0.0, 0.0, 0.0)) == (1.0, 0.0, 0.0, 0.0)
     for wrong in ((1.0011, 0.0, 0.0, 0.0), (0.0,) * 4, (math.nan, 0.0, 0.0, 0.0)):

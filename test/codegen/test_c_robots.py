@@ -144,7 +144,7 @@ def test_forces_and_gravity_are_arguments_only_on_request(ur5):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("real", [DOUBLE, FLOAT], ids=lambda real: real.name)
-def test_the_generated_test_passes_and_can_fail(ur5, compiler, real, tmp_path):
+def test_the_generated_test_passes_and_fails_for_changed_code(ur5, compiler, real, tmp_path):
     code = ur5 if real is DOUBLE else code_of(ur5.m, *ALL, real=real, frames=("tool0",))
     sources = [path for path in write(code, tmp_path) if path.suffix == ".c"]
     program = tmp_path / "program"

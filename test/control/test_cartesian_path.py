@@ -64,7 +64,7 @@ def test_a_line_is_straight_and_within_its_limits(way, duration):
     assert abs(speed[1]) < 1e-3
 
 
-def test_a_rotation_is_even_about_one_axis():
+def test_a_rotation_keeps_its_axis_and_moves_no_point_of_the_frame():
     arm = Bent()
     axis = np.array([0.6, 0.8, 0.0])
     goal = Rotation.from_rotvec(0.7 * axis).as_matrix() @ arm.turn
@@ -106,7 +106,7 @@ def test_poses_are_passed_within_the_blend_and_lines_are_kept_elsewhere():
     assert np.linalg.norm(stops[:, None] - nodes, axis=2).min(axis=0).max() < 1e-6
 
 
-def test_only_the_joints_that_are_named_move():
+def test_a_path_can_be_limited_to_named_joints():
     arm = Bent("panda.urdf", "panda_hand")
     names = [name for name in arm.m.jnt_names if name.startswith("panda_joint")]
     few = [name for name in names if name != "panda_joint3"][:6]

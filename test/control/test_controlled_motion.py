@@ -278,7 +278,7 @@ def test_distant_and_invalid_poses_are_refused():
         armed(mode="hold").controller.set_pose(pose(place, turn))
 
 
-def test_a_pose_cannot_move_away_from_a_blocked_arm():
+def test_a_stream_of_poses_ends_near_a_blocked_arm():
     """Many small steps would also wind up the spring."""
     loop, place, turn = framed()
     accepted = 0
@@ -290,7 +290,7 @@ def test_a_pose_cannot_move_away_from_a_blocked_arm():
     assert accepted in (9, 10)  # the pose moved by 0.1 m, less a small sag of the arm
 
 
-def test_a_heavy_arm_does_not_ring_behind_the_rate_of_its_efforts():
+def test_a_heavy_arm_does_not_oscillate_when_its_effort_rate_saturates():
     """A goal replaces another one during the motion, so the target stops at once."""
     m = model()
     grown = {name: 5.0 * getattr(m, name) for name in ("body_mass", "body_inertia", "jnt_effort")}

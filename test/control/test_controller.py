@@ -170,7 +170,7 @@ def test_an_inactive_controller_is_not_armed():
     loop.controller.try_arm(loop.now)
 
 
-def test_rare_states_prevent_arming():
+def test_a_low_rate_of_states_prevents_arming():
     loop = ClosedLoop(model(), mode="hold")
     loop.h = 0.03
     loop.run(3.0)
@@ -221,7 +221,7 @@ def test_a_moving_uncontrolled_joint_does_not_disturb_the_others():
         np.testing.assert_allclose(loop.d.qpos[1:], Q[1:], atol=0.1)
 
 
-def test_messages_of_other_devices_are_not_states():
+def test_messages_of_other_devices_are_ignored():
     loop = armed()
     states = loop.controller.states
     assert loop.send(names=["gripper"], position=np.array([np.nan])) is None
@@ -383,7 +383,7 @@ def test_efforts_computed_while_disarmed_are_not_sent():
     assert not c.sending
 
 
-def test_gains_that_would_shake_prevent_arming_and_mode_changes():
+def test_gains_too_high_for_the_rate_prevent_arming_and_mode_changes():
     loop = ClosedLoop(model(), mode="impedance", impedance_stiffness=100.0, impedance_damping=30.0)
     loop.run(0.3)
     with refused(RbdynError, "gains"):

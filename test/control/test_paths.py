@@ -39,7 +39,7 @@ def test_a_path_matches_the_polynomials_of_scipy(order):
 
 
 @pytest.mark.parametrize("order", [3, 5])
-def test_rows_are_derivatives_of_each_other(order):
+def test_velocity_and_acceleration_rows_are_derivatives_of_the_row_before(order):
     p, h = path(order), 1e-5
     times = np.array([0.6, 0.7, 1.3, 2.1, 3.0, 3.9])
     behind, here, ahead = (sampled(p, times + s) for s in (-h, 0.0, h))
@@ -215,7 +215,7 @@ def test_sampling_needs_a_finite_time(t):
 @pytest.mark.parametrize(
     "rows", [None, np.empty(9), np.empty((3, 2)), np.empty((3, 3), np.float32), np.empty((3, 3)).T]
 )
-def test_wrong_rows_are_refused(rows):
+def test_output_arrays_of_a_wrong_shape_or_type_are_refused(rows):
     with refused(ParameterError, "bad-argument", "rows"):
         path(5).sample(1.0, rows)
 

@@ -49,7 +49,7 @@ def test_derivatives_up_to_the_fourth_are_continuous():
         assert (np.abs(left[0] - right[0]) > 1.0).all()
 
 
-def test_no_other_path_through_the_points_has_less_jerk():
+def test_changed_velocities_at_the_points_increase_the_squared_jerk():
     """The functional is convex: every change of the nodes increases it."""
     best = quintic(points(), TIMES)
     least = _squared_jerk(best)

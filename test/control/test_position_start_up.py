@@ -187,7 +187,7 @@ def test_a_correct_position_arm_is_armed_and_hardly_moves(lag, delay, period):
     assert np.abs(arm.d.qpos - there).max() < (1e-4 if lag < 0.1 else 3e-3)
 
 
-def test_noise_of_a_position_arm_is_not_an_error():
+def test_noisy_and_coarse_states_of_a_position_arm_pass_the_test():
     random = np.random.default_rng(5)
 
     def noisy(loop):
@@ -221,7 +221,7 @@ def test_the_test_of_a_position_arm_can_be_switched_off():
     assert arm.controller.armed
 
 
-def test_a_mode_that_the_arm_does_not_have_is_refused_during_the_test():
+def test_during_the_test_a_mode_that_the_arm_does_not_have_is_refused():
     arm = Servoed().armed()
     assert arm.controller.testing
     with refused(RbdynError, "mode"):
@@ -230,7 +230,7 @@ def test_a_mode_that_the_arm_does_not_have_is_refused_during_the_test():
     assert arm.tried() == ""
 
 
-def test_a_mode_is_checked_again_when_the_test_is_over():
+def test_an_arm_whose_wrench_sensor_falls_silent_during_the_test_is_not_armed():
     arm = Servoed(admittance_frame="tool0")
     arm.armed()
     arm.controller.set_mode("admittance")

@@ -105,7 +105,7 @@ def test_the_first_check_that_fails_is_reported():
 
 
 @pytest.mark.parametrize("jump", [-5000.0, 5000.0])
-def test_a_state_whose_clock_jumped_is_inspected_as_all_others(jump):
+def test_names_in_another_order_are_sorted_also_after_a_clock_jump(jump):
     """A driver that restarted may list its joints in another order."""
     send = admitting()
     dt, fault = send(qpos=REST[[1, 0, 2, 3, 4, 5]], dt=jump, waited=1.0)
@@ -169,7 +169,7 @@ def test_an_impossible_displacement_is_refused():
 
 
 @pytest.mark.parametrize("dt", [1.0, 10.0])
-def test_an_overspeed_that_the_velocities_explain_is_not_taken_for_swapped_joints(dt):
+def test_an_overspeed_that_the_velocities_confirm_is_not_a_blind_fault(dt):
     """At 100 Hz a joint at 4.2 rad/s moves farther than its limit of 3.15 rad/s allows."""
     send = admitting()
     qpos, speed, faults = REST.copy(), 0.0, []
@@ -240,7 +240,7 @@ def test_a_power_limit_is_a_fault_of_effort_times_velocity():
     assert code(send(qvel=np.full(N, 0.9))) == "power"
 
 
-def test_time_without_messages_allows_a_longer_move():
+def test_after_invalid_states_a_joint_may_have_moved_farther():
     send = admitting()
     bad = at(0, np.nan)
     for _ in range(50):
@@ -411,7 +411,7 @@ def test_the_first_fault_is_latched():
 
 @pytest.mark.parametrize("name", ["state_timeout", "effort_rate", "blend_time"])
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, "1", None])
-def test_a_gate_cannot_be_switched_off(name, bad):
+def test_settings_that_would_switch_the_gate_off_are_refused(name, bad):
     with refused(ParameterError, "bad-argument"):
         GateSettings(**{name: bad})
 
@@ -512,7 +512,7 @@ def test_a_start_is_bumpless_and_its_difference_decays_in_half_a_second():
     np.testing.assert_array_equal(seen[501], law)
 
 
-def test_a_start_beyond_the_limits_is_clamped():
+def test_a_start_beyond_the_effort_limits_is_clamped():
     gate = releasing()
     gate.begin(np.full(N, 1e6))
     seen = np.array(

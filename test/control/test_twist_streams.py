@@ -132,7 +132,7 @@ def test_a_stream_into_an_obstacle_stops_before_it_and_comes_back():
     assert case.way(back)[-1, 2] - case.way(rows)[-1, 2] > 0.03
 
 
-def test_limits_that_were_tightened_bind_the_twist():
+def test_a_twist_respects_tightened_limits():
     case = Served(max_linear=2.0)
     case.loop.arm().run(0.6)
     case.controller.tighten(1.0, 0.1, 0.0)

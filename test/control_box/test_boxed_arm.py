@@ -109,7 +109,7 @@ def test_joints_without_a_box_do_not_stop_time(tmp_path, said):
 
 
 @pytest.mark.parametrize("patience", [1e4, math.inf])
-def test_a_box_ends_while_it_waits_for_a_command(said, patience):
+def test_a_box_that_waits_for_a_command_can_be_closed(said, patience):
     with boxed_panda(said, patience=patience) as arm, RawClient(address()) as client:
         client.command(client.move())
         box = arm.boxes.all[0]
@@ -190,7 +190,7 @@ def test_foreign_and_broken_datagrams_do_not_count_as_commands(said):
         assert client.answer() == b"\x00"
 
 
-def test_the_box_sees_every_tick_that_passed_in_real_time(said):
+def test_in_real_time_the_box_processes_every_tick(said):
     with boxed_panda(said, time_mode="realtime") as arm, RawClient(address()) as client:
         until(lambda: arm.loop.readout.latest().tick > 100)
         box, gaps = arm.boxes.all[0], []

@@ -184,7 +184,7 @@ def test_a_second_program_replaces_the_first(said):
         second.reverse.sendall(message("IDLE", timeout=0.0))
 
 
-def test_a_reboot_drops_the_client(said):
+def test_a_reboot_disconnects_the_client_and_stops_the_arm(said):
     with driven(said) as (box, driver):
         driver.reverse.sendall(message("SPEEDJ", [0.2] * 6, timeout=0.0))
         until(lambda: box.robot.joints.v[0] > 0.19)
@@ -222,7 +222,7 @@ def test_a_box_that_listens_elsewhere_calls_other_machines():
     assert len(links.ends) == 1
 
 
-def test_delays_of_the_wire_act_on_commands_and_results(said):
+def test_delays_of_the_connection_apply_to_commands_and_results(said):
     with driven(said) as (box, driver):
         driver.reverse.sendall(message("IDLE", timeout=0.0))
         until(lambda: box.robot.program.mode == "IDLE")
