@@ -696,7 +696,7 @@ loops: {l: {type: revolute, predecessor: g, successor: b, %s}}""",
 
 
 @pytest.mark.parametrize("kind", COMMON)
-def test_old_and_new_names_of_keys_mean_the_same(kind):
+def test_two_forms_of_a_pose_mean_the_same_and_exclude_each_other(kind):
     text, ways, element = COMMON[kind]
     new, old = (mechanism.read_text(HEAD + text % way) for way in ways)
     assert new == old

@@ -64,7 +64,7 @@ def load(text, **more):
     ],
     ids=["none", "one", "two", "itself", "default", "enabled", "group", "nested"],
 )
-def test_pairs_are_left_out(elements, left):
+def test_pairs_disabled_in_the_srdf_are_excluded(elements, left):
     m = load(srdf(*elements))
     assert listed(m) == left
     assert [f.code for f in m.findings if f.severity == "warning"] == []
@@ -96,7 +96,7 @@ def test_a_given_file_that_cannot_be_read_is_refused(text, code):
 
 
 @pytest.mark.parametrize("bad", [1, None, ["a"], np.zeros(3)])
-def test_wrong_kinds_are_refused(bad):
+def test_an_srdf_argument_of_a_wrong_type_is_refused(bad):
     with refused(rb.ParameterError, "bad-srdf", "srdf"):
         load(bad)
 

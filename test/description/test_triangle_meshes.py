@@ -80,7 +80,7 @@ def test_a_triangle_mesh_that_would_move_is_refused_by_its_name(folder, monkeypa
 
 @pytest.mark.parametrize("mesh", ["ring", "inwards"])
 @pytest.mark.parametrize("scale", ["1 1 2", "1 -1 2"])
-def test_the_front_of_a_closed_mesh_is_its_outside(folder, mesh, scale):
+def test_a_closed_mesh_faces_outwards_also_if_it_was_given_inside_out(folder, mesh, scale):
     m = world(folder, f"<uri>{mesh}.stl</uri><scale>{scale}</scale>")
     assert volume(m, 0) == pytest.approx(2.0 * RING.volume, rel=1e-5)
     assert m.trimesh_closed.tolist() == [1]
@@ -193,7 +193,7 @@ def test_parts_that_overlap_carry_a_ball_as_one_solid(name):
     assert d.qpos[:3] == pytest.approx((x, y, height + 0.1), abs=1e-6)
 
 
-def test_a_sheet_with_both_sides_carries_from_above():
+def test_a_ball_rests_on_a_sheet_whose_triangles_face_both_ways():
     corners = np.array([(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)], float)
     front = np.array([(0, 1, 2), (0, 2, 3)])
     m = falling(corners, np.vstack([front, front[:, ::-1]]), 0.2, 0.1)

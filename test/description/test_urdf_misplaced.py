@@ -155,7 +155,7 @@ def _moved():
 
 
 @pytest.mark.parametrize(("tag", "word"), list(_moved()))
-def test_no_number_of_the_schema_is_dropped_in_silence(tag, word):
+def test_every_attribute_of_the_schema_in_a_wrong_element_has_a_finding(tag, word):
     text = inside('<mimic joint="k"/>')
     at = text.rindex(f"<{tag} ") if f"<{tag} " in text else text.rindex(f"<{tag}>")
     vector = word in ("xyz", "rpy")

@@ -158,14 +158,14 @@ def test_warnings_of_xacro_are_kept(tmp_path, capfd):
 
 
 @pytest.mark.parametrize("dirs", [["."], ["my_arm"], ["elsewhere", "."]])
-def test_packages_are_found(tmp_path, monkeypatch, dirs):
+def test_packages_are_found_in_package_dirs(tmp_path, monkeypatch, dirs):
     path = write(tmp_path / "my_arm", "$(find my_arm)/limb.xacro")
     monkeypatch.chdir(tmp_path)
     assert len(read(path, package_dirs=dirs).links) == 3
     assert len(read(path, package_dirs=[tmp_path / name for name in dirs]).links) == 3
 
 
-def test_one_folder_of_packages_is_a_path(tmp_path):
+def test_package_dirs_can_be_a_single_path(tmp_path):
     path = write(tmp_path / "my_arm", "$(find my_arm)/limb.xacro")
     assert len(read(path, package_dirs=str(tmp_path)).links) == 3
     assert len(read(path, package_dirs=tmp_path).links) == 3
@@ -249,7 +249,7 @@ def test_error_in_an_included_file_names_it(tmp_path):
     assert "mismatched tag" in str(caught.value)
 
 
-def test_a_failure_does_not_affect_later_files(tmp_path):
+def test_a_file_is_read_after_another_file_failed(tmp_path):
     broken = write(tmp_path / "broken", "$(find nowhere)/limb.xacro")
     good = write(tmp_path / "good")
     with pytest.raises(DescriptionError):
@@ -307,7 +307,7 @@ def doubling(depth):
     ],
     ids=["power", "range", "macros", "memory", "recursion", "fatal"],
 )
-def test_expressions_without_an_end_are_refused(tmp_path, monkeypatch, hostile, code):
+def test_expressions_that_take_too_long_are_refused(tmp_path, monkeypatch, hostile, code):
     monkeypatch.setattr(xacro_files, "LONGEST", 1)
     path = tmp_path / "hostile.xacro"
     path.write_text(f'<robot name="h" {XMLNS}>{hostile}<link name="base"/></robot>')
@@ -315,7 +315,7 @@ def test_expressions_without_an_end_are_refused(tmp_path, monkeypatch, hostile, 
         read(path)
 
 
-def test_an_include_that_waits_is_refused(tmp_path, monkeypatch):
+def test_an_include_of_a_pipe_is_refused_after_a_timeout(tmp_path, monkeypatch):
     monkeypatch.setattr(xacro_files, "PATIENCE", 1.0)
     path = write(tmp_path, "pipe.xacro")
     os.mkfifo(tmp_path / "pipe.xacro")

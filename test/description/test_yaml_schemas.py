@@ -161,7 +161,7 @@ def test_schema_and_table_refuse_the_same_bad_input(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_schema_and_table_take_the_same_good_files(kind):
+def test_schema_and_table_accept_the_same_good_files(kind):
     files = [path for pattern in GOOD[kind] for path in ROOT.glob(pattern)]
     assert files
     for path in files:
@@ -200,7 +200,7 @@ def read(text):
     return given
 
 
-def test_a_row_gives_the_field_and_the_default():
+def test_a_row_of_the_table_defines_the_field_and_the_default_of_a_key():
     given = read("rate: 2\nleft: -1\nends: [0, -3]")
     assert dict(given) == {"speed": 2.0, "left": -1.0, "ends": (0.0, -3.0), "count": 2}
     assert given.lines == {"rate": 1, "left": 2, "ends": 3}

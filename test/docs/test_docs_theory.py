@@ -87,7 +87,7 @@ def names():
     return sorted(word for word in quoted if re.fullmatch(ours, word) or "/" in word)
 
 
-def test_many_names_are_checked():
+def test_more_than_150_names_are_found_on_the_page():
     assert len(names()) > 150
 
 

@@ -43,7 +43,7 @@ def gallery():
             del JOINT_SPECS[name]
 
 
-def test_rows_and_pictures_are_the_joint_types():
+def test_every_joint_type_has_a_row_and_a_picture():
     listed = {name for name in ROWS if len(ROWS[name]) == 6} - {"barrel_cam"}
     assert listed == set(TYPE_OF_NAME)
     assert set(TYPE_OF_NAME) <= set(JOINT_SPECS)

@@ -178,7 +178,7 @@ def test_many_steps_equal_single_steps_of_an_explicit_constraint(case):
     assert twin.time == d.time
 
 
-def test_a_step_does_not_set_the_state(case):
+def test_zero_steps_return_the_state_and_write_it_into_the_data(case):
     constraint, d, y, yd, tau = case
     np.testing.assert_array_equal(constraint.step(d, y, yd, tau, 0), (y, yd))
     q, G, _ = constraint.evaluate(y, yd)
@@ -281,7 +281,7 @@ def test_wrong_derivatives_are_refused(entries, name, of):
 
 @pytest.mark.parametrize("row", range(6))
 @pytest.mark.parametrize("column", range(2))
-def test_every_entry_of_a_free_joint_is_checked(row, column):
+def test_a_wrong_entry_of_g_of_a_free_joint_is_refused_by_its_place(row, column):
     with refused(rb.ModelError, "user-function", "gamma") as wrong_G:
         ExplicitConstraint(flyer_model(), 2, spoiled(flyer, G=((row, column), 1e-3)))
     assert f"G[{row}, {column}]" in str(wrong_G.value)

@@ -151,7 +151,7 @@ def test_the_continuous_system_gives_the_growth_of_small_changes():
             case.close("A of positions", A[:nv] @ x, growth(x), 1e-10)
 
 
-def test_the_discrete_system_tends_to_the_flow_in_any_motion():
+def test_the_error_of_the_discrete_system_falls_with_the_square_of_the_timestep():
     """In the discrete system A is constant during a timestep, so its error falls with the square
     of the timestep. With a wrong A the error would fall only with the timestep itself.
     """

@@ -127,7 +127,7 @@ def test_balls_that_meet_at_a_slant_do_not_spin_each_other(restitution, mass, sp
 
 
 @pytest.mark.parametrize("restitution", [0.0, 1.0])
-def test_a_spinning_ball_is_touched_where_it_is(restitution):
+def test_the_spin_of_a_ball_without_friction_does_not_change_an_impact(restitution):
     """The surface moves by 20 mm in the step, which has no effect without friction."""
     ends, way = [], 0.22 * np.array([0.436, 0.9, 0.0])
     for spin in ((0, 0, 0), (0, 0, 20), (0, 0, -20), (20, 0, 0)):
@@ -173,7 +173,7 @@ def overlaps(m, d, steps):
 
 
 @pytest.mark.parametrize("restitution", [0.5, 1.0])
-def test_a_rebound_does_not_lead_into_the_next_ball(restitution):
+def test_a_ball_that_rebounds_does_not_overlap_the_next_ball(restitution):
     """A ball moves 0.1 m in a step, which exceeds the gap behind the ball that is hit."""
     for aside in (0.0, 0.03):
         places = [(0, 0, 0), (0.25, aside, 0), (0.48, 0.01, aside)]
@@ -251,7 +251,7 @@ def deepest(m, d):
 
 
 @pytest.mark.parametrize("gap", [5e-5, 2e-4])
-def test_a_body_that_is_hit_hits_the_next_one_in_the_same_step(gap):
+def test_an_impact_passes_through_three_bodies_in_one_step(gap):
     """Before the impact no body moves towards the third one, which stands behind the second."""
     m = bodies((CUBE, 1.0, None), (CUBE, 1.0, None), (CUBE, 1.0, None), floor=False)
     d = at(m, [(0, 0, 0), (0.1005, 0, 0), (0.2005 + gap, 0, 0)], [(1, 0, 0), (0, 0, 0), (0, 0, 0)])
@@ -339,7 +339,7 @@ def test_a_stack_of_fifty_comes_to_rest():
     assert d.cfrc_contact[1:, 5] == pytest.approx(np.full(50, G), rel=1e-6)
 
 
-def test_the_softer_of_two_surfaces_acts():
+def test_the_smaller_damping_ratio_of_two_surfaces_acts_in_any_order():
     """The order of the two surfaces does not matter."""
     forces = []
     for ratios in ((2.0, 1.0), (1.0, 2.0), (1.0, 1.0)):
@@ -635,7 +635,7 @@ def test_a_body_with_prescribed_motion_acts_on_bouncing_bodies_as_the_world():
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_forces_satisfy_the_law(scene):
+def test_forces_between_bodies_satisfy_the_law(scene):
     m, d = SCENES[scene]()
     largest = steps = 0
     for n in range(350):

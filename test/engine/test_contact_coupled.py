@@ -122,7 +122,7 @@ def test_accelerations_agree_with_a_dense_solve(kind):
 
 
 @each_kind
-def test_passive_forces_off_leave_contact(kind):
+def test_without_opt_passive_contact_forces_remain(kind):
     m, d = touching_one(kind)
     m.opt.passive = False
     rb.forward(m, d)
@@ -131,7 +131,7 @@ def test_passive_forces_off_leave_contact(kind):
 
 
 @pytest.mark.parametrize("way", ["bodies", "M"])
-def test_a_bearing_carries_the_rest_of_the_weight(way):
+def test_a_bearing_carries_the_weight_that_a_contact_does_not_carry(way):
     """A bar rests on a hinge and a ball, and each carries about half of the weight."""
     m = rb.build(lever())
     d = rb.make_data(m)
@@ -158,7 +158,7 @@ def test_a_bearing_carries_the_rest_of_the_weight(way):
     assert d.jnt_force[0, :3] == pytest.approx(np.zeros(3), abs=1e-6)
 
 
-def test_a_free_root_transmits_nothing():
+def test_a_free_root_joint_transmits_no_force():
     m, d = touching_one(on_go2)
     d.qfrc_applied = 0.0
     rb.forward(m, d)

@@ -45,7 +45,7 @@ def force(m, depth, velocity=(0.0, 0.0, 0.0), pos=(0.3, -0.2)):
     return d.contact_force[0]
 
 
-def test_the_point_moves_its_mass():
+def test_the_effective_mass_of_a_point_mass_is_its_mass():
     assert point().geom_mass0[0] == pytest.approx(MASS, rel=1e-14)
 
 
@@ -170,7 +170,7 @@ def test_viscous_friction_replaces_coulomb_friction():
     ("speed", "lagged", "viscosity"),
     [(0.0, 3.0, STICK * MASS / 0.001), (0.0, 0.0, 0.0), (0.6, 3.0, 2.5), (0.6, 0.0, 0.0)],
 )
-def test_the_last_resort_sticks_at_rest_and_slides_within_the_cone(speed, lagged, viscosity):
+def test_linearised_viscous_friction_has_the_documented_viscosity(speed, lagged, viscosity):
     m = point(h=0.001)
     d = touching.placed(m, (0.0, 0.0, -0.001))
     rb.step(m, d)
@@ -250,7 +250,7 @@ def fallen(name, seconds=0.32, **more):
 
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["go2.urdf", "talos_reduced.urdf", "panda.urdf"])
-def test_sums_include_all_contacts(name):
+def test_cfrc_contact_and_qfrc_contact_sum_all_contacts(name):
     """cfrc_contact and qfrc_contact sum all contacts; Panda's second finger mimics the first."""
     m, d = fallen(name, 0.7)
     for _ in range(500):  # the robot can be in the air after a bounce

@@ -167,7 +167,7 @@ def test_a_capsule_lies_across_an_edge_of_a_block():
     assert found[0][2] == pytest.approx(-0.001, abs=0.05 * LEVEL_SLOPE**2)
 
 
-def test_a_capsule_skew_to_an_edge_is_as_deep_as_its_axis_is_near():
+def test_the_depth_of_a_capsule_at_an_edge_follows_from_the_distance_of_its_axis():
     m = scene(CAPSULE, OBSTACLES["block"])
     rng = np.random.default_rng(4)
     middles = 0
@@ -240,7 +240,7 @@ def poses(number, reach, seed):
 
 @each_obstacle
 @each_shape
-def test_no_contact_depends_on_the_bounding_sphere(shape, obstacle):
+def test_contacts_do_not_depend_on_the_radius_of_the_bounding_sphere(shape, obstacle):
     m = scene(SHAPES[shape], OBSTACLES[obstacle])
     arrays = {name: getattr(m, name) for name in PRIMARY}
     everywhere = rb.Model(m.name, arrays | {"geom_rbound": np.full(m.ngeom, 1e6)}, m.names)

@@ -215,7 +215,7 @@ def target(shape, kind, size):
     return m
 
 
-def test_near_misses_change_nothing():
+def test_shapes_that_pass_4_mm_above_a_block_keep_their_velocity():
     """Shapes fly over a block at 10 m/s, 4 mm above it, with steps of 10 ms."""
     rng = np.random.default_rng(1)
     for kind, shape in itertools.product(("obstacle", "hull", "free"), SMALL.values()):

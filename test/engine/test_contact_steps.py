@@ -283,7 +283,7 @@ def test_a_body_at_rest_stays_where_it_is(h):
     assert abs(d.qvel).max() < 1e-12
 
 
-def test_rk4_steps_explicitly_where_no_body_touches():
+def test_rk4_takes_its_own_step_in_the_air_and_the_step_of_euler_in_contact():
     """RK4 is exact for a thrown ball in the air, and takes Euler's step while the ball touches."""
     m = rb.build(touching.free(touching.BALL))
     m.opt.integrator = "rk4"

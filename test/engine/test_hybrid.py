@@ -218,7 +218,7 @@ def test_a_joint_that_follows_a_trajectory_moves_like_a_driven_joint(integrator)
     assert differences[1] < 0.6 * differences[0]
 
 
-def test_a_joint_returns_to_force():
+def test_a_joint_set_back_to_force_moves_as_without_a_drive_mode():
     m, d = moving("tree", 6)
     twin = rb.make_data(m)
     rb.set_drive(m, d, 0, "velocity", 2.0)

@@ -71,7 +71,7 @@ def files(folder):
     return {path.suffix: path for path in folder.rglob("*.nb?")}
 
 
-def test_threads_keep_their_folders(tmp_path):
+def test_two_threads_can_prepare_kernels_in_two_folders(tmp_path):
     """A thread that prepares a kernel does not change the folder of another thread."""
     before = numba.config.CACHE_DIR
     folders = [str(tmp_path / name) for name in ("one", "two")]
@@ -190,7 +190,7 @@ def test_a_called_kernel_is_found_on_disk(tmp_path, damage):
     assert sum(called.linked.stats.cache_hits.values()) == (damage is not DAMAGES["cut"])
 
 
-def test_code_on_disk_serves_many_threads_and_new_callers(tmp_path):
+def test_code_on_disk_is_loaded_by_many_threads_and_linked_by_new_callers(tmp_path):
     """The machine code has no LLVM code: callers link the code in the folder `linked`."""
     _, called = linking_kernel(tmp_path)
     assert called(3) == 6
@@ -203,7 +203,7 @@ def test_code_on_disk_serves_many_threads_and_new_callers(tmp_path):
     assert sum(called.stats.cache_hits.values()) == 1
 
 
-def test_cached_machine_code_is_not_linked_by_mistake(tmp_path):
+def test_linking_cached_machine_code_is_an_error(tmp_path):
     """Cached code has only the names of its functions: linked code would jump to no function."""
     for _ in range(2):
         compiled = jit.compile_cached(double, jit.OPTIONS, str(tmp_path))

@@ -48,7 +48,7 @@ def test_forward_and_inverse_dynamics_agree(model):
     assert np.isfinite(d.qpos).all()
 
 
-def test_the_matrix_is_refused_by_name_and_size(model):
+def test_the_mass_matrix_of_a_too_long_chain_is_refused(model):
     d = rb.make_data(model)
     assert model.nM == 0
     x = np.zeros(model.nv)

@@ -191,7 +191,7 @@ def test_efforts_of_the_wrong_sign_or_without_changes_are_reported(robot):
     assert "effort is constant" in one.messages[-1]
 
 
-def test_friction_of_the_robot_description_is_not_found_twice(robot):
+def test_identified_friction_does_not_include_the_friction_of_the_description(robot):
     m = robot[0].replaced(dof_frictionloss=[0.0, 1.5, 0.0])
     (one,) = identify_actuators(m, creeping(robot[0]))
     assert one.found["lugre.coulomb"].value == pytest.approx(0.5, rel=0.01)

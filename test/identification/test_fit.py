@@ -95,7 +95,7 @@ def test_the_result_hardly_depends_on_the_strength_of_the_prior():
         assert (np.sqrt(np.mean((one - efforts[0]) ** 2, axis=0)) < 2e-3 * scale).all()
 
 
-def test_bodies_stay_consistent_against_the_data():
+def test_bodies_stay_physically_possible_even_if_the_efforts_contradict():
     # efforts of a robot with impossible inertias, which plain least squares would find
     truth = load("ur5_robot.urdf")
     motion = recorded(truth, Friction.of(6), seed=1)
@@ -108,7 +108,7 @@ def test_bodies_stay_consistent_against_the_data():
     assert (found.friction.coulomb >= 0.0).all()
 
 
-def test_friction_stays_positive_against_the_data():
+def test_friction_stays_positive_even_if_the_efforts_contradict():
     truth = load("seven_dof_arm")
     plain = recorded(truth, Friction.of(truth.nv), seed=1)
     pushed = plain.effort - 0.5 * plain.qvel
@@ -273,7 +273,7 @@ def test_shortcomings_of_a_recording_cause_warnings():
     assert found.friction.viscous[5] == truth.dof_damping[5]
 
 
-def test_a_resting_robot_determines_only_its_weight():
+def test_efforts_at_rest_determine_only_some_base_parameters():
     truth = load("ur5_robot.urdf")
     motion = recorded(truth, Friction.of(6), seed=1, samples=400)
     still = np.zeros_like(motion.qpos)

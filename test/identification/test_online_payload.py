@@ -114,7 +114,7 @@ def online_of(m, friction):
     return OnlinePayload(m, np.arange(m.nv), m.frame_id(m.frame_names[-1]), friction)
 
 
-def test_efforts_of_zero_are_refused_and_efforts_of_brakes_do_not_fit():
+def test_efforts_of_zero_are_refused_and_random_efforts_have_a_large_residual():
     m, friction = arm()
     times, rows = states(LOAD, 1.0, 3.0, 0, 0.0, noise=0.0)
     rows[:, 2] = 0.0
@@ -237,7 +237,7 @@ def test_states_that_are_overwritten_while_they_are_copied_are_left_out():
     assert collected.lost == 1
 
 
-def test_a_state_is_stored_without_memory():
+def test_storing_a_state_allocates_no_memory():
     collected, state = StateBlocks(["a"], np.arange(7), 7), np.zeros((3, 7))
     collected.add(1, state)
     tracemalloc.start()

@@ -109,7 +109,7 @@ def assert_equal(a, b):
     assert repr(a.opt) == repr(b.opt)
 
 
-def test_the_example_has_a_bit_of_everything(m):
+def test_the_example_model_uses_every_feature(m):
     for size in set(SIZES) - {"ncone", "nflight", "nflighttree", "nflying"}:
         assert getattr(m, size) > 0, size
     assert m.findings
@@ -145,7 +145,7 @@ def test_a_loaded_model_moves_identically(m, saved):
     assert d.buffer.tobytes() == e.buffer.tobytes()
 
 
-def test_one_model_is_one_file(m, tmp_path):
+def test_a_model_saved_twice_gives_the_same_bytes(m, tmp_path):
     for name in ("a.npz", "b.npz"):
         save(m, tmp_path / name)
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
@@ -196,7 +196,7 @@ def test_an_unregistered_motion_is_refused(saved, monkeypatch):
         load_model(saved)
 
 
-def test_functions_of_another_size_are_refused(saved):
+def test_registered_functions_of_another_size_are_refused(saved):
     try:
         del MOTIONS["storage_swing"], JOINT_SPECS["storage_twist"]  # as in another process
         rb.register_motion("storage_swing", nv=2)(swing)
@@ -276,7 +276,7 @@ def run(m):
 
 
 @pytest.mark.parametrize("kind", list(rb.JointType))
-def test_any_type_on_any_joint_is_checked(m, saved, kind):
+def test_another_joint_type_on_any_joint_is_refused_or_can_be_stepped(m, saved, kind):
     header, arrays = unpacked(saved)
     good = arrays["jnt_type"].copy()
     for j in range(m.njnt):
@@ -305,7 +305,7 @@ def test_a_spring_on_a_driven_joint_is_refused(m, saved):
     assert ("bad-array", "jnt_stiffness") in found(saved)
 
 
-def test_a_limit_needs_a_position(m, saved):
+def test_a_limit_of_a_ball_joint_is_refused(m, saved):
     header, arrays = unpacked(saved)
     ball = m.jnt_type.tolist().index(rb.JointType.BALL)
     arrays["limit_dofid"][0] = m.jnt_dofadr[ball]
@@ -441,7 +441,7 @@ def test_a_capsule_of_one_corner_is_refused(saved):
 
 
 @pytest.mark.parametrize("name", ["geom_damping", "geom_viscosity"])
-def test_negative_numbers_mean_not_given(saved, name):
+def test_negative_damping_and_viscosity_of_geometries_are_kept(saved, name):
     header, arrays = unpacked(saved)
     arrays[name][:] = -1.0
     pack(saved, header, arrays)
@@ -488,7 +488,7 @@ def test_lists_of_one_wrong_length_are_refused(saved, names, element, change):
 
 
 @pytest.mark.parametrize("field", STORED, ids=lambda field: field.name)
-def test_another_shape_is_refused(saved, field):
+def test_arrays_of_another_shape_are_refused(saved, field):
     header, arrays = unpacked(saved)
     good = arrays[field.name]
     for bad in (good[:-1], good[None], good.ravel()[:0], np.concatenate([good, good])):
@@ -519,14 +519,14 @@ def test_nan_and_infinity_are_refused(saved, name):
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, ">i8", np.uint64, complex, "U8"])
-def test_another_element_type_is_refused(saved, dtype):
+def test_arrays_of_another_element_type_are_refused(saved, dtype):
     header, arrays = unpacked(saved)
     arrays["body_parentid"] = arrays["body_parentid"].astype(dtype)
     pack(saved, header, arrays)
     assert refusal(saved) == ["damaged-file"]
 
 
-def test_nothing_is_unpickled(saved):
+def test_an_array_of_pickled_objects_is_refused(saved):
     class Bomb:
         def __reduce__(self):
             return pytest.fail, ("it was unpickled",)
@@ -575,7 +575,7 @@ def test_a_file_of_another_version_is_refused(saved):
     ],
     ids=["an arm", "actuators", "robots of a scene"],
 )
-def test_a_file_has_all_of_its_model(make, tmp_path):
+def test_loading_a_saved_model_gives_the_same_model(make, tmp_path):
     made = make()
     save(made, tmp_path / "model.npz")
     assert_equal(load_model(tmp_path / "model.npz"), made)
