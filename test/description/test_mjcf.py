@@ -453,7 +453,7 @@ STANDING = """<mujoco><worldbody>
         ("table", "world", None),
     ],
 )
-def test_a_pair_with_a_body_fixed_in_the_world_excludes_an_obstacle(write, first, second, obstacle):
+def test_a_pair_with_a_body_fixed_in_the_world_excludes_obstacles(write, first, second, obstacle):
     path = write(STANDING.format(first, second))
     found = mjcf.read(path, contact=True).exclusions
     expected = [("arm", obstacle, False)] if obstacle else []

@@ -167,7 +167,7 @@ def outcomes(request, tmp_path_factory):
     asked = [
         item.callspec.params["page"]
         for item in request.session.items
-        if getattr(item, "originalname", "") == test_the_commands_of_a_page_run_without_an_error.__name__
+        if getattr(item, "originalname", "") == test_commands_of_a_page_run.__name__
     ]
     for folder in TRIALS:  # results of an older version are refused, as the pages say
         shutil.rmtree(folder, ignore_errors=True)
@@ -214,7 +214,7 @@ def ran_as_example(block):
 
 
 @pytest.mark.parametrize("page", RUN)
-def test_the_commands_of_a_page_run_without_an_error(page, outcomes):
+def test_commands_of_a_page_run(page, outcomes):
     outcomes[page].result()
 
 

@@ -344,7 +344,9 @@ def test_a_parallelogram_starts_in_its_singular_pose_and_leaves_it():
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping"])
 @pytest.mark.parametrize("name", [*AWAY, *SINGULAR, "five_bar", "pantograph", "screw_jack"])
-def test_the_default_integrators_keep_loops_closed_and_add_no_energy(name, integrator, record_property):
+def test_default_integrators_keep_loops_closed_without_energy_gain(
+    name, integrator, record_property
+):
     m = model(name, integrator)
     start = AWAY[name][0] if name in AWAY else SINGULAR.get(name, {})
     drift = Drift(m, started(m, speed=3.0, **start), 10.0)

@@ -89,7 +89,7 @@ def test_positions_of_other_joints_are_read(tmp_path, rows):
     np.testing.assert_allclose(found.others["arm"], -rows[1][:, 0])
 
 
-def test_joints_without_a_name_rest_at_their_mean_position_in_the_table(tmp_path):
+def test_joints_that_are_not_named_rest_at_their_position_in_the_table(tmp_path):
     system = rb.SystemBuilder("two", base="base")
     for name, parent in (("arm", "base"), ("wrist", "b_arm")):
         system.body(f"b_{name}", rb.shapes.sphere(0.1, mass=1.0))

@@ -121,7 +121,7 @@ def test_lockstep_joints_are_the_joints_of_the_controller(launch_file):
 
 
 @pytest.mark.parametrize("given", ["output:=effort_commands", "arm:=ur5e", "urdf:=''"])
-def test_without_stamped_commands_or_known_joints_the_time_mode_is_not_lockstep(launch_file, given):
+def test_without_stamps_or_known_joints_the_time_mode_is_not_lockstep(launch_file, given):
     told = launch_file(GRAVITY, "sim:=true", given).told(2)
     assert "time_mode" not in told["/simulator"]["parameters"]
 

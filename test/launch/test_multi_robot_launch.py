@@ -59,7 +59,7 @@ def test_invalid_names_are_refused(launch_file, names, words):
 
 
 @pytest.mark.parametrize("one_process", ["false", "true"])
-def test_two_launched_robots_have_their_own_topics_in_one_graph(launch_file, domain, one_process, monkeypatch):
+def test_two_launched_robots_have_their_own_topics(launch_file, domain, one_process, monkeypatch):
     started = launch_file("multi_robot.launch.py", f"one_process:={one_process}", real=True)
     started.wait_for("simulating 'seven_dof_arm'", times=2)
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")

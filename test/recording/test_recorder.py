@@ -297,7 +297,7 @@ def test_missing_libraries_are_reported(tmp_path):
         assert 'pip install "rbdyn_ros[record]"' in done.stderr
 
 
-def test_no_ros_is_imported(tmp_path):
+def test_the_recorder_imports_neither_ros_nor_the_view(tmp_path):
     code = (
         "import sys\n"
         "import rbdyn_ros as rb\n"

@@ -101,7 +101,7 @@ def test_other_readers_read_the_same_recording(tmp_path):
         assert by_ros2[k].tick == message.tick == k
 
 
-def test_times_can_be_sought(tmp_path):
+def test_a_reader_can_start_at_a_given_time(tmp_path):
     path = tmp_path / "run.mcap"
     write(path, 9000)
     with path.open("rb") as stream:
@@ -350,7 +350,7 @@ def test_a_slow_disk_drops_messages_with_one_warning(tmp_path, monkeypatch, disk
     assert not recording.truncated
 
 
-def test_many_threads_lose_nothing(tmp_path):
+def test_no_message_of_several_threads_is_lost(tmp_path):
     path = tmp_path / "run.mcap"
     with RunFile(path) as file:
         channels = [file.channel(f"/r{n}/simulator/state", STATE) for n in range(4)]
@@ -462,7 +462,7 @@ def test_unknown_types_are_refused(tmp_path):
         file.channel("/thing", name)
 
 
-def test_a_flipped_byte_is_found(tmp_path):
+def test_a_flipped_bit_is_found(tmp_path):
     """The checksum or zstd finds the damage, so it does not become a number."""
     path = tmp_path / "run.mcap"
     write(path, 400)

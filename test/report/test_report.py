@@ -175,7 +175,7 @@ def _chain(number):
     return tree, rb.build(tree)
 
 
-def test_rare_properties_have_a_column_where_used(linkage, little):
+def test_rare_properties_have_a_column_only_where_a_joint_uses_them(linkage, little):
     head = next(line for line in str(linkage).splitlines() if line.lstrip().startswith("name"))
     assert head.split()[10:] == ["mimic", "parameters", "limits", "stiffness", "armature",
                                  "closes", "loop"]  # fmt: skip
@@ -186,7 +186,7 @@ def test_rare_properties_have_a_column_where_used(linkage, little):
     assert head.split()[-1] == "mimic"
 
 
-def test_json_has_the_columns_of_the_library(linkage):
+def test_json_contains_the_properties_of_all_joint_types(linkage):
     printed = json.loads(linkage.to_json())
     rows = {row["name"]: row for row in printed["joints"]}
     assert rows["J3"]["parameters"] == {"pitch": 0.01}

@@ -54,7 +54,7 @@ def test_arrays_keep_their_memory_and_outlive_the_batch(m):
     np.testing.assert_array_equal(qpos, kept)
 
 
-def test_attributes_write_into_the_arrays(m):
+def test_assignments_to_a_batch_write_into_its_arrays(m):
     b = rb.Batch(m, 4)
     qpos = b.qpos
     b.qpos = np.arange(7.0)
@@ -184,7 +184,7 @@ def test_get_data_refuses_an_unknown_robot(m):
             b.get_data(sim)
 
 
-def test_other_types_than_a_model_are_refused():
+def test_a_batch_of_something_other_than_a_model_is_refused():
     with refused(rb.ModelError, "not-a-model"):
         rb.Batch("arm", 3)
 

@@ -161,7 +161,7 @@ def test_a_standing_robot_sways_as_in_the_engine():
 
 @needs_robots
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping"])
-def test_joints_in_lanes_stop_exactly(integrator):
+def test_joints_with_friction_step_in_lanes_as_in_the_engine(integrator):
     m = go2(dof_frictionloss=np.where(np.arange(18) < 6, 0.0, 0.5))
     m.opt.integrator = integrator
     b, phase = batch(m, 32)
@@ -178,7 +178,7 @@ def test_joints_in_lanes_stop_exactly(integrator):
 
 
 @needs_robots
-def test_a_foot_that_can_jam_has_the_solution_of_the_engine():
+def test_a_foot_with_two_solutions_of_coulombs_law_has_that_of_the_engine():
     """With 0.8 |G_tn| > G_nn a standing leg may also lift off: both solutions satisfy Coulomb's
     law.
 

@@ -164,7 +164,7 @@ def test_every_command_that_may_move_a_robot_is_watched():
 
 
 @pytest.mark.parametrize("key", WATCHED)
-def test_the_watch_of_a_command_exists(key):
+def test_the_test_named_for_each_command_exists(key):
     watch = WATCHED[key]
     file, name = ("ros/test_documented_motion.py", watch) if isinstance(watch, str) else watch
     assert f"def {name}(" in (ROOT / "test" / file).read_text()

@@ -142,7 +142,7 @@ def test_a_speed_beyond_the_effort_limit_names_its_joint(start, limit):
 UR5 = np.array([0.0, -1.2, 1.5, -1.0, -1.57, 0.3])
 
 
-def test_hold_stays_under_a_push(start):
+def test_an_arm_in_hold_stays_within_a_milliradian_under_a_push(start):
     loop = start(load(find("ur5_robot.urdf")), UR5, **PAUSING, on_timeout="hold")
     walk(loop, 100)
     push(loop, loop.m.nbody - 1, (0.0, 0.0, -20.0), 5.0)
@@ -359,7 +359,7 @@ def test_a_grip_survives_a_pause_of_commands(start):
 
 
 @pytest.mark.parametrize("mode", [POSITION, VELOCITY])
-def test_an_arm_moves_under_a_push(start, mode):
+def test_an_arm_reaches_its_command_under_a_push(start, mode):
     loop = start(load(find("ur5_robot.urdf")), UR5, **WALKING)
     push(loop, loop.m.nbody - 1, (0.0, 10.0, -30.0))
     loop.orders.command(commanded(np.arange(6), mode, UR5 + 0.2, 0.3 if mode == VELOCITY else 0.0))
@@ -462,7 +462,7 @@ def placed(m, q):
     return d
 
 
-def test_runs_with_loads_repeat_to_the_last_bit(start):
+def test_runs_of_loaded_wheels_repeat_to_the_last_bit(start):
     rows = []
     for _ in range(2):
         loop = start(TURTLEBOT3.model(), **WALKING)
@@ -471,7 +471,7 @@ def test_runs_with_loads_repeat_to_the_last_bit(start):
     assert rows[0] == rows[1]
 
 
-def test_a_saved_state_has_the_loads(start):
+def test_a_saved_state_contains_the_estimated_loads(start):
     loop = start(TURTLEBOT3.model(), **WALKING)
     drive(loop, TURTLEBOT3, (-3.0, 5.0))
     walk(loop, 100)

@@ -174,7 +174,7 @@ BOX = rb.shapes.box((0.4, 0.1, 0.1), mass=1.0, at=rb.pose((0.2, 0.0, 0.0)))
 
 
 @pytest.mark.parametrize("policy", ["gravity", "hold"])
-def test_policies_account_for_springs(start, policy):
+def test_timeout_policies_include_the_forces_of_springs(start, policy):
     """The robot rests without commands: the policy adds to the springs until gravity is held."""
     m = rb.build(
         rb.SystemBuilder("balanced")

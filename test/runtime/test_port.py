@@ -234,7 +234,7 @@ def test_a_client_may_write_any_numbers(serve, time_mode):
     assert np.isfinite(state.qpos).all()
 
 
-def test_a_memory_has_one_server_and_good_names(serve):
+def test_a_second_server_and_invalid_names_are_refused(serve):
     m = rail()
     _, port = serve(m)
     settings = LoopSettings()

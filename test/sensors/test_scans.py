@@ -172,7 +172,7 @@ def test_rounding_and_the_ends_of_the_range_come_after_the_noise():
         assert rb.scan(m, d, sensor, seed=0).distance.item() == pytest.approx(expected)
 
 
-def test_a_suite_reads_as_scan_does_and_waits_for_a_sweep():
+def test_a_suite_gives_the_readings_of_scan_and_waits_for_a_whole_sweep():
     m = cart()
     specs = [lidar(noise=RangeNoise(0.01), sweep=0.1), lidar(rate=100.0)]
     suite = Suite(m, builder().description(), specs, 1_000_000, seed=3)
@@ -236,7 +236,7 @@ def test_values_that_are_not_allowed_are_refused_together(given, elements):
 @pytest.mark.parametrize(
     "given", [{"field_of_view": math.pi}, {"radiation": "sonar"}, {"rays": 0}]
 )
-def test_a_range_sensor_with_such_values_is_refused(given):
+def test_a_range_sensor_with_bad_values_is_refused(given):
     with refused(rb.ParameterError, "bad-argument", next(iter(given))):
         RangeSpec("r", "chassis", rate=1.0, near=0.0, far=1.0, **given)
 

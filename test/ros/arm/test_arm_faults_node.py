@@ -191,7 +191,7 @@ def test_a_blind_answer_has_the_stamp_of_a_state(relayed):
     assert [stamp for stamp in answers if stamp not in stamps] == []
 
 
-def test_names_suddenly_in_another_order_silence_the_controller(relayed):
+def test_joint_names_that_change_their_order_silence_the_controller(relayed):
     """The joints seem to jump, so the controller sends no more efforts."""
     pair, relay = relayed
     pair.arm_it()

@@ -78,7 +78,7 @@ def answered(peer, kind, service, **fields):
     return answer
 
 
-def test_all_joints_are_taken_as_measured(peer, robot):
+def test_use_current_state_takes_all_joints_as_measured(peer, robot):
     g = Twin().inverse(robot.qpos, 0 * robot.qpos, 0 * robot.qpos)
     answer = answered(peer, GetGravityEffort, "get_gravity_effort", use_current_state=True)
     assert tuple(answer.name) == robot.arm.names
@@ -127,7 +127,7 @@ def test_friction_and_own_gravity_compensation_are_included(peer, robot):
     np.testing.assert_allclose(np.subtract(plain.effort, command.effort), g, **CLOSE)
 
 
-def test_a_command_leaves_out_all_that_the_robot_adds(peer, robot):
+def test_a_command_leaves_out_gravity_and_coriolis_forces_that_the_robot_adds(peer, robot):
     """Gravity and Coriolis forces at the measured velocity."""
     m = rb.load_urdf(find("panda.urdf"))
     robot.arm = Arm(m, robot_compensates_gravity=True, robot_compensates_coriolis=True)
@@ -220,7 +220,7 @@ BODY.izz = 2.5
 MOMENTS = np.array([[1.0, 0.1, 0.2], [0.1, 2.0, 0.3], [0.2, 0.3, 2.5]])
 
 
-def test_payloads_come_by_service_and_by_topic(peer, robot):
+def test_payloads_can_be_set_by_service_and_by_topic(peer, robot):
     sha256 = robot.arm.sha256
     loaded = Twin(pin.Inertia(2.0, np.array([0.1, 0.0, 0.3]), MOMENTS))
     zeros = np.zeros(8)
@@ -345,7 +345,7 @@ def test_a_bad_payload_is_refused(peer, robot, capfd):
     assert robot.arm.payloads == {}
 
 
-def test_a_refusal_has_the_model_but_no_state(peer, robot):
+def test_a_refusal_has_the_hash_of_the_model_but_no_state(peer, robot):
     kind = GetGravityEffort
     answer = peer.call(kind, "/arm/get_gravity_effort", kind.Request(name=["panda_joint9"]))
     assert not answer.success
@@ -450,7 +450,7 @@ def test_the_data_of_the_control_loop_is_unchanged(held):
         assert np.array_equal(v, getattr(d, k), equal_nan=True), k
 
 
-def test_one_twin_serves_until_the_arm_changes(held):
+def test_the_copy_of_the_arm_for_queries_is_made_once(held):
     made = []
     real = held.arm.twin
     held.arm = SimpleNamespace(**{k: getattr(held.arm, k) for k in ("names", "m")})

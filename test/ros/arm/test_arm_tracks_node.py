@@ -108,7 +108,7 @@ def trajectory(names, times, points):
     return message
 
 
-def test_a_load_sags_until_the_controller_is_told_its_mass(simulate, control, peer):
+def test_an_arm_sags_under_a_load_until_its_payload_is_set(simulate, control, peer):
     # so that it soon rests; as much at a light wrist would be too much for 1 kHz
     robot, damped = find("ur5_robot.urdf"), {"impedance.damping": [40.0] * 3 + [5.0] * 3}
     pair = start_pair(simulate, control, peer, robot, UR5_START, lockstep=True, **damped)

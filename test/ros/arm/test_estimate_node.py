@@ -44,7 +44,7 @@ def load():
     return message
 
 
-def test_a_payload_is_estimated_and_taken(simulate, control, peer, tmp_path):
+def test_a_payload_is_estimated_and_applied(simulate, control, peer, tmp_path):
     real = rough(tmp_path)
     pair = start_pair(
         lambda *words, **how: simulate(*(w.replace(str(SEVEN), str(real)) for w in words), **how),

@@ -149,7 +149,7 @@ def lied_to(shared):
 
 
 @pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: f"{kind.code}-{kind.reaction}")
-def test_each_row_of_the_table_of_faults_is_true(kind, lied_to):
+def test_each_fault_of_the_table_occurs_with_its_reaction(kind, lied_to):
     if (kind.code, kind.reaction) == ("rivals", "blind") and not SENDERS_KNOWN:
         pytest.skip("this rclpy does not give the publisher of a message")
     for _ in range(TRIES):

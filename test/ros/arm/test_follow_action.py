@@ -110,7 +110,7 @@ def test_a_goal_gives_feedback_and_succeeds(peer, arm, goals):
     assert arm.stops == 0
 
 
-def test_feedback_continues(peer, goals):
+def test_feedback_is_sent_repeatedly(peer, goals):
     handle = goals.send(there([0.5, 0.25]))
     peer.until(lambda: len(goals.feedback) >= 10)
     handle.cancel_goal_async()
@@ -195,7 +195,7 @@ def test_a_new_goal_aborts_the_one_before(arm, goals):
     assert goals.result(handles[-1]).status == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_many_goals_may_come_at_the_same_time(peer, arm, goals):
+def test_of_many_goals_at_the_same_time_one_succeeds_and_the_others_abort(peer, arm, goals):
     sent = [goals.client.send_goal_async(there([1.0, 0.1 * k])) for k in range(8)]
     peer.until(lambda: all(future.done() for future in sent))
     handles = [future.result() for future in sent]
@@ -421,7 +421,7 @@ def test_time_is_counted_from_the_stamp():
 
 
 @pytest.mark.parametrize("cause", ["replaced", "failed"])
-def test_a_cancelled_goal_that_also_ends_is_cancelled(cause):
+def test_a_cancelled_goal_stays_cancelled_if_it_also_ends(cause):
     now = at(1.0, number=6) if cause == "replaced" else at(1.0, failed="a fault")
     ending = monitor().ending(now, lambda: True)
     assert (ending.how, ending.stop) == ("canceled", False)

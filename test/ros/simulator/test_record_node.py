@@ -189,7 +189,7 @@ def test_several_robots_with_sensors_are_in_one_file(simulate, peer, two_joints,
         assert f"/{name}/robot_description" in topics
 
 
-def test_fast_mode_is_in_simulated_time(simulate, peer, two_joints, tmp_path):
+def test_a_recording_in_fast_mode_has_simulated_times(simulate, peer, two_joints, tmp_path):
     path = tmp_path / "run.mcap"
     more = ("-p", "time_mode:=fast", "-p", "publish_rate:=100.0", "-p", "clock_rate:=100.0")
     simulator = simulate(*record(two_joints, path, *more), entry="node")
@@ -262,7 +262,7 @@ def test_a_deleted_recording_is_an_error_at_once_and_at_the_end(simulate, two_jo
     assert f"recorded {path}" not in simulator.text()
 
 
-def test_failures_are_reported_at_the_end(tmp_path):
+def test_closing_a_recording_reports_its_failures(tmp_path):
     recording = NodeRecording(tmp_path / "run.mcap")
     assert recording.close() == ("", True)
     recording._file = RunFile(recording.path, trouble=lambda _: None)
@@ -270,7 +270,7 @@ def test_failures_are_reported_at_the_end(tmp_path):
     assert recording.close() == ("no space is left; 7 messages dropped", False)
 
 
-def test_a_state_has_the_same_bytes_as_from_ros():
+def test_a_recorded_state_is_a_valid_message_with_all_its_numbers():
     kind = pytest.importorskip("rbdyn_interfaces.msg").State
     if not hasattr(kind(), "act"):
         pytest.skip("rbdyn_interfaces is older than rbdyn_ros")

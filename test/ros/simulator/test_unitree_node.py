@@ -98,7 +98,7 @@ def signed(message):
     return message
 
 
-def test_a_row_is_the_message_on_the_wire_and_as_a_c_structure():
+def test_a_packed_row_equals_the_serialised_message_and_the_c_structure():
     random = np.random.default_rng(1)
     for kind in (go.LowCmd, go.LowState):
         record = UnitreeRecord(kind)
@@ -183,7 +183,7 @@ def policy_motors(robot, joints):
         ("h1", ("left_hip_yaw_joint", "right_hip_yaw_joint", "left_elbow_joint"), [10, 10, 1]),
     ],
 )
-def test_a_motor_is_on_by_the_mode_of_its_kind(robot, joints, modes):
+def test_each_kind_of_robot_has_its_mode_for_a_motor_that_is_on(robot, joints, modes):
     data = policy_motors(robot, joints).command(np.zeros(len(joints)))
     motors = {"go2": QUADRUPED, "b2": QUADRUPED, "h1": H1}[robot]
     sent = deserialize_message(data, go.LowCmd).motor_cmd
@@ -228,7 +228,7 @@ def dog(simulate, peer):
     return lambda *words, **more: Dog(simulate, peer, *words, **more)
 
 
-def test_the_robot_stands_by_its_motors_and_measures_that(dog, peer, tmp_path):
+def test_the_robot_stands_by_motor_commands_and_reports_its_state(dog, peer, tmp_path):
     (tmp_path / "s.yaml").write_text(SENSORS)
     it = dog(f"sensors:={tmp_path / 's.yaml'}", "start:=held")
     begun = len(it.states)

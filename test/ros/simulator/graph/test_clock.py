@@ -12,7 +12,7 @@ def decides(others=(), heard=False, earlier=False, waited=DISCOVERY):
     return publishes("/me", others, heard, earlier, waited)
 
 
-def test_a_node_alone_publishes_after_the_time_of_discovery():
+def test_a_single_node_publishes_after_the_time_of_discovery():
     assert decides(waited=DISCOVERY - 0.1) is None
     assert decides()
 
@@ -33,6 +33,6 @@ def test_a_node_that_receives_the_time_of_another_does_not_publish(other):
 
 
 @pytest.mark.parametrize(("other", "expected"), [("/first", False), ("/then", True)])
-def test_of_silent_nodes_the_first_by_name_publishes(other, expected):
+def test_of_several_silent_nodes_the_first_by_name_publishes(other, expected):
     assert decides([other], waited=DISCOVERY + AUDIBLE - 0.1) is None
     assert decides([other], waited=DISCOVERY + AUDIBLE) is expected

@@ -63,7 +63,7 @@ def test_measured_efforts_leave_out_gravity_if_the_driver_says_so():
     assert np.array_equal(behind.reported(state), state.measured)
 
 
-def test_an_arm_that_carries_nothing_has_no_driver_and_cannot_hide_gravity():
+def test_without_compensation_there_is_no_driver_and_efforts_include_gravity():
     assert driver()[0] is None
     with refused(ParameterError, "driver", "effort_includes_gravity"):
         driver("friction", includes=False)

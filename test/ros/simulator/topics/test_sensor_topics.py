@@ -65,7 +65,7 @@ def xyz(vector):
     return [vector.x, vector.y, vector.z]
 
 
-def test_a_subscriber_reads_every_kind(robot, node, peer):
+def test_a_subscriber_receives_every_kind_of_sensor(robot, node, peer):
     m, description = robot
     noise = {"angular_velocity": NoiseSpec(stddev=(0.1, 0.2, 0.3))}
     specs = [
@@ -206,7 +206,7 @@ def test_sensors_measure_a_payload_set_at_run_time(robot, node, peer):
     assert xyz(heard[0].wrench.torque) == pytest.approx([0.2 * G, 0.0, 0.0], abs=1e-12)
 
 
-def test_prepared_bytes_equal_the_messages():
+def test_prepared_bytes_equal_the_serialised_messages():
     spec = ImuSpec("imu", "hand", noise={"orientation": NoiseSpec(stddev=(0.5,) * 3)})
     numbers = np.arange(1.0, 11.0)
     data = Prepared(imu_message(spec, "hand"), 10).filled(STAMP, numbers)
