@@ -55,7 +55,7 @@ def test_every_module_of_the_package_is_reached():
     assert lost == {"rbdyn_ros/ros/messages/__main__.py"}
 
 
-def test_changes_are_read_from_git():
+def test_changed_files_are_read_from_git_and_an_unknown_branch_is_an_error():
     assert affected.changed("HEAD") >= set()
     with pytest.raises(Exception, match="merge-base"):
         affected.changed("no-such-branch")

@@ -94,7 +94,7 @@ def test_every_vector_agrees_in_both_coordinates(system):
         case.close("cacc", motion_about_origin(x.m, x.d, x.d.cacc)[1:], base.a[1:], TOLERANCE)
 
 
-def test_three_forms_agree(arm):
+def test_three_forms_of_newton_euler_give_the_same_torques(arm):
     x = arm
     body = rnea(*x.state, x.d.qacc, x.f_ext)
     with Comparison("Luh, Walker, Paul", x.where) as case:

@@ -37,7 +37,7 @@ def subspace(request):
     return rng.uniform(-1.0, 1.0, (6, request.param)), rng
 
 
-def test_the_basis_does_not_matter(subspace):
+def test_a_subspace_does_not_depend_on_its_basis(subspace):
     S, rng = subspace
     A = rng.uniform(-1.0, 1.0, (S.shape[1], S.shape[1]))
     assert same(S, S @ A)

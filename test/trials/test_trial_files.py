@@ -153,7 +153,7 @@ def test_a_smooth_motion_passes_its_points_and_rests_at_both_ends(tmp_path):
     np.testing.assert_allclose(np.gradient(v, step)[smooth], a[smooth], atol=2e-3 * abs(a).max())
 
 
-def test_the_digest_depends_on_everything_that_runs_depend_on(tmp_path):
+def test_the_digest_depends_on_exactly_the_keys_that_change_a_run(tmp_path):
     digest = trial(tmp_path).digest
     assert trial(tmp_path, runs=3, limits="{energy: 1}", name="other").digest == digest
     for changed in (

@@ -105,7 +105,7 @@ def test_code_that_cannot_be_loaded_is_refused_before_the_first_run(tmp_path):
         trials.run(found, workers=1)
 
 
-def test_another_process_does_the_runs_of_a_process_that_ended(tmp_path, monkeypatch):
+def test_another_process_repeats_the_runs_of_a_killed_process(tmp_path, monkeypatch):
     found, killed = trial(tmp_path, runs=12), []
     monkeypatch.setattr("rbdyn_ros.trials.simulation.runs.SHARD", 3)
     give = workers.Worker.give
@@ -182,7 +182,7 @@ def test_an_interrupted_trial_simulates_only_the_missing_runs(tmp_path):
     assert strict.verdict.passes == 0
 
 
-def test_results_of_another_trial_are_not_mixed(tmp_path):
+def test_a_folder_with_results_of_another_trial_is_refused(tmp_path):
     out = tmp_path / "out"
     trials.run(trial(tmp_path, runs=2), out, workers=1)
     other = trial(tmp_path, runs=2, duration=0.1)
@@ -199,7 +199,7 @@ def test_results_of_another_trial_are_not_mixed(tmp_path):
             trials.run(other, out, workers=1)
 
 
-def test_changed_results_are_refused(tmp_path):
+def test_edited_results_in_the_folder_are_refused(tmp_path):
     out, found = tmp_path / "out", trial(tmp_path, runs=3)
     trials.run(found, out, workers=1)
     file = out / RUNS_NAME

@@ -212,7 +212,7 @@ def test_a_drag_in_paused_time_acts_if_it_is_held_when_time_goes_on(near, told, 
         assert np.any(loop.state.xfrc) != let_go
 
 
-def test_the_world_is_not_dragged(near, told):
+def test_a_drag_of_the_world_has_no_effect(near, told):
     """A drag of the base turns the camera; a program that sends it as a drag has no effect."""
     loop, live, server = near
     position, _ = live.robots[0].show.pose("hand")
@@ -274,7 +274,9 @@ def test_keys_and_follow_move_the_camera(browser, near):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("phone", [False, True])
-def test_a_narrow_page_shows_the_robot_first_and_follows_a_dark_system(browser, near, phone):
+def test_a_narrow_page_starts_with_closed_panels_and_the_colours_of_the_system(
+    browser, near, phone
+):
     """The width of a phone's page is 980 until its head has been read."""
     _, live, server = near
     size = {"width": 390, "height": 700}
@@ -391,7 +393,7 @@ def test_buttons_pause_and_resume_time(shown, page):
     wait_until(lambda: loop.all_of("reset"), "the reset", page)
 
 
-def test_the_row_of_time_sets_the_speed_and_follows_it(shown, page):
+def test_the_buttons_of_time_set_the_speed_and_the_row_shows_the_wanted_speed(shown, page):
     loop, _ = shown
     press(page, SLOWER)
     wait_until(lambda: loop.all_of("set_speed") == [(0.5,)], "the speed", page)

@@ -197,7 +197,7 @@ def test_the_help_is_hidden_by_its_key_and_by_escape():
         assert not open_sheets
 
 
-def test_the_noise_of_a_force_is_rounded_away(m):
+def test_a_force_is_shown_with_three_digits(m):
     still, body = Instant.still(m, m.qpos0), m.body_names.index("hand")
     for force, text in ((3e-12, "0 N"), (12.345, "12.3 N")):
         xfrc = np.zeros((m.nbody, 6))
@@ -205,7 +205,7 @@ def test_the_noise_of_a_force_is_rounded_away(m):
         assert _strength(replace(still, xfrc=xfrc), body, turns=False) == text
 
 
-def test_the_history_lists_the_orders(m):
+def test_the_history_lists_commands_and_their_refusals(m):
     refusals = {"step": "time runs"}
     taken = []
 
@@ -243,7 +243,7 @@ def test_the_history_lists_the_orders(m):
     assert "left: release<br>" in server.parts[""].content
 
 
-def test_a_slider_reaches_to_the_limit_or_lifts_the_load(m):
+def test_the_range_of_an_effort_slider_is_the_limit_or_enough_for_the_load(m):
     free = m.replaced(jnt_effort=np.where(np.arange(m.njnt) == 2, 33.0, np.inf))
     assert effort_range(free, m.jnt_names[2]) == 33.0
     for name in (m.jnt_names[0], m.jnt_names[-1]):
@@ -255,7 +255,7 @@ def test_a_slider_reaches_to_the_limit_or_lifts_the_load(m):
     assert weightless > 0.0
 
 
-def test_torques_are_held_until_a_refusal(m, cast):
+def test_torques_are_repeated_until_a_refusal(m, cast):
     server, driven, released = Server(), [], []
     answers = ["", "", "no such effort"]
 
@@ -283,7 +283,7 @@ def test_torques_are_held_until_a_refusal(m, cast):
     assert not joints.held
 
 
-def test_positions_follow_the_robot_until_one_is_moved(m, cast, monkeypatch):
+def test_position_sliders_follow_the_robot_until_one_slider_is_moved(m, cast, monkeypatch):
     clock = SimpleNamespace(now=10.0)
     monkeypatch.setattr(
         "rbdyn_ros.view.live.joints.time", SimpleNamespace(monotonic=lambda: clock.now)
@@ -347,14 +347,14 @@ def test_a_reset_ends_the_holds_of_sliders():
     assert order == ["let go", "reset"]
 
 
-def test_joints_never_accepted_have_no_sliders(m, cast):
+def test_joints_whose_commands_are_always_refused_have_no_sliders(m, cast):
     server = Server()
     JointSliders(server, m, replace(cast, refusals={"drive": "<lock & step>"}), None, None)
     assert any("&lt;lock &amp; step&gt;" in label for label in server.parts)
     assert not set(m.jnt_names) & set(server.parts)
 
 
-def test_a_push_suits_the_bodies_joined_to_the_link():
+def test_the_default_force_of_a_push_follows_from_the_mass_of_the_robot_or_object():
     cube = rb.Object("cube", rb.Box((0.05, 0.05, 0.05)), mass=0.1)
     m = rb.scene(bundled_robot("seven_dof_arm"), objects=[cube])
     server, pushed = Server(), []

@@ -86,7 +86,7 @@ def test_round_sides_share_corners_and_edges_do_not():
         [(1, 2, 3)] * 5,
     ],
 )
-def test_points_without_volume_are_shown_thin(points):
+def test_points_without_volume_become_a_thin_surface(points):
     found = single(Points(tuple(points)))
     assert volume(found) > 0.0
     assert np.allclose(size([found]), np.ptp(points, axis=0) + surfaces.THIN, atol=1e-6)

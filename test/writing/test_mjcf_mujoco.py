@@ -214,7 +214,7 @@ def shapes():
     return system
 
 
-def test_written_shapes_are_where_they_were(tmp_path):
+def test_written_shapes_keep_their_poses(tmp_path):
     findings, mm = written(shapes(), tmp_path)
     assert {str(finding).split(": ")[1] for finding in findings if finding.code == "left-out"} == {
         "its restitution is left out"
