@@ -240,7 +240,7 @@ def poses(number, reach, seed):
 
 @each_obstacle
 @each_shape
-def test_contacts_do_not_depend_on_the_radius_of_the_bounding_sphere(shape, obstacle):
+def test_contacts_do_not_depend_on_the_bounding_radius(shape, obstacle):
     m = scene(SHAPES[shape], OBSTACLES[obstacle])
     arrays = {name: getattr(m, name) for name in PRIMARY}
     everywhere = rb.Model(m.name, arrays | {"geom_rbound": np.full(m.ngeom, 1e6)}, m.names)

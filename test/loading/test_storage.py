@@ -276,7 +276,7 @@ def run(m):
 
 
 @pytest.mark.parametrize("kind", list(rb.JointType))
-def test_another_joint_type_on_any_joint_is_refused_or_can_be_stepped(m, saved, kind):
+def test_another_joint_type_is_refused_or_can_be_stepped(m, saved, kind):
     header, arrays = unpacked(saved)
     good = arrays["jnt_type"].copy()
     for j in range(m.njnt):

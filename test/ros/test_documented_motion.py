@@ -61,7 +61,7 @@ WATCHED = {
     ),
     "python examples/lockstep_controller.py": (
         "ros/simulator/test_lockstep_controller.py",
-        "test_two_runs_end_in_the_same_state",
+        "test_two_runs_with_one_seed_end_in_the_same_state",
     ),
     "python examples/record_motion.py": (
         "identification/test_record_motion.py",

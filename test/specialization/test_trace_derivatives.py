@@ -275,7 +275,7 @@ def refused_in_motion(name):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_models_refused_by_the_toolbox_have_traced_derivatives(name):
+def test_refused_models_have_traced_derivatives(name):
     m, d = refused_in_motion(name)
     qacc = d.qacc.copy()
 
