@@ -68,9 +68,7 @@ def test_the_code_of_a_gpu_has_the_bits_of_a_batch(name, tmp_path):
 
 @needs_compiler
 @pytest.mark.parametrize("longest", [cuda_code.LONGEST_FUNCTION, 0])
-def test_cuda_code_uses_parameters_forces_and_outputs_of_each_robot(
-    longest, tmp_path, monkeypatch
-):
+def test_each_robot_has_parameters_forces_and_outputs_in_cuda_code(longest, tmp_path, monkeypatch):
     """The tested functions include functions that are cut into blocks."""
     monkeypatch.setattr(cuda_code, "BLOCK", 150)
     b, other = both(arm(), tmp_path, ("xfrc_applied", *DERIVED), EXPANDED, longest=longest)

@@ -167,7 +167,7 @@ LONG = {
     "rollouts/test_cuda_code.py::test_nvcc_compiles_the_kernels_and_reports_registers": [
         "sm_80-float", "sm_90-double",
     ],
-    "rollouts/test_cuda_code.py::test_cuda_code_uses_parameters_forces_and_outputs_of_each_robot": [
+    "rollouts/test_cuda_code.py::test_each_robot_has_parameters_forces_and_outputs_in_cuda_code": [
         "5200",
     ],
     "rollouts/test_rollout_interrupt.py::test_ctrl_c_ends_a_rollout_at_once": [
