@@ -305,7 +305,7 @@ def test_a_joint_inertia_that_becomes_negative_is_counted_in_nbad():
 
 def test_limit_springs_are_not_faster_than_two_timesteps(arm):
     m = smoothly(copy.copy(arm))
-    m.opt.timestep = 0.05  # far longer than the 20 ms of the spring
+    m.opt.timestep = 0.05  # much longer than the time constant of 20 ms of the spring
     d = rb.make_data(m)
     j = int(np.flatnonzero(m.jnt_limited)[0])
     d.qpos[j] = m.jnt_range[j, 1] + 0.1
@@ -435,10 +435,10 @@ def test_trajectories_too_extreme_for_a_spline_are_refused(times, positions, ref
 @pytest.mark.parametrize(
     ("times", "positions", "periodic"),
     [
-        ((0, 1, 2), (1e6, 1e6, 1e6), False),  # only rounding errors can swing out
-        ((0, 0.1, 1), (0, 1, 0), False),  # without care it swings out by six times the range
+        ((0, 1, 2), (1e6, 1e6, 1e6), False),  # only rounding errors can exceed the range
+        ((0, 0.1, 1), (0, 1, 0), False),  # a plain spline would overshoot by six times the range
         ((1.7e9, 1.7e9 + 0.01, 1.7e9 + 0.02), (0, 1, 0), True),  # stamps of a clock
-        ((0, 1e-9), (0, 1), False),  # jumps belong to another check
+        ((0, 1e-9), (0, 1), False),  # another check finds jumps
     ],
 )
 def test_trajectories_that_a_spline_can_follow_are_accepted(times, positions, periodic):

@@ -44,7 +44,7 @@ def test_commands_are_in_ctrl_and_states_of_actuators_in_act(actuated):
         np.testing.assert_array_equal(b.qfrc_applied, forces)
         for name in ("qpos", "qvel", "act"):
             np.testing.assert_array_equal(getattr(b, name), [getattr(d, name) for d in ds])
-    assert b.act[:, m.actuator_actadr[2] + 5 :].all()  # delayed commands
+    assert b.act[:, m.actuator_actadr[2] + 5 :].all()  # these entries are delayed commands
     d = b.get_data(2)
     b.ctrl[2] = 3.0
     assert (b.get_data(2).qfrc_applied[m.actuator_dofid] == 3.0).all()

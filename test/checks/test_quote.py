@@ -29,7 +29,7 @@ def test_a_name_is_cut_and_what_cannot_be_printed_is_escaped(name, shown):
     ("name", "known", "hint"),
     [
         ("parameter", ["parameters", "robot"], " (did you mean 'parameters'?)"),
-        ("parameters", ["parameters"], ""),  # known, but not installed
+        ("parameters", ["parameters"], ""),  # the name is known, but not installed
         ("parameters", ["parameters", "parameter"], " (did you mean 'parameter'?)"),
         ("robot", ["parameters"], ""),
     ],

@@ -92,7 +92,7 @@ def compare(name, real, compiler, folder):
     library = Library(code, compiler, folder, "-O0")
     error = DOUBLE_ERROR if real is DOUBLE else FLOAT_ERROR
     for k, given in enumerate(states(m, real)):
-        # twice cond(M) units in the last place
+        # the tolerance is twice cond(M) units in the last place
         inverting = with_inverse(error, rb.mass_matrix(m, given), real.eps / DOUBLE.eps / 32.0)
         inputs = {x: getattr(given, x) for x in ("qpos", "qvel", "qacc", "qfrc_applied")}
         inputs.update(xfrc_applied=given.xfrc_applied, gravity=m.opt.gravity)
@@ -157,7 +157,7 @@ def test_the_generated_test_passes_and_fails_for_changed_code(ur5, compiler, rea
     text = sources[0].read_text()
     line = next(line for line in text.splitlines() if line.startswith("    tau[1] = "))
     value = line.split()[-1].rstrip(";")
-    for harm in (f"-{value}", f"({value} - {value}) / ({value} - {value})"):  # a sign; NaN
+    for harm in (f"-{value}", f"({value} - {value}) / ({value} - {value})"):  # wrong sign, NaN
         changed = text.replace(line, f"    tau[1] = {harm};", 1)
         assert changed != text
         sources[0].write_text(changed)

@@ -206,7 +206,7 @@ def plant(m, d, effort, limits, push=0.0):
 def rough_plant(m):
     """Return the arm with its friction, of which the controllers compensate half."""
     rough = m.replaced()
-    # otherwise the same numbers repeat at rest
+    # with smooth friction the states of an arm at rest still differ from tick to tick
     rough.opt.passive, rough.opt.exact_stops = True, False
     return rough
 

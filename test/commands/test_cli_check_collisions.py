@@ -31,7 +31,7 @@ URDF = "\n".join(
     + [JOINT.format(a=a, b=b, xyz=xyz, low=low, high=high) for a, b, xyz, low, high in JOINTS]
     + ["</robot>"]
 )
-#: The hand's ball is on the hook's while |angle| < 2 asin(0.1): of 3 each way.
+#: Share of the angles up to 3 rad at which the balls of hand and hook overlap: below 2 asin(0.1).
 PART = 0.2003 / 3.0
 
 

@@ -76,7 +76,7 @@ def test_a_repaired_file_loads_as_repaired(name, tmp_path):
         (robot(joint(LIMIT).replace('"a"', '"x"')), []),
         (robot(joint(LIMIT), '<visual name="a"><b>'), []),
         ('<!DOCTYPE robot [<!ENTITY e SYSTEM "/etc/passwd">]>' + robot(joint("")), []),
-        # a newer version would turn the frame
+        # this attribute would rotate the frame in a newer version of URDF
         (robot(joint('<origin quat_xyzw="0 0 1 0"/>' + OPEN)), []),
         (robot(joint(OPEN), version=' version="2.0"'), []),
     ],

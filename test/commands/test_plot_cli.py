@@ -136,7 +136,7 @@ def test_a_film_has_a_frame_for_each_moment(run_file, tmp_path, monkeypatch, cap
     assert rbdyn("replay", run_file, "--film", path, *words) == DONE
     assert capsys.readouterr().out == f"{path}\n"
     with Image.open(path) as film:
-        assert film.n_frames == 7  # 0.3 s, both ends
+        assert film.n_frames == 7  # the frames of 0.3 s, including both ends
         assert film.info["duration"] == 50
     shown = []
     monkeypatch.setattr(

@@ -54,7 +54,8 @@ class Block:
             return
         rb.forward(m, d)
         column = np.linalg.inv(rb.mass_matrix(m, d))[:, k]
-        d.qvel[:] -= column / column[k] * d.qvel[k]  # the shock reaches all joints
+        # the impact changes the velocities of all joints
+        d.qvel[:] -= column / column[k] * d.qvel[k]
         d.qpos[k] = self.place
 
 

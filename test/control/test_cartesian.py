@@ -230,7 +230,7 @@ def test_every_mode_decays_with_the_damping_ratio(file, modes_number, ratio):
     law = CartesianImpedance(Arm(m), ARMS.get(file, "l4"), K, ratio)
     found, rest = ratios(closed_loop(law, BENT[: m.nv]))
     assert (len(found), rest) == (modes_number, 0)
-    # the errors of central differences are h^2, and rounding / h
+    # central differences have errors of h^2 and of rounding / h
     np.testing.assert_allclose(found, ratio, rtol=1e-5)
 
 
@@ -423,7 +423,7 @@ def test_diagonalise_agrees_with_eigh(rank):
 def test_diagonalise_terminates_for_nan():
     W, U = np.full((6, 6), np.nan), np.empty((6, 6))
     frame_stiffness.diagonalise(W, U)
-    W = np.eye(6)  # equal values
+    W = np.eye(6)  # all eigenvalues are equal
     frame_stiffness.diagonalise(W, U)
     np.testing.assert_array_equal(U, np.eye(6))
 

@@ -45,7 +45,7 @@ class Bent:
     ("way", "duration"),
     [
         (0.3, 0.3 / 0.2 + 1.5 * 0.2 / 0.6),
-        (0.02, 2.0 * np.sqrt(1.5 * 0.02 / 0.6)),  # too short to reach the speed
+        (0.02, 2.0 * np.sqrt(1.5 * 0.02 / 0.6)),  # this line is too short to reach the speed
     ],
 )
 def test_a_line_is_straight_and_within_its_limits(way, duration):
@@ -54,7 +54,7 @@ def test_a_line_is_straight_and_within_its_limits(way, duration):
     times, places, turns = arm.poses(arm.path(way * along))
     assert times[-1] == pytest.approx(duration, rel=1e-12)
     share = (places - arm.place) @ along
-    # the error of cubics between points 5 ms apart
+    # the tolerance is the error of cubics between points 5 ms apart
     assert np.abs(places - arm.place - share[:, None] * along).max() < 2e-7
     assert np.abs(turns - arm.turn).max() < 2e-7
     assert share[-1] == pytest.approx(way, abs=1e-8)

@@ -21,7 +21,7 @@ PUSH = dict(zip(FILES, (20.0, 4.0, 0.8, 4.0), strict=True))
 each_mode = pytest.mark.parametrize("mode", ACTING)
 
 
-# floating
+# an arm in mode gravity
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -112,7 +112,7 @@ def test_an_arm_held_while_moving_decelerates_without_returning(speed):
     trace = loop.run(2.0)
     assert loop.controller.fault is None
     way = trace.qpos[:, 0] - trace.qpos[0, 0]
-    # half the distance of 0.4 s at this speed, and the effect of the blended start
+    # a constant deceleration to rest takes 0.4 s, so the arm moves 0.2 s times its speed
     assert way[-1] == pytest.approx(0.2 * speed, rel=0.02)
     assert way.max() - way[-1] < 0.02
     assert np.abs(trace.qvel[-1]).max() < 1e-3
@@ -211,7 +211,7 @@ def test_a_moving_uncontrolled_joint_does_not_disturb_the_others():
         loop = ClosedLoop(m, mode=mode, names=list(m.jnt_names[1:]))
         loop.arm()
         loop.run(0.6)
-        for k in range(1000):  # as if it were driven at 1 rad/s
+        for k in range(1000):  # something outside drives the joint at 1 rad/s
             loop.d.qpos[0], loop.d.qvel[0] = Q[0] + 0.001 * k, 1.0
             loop.tick()
             assert (
@@ -296,7 +296,7 @@ def test_requests_from_many_threads_are_answered_while_states_arrive():
                     for question in questions:
                         with contextlib.suppress(
                             RbdynError
-                        ):  # for example, a mode that does not follow paths
+                        ):  # a refusal, for example of a path in a mode that follows none
                             question()
             except BaseException as error:  # noqa: BLE001 - reported by the main thread
                 failed.append(error)

@@ -145,7 +145,7 @@ def test_an_arm_without_states_is_held_before_the_controller_falls_silent(blind_
     assert see(end, Q, ZERO, 0.001) is None
     assert blindly() is None
     assert end.phase == "silent"
-    end.trip()  # armed again, then another fault
+    end.trip()  # the arm was armed again, and another fault follows
     assert see(end, Q, ZERO, 0.001) is not None
 
 
@@ -421,6 +421,6 @@ def test_an_arm_that_hits_a_limit_at_speed_is_stopped():
     # an arm that is braked with the rate 10 1/s moves by speed / 10
     assert 0.05 < beyond.max() < 0.2
     g = np.array([loop.bare.gravity_effort(q, np.empty(6))[2] for q in trace.qpos])
-    # and for 1 ms more for each N m of the effort before the fault
+    # the effort falls by 1 N m per ms, so it takes longer after a larger effort
     inside = (beyond > 0.0) & (np.arange(len(beyond)) > np.argmax(beyond > 0.0) + 20)
     assert (trace.effort[inside, 2] <= np.maximum(g[inside], 0.0) + 1e-6).all()

@@ -41,10 +41,10 @@ WORST = ["velocity_sign", "velocity_zero", "frozen", "lag_75_ms", "loss"]
 CASES = [Case(name, MODES[k % 4], 0.2) for k, name in enumerate(KINDS)]
 CASES += [Case(name, "hold", 1.0) for name in WORST]
 CASES += [Case("frozen_noisy", mode, 1.0) for mode in ("gravity", "computed_torque", "impedance")]
-#: If the arm starts at rest and velocities are noisy, only measured efforts reveal these lies in
-#: time: they do not follow the commands.
+#: If the arm starts at rest and velocities are noisy, these lies are found in time only because
+#: the measured efforts do not follow the commands.
 CASES += [Case("frozen_noisy", "computed_torque", 0.0, file) for file in FILES if file != KINOVA]
-#: Loads and a restarted controller, in the modes that they affect most.
+#: Wrong loads and a restarted controller, each in the modes that it affects most.
 CASES += [
     Case("payload", "computed_torque", 0.0),
     Case("payload", "gravity", 0.2),
@@ -54,7 +54,7 @@ CASES += [
     Case("gravity", "hold", 0.0),
     *(Case("controller_restart", mode, 1.0) for mode in MODES),
 ]
-#: The held arm oscillates, and its driver applies the last efforts until its timeout.
+#: With velocities in degrees a held arm oscillates until the timeout of its driver.
 CASES += [Case("velocity_degrees", "computed_torque", 0.0)]
 #: Errors of the prediction are largest for an arm with light wrists and no friction.
 CASES += [
@@ -78,8 +78,8 @@ CASES += [
     Case("frozen_joint", "hold", 0.2, "kinova.urdf", period=0.004),
     Case("swapped", "gravity", 1.0, SEVEN, period=0.004),
 ]
-#: A light arm without friction went up to 0.5 rad too far, with 205 % of a velocity limit, on the
-#: last effort before the states were missing or late.
+#: Missing or late states: a light arm without friction moved up to 0.5 rad too far under its last
+#: effort, and reached 205 % of a velocity limit.
 MISSING = (
     ("loss", "impedance", "panda.urdf", 0.001),
     ("lag_75_ms", "computed_torque", "panda.urdf", 0.001),

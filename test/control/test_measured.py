@@ -44,7 +44,7 @@ def test_names_of_joints_may_come_in_any_order():
     assert mixed.take([names[k] for k in order], *(row[order] for row in given)) is None
     np.testing.assert_array_equal(everything(straight), everything(mixed))
     np.testing.assert_array_equal(straight.effort[:7], given[2][:7])
-    # another order: the indices of the first message do not apply to it
+    # the indices found for the first message do not apply to this order of names
     assert mixed.take(names, *given) is None
     np.testing.assert_array_equal(everything(straight), everything(mixed))
 
@@ -62,7 +62,8 @@ def test_missing_optional_joints_keep_their_last_position_with_zero_velocity():
     assert seen.take([*ARM, FINGER], *(np.append(row, 0.03) for row in rows(7))) is None
     assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.03)
     assert seen.take(ARM, *rows(7)) is None
-    assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.0)  # at rest; otherwise it would move for ever
+    # with a velocity the joint would seem to move for ever
+    assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.0)
 
 
 def test_measurements_of_a_gripper_are_clipped_to_its_limits():

@@ -44,7 +44,7 @@ def test_derivatives_up_to_the_fourth_are_continuous():
             np.polyfit(times, sampled(p, t + times)[:, 2], 3)
             for times in ((end - t) * np.linspace(0.1, 0.9, 4) for end in (before, after))
         )
-        # rounding error of a fit to values of up to 50
+        # the tolerance is the rounding error of a fit to values of up to 50
         np.testing.assert_allclose(left[1:], right[1:], atol=1e-8)
         assert (np.abs(left[0] - right[0]) > 1.0).all()
 

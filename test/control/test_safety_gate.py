@@ -144,7 +144,7 @@ def test_a_joint_cannot_move_farther_than_its_velocity_allows(k):
         result = admitting()(qpos=at(k, REST[k] + most + HAIR), dt=dt)
         assert code(result) == "velocity"
         assert f"joint '{ur5_limits().names[k]}' moved by" in result[1].text
-    # the first state may be anywhere
+    # the first state may have any position
     assert code(Admitting()(qpos=at(k, 0.0))) is None
 
 
@@ -164,7 +164,7 @@ def test_an_impossible_displacement_is_refused():
     assert (beyond.code, beyond.blind) == (
         "position",
         True,
-    )  # beyond its limits, and too far from the last position
+    )  # the position is beyond its limits, and too far from the last one
     np.testing.assert_array_equal(send.gate.measured.qpos, REST)
 
 
@@ -202,7 +202,7 @@ def test_velocities_that_change_too_fast_are_a_fault_but_noise_is_not(most, expe
     v, qpos = np.zeros(N), REST.copy()
     found = set()
     for k in range(400):
-        v[1] = 0.6 * np.sin(0.1 * k)  # up to 60 rad/s^2
+        v[1] = 0.6 * np.sin(0.1 * k)  # the acceleration is up to 60 rad/s^2
         qpos[1] += 1e-3 * v[1]
         found.add(code(send(qpos=qpos, qvel=v + rng.normal(size=N) * 0.02)))
     assert found - {None} == ({expected} - {None})
@@ -225,7 +225,7 @@ def test_a_gain_of_speed_beyond_twice_the_robots_acceleration_is_a_fault(
     rng = np.random.default_rng(5)
     v, qpos = np.zeros(N), REST.copy()
     found = set()
-    for k in range(600):  # up to 1.3 rad/s and back, twice
+    for k in range(600):  # the joint speeds up to 1.3 rad/s and slows down, twice
         v[1] = max(0.0, v[1] + (4e-3 * speeding if k % 300 < 150 else -4e-3 * braking))
         qpos[1] += 1e-3 * v[1]
         found.add(code(send(qpos=qpos, qvel=v + rng.normal(size=N) * noise)))
@@ -476,9 +476,9 @@ def test_at_a_stop_a_joint_is_held_but_not_pushed_into_it(side, sign):
         for hold, want, expected in (
             (0.0, 20.0, 0.0),  # no effort drives the joint into the stop
             (12.0, 20.0, 12.0),  # the holding effort, although it points into the stop
-            # gravity pulls it away from the stop; it is not pushed back into it
+            # gravity pulls the joint away from the stop, and no effort pushes it back
             (-12.0, 20.0, 0.0),
-            (0.0, -20.0, -20.0),  # away from the stop: always allowed
+            (0.0, -20.0, -20.0),  # an effort away from the stop is always allowed
             (12.0, -20.0, -20.0),
             (12.0, 5.0, 5.0),
         ):

@@ -221,7 +221,7 @@ def test_a_path_lasts_as_long_as_the_twist_and_rests():
 @pytest.mark.parametrize(
     ("now", "wanted", "share"),
     [
-        # the first joint allows shares of 0.4 to 0.6, the second 0.44 to 0.67
+        # the first joint allows shares of the twist from 0.4 to 0.6, the second from 0.44 to 0.67
         ((1.0, 1.0), (2.0, 1.8), 0.6),
         ((0.0, 0.0), (1.0, -4.0), 0.05),
         ((1.0, 1.0), (1.1, 1.1), 1.0),

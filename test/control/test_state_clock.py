@@ -56,7 +56,7 @@ def test_a_short_lag_is_not_a_fault(lag):
 def test_a_lag_that_lasts_is_a_fault(lag):
     found = Judging(late=lambda t: lag if t > 100 else 0.0).codes(400)
     first = found.index("latency")
-    assert first + lag - 100 <= max(lag + 22.0, 82.0)  # number of arrivals after the onset
+    assert first + lag - 100 <= max(lag + 22.0, 82.0)  # states arrive every ms
     assert set(found[first:]) == {"latency"}
 
 

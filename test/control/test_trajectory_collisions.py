@@ -166,7 +166,7 @@ def test_polynomials_that_leave_the_limits_between_points_are_refused():
     arm.send((3.0, near), (4.0, near), rates=[fast, still])
     while arm.target[5] < near[5]:
         arm.loop.run(0.01)
-    with refused(RbdynError, "path", "wrist_3_joint") as caught:  # the path starts here
+    with refused(RbdynError, "path", "wrist_3_joint") as caught:  # the path starts at `near`
         arm.send((1.2, near), rates=[still])
     assert "on the way" in str(caught.value)
     arm.send((0.9, near), rates=[still])

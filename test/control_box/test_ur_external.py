@@ -407,7 +407,7 @@ def test_a_fast_last_point_slows_down_on_the_path(bench):
     v = np.diff(path[:, 5]) / DT
     assert v.min() > -1e-9  # the arm does not pass the end and come back
     assert path[-1] == pytest.approx(end, abs=1e-4)
-    # the end of the spline would otherwise be an acceleration of 2500
+    # without slowing down the last point would cause an acceleration of 2500 rad/s^2
     assert np.abs(np.diff(v)).max() / DT < 16.0
     assert len(path) > 1100
 
@@ -503,7 +503,7 @@ def test_an_endless_trajectory_ends_on_a_message_of_the_client(bench):
     result, path = bench.keep(2.0)
     assert result == SUCCESS
     assert path[-1] == pytest.approx(goals[-1], abs=1e-6)
-    bench.reverse.request(action("TRAJECTORY_MODE_STREAM_END", 77))  # a stray point
+    bench.reverse.request(action("TRAJECTORY_MODE_STREAM_END", 77))  # no stream is active
     bench.cycle(10)
     assert bench.follow(point("MOVEJ", HOME, third=(1.0, 1.0)))[0] == SUCCESS
 
@@ -612,7 +612,7 @@ def test_a_search_without_contact_is_cancelled(bench):
     assert bench.commands.said() == struct.pack(">i", 1)
 
 
-# floods, and blocking requests
+# floods of messages, and blocking requests
 
 
 def test_a_connection_with_too_many_messages_is_full_until_they_are_processed(bench):

@@ -149,7 +149,7 @@ def test_a_gravity_above_the_bound_is_refused(bench, gravity):
     assert (bench.robot.arm.gravity == before).all()
 
 
-@pytest.mark.parametrize("number", [29, 52, 6, 2, 3])  # tool, freedrive, force mode, moves
+@pytest.mark.parametrize("number", [29, 52, 6, 2, 3])  # commands with a pose
 def test_an_extremely_large_rotation_is_refused(bench, number):
     commanded(bench, number, 0.0, 0.0, 0.0, 1e200, 0.0, 0.0, 0.5, 0.5)
     assert "is not a pose" in bench.said[-1]
@@ -386,7 +386,8 @@ def test_a_flood_of_messages_is_cut(bench):
     assert "the log leaves out the others" in bench.said[-1]
     assert len(bench.robot.messages) == MOST_MESSAGES
     bench.robot.protective_stop("a test")
-    assert "protective stop: a test" in bench.said[-1]  # there may be earlier commands
+    # messages about earlier commands may precede this message
+    assert "protective stop: a test" in bench.said[-1]
     bench.robot.clock += 1.0
     start_program(bench.robot, "x")
     assert len(bench.said) == SENTENCES + 3

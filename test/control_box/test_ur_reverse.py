@@ -113,7 +113,7 @@ def test_a_stream_of_commands_gives_the_same_motion_twice(said):
             assert driver.reverse.recv(1) == b""  # the client sees that its program has ended
             rtde.close()
     first, second = (path[np.argmax(path[:, 5] > 1e-3) :] for path in found)
-    same = min(len(first), len(second), 590)  # most of the 600 ticks
+    same = min(len(first), len(second), 590)  # compare most of the 600 ticks
     assert same > 500
     assert first[:same, 5].max() > 0.15
     np.testing.assert_array_equal(first[:same], second[:same])

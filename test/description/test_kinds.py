@@ -117,7 +117,7 @@ NONSENSE = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore")  # NumPy's, about 1e308
+@pytest.mark.filterwarnings("ignore")  # NumPy warns about 1e308
 @pytest.mark.parametrize(
     ("kind", "field"),
     [

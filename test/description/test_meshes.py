@@ -183,7 +183,7 @@ def test_a_reduced_polygon_is_still_flat():
     circle = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(500)])
     few = reduced(hull_corners(circle))
     assert 26 < len(few) <= 100
-    # between neighbours that are 2 pi / 50 apart a chord is 0.2 % below the circle
+    # a chord between corners that are 2 pi / 50 apart is 0.2 % inside the circle
     turns = np.sort(np.arctan2(few[:, 1], few[:, 0]))
     assert np.diff(turns).max() < 2 * np.pi / 50
 
@@ -254,7 +254,7 @@ def test_the_home_folder_and_the_root_folder_are_not_packages(tmp_path, monkeypa
     below_root = (tmp_path / "home/secret/x.stl").relative_to(tmp_path.anchor)
     assert trouble(robot, f"package://{below_root.as_posix()}") == "package-not-found"
     assert trouble(robot, "package://secret/x.stl") == "package-not-found"
-    same(points(robot, "package://home/secret/x.stl"), CUBE)  # a folder with a robot in it
+    same(points(robot, "package://home/secret/x.stl"), CUBE)  # the robot is below `home`
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert trouble(robot, "package://home/secret/x.stl") == "package-not-found"
 
@@ -333,7 +333,7 @@ def bomb():
     """Return an archive that pycollada would unpack."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        entry = zipfile.ZipInfo("m.dae")  # of a constant date: the bytes are the same every time
+        entry = zipfile.ZipInfo("m.dae")  # its constant date gives the same bytes every time
         archive.writestr(entry, b" " * 10_000_000, zipfile.ZIP_DEFLATED)
     return packed.getvalue()
 
@@ -459,7 +459,7 @@ def test_repeated_slashes_in_a_package_uri_count_as_one(package):
     same(points(package / "urdf", "package:///pack///meshes//cube.stl"), CUBE)
 
 
-# names as a robot file writes them
+# names of meshes as in robot files
 
 
 @pytest.mark.parametrize("decompose", [False, True])

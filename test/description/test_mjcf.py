@@ -293,7 +293,8 @@ def test_the_inertia_of_a_tetrahedron_is_exact(write):
     asset = '<asset><mesh name="tetra" file="meshes/tetra.obj" inertia="exact"/></asset>'
     m = rb.load(write(body('<geom type="mesh" mesh="tetra" density="6"/>', asset)))
     d = rb.make_data(m)
-    # V = 1/6; about an edge of length 1 from the right angle: rho (1/60 + 1/60)
+    # a tetrahedron of volume 1/6 has the inertia rho (1/60 + 1/60) about an edge of length 1 at
+    # its right angle
     np.testing.assert_allclose(rb.mass_matrix(m, d), [[6 * (1 / 60 + 1 / 60)]], rtol=1e-12)
 
 
@@ -389,7 +390,7 @@ def test_an_equality_of_joints_is_a_mimic_joint(write):
     d = rb.make_data(m)
     d.qpos[m.jnt_qposadr[m.jnt_id("ja")]] = 0.4
     rb.forward(m, d)
-    # qc - 0 = 0.2 + 3 (qa - 0.1)
+    # in MuJoCo qc - 0 = 0.2 + 3 (qa - 0.1), because the ref of ja is 0.1
     np.testing.assert_allclose(m.jnt_mimic_offset[m.jnt_id("jc")], 0.2 - 0.3, rtol=1e-15)
     assert m.nv == 2
 
@@ -789,7 +790,7 @@ def _prism(corners, seed):
     """Return an OBJ with two caps of many corners and sides of four, none of them flat."""
     rng = np.random.default_rng(seed)
     angles = np.linspace(0.0, 2.0 * np.pi, corners, endpoint=False)
-    radii = np.where(np.arange(corners) % 2, 0.5, 1.0)  # a star, which is not convex
+    radii = np.where(np.arange(corners) % 2, 0.5, 1.0)  # this makes a star, which is not convex
     ring = np.stack([radii * np.cos(angles), radii * np.sin(angles), 0.0 * angles], axis=1)
     points = np.concatenate([ring + np.array((0.3, 0.2, z)) for z in (-0.5, 0.5)])
     points += 0.03 * rng.normal(size=points.shape)

@@ -66,7 +66,7 @@ AXES = {
     "<multiplier>2</multiplier><offset>0.7</offset><reference>0.1</reference></mimic></axis>",
     "flange": "",
 }
-#: By joint: type, parent, child, and its frame in the parent.
+#: By joint: its type, parent, child, and its frame in the parent.
 JOINTS = {
     "shoulder": ("revolute", "base", "upper", "0 0 0.3 0.1 0.2 0.3"),
     "rail": ("prismatic", "upper", "slide", "0 0.1 0.4 0 1.2 0"),

@@ -75,7 +75,7 @@ def test_unknown_links_are_warnings_with_line_and_a_hint():
     found = [(f.code, f.line, f.found) for f in m.findings if f.severity == "warning"]
     assert found == [("unknown-link", 3, "arn"), ("unknown-link", 5, "")]
     first = next(f for f in m.findings if f.code == "unknown-link")
-    assert "arm" in first.message  # the hint 'arm'
+    assert "arm" in first.message  # the message suggests 'arm'
     assert listed(m) == ALL
 
 

@@ -171,7 +171,7 @@ def box(extents, centre):
 
 
 SLAB = box((2.0, 2.0, 0.2), (0.0, 0.0, -0.1))
-#: Meshes of several parts, and the height of a ball at rest on them, less its radius 0.1.
+#: Parts of a mesh, x and y of a ball, and the height of the surface on which the ball rests.
 PARTS = {
     "a wall in a slab": ([SLAB, box((0.2, 2.0, 1.0), (0.5, 0.0, 0.4))], (0.25, 0.0), 0.0),
     "on a step in a slab": ([SLAB, box((1.0, 2.0, 0.1), (0.5, 0.0, 0.045))], (0.5, 0.0), 0.095),
@@ -189,7 +189,7 @@ def test_parts_that_overlap_carry_a_ball_as_one_solid(name):
     m = falling(whole.vertices, whole.faces, x, y)
     d = rb.make_data(m)
     rb.step(m, d, 1000)
-    # the step leaves penetrations below 1e-9 m at rest
+    # the penetration at rest is below 1e-9 m
     assert d.qpos[:3] == pytest.approx((x, y, height + 0.1), abs=1e-6)
 
 

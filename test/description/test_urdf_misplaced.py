@@ -36,7 +36,7 @@ def inertial(old, new):
     return document(body=BODY.replace(old, new))
 
 
-#: A document that would change the motion of the robot, and the place that the finding names.
+#: Documents with a misplaced word that would change the motion, and the element in the finding.
 LOST = {
     "an axis of the joint": (document(joint=' axis="0 0 1"', inner=LIMIT), "<axis xyz>"),
     "damping of the joint": (document(joint=' damping="0.5"'), "<dynamics damping>"),
@@ -82,7 +82,7 @@ LOST = {
     ),
 }  # fmt: skip
 
-#: The severity of a word that does not change the motion, or that parsers ignore.
+#: Misplaced words that do not change the motion or that parsers ignore, and their severity.
 HARMLESS = {
     "no damping": (document(joint=' damping="0"'), "note"),
     "no damping as text": (inside("<damping> 0 </damping>"), "note"),

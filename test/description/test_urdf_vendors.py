@@ -136,7 +136,7 @@ IMU_STATES = "".join(
 FORCES = '<state_interface name="force.x"/><param name="frame_id">b</param>'
 #: Changes of numbers, which one note names for all joints or links.
 NOTED = ('="effort"', '="velocity"', "mimic", "rotor", "spring", "mu1")
-#: Extensions that change the robot: a function that reads the change, and its value.
+#: Extensions that change the robot: a function that reads the changed number, and its value.
 USED = {
     interface("state", "position", "initial_value", "0.5"):
         (lambda robot: joint_of(robot).start, (0.5,)),
@@ -389,7 +389,7 @@ def test_limits_of_moveit_beside_a_robot_bound_planned_motions(tmp_path, place):
     assert joint_of(read(path)).limit == joint_of(found).limit
     limits.write_text("joint_limits: {j: {has_velocity_limits: true, max_velocity: fast}}")
     assert [(x.found, x.severity) for x in read(path).findings] == [("fast", "warning")]
-    limits.write_text("j: {limit: {lower: 1}}")  # for the xacro file
+    limits.write_text("j: {limit: {lower: 1}}")  # these are the limits of a xacro file
     assert read(path).findings == ()
     limits.write_text("- [")
     assert [(x.code, x.severity) for x in read(path).findings] == [("joint-limits", "warning")]

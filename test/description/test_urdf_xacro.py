@@ -203,7 +203,7 @@ def test_a_package_of_a_sourced_workspace_is_found(tmp_path, monkeypatch):
 
 
 def test_this_package_is_found_where_no_workspace_is_sourced(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ament_index_python.packages", None)  # no import
+    monkeypatch.setitem(sys.modules, "ament_index_python.packages", None)  # its import fails
     folder = find_package("rbdyn_ros")
     assert (folder / "config" / "worlds" / "tables.yaml").is_file()
 
@@ -270,7 +270,7 @@ def test_text_is_never_expanded(tmp_path):
         read(path)
     assert f"'cp {path.name} {path.name}.xacro'" in str(caught.value)
     assert not mark.exists()
-    shutil.copy(path, f"{path}.xacro")  # as stated in the message
+    shutil.copy(path, f"{path}.xacro")  # this follows the advice of the message
     assert len(read(tmp_path / "raw.urdf.xacro").links) == 1
 
 

@@ -49,8 +49,8 @@ LEGS = "<body name='trunk' pos='0 0 1'><freejoint name='free'/><geom size='0.1'/
 LEG = "<body name='leg'><joint name='j'/><geom size='0.1' pos='1 0 0'/></body>"
 DRIVE = "<actuator><motor joint='j'/></actuator>"
 KEY = "<keyframe><key name='up' qpos='0 0 2 1 0 0 0 0.5'/></keyframe>"
-#: The role of each file if its joints have actuators: its name among the objects, the robots or
-#: the obstacles, or the words of a refusal; and the number of degrees of freedom.
+#: By file: whether it becomes an object, a robot or an obstacle if its joints have actuators, or
+#: the words of the refusal; and the number of degrees of freedom.
 FILES = {
     "box.sdf": (sdf(link("l", solid("c", BOX))), "object", 6),
     "arm.sdf": (sdf(ARM), "object", 7),

@@ -156,7 +156,7 @@ def test_schema_and_table_refuse_the_same_bad_input(kind):
                 f"the schema {'accepts' if found[0] else 'refuses'} {text}"
             )
             seen.append(found[0])
-    assert sum(seen) >= 14  # other files need a robot, or other files
+    assert sum(seen) >= 14  # the other files need a robot or further files
     assert len(seen) >= 28
 
 

@@ -157,7 +157,7 @@ RUN = [
     for page in page_names()
     if with_bash(page)
 ]
-#: The folders of trials on the pages, one for each page: pages run at the same time.
+#: Folders of trials. Each page has its own folder, because pages run at the same time.
 TRIALS = ("/tmp/reach_trial", "/tmp/rbdyn_trial")
 
 

@@ -96,7 +96,7 @@ def test_subspaces_agree_with_the_engine(name, gallery):
     for k, angle in enumerate(q[:3]):
         number = "" if k == 0 else str(k + 1)
         values |= {f"c{number}": np.cos(angle), f"s{number}": np.sin(angle)}
-    values["k"] = 0.2 * np.sin(2.0 * q[0])  # lift / 2 lobes sin(lobes q)
+    values["k"] = 0.2 * np.sin(2.0 * q[0])  # k = lift / 2 * lobes * sin(lobes q)
     assert vectors(S, values) == pytest.approx(joint.S, abs=1e-12)
     written = vectors(T, values)
     assert np.linalg.matrix_rank(written) == written.shape[1] == 6 - joint.S.shape[1]

@@ -90,7 +90,7 @@ def test_an_open_loop_whose_joints_are_all_fixed_is_refused():
     m = rb.build(mechanisms.grashof())
     with refused(rb.ModelError, "cannot-close", "loop joint 'C'") as caught:
         rb.assemble(m, np.zeros(3), fixed=["A", "B", "D"])
-    # crank 0.1 and coupler 0.25 end at 0.35 m, the rocker at 0.3 + 0.2 m
+    # the coupler ends at 0.1 m + 0.25 m and the rocker at 0.3 m + 0.2 m, so the gap is 0.15 m
     assert " 0.15 m " in str(caught.value)
 
 
@@ -141,7 +141,7 @@ def test_assemble_violates_limits_if_the_loop_cannot_close_otherwise():
     m = rb.build(elbow(2.5, 3.0))
     qpos = rb.assemble(m, (0.0, 2.6))
     assert gap(m, qpos) <= 1e-12
-    # two bars of 0.3 m span 0.4 m
+    # by the law of cosines, as two bars of 0.3 m span 0.4 m
     assert np.cos(qpos[1]) == pytest.approx((0.4**2 - 2 * 0.3**2) / (2 * 0.3**2), abs=1e-10)
 
 

@@ -356,8 +356,8 @@ def test_a_result_is_as_near_to_the_posture_as_the_target_allows(name):
         room = np.minimum(q - low_high[:, 0], low_high[:, 1] - q)[chain] > 1e-9
         _, size, V = np.linalg.svd(J[:, room])
         null, way = V[int((size > 1e-6).sum()) :], (posture - q)[chain][room]
-        # a target error of 1e-12 changes way.way by |way| 1e-12 / size, and near a minimum the
-        # distance changes by the square of a step
+        # an error of 1e-12 in the target changes the squared distance by |way| 1e-12 / size, and
+        # near its minimum the squared distance grows with the square of a step
         hidden = math.sqrt(8.0 * np.linalg.norm(way) * 1e-12 / size.min())
         # no motion that keeps the target reduces the distance (Karush, Kuhn, Tucker)
         assert np.abs(null @ way).max(initial=0.0) < 1e-6 + hidden

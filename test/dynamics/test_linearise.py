@@ -105,7 +105,7 @@ def test_the_discrete_system_is_exact_at_an_equilibrium(case):
     d.qfrc_applied = rb.gravity_term(m, d)
     rb.forward_dynamics(m, d)
     assert np.abs(d.qacc).max() < 1e-9
-    # the fastest mode of the forest decides the error of Runge-Kutta, which is of fourth order
+    # the fastest mode of the forest determines the fourth-order error of Runge-Kutta
     compare_with_flow(m, d, 0.02, 40, f"forest {case['seed']}", 1e-8)
 
 

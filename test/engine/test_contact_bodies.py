@@ -272,7 +272,7 @@ def test_two_boxes_exchange_opposite_impulses():
         start = d.copy()
         rb.step(m, d, 1)
         if d.nmutual:
-            # the velocity of the impact when the bodies touch; 0 without an impact
+            # contact_time is the time of the impact within the step, or 0 without an impact
             time = d.contact_time[0]
             assert (d.contact_time[: d.ncon] == time).all()
             centres = start.qpos.reshape(-1, 7)[:, :3] + time * start.qvel.reshape(-1, 6)[:, :3]
@@ -346,7 +346,7 @@ def test_the_smaller_damping_ratio_of_two_surfaces_acts_in_any_order():
         one, two = (rb.Surface(damping_ratio=ratio) for ratio in ratios)
         m = bodies((BALL, 1.0, one), (BALL, 1.0, two), floor=False)
         d = at(m, [(0, 0, 0), (0.2 - 1e-6, 0, 0)])
-        rb.inverse(m, d)  # without acceleration
+        rb.inverse(m, d)  # at zero acceleration
         forces.append(abs(d.contact_force[0]).max())
     assert forces[0] == pytest.approx(forces[1], rel=1e-9)
     assert forces[2] > 1e3 * forces[0]
@@ -414,7 +414,7 @@ def test_a_hand_lifts_a_body_without_slip(name):
         go(0.1)
     assert d.qpos[6] > 0.12
     assert d.nmutual == d.ncon == {"cube": 8, "capsule": 4}[name]
-    # the tolerance is a drift of 1e-6 um in a second
+    # the tolerance allows a drift of 1e-12 m in a second
     assert abs(relative(m, d, "palm", "it") - start).max() < 1e-12
     assert d.cfrc_contact[1:5, 5].sum() == pytest.approx(-0.2 * G, rel=1e-6)
     assert d.cfrc_contact[5, 5] == pytest.approx(0.2 * G, rel=1e-6)
@@ -465,7 +465,7 @@ def test_a_ball_on_a_turntable_runs_in_a_circle():
     m = turntable(4.0, 1e4, BALL)
     d = rb.make_data(m)
     d.qpos[1:5] = *start, 0.15, 1.0
-    slip = turn * np.array([-start[1], start[0]]) - v  # the part that the ball's spin compensates
+    slip = turn * np.array([-start[1], start[0]]) - v  # sliding velocity without the ball's spin
     d.qvel[:] = turn, *v, 0.0, slip[1] / 0.1, -slip[0] / 0.1, 2.0
     rb.step(m, d, 2000)
     rate = 2.0 / 7.0 * turn
@@ -505,7 +505,8 @@ def test_a_light_body_carries_a_heavy_body(masses, h):
     rb.step(m, d, round(2.0 / h))
     carried = sum(masses) / max(masses)
     deepest = 10.0 * carried * touching.sunk(h) / 4.0
-    assert d.contact_dist[: d.ncon].min() > -1.3 * deepest  # the offset makes one side deeper
+    # the offset of the upper cubes makes one side deeper
+    assert d.contact_dist[: d.ncon].min() > -1.3 * deepest
     assert 0.0 < top - d.qpos[-5] < 1.01 * len(masses) * deepest
     assert abs(d.qvel).max() < 1e-5
     assert d.nunsolved == 0
@@ -630,7 +631,7 @@ def test_a_body_with_prescribed_motion_acts_on_bouncing_bodies_as_the_world():
     m = rb.build(system, contact=rb.Contact(obstacles=()))
     d = rb.make_data(m)
     d.qpos[2] = 0.2
-    # a bouncing contact is as stiff as 1e4 m / h: its velocity has an error of 1e-4
+    # a bouncing contact has a slope of 1e4 m / h, so its velocity has an error of 1e-4
     assert bounce(m, d, 2) == pytest.approx(0.5, rel=3e-4)
 
 

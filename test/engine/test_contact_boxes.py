@@ -111,5 +111,5 @@ def leads_out(m, d, p, turn):
     depth = -d.contact_dist[: d.ncon].min()
     R = turn.as_matrix()
     assert overlap(m, p + (depth + 1e-6) * n, R) < 0.0
-    # listed points can be less deep than the overlap along the normal: try half of the depth
+    # listed points can be less deep than the overlap: after half the depth the boxes still overlap
     assert overlap(m, p + 0.5 * depth * n, R) > 0.0

@@ -21,7 +21,7 @@ B = 2.0 * Z * np.sqrt(K * MASS)
 RNG = np.random.default_rng(5)
 
 
-#: A step so short that its law is the law of continuous time to O(h).
+#: A timestep so short that the law of the step agrees with the law in continuous time to O(h).
 SHORT = 1e-8
 FIRST_ORDER = 1e-6
 
@@ -120,7 +120,7 @@ def test_the_contact_carries_the_weight_of_the_whole_tree():
 def test_given_stiffness_and_damping_are_used():
     m = point(stiffness=1234.0, damping=56.0)
     assert force(m, 0.01, (0, 0, -0.1))[2] == pytest.approx(12.34 + 5.6, rel=1e-13)
-    soft = point(stiffness=1.0)  # the weight does not raise a given stiffness
+    soft = point(stiffness=1.0)  # the weight does not increase a given stiffness
     b = 2.0 * Z * np.sqrt(MASS)
     assert force(soft, 0.01, (0, 0, -0.1))[2] == pytest.approx(0.01 + 0.1 * b, rel=1e-13)
     damped = point(damping=7.0)
@@ -195,7 +195,7 @@ def test_forces_rotate_with_the_scene(seed):
     linear, angular = np.array([0.3, -0.2, -0.1]), (0.3, -1.0, 0.5)
     here = touching.placed(level, pos, turn, linear, angular)
     there = touching.placed(tilted, shift + R.apply(pos), R * turn, R.apply(linear), angular)
-    rb.inverse(level, here)  # without acceleration
+    rb.inverse(level, here)  # at zero acceleration
     rb.inverse(tilted, there)
     assert here.ncon == there.ncon == 3
     n = here.ncon

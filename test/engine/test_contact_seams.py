@@ -113,7 +113,7 @@ def check_sliding(ground, speeds):
     for name, (shape, turn) in SLIDING.items():
         m = road(shape, ground)
         for speed, h in speeds:
-            for start in (-0.1323, -0.13):  # from -0.13 a step ends exactly at the seam
+            for start in (-0.1323, -0.13):  # from -0.13 m a step ends exactly at the seam
                 _, worst = slide(m, turn, speed, h, start=start)
                 assert worst < 1e-3, (name, speed, h)
 

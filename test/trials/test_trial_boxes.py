@@ -62,7 +62,7 @@ def of_box(folder, *words, controller="", robot="panda.urdf", time=300):
 
 def is_running(word):
     for file in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):  # the process has ended
+        with contextlib.suppress(OSError):  # the process has ended already
             if word.encode() in file.read_bytes().split(b"\0"):
                 return True
     return False
@@ -144,7 +144,7 @@ def of_ur(folder, code, duration=1.5, time=300):
 
 
 def test_a_script_moves_the_arm_after_its_sender_has_ended(tmp_path):
-    found = trials.run(of_ur(tmp_path, SENDER), workers=2)  # two boxes at a time
+    found = trials.run(of_ur(tmp_path, SENDER), workers=2)  # two boxes run at a time
     assert [run.why for run in found.runs] == [""] * 4
     for run in found.runs:
         assert run.measures["turn"] == pytest.approx(0.1, abs=0.02)

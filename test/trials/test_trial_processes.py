@@ -189,7 +189,8 @@ def test_a_folder_with_results_of_another_trial_is_refused(tmp_path):
     with refused(ParameterError, "other-results"):
         trials.run(other, out, workers=1)
     head, *_ = (out / RUNS_NAME).read_text().splitlines(keepends=True)
-    (out / RUNS_NAME).write_text(head)  # without a run, whose hash would also show it
+    # a run would also reveal the other trial by its hash, so the file has only its head
+    (out / RUNS_NAME).write_text(head)
     with refused(ParameterError, "other-results"):
         trials.run(other, out, workers=1)
     assert len(trials.run(other, out, workers=1, fresh=True).runs) == 2

@@ -121,7 +121,7 @@ def test_the_report_is_one_file_that_requests_nothing(tmp_path):
     page = (tmp_path / "out" / "report.html").read_text()
     assert "<script>" not in page
     assert "http" not in page.split("data:image")[0]
-    assert page.count("data:image/svg+xml;base64") == 3  # a histogram, two scatters
+    assert page.count("data:image/svg+xml;base64") == 3  # a histogram and two scatter plots
     assert "<td>tracking_max [rad or m]</td>" in page
     assert '<th class="words">reasons</th>' in page
     assert "follow the smooth law" in page

@@ -21,7 +21,7 @@ def test_a_history_keeps_the_last_rows():
     rows, kept = rng.normal(size=(40, 3)), []
     for k, row in enumerate(rows):
         assert history.add(0.5 * k, row)
-        assert not history.add(0.5 * k, row + 1.0)  # time has not passed
+        assert not history.add(0.5 * k, row + 1.0)  # no time has passed
         kept = [*kept, [0.5 * k, *row]][-7:]
         assert len(history) == len(kept)
         assert np.array_equal(history.table(), kept)
@@ -172,7 +172,7 @@ def test_charts_are_updated_only_while_they_are_shown(arm, clocked):
     panel["Show charts"].set(True)
     assert drawn.shown
     run(30.0, 5.0)
-    fixed += 2  # the drawer and its tab
+    fixed += 2  # the drawer and its tab are two more parts
     plots = panel.parts[fixed:]
     assert [plot.label.split(" [")[0] for plot in plots] == list(TITLES)
     flat = [plot.scales["y"] == {"range": (-charts.FLAT, charts.FLAT)} for plot in plots]

@@ -221,7 +221,7 @@ def test_the_history_lists_commands_and_their_refusals(m):
     history.instants()
     assert history.step(3) == "time runs"
     history.pause(True)
-    for goal in (0.1, 0.2, 0.2, 0.3):  # a slider on its way
+    for goal in (0.1, 0.2, 0.2, 0.3):  # a slider that is being moved
         history.drive(0, {}, {"elbow": goal, "wrist": 0.0})
     history.drive(0, {"wrist": 2.0}, {"elbow": 0.3})
     history.release(0)
@@ -273,12 +273,12 @@ def test_torques_are_repeated_until_a_refusal(m, cast):
     server.parts["elbow_pitch [N m]"].act(value=-2.0)
     joints.hold()
     assert driven == [({"wrist_roll": 1.5}, {}), ({"wrist_roll": 1.5, "elbow_pitch": -2.0}, {})]
-    joints.hold()  # which is refused
+    joints.hold()  # the command is refused
     assert server.told == ["no such effort"]
     assert not joints.held
     assert released == [1]
     assert {server.parts[f"{name} [N m]"].value for name in m.jnt_names} == {0.0}
-    # as viser reports our own settings
+    # viser also reports settings that our code makes
     server.parts["wrist_roll [N m]"].act(client=None, value=0.0)
     assert not joints.held
 
@@ -331,7 +331,7 @@ def test_a_release_ends_earlier_settings(m, cast):
     joints.hold()
     assert (driven, released, joints.held) == ([], [1], False)
     server.parts["Release"].act()
-    server.parts["wrist_roll [N m]"].act(value=0.5)  # after the release, so it stays
+    server.parts["wrist_roll [N m]"].act(value=0.5)  # a command after the release stays in force
     joints.hold()
     assert server.told == ["it has ended"]
     joints.hold()
@@ -427,7 +427,7 @@ def test_a_pull_is_renewed_and_ends_with_the_button(m, hand):
     assert point == pytest.approx([0.01, 0.02, 0.03])
     assert goal == pytest.approx(at - ORIGIN)
     assert moved == pytest.approx(at - ORIGIN + 0.1)
-    assert second == pytest.approx(4.0 * first)  # in simulated time
+    assert second == pytest.approx(4.0 * first)  # the interval is measured in simulated time
     run(made.dragged("hand", event("end", at, at)))
     assert made.held  # the last pull must end
     made.hold()

@@ -151,7 +151,7 @@ def test_the_point_follows_the_cursor_and_does_not_swing(begin, model, link, poi
     start, length = place(loop, link, point), np.linalg.norm(WAY)
     hang(loop, link, point, load)
     way = drag(loop, link, point, start + WAY, 2.0)
-    late = len(way) // 4  # half a second
+    late = len(way) // 4  # number of samples in half a second
     assert np.linalg.norm(way[late:] - start - WAY, axis=1).max() < 0.05
     along = (way - start) @ WAY / length
     assert along.max() < 1.1 * length
@@ -175,7 +175,7 @@ def test_the_load_estimated_during_a_drag_is_zero_at_the_next_drag(begin):
     assert lead(np.zeros(3), 0.2) == pytest.approx(min(first, MOST_LOAD * 0.981), rel=1e-3)
     assert lead(np.zeros(3), 0.3) == pytest.approx(MOST_LOAD * 0.1 * USUAL_GRAVITY)
     assert lead(np.zeros(3), 0.0) == 0.0  # the pause was longer than a pull lasts
-    assert lead(0.01 * up, 0.1) == 0.0  # another point has no load
+    assert lead(0.01 * up, 0.1) == 0.0  # there is no load at another point
 
 
 def test_a_thrown_cube_flies_on(begin):

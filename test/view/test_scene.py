@@ -54,7 +54,7 @@ def test_visuals_are_where_pinocchio_has_them(name):
     q = pin.neutral(model)
     rng = np.random.default_rng(3)
     qpos = np.zeros(m.nq)
-    for j in range(m.njnt):  # all of one coordinate, and of the same name there
+    for j in range(m.njnt):  # all joints have one coordinate, and Pinocchio uses the same names
         if m.jnt_dofnum[j] == 1:
             qpos[m.jnt_qposadr[j]] = rng.uniform(-1.0, 1.0)
             q[model.joints[model.getJointId(m.jnt_names[j])].idx_q] = qpos[m.jnt_qposadr[j]]
@@ -217,7 +217,7 @@ def test_an_arrow_lies_on_the_central_axis_of_its_wrench():
 
 
 def test_arrows_are_finite_and_no_longer_than_the_view():
-    far = [0.1, 0.0, 0.0, 0.0, 1e3, 0.0]  # an axis that is kilometres away
+    far = [0.1, 0.0, 0.0, 0.0, 1e3, 0.0]  # the central axis is kilometres away
     wrench = np.array([[1e9, 0, 0, 0, 0, 0], [np.nan] * 6, [0.0] * 6, [np.inf] * 6, far])
     arrows = wrench_arrows(wrench, np.zeros((5, 3)), weight=1.0, size=2.0)
     assert arrows.shape == (2, 2, 3)

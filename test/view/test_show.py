@@ -190,7 +190,7 @@ def test_a_page_of_the_internet_gets_no_websocket(server):
     assert knock(server, {"Origin": "http://evil.example"}, host="evil.example") == 403
     assert knock(server, {}, host="evil.example") == 403
     assert knock(server, {"Origin": address_of(server)}) == 101
-    assert knock(server, {}) == 101  # programs of this machine
+    assert knock(server, {}) == 101  # programs of this machine send no origin
     assert server.get_clients() == {}
 
 
@@ -235,7 +235,7 @@ def test_an_instant_moves_only_the_frames_of_bodies(server):
     for body in (1, 2):
         turned = sent.of("SetOrientationMessage", f"/arm/{body}").wxyz
         assert np.allclose(turned, placed.xquat[body])
-    assert len(sent.messages) == 3  # body 1 turns in place
+    assert len(sent.messages) == 3  # body 1 rotates without moving
 
 
 class _Sent:
@@ -402,7 +402,7 @@ def test_objects_come_and_go_and_unchanged_ones_keep_their_nodes(server):
     qpos[m.jnt_qposadr[m.jnt_id("third")]] = 5.0
     show.put(Instant.still(m, qpos))
     assert now["third"].position[0] == 5.0
-    show._click("third")  # by its name, whatever its index in the Model
+    show._click("third")  # a click names the body, whatever its index in the Model
     assert show.picked == "third"
 
 
@@ -527,7 +527,7 @@ def test_a_view_follows_a_data_that_is_stepped():
     d = rb.make_data(m)
     with rb.view(m, d, ARM, port=0) as view:
         shown = view._show.nodes._bodies[2]
-        d.qpos[:] = np.nan, 0.0  # while it diverges, the last state stays
+        d.qpos[:] = np.nan, 0.0  # the view keeps the last finite state
         d.qpos[:] = 0.3, 0.1
         end = time.monotonic() + 60.0
         expected = d.copy()

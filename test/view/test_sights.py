@@ -83,7 +83,8 @@ def test_a_view_shows_pictures_and_points(arm):
         seen[0] = Sight("eye", "hand", picture=pictures[1])
         sights._next = np.inf
         sights.look()
-        np.testing.assert_array_equal(sights._pictures["eye"].image, pictures[0])  # too early
+        # a new picture so early is not shown
+        np.testing.assert_array_equal(sights._pictures["eye"].image, pictures[0])
         sights._next = 0.0
         sights.look()
         np.testing.assert_array_equal(sights._pictures["eye"].image, pictures[1])

@@ -91,7 +91,7 @@ def test_a_slow_request_does_not_block_the_others(far):
     answers = []
     pausing = threading.Thread(target=lambda: answers.append(remote.pause(True)))
     pausing.start()
-    for k in range(50):  # while the other waits
+    for k in range(50):  # these requests are answered while the slow one waits
         assert remote.push(k, "hand", [1, 2, 3], [0, 0, 4], [0, 0, 0], 0.5) == (
             f"({k}, 'hand', [1, 2, 3], [0, 0, 4], [0, 0, 0], 0.5)"
         )
@@ -155,7 +155,7 @@ def test_an_instant_has_the_contact_points_of_a_loop_and_their_forces():
     watched = Watched(loop)
     loop.start()
     try:
-        assert watched.instant().points.shape == (0, 6)  # in the air
+        assert watched.instant().points.shape == (0, 6)  # the robot is in the air
         loop.time.request_steps(2000)
         loop.time.wait_for_steps()
         instant = watched.instant()
@@ -327,7 +327,8 @@ def test_unusable_meshes_cause_one_warning(shown, tmp_path):
 @needs_viser
 def test_an_unreadable_appearance_causes_one_warning(shown):
     loop, start = shown
-    loop.cast = replace(loop.cast, text="", path=Path("gone.yaml"))  # changed after it was read
+    # the file is gone after it was read
+    loop.cast = replace(loop.cast, text="", path=Path("gone.yaml"))
     view, said = start(loop)
     assert view.wait(60.0), said
     wait_until(lambda: len(said) > 1, "the warning")

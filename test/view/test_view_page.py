@@ -152,10 +152,10 @@ def test_a_click_on_a_body_shows_its_name_as_plain_text(browser):
         wait_for_picture(page)
         box = scene.bounding_box()
         middle = {"x": box["width"] / 2, "y": box["height"] / 2}
-        waits = (0.5 * 2**k for k in range(9))  # [s]; a second click would let it go again
+        waits = (0.5 * 2**k for k in range(9))  # [s]; a second click would end the selection
 
         def picked():
-            scene.click(position=middle)  # the one body is where the camera looks
+            scene.click(position=middle)  # the camera points at the only body
             for _ in range(round(next(waits) / 0.05)):
                 if show.picked:
                     break

@@ -226,7 +226,7 @@ def test_foreign_files_are_not_replaced(tmp_path):
     hull = arm.geometry("hull", "arm", rb.Points(((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))))
     written = tmp_path / "robot.urdf"
     rb.convert(hull, written)
-    rb.convert(hull, written)  # equal files are no obstacle
+    rb.convert(hull, written)  # existing files with equal content are accepted
     before = written.read_bytes()
     for name in ("robot.srdf", "robot_meshes/hull_hull.obj"):
         other = tmp_path / name
