@@ -143,7 +143,7 @@ def test_limits_of_mimic_joints_hold():
     motion = excite(gripper(), duration=10.0, harmonics=4, **bounds)
     rows = motion.sample(np.linspace(0.0, 10.0, 5001))
     assert motion.names == ("arm", "left")
-    # right = 0.01 - 2 left is from -0.09 to 0.05, so left is from 0 (its own limit) to 0.05
+    # right = 0.01 - 2 left must be in [-0.09, 0.05], so left is in [0, 0.05], where 0 is its limit
     assert motion.centre == pytest.approx([0.5, 0.025])
     assert rows[0, :, 1].min() >= 0.001
     assert rows[0, :, 1].max() <= 0.049
@@ -170,7 +170,7 @@ def test_a_motion_can_be_limited_to_some_joints(ur5):
 
 
 def test_efforts_limit_the_motion():
-    # 30 N m hold 2 kg at 0.1 m easily; with 5.8 N m the motion must shrink
+    # 30 N m are plenty to move 2 kg at 0.1 m, but 5.8 N m only allow a smaller motion
     m = gripper()
     weak = m.replaced(jnt_effort=np.array([5.8, 40.0, 40.0]))
     motion = excite(weak, joints=["arm"], velocity_share=1.0, duration=4.0, harmonics=5)

@@ -121,7 +121,7 @@ def test_positions_of_resting_joints_are_checked(robot):
     few = replace(few, names=("arm",), qpos=few.qpos[:, [1]], effort=few.effort[:, [1]])
     found = at_rest(robot, few)
     assert found[1:].tolist() == [0.0, 0.25]
-    assert abs(found[0]) == pytest.approx(np.pi, abs=1e-3)  # the result is not their mean, 0
+    assert abs(found[0]) == pytest.approx(np.pi, abs=1e-3)  # the mean of the angles would be 0
     assert unknown_places(robot, few) == []
     assert unknown_places(robot, replace(few, others={})) == ["turn", "slide"]
     moving = replace(few, others={"slide": np.linspace(0.0, 0.1, 30)})

@@ -162,7 +162,8 @@ def test_parameters_of_the_arm_in_the_file_reach_the_simulator(launch_file, tmp_
     path.write_text(
         f"/**: {{ros__parameters: {{urdf: {PENDULUM}, gravity: [0.0, 0.0, -1.0]}}}}\n"
         "left: {arm_controller: {ros__parameters: {gravity: [0.0, 0.0, -2.0]}}}\n"
-        "arm_controller: {ros__parameters: {gravity: [0.0, 0.0, -3.0]}}\n"  # without a namespace
+        # for a node without a namespace
+        "arm_controller: {ros__parameters: {gravity: [0.0, 0.0, -3.0]}}\n"
         "/**/arm_controller: {ros__parameters: {mounting_rpy: [3.141592653589793, 0.0, 0.0]}}\n"
     )
     for given, urdf, gravity in (
@@ -208,7 +209,7 @@ def test_the_simulator_gets_the_topics_and_compensation_of_a_preset(launch_file)
     assert "joint_states:=mine" in simulator["argv"]
     assert "joint_states:=joint_states" not in simulator["argv"]
     assert controller["parameters"]["arm"] == "ur5e"
-    # the arm compensates friction
+    # the arm itself compensates friction
     assert "friction_compensation" not in controller["parameters"]
     assert controller["parameters"]["dry_run"] is False
 
@@ -287,4 +288,4 @@ def test_the_end_of_the_controller_ends_the_launch(launch_file):
     assert started.process.wait(60.0) is not None
     assert "there is no joint 'elbow'" in started.text()
     assert "exit code 2" in started.text()
-    assert "process has finished cleanly" in started.text()  # the simulator
+    assert "process has finished cleanly" in started.text()  # this line is about the simulator

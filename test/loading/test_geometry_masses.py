@@ -31,7 +31,7 @@ def test_a_free_body_moves_its_mass_at_its_centre_and_less_outside():
     joint = Joint("j", "floating", "base", "a")
     m = system(("a",), (joint,), dot("centre", "a"), dot("corner", "a", (0.5, 0.0, 0.0)))
     assert m.geom_mass0[0] == pytest.approx(2.0, rel=1e-14)
-    # 1/m in three directions, and a^2 / I where the arm turns about y and z
+    # the mobility is 1/m in three directions, plus a^2 / I for rotations about y and z
     mobile = (3 / 2.0 + 0.25 / 0.2 + 0.25 / 0.3) / 3
     assert m.geom_mass0[1] == pytest.approx(1 / mobile, rel=1e-14)
 

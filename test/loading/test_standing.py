@@ -144,8 +144,8 @@ def test_without_a_floor_a_robot_stays_where_it_is():
     ("feet", "stands"),
     [
         ([(0.1, 0.1), (-0.1, 0.1), (0.0, -0.1)], True),
-        ([(0.1, 0.1), (-0.1, 0.1), (0.0, 0.05)], False),  # unsupported
-        ([(0.1, 0.0), (-0.1, 0.0)], False),  # on a line
+        ([(0.1, 0.1), (-0.1, 0.1), (0.0, 0.05)], False),  # the centre of mass is outside
+        ([(0.1, 0.0), (-0.1, 0.0)], False),  # two points support only a line
         ([(0.0, 0.0)], False),
     ],
 )

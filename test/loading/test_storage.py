@@ -98,7 +98,7 @@ def found(path):
     return [(finding.code, finding.element) for finding in caught.value.findings]
 
 
-# exact
+# saving and loading
 
 
 def assert_equal(a, b):
@@ -116,8 +116,8 @@ def test_the_example_model_uses_every_feature(m):
     assert m.jnt_reversed.any()
     assert not m.jnt_actuated.all()
     assert m.dof_transmission.any()
-    assert m.jnt_mimic[m.jnt_id("echo")] == m.jnt_id("sway")  # of a driven joint
-    assert m.jnt_mimic[m.jnt_id("slide")] == m.jnt_id("door")  # through another field
+    assert m.jnt_mimic[m.jnt_id("echo")] == m.jnt_id("sway")  # sway has a prescribed motion
+    assert m.jnt_mimic[m.jnt_id("slide")] == m.jnt_id("door")  # slide follows door through finger
     assert set(m.length_closed.tolist()) == {0, 1}
     assert rb.JointType.WELD in m.loop_type
     d = rb.make_data(m)
@@ -174,7 +174,7 @@ def test_models_without_joints_or_without_a_mass_matrix_can_be_saved(tmp_path):
 
 def test_a_changed_joint_type_is_refused(saved):
     def stiff(_q, _qd, _p, _E, _r, S, _S_dot):
-        S[2, 0] = 1.0  # but the pose does not change
+        S[2, 0] = 1.0  # a wrong S, as the pose does not change
 
     try:
         rb.register_joint("storage_twist", parameters=("lead",))(stiff)
@@ -419,7 +419,7 @@ def test_invalid_geometries_are_refused(saved, name, value):
 def test_geometries_have_the_corners_of_their_type(m, saved, kind, number):
     """A kernel reads the second corner of a capsule for any number of corners."""
     header, arrays = unpacked(saved)
-    arrays["geom_type"][: m.ngeomlink] = GeomType.MESH  # which may have any number
+    arrays["geom_type"][: m.ngeomlink] = GeomType.MESH  # a mesh may have any number of corners
     for g in range(m.ngeomlink):
         arrays["geom_type"][g] = GeomType[kind]
         pack(saved, header, arrays)

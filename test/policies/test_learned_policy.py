@@ -150,7 +150,7 @@ def test_an_action_needs_joint_and_base_states_of_the_same_time(tmp_path):
     assert pacer.take_joints(joints(5)) is None
     assert pacer.take_base(4_000_000, UPRIGHT) is None
     assert pacer.take_base(5_000_000, UPRIGHT).stamp == 5_000_000
-    assert pacer.take_joints(joints(6)) is not None  # between two actions
+    assert pacer.take_joints(joints(6)) is not None  # at the time of the base, between two actions
     assert pacer.take_joints(joints(106)) is None  # the state of the base is too old
     pacer.take_base(107_000_000, UPRIGHT)
     assert pacer.take_joints(joints(107)) is not None
@@ -173,7 +173,8 @@ def test_a_base_state_of_a_much_later_time_is_refused(tmp_path):
     _, pacer = pacer_of(tmp_path)
     assert pacer.take_joints(joints(0)) is None
     with refused(rb.RbdynError, "request"):
-        pacer.take_base(10_000_000_000, UPRIGHT)  # stamps of the future, or from before a reset
+        # such a stamp is of the future, or from before a reset
+        pacer.take_base(10_000_000_000, UPRIGHT)
     assert pacer.take_joints(joints(1)) is None
 
 

@@ -98,7 +98,8 @@ def put_run(bag, seconds, size=(HEIGHT, WIDTH), late=0, names=("a", "b"), lost=0
             kind = "sensor_msgs/msg/JointState"
             bag.put("/joint_commands", kind, ns, header=header(ns), **command)
         if ms % 50 == 0 and ms >= late:
-            data = picture(ms // 50, *size)[:, :, ::-1].tobytes()  # the order is blue, green, red
+            # bgr8 has the order blue, green, red
+            data = picture(ms // 50, *size)[:, :, ::-1].tobytes()
             data = data[lost:]
             image = {"height": size[0], "width": size[1], "encoding": "bgr8", "is_bigendian": 0}
             stamp = {"header": header(ns), "step": 3 * size[1], "data": data}
@@ -311,7 +312,7 @@ def test_joints_of_two_publishers_keep_their_last_positions(tmp_path):
     bag.close()
     assert export(tmp_path / "set", tmp_path / "two.mcap").returncode == 0
     state = np.array(rows(tmp_path / "set")["observation.state"])
-    # both are known from 10 ms on; frames are at 10, 60, 110 ... ms
+    # both joints are known from 10 ms on; frames are at 10, 60, 110 ... ms
     times = 10 + 50 * np.arange(len(state))
     a = times - (times % 20 == 0) * 10
     b = times - (times % 20 == 10) * 10
@@ -366,7 +367,7 @@ def test_frames_without_a_new_state_are_noted(tmp_path):
         stated(bag, START + ms * MS, ["a", "b"], [0.0, 0.0])
     bag.close()
     done = export(tmp_path / "set", tmp_path / "gap.mcap")
-    # frames at 0, 50 ... 500 ms: those at 150 ... 350 ms repeat the one at 100 ms
+    # frames are at 0, 50 ... 500 ms, and the five from 150 to 350 ms repeat the state at 100 ms
     assert "the robot has no new state in 5 of 11 frames" in done.stderr
 
 

@@ -113,7 +113,7 @@ def test_joints_that_stopped_continue_from_a_recorded_state(tmp_path):
     run = read_run(tmp_path / "run.mcap")
     assert run.stick_qfrc[50] == pytest.approx(-2.0)
     assert run.stick_qfrc[-1] == pytest.approx(-9.0)
-    for start in (50, 550):  # held by friction, leaning on the limit
+    for start in (50, 550):  # first friction holds the joint, then it leans on the limit
         d = rb.make_data(run.m)
         run.restore(d, start)
         forgetful = d.copy()
@@ -210,7 +210,7 @@ def test_states_at_equal_times_are_kept(tmp_path):
         for k in range(5):
             d.qpos[0] = 0.1 * k
             recorder.write(d)
-            recorder.write(d)  # the same state again
+            recorder.write(d)  # the same state is written again
         d.qvel[1] = 1.0
         recorder.write(d)
     run = read_run(tmp_path / "path.mcap")
@@ -222,7 +222,7 @@ def test_states_at_equal_times_are_kept(tmp_path):
     m.opt.timestep = 1e-10
     d = rb.make_data(m)
     with Recorder(m, tmp_path / "short.mcap") as recorder:
-        for _ in range(20):  # in so short a time positions do not differ
+        for _ in range(20):  # in this short time positions do not change
             rb.step(m, d)
             recorder.write(d)
     run = read_run(tmp_path / "short.mcap")

@@ -300,12 +300,12 @@ def test_a_file_damaged_by_others_is_reported(tmp_path, monkeypatch, how, at_the
     for k in range(3000):
         file.add(TOPIC, STATE, state(k), k * PERIOD)
     deadline = time.monotonic() + 30.0
-    while path.stat().st_size < 10_000 or file._bytes:  # until the writer waits
+    while path.stat().st_size < 10_000 or file._bytes:  # wait until the writer waits
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert file.complete
     spoil(path, how)
-    while not (reports or at_the_end):  # at once, without a further message
+    while not (reports or at_the_end):  # the report comes without a further message
         assert time.monotonic() < deadline
         time.sleep(0.02)
     file.close()
@@ -477,7 +477,7 @@ def test_a_flipped_bit_is_found(tmp_path):
             read(path)
         assert caught.value.code == "damaged-recording"  # the text depends on the flipped bit
     spoilt = bytearray(whole)
-    # a byte of the checksum itself, after opcode, length, two times and size
+    # this byte is in the checksum, which follows opcode, length, two times and the size
     spoilt[chunk + 33] ^= 1
     path.write_bytes(spoilt)
     with refused(ParameterError, "damaged-recording", "recording"):

@@ -31,7 +31,7 @@ def test_every_array_has_a_row_for_each_robot(m):
         assert array.shape == (5, *np.shape(getattr(d, name)))
         assert array.flags.writeable  # DLPack has no read-only arrays
         assert array.ctypes.data % 64 == 0  # JAX shares only writeable arrays
-        assert np.moveaxis(array, 0, -1).flags.c_contiguous  # and only compact arrays
+        assert np.moveaxis(array, 0, -1).flags.c_contiguous  # JAX shares only compact arrays
     for name in ("body_mass", "body_fullinertia", "dof_damping", "jnt_stiffness"):
         assert b.expand(name).shape == (5, *getattr(m, name).shape)
     assert len(b) == 5

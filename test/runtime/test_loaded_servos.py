@@ -380,7 +380,7 @@ def test_a_trajectory_is_tracked_under_a_push(start):
     zero = np.zeros_like(goals)
     loop.orders.track(TrajectoryOrder(np.arange(6), np.array([0.2, 1.2]), goals, zero, zero, 5))
     states = walk(loop, 1500)
-    assert states[699].qpos == pytest.approx(UR5 + 0.15, abs=1e-3)  # half way
+    assert states[699].qpos == pytest.approx(UR5 + 0.15, abs=1e-3)  # half of the way
     assert states[-1].qpos == pytest.approx(UR5 + 0.3, abs=1e-6)
 
 
@@ -449,7 +449,7 @@ def test_noise_of_encoders_is_not_taken_for_a_load(start):
     loop.orders.command(commanded(np.arange(7), POSITION, 0.3))
     states = walk(loop, 1000)
     rough = np.std(np.diff([state.effort for state in states[200:]], axis=0), axis=0)
-    # M 2 sigma / T in each tick, and the difference of two ticks
+    # the effort has the noise M 2 sigma / T in each tick; the difference of two has sqrt(2) of it
     rows = np.linalg.norm(rb.mass_matrix(loop.m, placed(loop.m, 0.3)), axis=1)
     assert (rough < 1.2 * np.sqrt(2.0) * 2.0 * sigma / 0.01 * rows).all()
     assert np.abs(states[-1].qpos - 0.3).max() < 1e-3

@@ -76,7 +76,7 @@ def test_lockstep_through_shared_memory_equals_step_to_the_last_bit(serve, clien
     m = bundled_arm()
     loop, _ = serve(m, locked=True, **LOCKED)
     process = client(300)
-    process.stdout.readline()  # tick 0, which it answers
+    process.stdout.readline()  # the client answers tick 0
     loop.time.pause(False)
     ticks, states = states_of(process)
     answered = [tick for tick in ticks if tick > 0]

@@ -116,7 +116,7 @@ def test_early_columns_of_a_sweep_are_measured_from_earlier_positions():
     ago = sweep * (1.0 - np.arange(columns) / columns)
     x, turn = 1.0 - 2.0 * ago, 0.3 + 1.5 * ago
     expected = (WALL - x) / np.cos(np.linspace(-0.6, 0.6, columns) + turn)
-    late = sweep / INSTANTS / 2.0  # columns of one instant belong to one state
+    late = sweep / INSTANTS / 2.0  # largest error of a column's time [s]
     assert np.abs(seen.distance[0] - expected).max() < late * (2.0 / 0.3 + 1.5 * 3.0 * 4.0)
     middle = slice(4, None, 10)  # between columns 4 and 5 of ten is the instant itself
     between = 0.5 * (seen.distance[0, middle] + seen.distance[0, 5::10])

@@ -194,7 +194,7 @@ def test_missing_and_silent_services_are_reported(peer, controller):
             client.arm()
         controller.answer.set()
         client._caller._timeout = 30.0
-        assert client.disarm() == "disarm: done"  # not the late answer of arm
+        assert client.disarm() == "disarm: done"  # the late answer of `arm` is dropped
 
 
 def test_the_client_works_in_a_callback_of_a_single_threaded_node(peer, client):
@@ -312,7 +312,7 @@ def test_a_node_that_stops_answering_is_reported(peer, client, controller):
     silent.set()
     thread.join(30.0)
     worded("arm-client", raised[0])
-    peer.until(lambda: arm.stops == 1)  # cancelled, once it answers again
+    peer.until(lambda: arm.stops == 1)  # the goal is cancelled once the node answers again
 
 
 def test_closing_cancels_the_goal_and_follow_raises(peer, client, controller):
@@ -475,6 +475,7 @@ def test_a_real_controller_follows_a_path(simulate, control, peer):
         closed.start()
         ended(closed)
         assert raised == ["the client is closed; the goal is cancelled"]
-        assert np.abs(pair.arm.rest() - place).max() < 0.09  # it holds its position of that time
+        # the arm holds the position at the time of the cancellation
+        assert np.abs(pair.arm.rest() - place).max() < 0.09
     pair.until_said("computed_torque", "armed")
     pair.end_well()

@@ -33,7 +33,7 @@ from rbdyn_ros.ros.arm import services as arm_services
 from rbdyn_ros.ros.arm.queries import ArmQueries
 from rbdyn_ros.ros.arm.services import ArmServices
 
-#: two engines, no inverse mass matrix: rounding only
+#: Without an inverse mass matrix two engines differ only by rounding.
 CLOSE = {"rtol": 0.0, "atol": 1e-10}
 
 
@@ -393,7 +393,8 @@ REFUSED = [
     ("inverse_dynamics", {**AT, "acceleration": [0.0] * 3}, QUERY, "acceleration"),
     ("inverse_dynamics", {**AT, "position": [0.0, np.nan]}, QUERY, "position"),
     ("inverse_dynamics", {**AT, "velocity": [-np.inf, 0.0]}, QUERY, "velocity"),
-    ("inverse_dynamics", {**AT, "velocity": [1e300, 0.0]}, ARM, ""),  # the result overflows
+    # this velocity makes the result overflow
+    ("inverse_dynamics", {**AT, "velocity": [1e300, 0.0]}, ARM, ""),
     ("inverse_dynamics", {"as_command": True}, ARM, ""),
     ("computed_torque", {"name": TWO}, ARM, ""),
     ("computed_torque", {"name": TWO, "desired_position": [0, np.inf]}, QUERY, "desired_position"),
@@ -418,7 +419,7 @@ def test_bad_requests_are_refused(held, query, fields, code, element):
     request = KINDS[query].Request(**{"use_current_state": True, **fields})
     with refused(RbdynError, code, element):
         getattr(queries, query)(request)
-    asked = GetGravityEffort.Request(use_current_state=True)  # and the next one is answered
+    asked = GetGravityEffort.Request(use_current_state=True)  # the next request is answered
     assert np.isfinite(queries.gravity_effort(asked).effort).all()
 
 

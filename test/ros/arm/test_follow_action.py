@@ -101,7 +101,7 @@ def test_a_goal_gives_feedback_and_succeeds(peer, arm, goals):
     error = desired[:2] - actual
     assert np.array_equal([feedback.error.positions, feedback.error.velocities], error)
     assert len(feedback.actual.accelerations) == 0
-    assert feedback.index == 1  # on the way to the second point
+    assert feedback.index == 1  # the arm is on its way to the second point
     arm.arrive()
     ended = goals.result(handle)
     assert ended.status == GoalStatus.STATUS_SUCCEEDED
@@ -145,10 +145,10 @@ def test_the_goal_may_be_reached_late(peer, arm, goals):
     handle = goals.send(goal)
     arm.arrive(off=(0.2, 5.0))
     seen = len(goals.feedback)
-    peer.until(lambda: len(goals.feedback) > seen + 2)  # waits
+    peer.until(lambda: len(goals.feedback) > seen + 2)  # the goal waits for the arm
     arm.arrive(seconds=1.9, off=(0.2, 5.0))
     seen = len(goals.feedback)
-    peer.until(lambda: len(goals.feedback) > seen + 2)  # still
+    peer.until(lambda: len(goals.feedback) > seen + 2)  # the goal still waits
     arm.arrive(off=(0.05, 5.0))
     assert goals.result(handle).status == GoalStatus.STATUS_SUCCEEDED
 
@@ -233,7 +233,7 @@ def test_a_trajectory_on_the_topic_aborts_the_goal(arm, goals):
 
 def test_a_trajectory_that_another_client_stops_is_aborted(arm, goals):
     handle = goals.send(there([1.0, 0.5]))
-    arm.change(done=True)  # at 0, at rest
+    arm.change(done=True)  # the arm is at rest at 0
     ended = goals.result(handle)
     assert ended.status == GoalStatus.STATUS_ABORTED
     worded("follow_joint_trajectory", ended.result.error_string)

@@ -150,10 +150,10 @@ def test_a_mechanism_starts_closed_around_the_given_positions():
 def test_a_mechanism_starts_within_its_limits_or_not_at_all():
     m = rb.load(CRANK_SLIDER)
     ranges = m.jnt_range.copy()
-    ranges[2] = -0.15, -0.05  # not at qpos0
+    ranges[2] = -0.15, -0.05  # qpos0 is outside this range
     assert -0.15 <= start_position(m.replaced(jnt_range=ranges), {})[2] <= -0.05
     start_refused(m.replaced(jnt_range=ranges), "initial_positions", main_bearing=0.0)
-    ranges[2] = 0.01, 0.05  # outside the reach of the mechanism
+    ranges[2] = 0.01, 0.05  # the mechanism cannot reach this range
     start_refused(m.replaced(jnt_range=ranges), "initial_positions")
 
 

@@ -55,7 +55,7 @@ sys.stdin.read()
 def test_a_message_names_the_files_that_can_block_a_start(tmp_path, monkeypatch, capsys):
     (tmp_path / "fastdds_port7002").touch()
     (tmp_path / "fastdds_port7411").write_text("of a process that runs")
-    (tmp_path / "fastdds_port7002_el").touch()  # a lock is empty
+    (tmp_path / "fastdds_port7002_el").touch()  # a lock file is always empty
     monkeypatch.setattr(process, "MEMORY", tmp_path)
     monkeypatch.setattr(process, "FILLED", 0.01)
     said = []

@@ -83,8 +83,8 @@ TrajectoryController.try_arm, ArmTopics.stop = slow_try_arm, stop_topics
 arm_controller()
 """,
 }
-#: A group of its own, as ros2 launch is one with its nodes. It does not ignore signals, as pytest
-#: does under nohup or behind `&`.
+#: Put the process into its own group, as ros2 launch does with its nodes, and handle signals by
+#: default: under nohup or behind `&` pytest ignores them.
 PRELUDE = """
 import os, signal
 os.setpgid(0, 0)

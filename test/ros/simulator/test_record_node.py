@@ -89,9 +89,9 @@ def test_a_run_is_recorded_and_read_back(simulate, peer, two_joints, tmp_path):
     assert run.notes == ()
     found = [state.tick for state in states_in(path)]
     steps = np.diff([0, *found])
-    assert (steps[1:] > 0).all()  # every state once
+    assert (steps[1:] > 0).all()  # every recorded state is there once
     assert found[-1] > 2000
-    # and every state, unless the log reports that publishing was too slow
+    # no state is missing, unless the log reports that publishing was too slow
     assert (steps <= 1).all() or "publishing is too slow: skipped" in simulator.text()
     assert said == state_hash(run, -1, found[-1])
     # the published messages are in it, to the last bit
@@ -109,12 +109,12 @@ def test_a_run_is_recorded_and_read_back(simulate, peer, two_joints, tmp_path):
         *("/joint_commands", "/effort_commands"),
     ):
         assert times[topic], topic
-        # in simulated time, whatever the wall clock
+        # times are simulated times
         assert 0 <= min(times[topic]) <= max(times[topic]) <= times["/simulator/state"][-1]
     assert topics["/simulator/stats"] == "rbdyn_interfaces/msg/Statistics"
     assert run.commanded["/joint_commands"].position[0].tolist() == [0.25]
     assert run.commanded["/effort_commands"].names == run.m.jnt_names
-    assert [1.0, -1.0] in run.effort.tolist()  # later ones may be without a command
+    assert [1.0, -1.0] in run.effort.tolist()  # later states may have no command
 
 
 def test_a_killed_simulator_leaves_a_readable_recording(simulate, peer, two_joints, tmp_path):
@@ -157,7 +157,7 @@ def test_a_recording_has_the_robot_that_was_simulated(simulate, peer, two_joints
     assert run.m.opt.gravity.tolist() == [3.0, 0.0, -9.0]
     assert run.m.body_mass[-1] == start.body_mass[-1] + 0.5
     assert any("payload" in note for note in run.notes)
-    # the last two states in a row: on a busy machine some are missing
+    # two successive states: on a busy machine some states are missing
     d, h = rb.make_data(run.m), run.m.opt.timestep
     k = int(np.flatnonzero(np.abs(np.diff(run.clock) - h) < 1e-9)[-1])
     run.restore(d, k)

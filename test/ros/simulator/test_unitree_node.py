@@ -262,7 +262,8 @@ def test_a_motor_applies_the_law_of_its_command(dog, peer):
     it = dog("gravity:=[0.0, 0.0, 0.0]", fixed=True)
     message = low_cmd(it.pose + 0.1, kp=20.0, kd=1.0)
     message.motor_cmd[0].tau = 1.5
-    message.motor_cmd[3].q, message.motor_cmd[3].tau = 2.146e9, 0.0  # follows no position
+    # this number means: follow no position
+    message.motor_cmd[3].q, message.motor_cmd[3].tau = 2.146e9, 0.0
     message.motor_cmd[6].dq, message.motor_cmd[6].q = 16000.0, float(it.pose[6])
     begun = len(it.states)
     it.send(signed(message), lambda: it.states[-1].motor_state[0].mode == 1)
@@ -365,7 +366,7 @@ def test_a_policy_trots_by_lowcmd(dog, policy_node, peer, tmp_path):
     calf = np.array([one.motor_cmd[2].q for one in commands[:100]])
     assert it.pose[2] - 0.01 < calf[0] < it.pose[2] + 0.1
     assert 0.0 < np.diff(calf).max() < 0.01
-    # and is left damped: it sinks on its calves
+    # after the end the motors only damp, and the robot sinks on its calves
     stood = it.q()[2:12:3].mean()
     node.end_well()
     peer.until(lambda: commands[-1].motor_cmd[4].kp == 0.0)

@@ -121,7 +121,7 @@ def test_without_a_world_the_simulation_cannot_be_started(simulate, peer, ask, l
     done(ask("ResetSimulation"))
     assert state(ask) == NO_WORLD
 
-    # a saved state has its world
+    # a saved state contains its world
     loaded = peer.call(own.LoadState, "/simulator/load_state", own.LoadState.Request(name="begin"))
     assert (loaded.success, loaded.state_hash) == (True, saved.state_hash), loaded.message
     assert done(ask("GetCurrentWorld")).world.name == "gripper"

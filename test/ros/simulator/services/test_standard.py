@@ -182,7 +182,7 @@ def test_the_simulation_state_can_be_set(ask, simulation):
     assert set_state(ask, STOPPED) == OK
     assert simulation.resets == [(True, True, True)]
     assert state_of(ask) == STOPPED
-    simulation.tick = 1  # as by ~/step
+    simulation.tick = 1  # as the service ~/step does
     assert state_of(ask) == PAUSED
     assert set_state(ask, 4) == UNSUPPORTED
     simulation.diverged = True
@@ -269,7 +269,7 @@ def test_the_action_makes_the_requested_steps(peer, simulation):
 
 
 def test_the_action_gives_feedback(peer, simulation):
-    # long enough for discovery on the topic of feedback
+    # the steps last long enough for discovery on the topic of feedback
     goal, feedback = start(peer, 10**6)
     peer.until(lambda: len(feedback) >= 5)
     cancelled = goal.cancel_goal_async()
