@@ -34,7 +34,7 @@ def test_slightly_wrong_quaternions_and_rotation_matrices_are_corrected():
 
 @pytest.mark.parametrize("rotation", [ROUNDED, np.tile(ROUNDED, (2, 1)), EXACT + 1e-4, EIGHTH])
 def test_targets_of_inverse_kinematics_are_normalised(rotation):
-    """N7: [0.7071, 0, 0.7071, 0] was refused."""
+    """The rounded quaternion [0.7071, 0, 0.7071, 0] was once refused."""
     targets, _ = targets_of(None, rotation)
     R = targets[:, 3:].reshape(-1, 3, 3)
     assert R @ R.transpose(0, 2, 1) == pytest.approx(np.tile(np.eye(3), (len(R), 1, 1)), abs=1e-14)

@@ -72,7 +72,7 @@ class GeneratedController:
         self._stamp = stamp - arrival
 
     def update(self, now, clock):
-        """Answer the state in the interfaces; `clock`: whether the stamps are the time."""
+        """Answer the state in the interfaces. With `clock`, the time follows the stamps."""
         if not self.armed:
             return None
         time = now + (self._stamp if clock else 0)

@@ -46,7 +46,7 @@ RIGHT, RIGHT_JOINT = 1.0, ("right_joint",)
 
 
 class Cell:
-    """The left arm is controlled. The right one has a driver with messages of its own."""
+    """The left arm is controlled. Another driver sends states of the right one."""
 
     def __init__(self):
         m, near = rb.load_urdf(CELL), rb.load_urdf(CELL, contact=rb.Contact(obstacles=()))

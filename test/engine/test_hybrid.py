@@ -276,7 +276,7 @@ def test_a_data_copied_with_its_model_keeps_its_drive_modes(twin):
 
 @robots.needs_robots
 def test_forces_between_links_do_not_change_the_momentum_of_a_humanoid():
-    """Forces between links change no momentum: d(momentum)/dt = m g + xfrc (D8)."""
+    """Forces between links change no momentum: d(momentum)/dt = m g + xfrc."""
     m = robots.load(robots.find("talos_reduced.urdf"), floating_base=True)
     m.opt.integrator, m.opt.timestep = "rk4", 1e-3
     d = rb.make_data(m)

@@ -252,7 +252,7 @@ def test_the_pose_of_a_floating_base_comes_from_tf(tmp_path, prefix):
 
 
 def test_a_base_whose_transform_does_not_change_is_fixed(tmp_path):
-    """Frames in a circle and poses that are not finite do not matter."""
+    """Transforms that form a circle or are not finite are ignored."""
     for pose in (
         [("map", "base", (1.0, 2, 3), ONE_TURN)],
         [("base", "odom", (1.0, 2, 3), NO_TURN), ("odom", "base", (0.0, 0, 0), NO_TURN)],

@@ -128,7 +128,7 @@ def test_a_walker_stands_on_its_brakes(start, policy):
 
 
 def test_the_first_command_ends_the_brakes(start):
-    """Servos hold each other leg until it is commanded."""
+    """Servos hold the other legs until these are commanded."""
     m, qpos = walker(contact=True)
     loop = held(start, m, qpos)
     walk(loop, 200)

@@ -155,7 +155,7 @@ def test_gravity_and_coriolis_terms_equal_the_recursion(system):
 
 
 def test_forces_across_joints_carry_the_weight():
-    """At rest, the force of the ground on the base is the weight of all bodies (E6)."""
+    """At rest, the force of the ground on the base is the weight of all bodies."""
     x = moving("hinge-n15-b2.0")
     zero = np.zeros(x.s.nv)
     ground = newton_euler_absolute(x.s, x.d.qpos, zero, zero).f[0]
