@@ -108,7 +108,7 @@ def test_no_accepted_path_comes_nearer_than_the_margin_and_no_free_one_is_refuse
     assert 3 < sum(verdicts) < 22
 
 
-def test_the_margin_is_kept(m):
+def test_a_path_with_a_distance_below_the_margin_is_refused(m):
     """Two links that pass at about 4 cm."""
     path = line((0.0, 2.2, 0.0), (0.0, 2.2, 1.6))
     least = nearest(m, path)

@@ -666,7 +666,7 @@ def test_the_box_does_not_wait_for_a_client_whose_program_ends(bench):
 def test_time_may_be_stopped_while_the_program_waits_for_a_message(bench):
     bench.say(message("IDLE", timeout=0.3), 120)
     assert bench.robot.rests
-    bench.robot.clock += 0.1  # as while time is paused
+    bench.robot.clock += 0.1  # only the clock advances, as if time were paused
     assert not bench.program.has_work(bench.robot)
     bench.robot.clock += 0.1
     assert bench.program.has_work(bench.robot)  # the timeout has passed

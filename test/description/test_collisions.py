@@ -179,7 +179,7 @@ def test_a_contact_sets_obstacles_and_surfaces():
         robot_files.read(text, contact=Contact(surfaces={"tap": Surface()}))
 
 
-# the same through load_urdf, load and build
+# geometries through load_urdf, load and build
 
 
 @pytest.mark.parametrize("load", [rb.load_urdf, rb.load])

@@ -665,7 +665,7 @@ def test_a_file_of_3000_links_is_read_in_less_than_a_minute():
     start = time.process_time()
     text = f"{TOP}base: l0\nlinks:\n{links}joints:\n{joints}"
     assert len(mechanism.read_text(text).joints) == count - 1
-    assert time.process_time() - start < 60.0  # limit for a hang; it takes 0.3 s
+    assert time.process_time() - start < 60.0  # reading takes 0.3 s
 
 
 def test_unreadable_files_are_refused(tmp_path):

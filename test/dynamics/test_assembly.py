@@ -179,7 +179,7 @@ def test_a_run_continues_in_another_data_from_qpos_and_qvel_alone():
     np.testing.assert_allclose(other.qpos, d.qpos, atol=1e-12)
 
 
-def test_assemble_returns_the_same_every_time():
+def test_assemble_returns_the_same_positions_every_time():
     m = rb.build(mechanisms.delta())
     start = np.full(m.nq, 0.3)
     assert np.array_equal(rb.assemble(m, start), rb.assemble(m, start))

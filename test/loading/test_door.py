@@ -72,7 +72,7 @@ def by_command(command):
         words = ["length:=2", "--package-dir", str(folder), "--repair", "--contact"]
         options, file = parsed(command, path, *words, *["--floating-base"] * floating)
         if command == "sim":
-            options.ros_args = []  # as the command line without --ros-args
+            options.ros_args = []  # the value without --ros-args
             return by_parameters(ros_words(options, False), file)
         return loaded_robot(options, file)[0]
 

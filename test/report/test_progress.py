@@ -79,7 +79,7 @@ def test_a_bar_shows_compiled_kernels(listening):
     assert [int(n) for n, _ in shown] == sorted(int(n) for n, _ in shown)
     assert screen.getvalue().endswith("\r")  # the bar has disappeared
     before = screen.getvalue()
-    first(2.0)  # already compiled
+    first(2.0)  # this kernel is compiled already
     assert screen.getvalue() == before
 
 

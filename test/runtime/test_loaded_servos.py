@@ -380,7 +380,7 @@ def test_a_trajectory_is_tracked_under_a_push(start):
     zero = np.zeros_like(goals)
     loop.orders.track(TrajectoryOrder(np.arange(6), np.array([0.2, 1.2]), goals, zero, zero, 5))
     states = walk(loop, 1500)
-    assert states[699].qpos == pytest.approx(UR5 + 0.15, abs=1e-3)  # half of the way
+    assert states[699].qpos == pytest.approx(UR5 + 0.15, abs=1e-3)  # half of the way is done
     assert states[-1].qpos == pytest.approx(UR5 + 0.3, abs=1e-6)
 
 

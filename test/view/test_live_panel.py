@@ -108,7 +108,7 @@ def test_the_buttons_change_the_speed_from_the_current_one(m):
     row, answer = server.parts["Time"], ""
     still = replace(Instant.still(m, m.qpos0), wanted=0.7)
     row.act(value=SLOWER)
-    row.act(value=SLOWER)  # before the simulation has reported that it is slower
+    row.act(value=SLOWER)  # the simulation has not yet reported the lower speed
     assert asked == [0.5, 0.2]
     clock.put([replace(still, wanted=0.35)])  # another client sets the speed
     row.act(value=FASTER)

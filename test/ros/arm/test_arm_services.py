@@ -437,7 +437,7 @@ def test_before_the_first_state_all_positions_are_needed(held):
     assert answer.stamp_ns == 0
 
 
-def test_the_data_of_the_control_loop_is_unchanged(held):
+def test_a_query_does_not_change_the_data_of_the_control_loop(held):
     """Queries run in another thread than the loop, which uses arm.d."""
     d = held.arm.d
     fields = {k: v for k in dir(d) if isinstance(v := getattr(d, k), np.ndarray)}

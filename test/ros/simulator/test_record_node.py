@@ -203,7 +203,7 @@ def test_a_recording_in_fast_mode_has_simulated_times(simulate, peer, two_joints
     assert (np.diff(run.clock) > 0.0099).all()
 
 
-def test_a_reset_of_time_is_a_new_beginning(simulate, peer, two_joints, tmp_path):
+def test_a_recording_is_read_from_its_last_reset_of_time(simulate, peer, two_joints, tmp_path):
     Reset = pytest.importorskip("rbdyn_interfaces.srv").Reset
     path = tmp_path / "run.mcap"
     simulator = simulate(*record(two_joints, path), entry="node", clock=True)
