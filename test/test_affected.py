@@ -38,7 +38,7 @@ SPEC.loader.exec_module(affected)
         ("tools/setup_env.py", "test/test_setup_env.py", "test/test_gym.py"),
     ],
 )
-def test_a_change_reaches_the_tests_that_need_the_file(changed, reached, spared):
+def test_a_changed_file_selects_only_the_tests_that_need_it(changed, reached, spared):
     assert (ROOT / changed).is_file()
     assert (ROOT / reached).is_file()
     assert (ROOT / spared).is_file()

@@ -63,7 +63,7 @@ def test_every_listed_name_exists_and_comes_from_its_module():
     assert len(listed()) > 90
     for name, module in listed().items():
         found = getattr(rb, name)
-        if name == "view":  # the package of this name, which calls the function
+        if name == "view":  # view is also a package, which can be called
             assert found is sys.modules["rbdyn_ros.view"]
             assert callable(found)
             continue

@@ -157,7 +157,7 @@ def test_the_generated_test_passes_and_fails_for_changed_code(ur5, compiler, rea
     text = sources[0].read_text()
     line = next(line for line in text.splitlines() if line.startswith("    tau[1] = "))
     value = line.split()[-1].rstrip(";")
-    for harm in (f"-{value}", f"({value} - {value}) / ({value} - {value})"):  # wrong sign, NaN
+    for harm in (f"-{value}", f"({value} - {value}) / ({value} - {value})"):  # a wrong sign, NaN
         changed = text.replace(line, f"    tau[1] = {harm};", 1)
         assert changed != text
         sources[0].write_text(changed)

@@ -490,7 +490,7 @@ def test_at_a_stop_a_joint_is_held_but_not_pushed_into_it(side, sign):
     )
 
 
-def test_a_stop_is_respected_during_a_bumpless_start():
+def test_an_effort_into_a_stop_decays_during_a_bumpless_start():
     gate = releasing(ur5_limits().upper)
     gate.begin(np.full(N, 20.0))
     gate.release(ZERO, ZERO, 1e-3)

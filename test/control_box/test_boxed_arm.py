@@ -136,7 +136,7 @@ def test_a_stop_or_a_reset_ends_the_wait_for_a_command(said, reset):
         else:
             client.ask(Request.STOP_MOVE)
         until(lambda: robot.rests)
-        client.answer()  # the answer to the Move, or to the StopMove after it
+        client.answer()  # this answers the Move, or the StopMove after it
         client.turn()
 
 

@@ -254,7 +254,7 @@ def test_the_home_folder_and_the_root_folder_are_not_packages(tmp_path, monkeypa
     below_root = (tmp_path / "home/secret/x.stl").relative_to(tmp_path.anchor)
     assert trouble(robot, f"package://{below_root.as_posix()}") == "package-not-found"
     assert trouble(robot, "package://secret/x.stl") == "package-not-found"
-    same(points(robot, "package://home/secret/x.stl"), CUBE)  # the robot is below `home`
+    same(points(robot, "package://home/secret/x.stl"), CUBE)  # the robot is inside `home`
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert trouble(robot, "package://home/secret/x.stl") == "package-not-found"
 

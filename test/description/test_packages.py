@@ -68,7 +68,7 @@ def test_a_model_of_gazebo_needs_no_manifest(tmp_path, monkeypatch):
     assert find_package("cup") == tmp_path / "models/cup"
 
 
-def test_the_source_comes_before_the_install(tmp_path):
+def test_a_package_is_searched_in_the_source_before_the_install(tmp_path):
     source = package(tmp_path / "ws/src/clone")
     install = package(tmp_path / "ws/install/pack/share/pack")
     (source / "urdf").mkdir()

@@ -169,7 +169,7 @@ def test_the_box_conserves_momentum_and_energy():
     energy, energy_of_euler = line_of("rotating_box.py", "energy of turning")
     (fall,) = line_of("rotating_box.py", "energy of the whole fall")
     assert max(momentum, energy, fall) < 1e-9
-    assert min(momentum_of_euler, energy_of_euler) > 0.01  # Euler's method loses both
+    assert min(momentum_of_euler, energy_of_euler) > 0.01  # Euler's method conserves neither
 
 
 def test_the_top_has_the_rates_of_steady_precession():

@@ -35,7 +35,7 @@ def gallery():
     try:
         import gallery
 
-        gallery.PICTURES["barrel_cam"]()  # registers its type
+        gallery.PICTURES["barrel_cam"]()  # this picture registers a joint type
         yield gallery
     finally:
         sys.path.remove(str(ROOT / "tools"))

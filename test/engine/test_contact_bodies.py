@@ -346,7 +346,7 @@ def test_the_smaller_damping_ratio_of_two_surfaces_acts_in_any_order():
         one, two = (rb.Surface(damping_ratio=ratio) for ratio in ratios)
         m = bodies((BALL, 1.0, one), (BALL, 1.0, two), floor=False)
         d = at(m, [(0, 0, 0), (0.2 - 1e-6, 0, 0)])
-        rb.inverse(m, d)  # at zero acceleration
+        rb.inverse(m, d)  # the acceleration is zero
         forces.append(abs(d.contact_force[0]).max())
     assert forces[0] == pytest.approx(forces[1], rel=1e-9)
     assert forces[2] > 1e3 * forces[0]

@@ -145,8 +145,7 @@ def test_a_bearing_carries_the_weight_that_a_contact_does_not_carry(way):
     angle = d.qpos[0]
     assert angle == pytest.approx(-np.arcsin(0.05 / 0.4), abs=1e-3)
     at, normal = d.contact_pos[0], d.contact_force[0, 2]
-    # moments about the hinge: the ball touches right below its centre, so friction acts 0.1 m
-    # lower
+    # moments about the hinge: the ball touches 0.1 m below its centre, where friction acts
     rub = d.contact_force[0, 0]
     assert at[0] == pytest.approx(0.4 * np.cos(angle), rel=1e-12)
     moment = normal * at[0] - rub * at[2]

@@ -117,7 +117,7 @@ def test_a_contact_filters_by_the_name_of_a_link_a_geometry_or_an_obstacle():
             falling(filters={"low": masks})
 
 
-def test_a_filter_survives_a_file_and_changes_the_hash(tmp_path):
+def test_a_saved_filter_is_loaded_and_changes_the_hash(tmp_path):
     m = falling(filters={"low": rb.Filter(2, 2)})
     rb.save(m, tmp_path / "two.npz")
     same = rb.load(tmp_path / "two.npz")

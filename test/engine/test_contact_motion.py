@@ -293,7 +293,7 @@ def test_a_standing_cylinder_resists_tilting_alike_in_all_directions():
     for azimuth in np.linspace(0.0, 2 * np.pi, 25):
         axis = np.array([np.cos(azimuth), np.sin(azimuth), 0.0])
         d = touching.placed(m, (0, 0, 0.1 - 1e-3), Rotation.from_rotvec(angle * axis))
-        rb.inverse(m, d)  # at zero acceleration
+        rb.inverse(m, d)  # the acceleration is zero
         assert d.ncon == 3
         moment = d.cfrc_contact[1, :3]
         # the base moved by 0.1 m times the angle, which is the lever of the force 3 k p about the

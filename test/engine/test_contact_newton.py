@@ -184,7 +184,7 @@ def test_trees_with_few_neighbours_are_eliminated_first():
     rows = d.skyline_row.reshape(5, 6)
     assert (np.diff(rows, axis=1) == 1).all()
     assert sorted(rows[:, 0]) == list(range(0, 30, 6))
-    assert rows[4, 0] == 6  # after three outer balls only a pair is left
+    assert rows[4, 0] == 6  # when three outer balls are eliminated, a pair is left
 
 
 def test_the_order_of_trees_changes_no_solution():

@@ -295,7 +295,7 @@ import sys
 import rbdyn_ros as rb
 m = rb.load("config/robots/seven_dof_arm.urdf")
 m.opt.exact_stops = True
-rb.step(m, rb.make_data(m))  # with the stage in which joints stop
+rb.step(m, rb.make_data(m))  # this step includes the stage in which joints stop
 print("scipy.linalg" in sys.modules)
 """
 

@@ -257,7 +257,7 @@ BARE = SMALL[1:]  # the text begins after the byte order mark
         ("UTF-32", "utf-32-be", codecs.BOM_UTF32_BE),
     ],
 )
-def test_bytes_keep_their_encoding(declared, encoding, mark):
+def test_a_patch_keeps_the_encoding_of_the_urdf(declared, encoding, mark):
     text = BARE
     if declared:
         text = text.replace('version="1.0"', f'version="1.0" encoding="{declared}"')

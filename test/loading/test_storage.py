@@ -474,7 +474,7 @@ def test_a_motion_of_a_free_joint_is_refused(m, saved):
     ],
 )
 @pytest.mark.parametrize("change", [lambda a: a[:-1], lambda a: np.concatenate([a, a[-1:]])])
-def test_lists_of_one_wrong_length_are_refused(saved, names, element, change):
+def test_lists_of_the_same_wrong_length_are_refused(saved, names, element, change):
     header, arrays = unpacked(saved)
     for name in names:
         arrays[name] = change(arrays[name])

@@ -120,7 +120,7 @@ LONG = {
     "runtime/test_loaded_servos.py::test_a_square_of_two_metres_is_driven_by_wheel_speeds": [
         "turtlebot3",
     ],
-    # parts of a larger case, which runs
+    # a larger case, which always runs, includes these
     "rollouts/test_rollout_bits.py::test_a_rollout_has_the_bits_of_steps": ["balls", "springs"],
     "dynamics/test_quantities.py::test_a_centre_of_mass_is_the_weighted_mean_of_bodies": [
         "mixed", "three trees", "reversed", "coupled", "lossy",

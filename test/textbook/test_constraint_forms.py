@@ -100,7 +100,7 @@ def test_the_motion_does_not_depend_on_coordinates(x):
     G, g = constraints.explicit_from_implicit(x.K, x.k)
     rng = np.random.default_rng(2)
     A = rng.uniform(-1.0, 1.0, (G.shape[1], G.shape[1])) + 2.0 * np.eye(G.shape[1])
-    shift = G @ rng.uniform(-1.0, 1.0, G.shape[1])  # the freedom of g along S
+    shift = G @ rng.uniform(-1.0, 1.0, G.shape[1])  # g may be shifted along S
     qdd, tau_c, _ = constraints.explicit(x.H, x.C, x.tau, G, g)
     other_qdd, other_tau_c, _ = constraints.explicit(x.H, x.C, x.tau, G @ A, g + shift)
     np.testing.assert_allclose(other_qdd, qdd, atol=1e-9)

@@ -170,7 +170,7 @@ def test_an_interrupted_trial_simulates_only_the_missing_runs(tmp_path):
     trials.run(trial(tmp_path, runs=8), out, workers=1)
     file = out / RUNS_NAME
     text = file.read_text()
-    file.write_text(text[:-30])  # as if the process ended while it wrote
+    file.write_text(text[:-30])  # the process seems to have ended while it wrote
     added = []
     found = trials.run(trial(tmp_path), out, workers=1, progress=added.extend)
     assert [run.seed for run in added] == list(range(7, 20))

@@ -175,7 +175,7 @@ def test_the_load_estimated_during_a_drag_is_zero_at_the_next_drag(begin):
     assert lead(np.zeros(3), 0.2) == pytest.approx(min(first, MOST_LOAD * 0.981), rel=1e-3)
     assert lead(np.zeros(3), 0.3) == pytest.approx(MOST_LOAD * 0.1 * USUAL_GRAVITY)
     assert lead(np.zeros(3), 0.0) == 0.0  # the pause was longer than a pull lasts
-    assert lead(0.01 * up, 0.1) == 0.0  # there is no load at another point
+    assert lead(0.01 * up, 0.1) == 0.0  # a pull at another point begins without a load
 
 
 def test_a_thrown_cube_flies_on(begin):

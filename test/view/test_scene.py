@@ -152,7 +152,7 @@ def test_the_pointer_of_a_joint_reaches_the_end_of_its_arc_at_its_limit(reverse)
         last = np.linalg.norm(world(placed, mark.parent, mark.limits[-1:, 0])[0] - tip)
         hit.add("last" if last < 1e-9 else near)
         assert min(distances[near], last) < 1e-9
-    assert hit == {"last", 0}  # either limit has its own end
+    assert hit == {"last", 0}  # one limit is at the first point, the other at the last
 
 
 def _one_joint(parent, child):

@@ -132,7 +132,7 @@ def test_a_later_message_for_the_same_joints_is_checked_too(parser):
     for wrong in ([[1.0], [], [math.nan]], [[-2e100], [], []], [[1.0], [1.0, 2.0], []]):
         with refused(rb.RbdynError, "request"):
             parser.by_name(["a"], *wrong)
-    for effort in (1.0, 2.0):  # at a mimic joint
+    for effort in (1.0, 2.0):  # jaw is a mimic joint
         assert rows(parser.by_name(["jaw"], effort=[effort]))[A][3] == -2.0 * effort
 
 

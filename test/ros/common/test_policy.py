@@ -59,7 +59,7 @@ def rows(node, heading):
     """Return the first cells of the table after a heading in the reference of a node."""
     text = (ROOT / f"docs/reference/{node}.md").read_text()
     table = text[text.index(heading) :].split("\n\n")[1]
-    return re.findall(r"^\| (.*?) \|", table, re.MULTILINE)[1:]  # without the header
+    return re.findall(r"^\| (.*?) \|", table, re.MULTILINE)[1:]  # the first row is the header
 
 
 def full(name, space, node):

@@ -222,7 +222,7 @@ def test_the_stall_time_is_read_from_the_pressure_file(tmp_path):
     path.write_text("some avg10=1.25 avg60=0.50 avg300=0.07 total=1234567\nfull total=9\n")
     file = os.open(path, os.O_RDONLY)
     assert stalled(file, text) == 1234567
-    assert stalled(-1, text) == 0  # a Linux without this file
+    assert stalled(-1, text) == 0  # some Linux systems lack this file
     os.close(file)
 
 

@@ -235,7 +235,7 @@ time.sleep(600)
 """
 
 
-def test_the_end_does_not_wait_for_a_picture(node, peer, monkeypatch):  # noqa: F811
+def test_closing_the_sensor_topics_does_not_wait_for_a_picture(node, peer, monkeypatch):  # noqa: F811
     monkeypatch.setattr(process, "CHILD", HANGS)
     m, description = rb.load_urdf(OPTICAL, contact=True), robot_files.read(OPTICAL)
     specs = [spec(ColorSpec, "face", width=64, height=48)]

@@ -353,7 +353,7 @@ def test_objects_that_come_and_go_at_run_time_are_shown(simulate, peer, page):
     shown.get_by_text("5 bodies", exact=False).wait_for()
     wait_until(lambda: links.input_value() != "crate", "another link", shown)
     assert not shown.complaints
-    assert "view" not in simulator.text().split(SERVES)[1]  # no warning of the view
+    assert "view" not in simulator.text().split(SERVES)[1]  # the view logs no warning
     simulator.end_well()
 
 

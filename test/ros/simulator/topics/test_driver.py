@@ -73,6 +73,6 @@ def test_without_compensation_there_is_no_driver_and_efforts_include_gravity():
     ("asked", "carries", "found"),
     [("zero", True, "gravity"), ("zero", False, "zero"), ("hold", True, "hold")],
 )
-def test_an_arm_that_carries_itself_does_so_without_commands(asked, carries, found):
+def test_without_commands_an_arm_still_compensates_gravity(asked, carries, found):
     values = SimpleNamespace(on_timeout=asked, robot_compensates_gravity=carries)
     assert policy_of(values) == found
