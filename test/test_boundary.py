@@ -330,7 +330,7 @@ def test_a_floating_root_named_world_keeps_body_names_unique():
     assert m.frame_names == ("world",)
 
 
-def test_a_joint_far_lighter_than_the_rest_causes_a_warning():
+def test_a_joint_with_far_less_inertia_than_the_others_causes_a_warning():
     heavy = '<mass value="100"/><inertia ixx="9" iyy="9" izz="9" ixy="0" ixz="0" iyz="0"/>'
     light = (
         '<mass value="1e-9"/>'
@@ -375,7 +375,7 @@ def test_a_strict_load_names_the_repair():
     assert "strict=False (rbdyn check --repair" in found.message
 
 
-def test_load_and_load_urdf_repair_the_same(tmp_path):
+def test_strict_false_repairs_a_urdf_and_is_refused_for_a_saved_model(tmp_path):
     path = tmp_path / "light.urdf"
     path.write_text(
         '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="continuous">'

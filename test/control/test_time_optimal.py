@@ -110,8 +110,8 @@ def test_a_path_matches_the_trajectory_of_ruckig_within_the_limits():
         assert abs(p.duration - theirs.duration) <= SHORTEST
         times = np.linspace(0.0, theirs.duration * (1 - 1e-9), 300)
         rows, expected = sampled(p, times), np.array([theirs.at_time(t) for t in times])
-        # the path skips pieces shorter than SHORTEST: its velocity is off by a jump of the
-        # acceleration times that time, and its position by the jump times the square of that time
+        # the path skips pieces shorter than SHORTEST: the error of its velocity is a jump of the
+        # acceleration times that time, and that of its position the jump times its square
         jump = 2.0 * a.max()
         np.testing.assert_allclose(rows[:, 0], expected[:, 0], atol=jump * SHORTEST**2 + 1e-14)
         np.testing.assert_allclose(rows[:, 1], expected[:, 1], atol=jump * SHORTEST)

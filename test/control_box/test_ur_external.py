@@ -94,7 +94,7 @@ def test_older_versions_with_other_names_and_positions_are_read():
     assert found.numbers["MOTION_TYPE_MOVEJ"] == 0
 
 
-def test_a_very_long_program_text_is_read_like_the_short_one():
+def test_a_very_long_program_text_is_read_like_a_short_text():
     """Patterns that backtrack over every letter would not terminate."""
     many = program(more="A_B = " + "*".join(["9"] * 250_000)) + "\n" * 500_000
     assert ExternalScript.read(many) == ExternalScript.read(program())

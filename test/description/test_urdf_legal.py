@@ -284,7 +284,7 @@ def test_releases_of_urdf_parser_that_call_getchildren_work(monkeypatch):
     assert one_joint(LIMIT).joints[0].limit.upper == 2
 
 
-def test_a_urdf_parser_without_paths_works(monkeypatch):
+def test_a_urdf_parser_that_takes_text_only_can_be_used(monkeypatch):
     """Old releases take text only."""
     from urdf_parser_py.urdf import URDF
     from urdf_parser_py.xml_reflection import core

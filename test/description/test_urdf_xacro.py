@@ -239,7 +239,7 @@ def test_a_broken_xacro_file_is_refused(tmp_path, capfd, old, new, code):
     assert capfd.readouterr() == ("", "")
 
 
-def test_error_in_an_included_file_names_it(tmp_path):
+def test_an_error_in_an_included_file_names_the_file(tmp_path):
     path = write(tmp_path)
     (tmp_path / "limb.xacro").write_text("<robot><link></robot>", encoding="utf-8")
     with pytest.raises(DescriptionError) as caught:

@@ -230,7 +230,7 @@ def test_a_table_refuses_with_code_element_and_line(text, codes, lines):
     assert owners <= {"pump 'p'"}
 
 
-def test_an_unknown_key_names_the_nearest_one():
+def test_the_error_about_an_unknown_key_suggests_the_nearest_key():
     with refused(DescriptionError, "unknown-key", "pump 'p'", line=3, found="conut") as caught:
         read("left: 1\nrate: 1\nconut: 1")
     assert "(did you mean 'count'?)" in str(caught.value)

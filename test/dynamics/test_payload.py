@@ -123,7 +123,7 @@ def test_the_options_are_copied(arm):
     assert arm.opt.gravity.tolist() == [0.0, 0.0, -1.62]
 
 
-def test_the_data_layout_stays_the_same(arm):
+def test_a_payload_does_not_change_the_layout_of_data(arm):
     loaded = with_payload(arm, "hand", 1.0, (0.0, 0.0, 0.0))
     assert loaded.data_offsets == arm.data_offsets
     assert loaded.data_slots == arm.data_slots

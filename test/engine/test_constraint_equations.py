@@ -135,7 +135,7 @@ def _closed(kind, ends, variant, seed):
     see_constraints(m, d)
     while (
         np.abs(d.efc_pos).max() > 1e-9
-    ):  # a screw joint can be off by whole turns (test_assembly.py)
+    ):  # a screw joint can have an error of whole turns (test_assembly.py)
         rb.reset_data(m, d)
         d.qpos = rb.assemble(m, rb.random_qpos(m, rng))
         see_constraints(m, d)

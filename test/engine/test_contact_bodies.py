@@ -460,7 +460,7 @@ def turntable(side, mass, shape):
 
 
 def test_a_ball_on_a_turntable_runs_in_a_circle():
-    """From any start v' = 2/7 W z x v. With steps along tangents it would be 0.4 mm off."""
+    """From any start v' = 2/7 W z x v. Steps along tangents would have an error of 0.4 mm."""
     turn, start, v = 3.0, np.array([0.3, 0.1]), np.array([0.4, -0.2])
     m = turntable(4.0, 1e4, BALL)
     d = rb.make_data(m)

@@ -280,7 +280,7 @@ def test_a_folder_that_cannot_be_written_causes_one_warning(made, tmp_path, warn
     assert "XDG_CACHE_HOME" in warnings.messages[0]
 
 
-def test_kernels_work_without_a_folder(monkeypatch, warnings):
+def test_kernels_work_without_a_cache_folder(monkeypatch, warnings):
     monkeypatch.setattr(jit, "_private_directory", lambda _: False)
     assert jit._cache_directory() == ""
     monkeypatch.setattr(jit, "CACHE_DIRECTORY", "")

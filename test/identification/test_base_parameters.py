@@ -56,7 +56,7 @@ def test_rotors_and_offsets_have_columns():
 )
 def test_base_parameters_of_six_revolute_joints_have_the_known_number(gravity, count):
     # Each of six joints has 7, but the first joint lacks 6: a body on a vertical axis acts only by
-    # its inertia about the axis. On a tilted axis two static moments act as well.
+    # its inertia about the axis. On a tilted axis two static moments act, too.
     m = load("ur5_robot.urdf").replaced()
     m.opt.gravity = gravity
     assert base_parameters(m).rank == count

@@ -293,7 +293,7 @@ def test_an_impossible_prior_causes_a_warning_and_is_corrected():
     from rbdyn_ros.identification.equations.inertia import with_parameters
 
     x = rb.inertial_parameters(truth).reshape(-1, 10).copy()
-    x[-1, 4:] *= 1e-6  # a point off the axis of its joint
+    x[-1, 4:] *= 1e-6  # a point mass beside the axis of its joint
 
     found = identify(with_parameters(truth, x), recorded(truth, rubbing(truth), seed=1))
     assert truth.body_names[-1] in " ".join(found.warnings)

@@ -63,7 +63,7 @@ def test_angles_without_limits_are_unwrapped(robot):
     jumping[:, 0] = wrapped(jumping[:, 0])
     assert np.abs(np.diff(jumping[:, 0])).max() > 6.0
     found = plausible(robot, replace(given, qpos=jumping)).qpos
-    # unwrapping starts at the first value, so the result can be off by whole turns
+    # unwrapping starts at the first value, so the result can have an error of whole turns
     turns = (found - given.qpos) / (2.0 * np.pi)
     assert turns == pytest.approx(np.broadcast_to(np.round(turns[0]), turns.shape), abs=1e-12)
     assert not turns[:, 1:].any()

@@ -173,7 +173,7 @@ def test_a_base_state_of_a_much_later_time_is_refused(tmp_path):
     _, pacer = pacer_of(tmp_path)
     assert pacer.take_joints(joints(0)) is None
     with refused(rb.RbdynError, "request"):
-        # such a stamp is of the future, or from before a reset
+        # the stamp is 10 s ahead, or from before a reset
         pacer.take_base(10_000_000_000, UPRIGHT)
     assert pacer.take_joints(joints(1)) is None
 

@@ -158,7 +158,7 @@ def test_learning_repeats_for_the_same_seed_only(learned, tmp_path):
     assert rewards[:2] != other[:2]
 
 
-def test_the_written_network_gives_the_actions_of_the_learned_one(learned):
+def test_the_written_network_gives_the_actions_of_the_learned_network(learned):
     (params, _), folder = learned
     policy = rb.load_policy(folder / "trot.yaml")
     seen = np.random.default_rng(0).normal(size=(20, len(EXAMPLE["ALL"]))).astype(np.float32)

@@ -403,7 +403,7 @@ def test_an_existing_file_is_kept(tmp_path):
     size = path.stat().st_size
     write(path, 3, overwrite=True)
     assert ticks(read(path)[0]) == [0, 1, 2]
-    assert path.stat().st_size < size  # the rest of the old file is gone
+    assert path.stat().st_size < size  # no bytes of the old file remain
 
 
 def test_an_empty_file_is_replaced(tmp_path):

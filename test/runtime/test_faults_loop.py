@@ -200,7 +200,7 @@ ARM = """<robot name="two">
 </robot>"""
 
 
-def test_a_stuck_joint_acts_like_a_fixed_one(start):
+def test_a_stuck_joint_acts_like_a_fixed_joint(start):
     """At position zero a stuck joint is like a fixed joint."""
     loop = start(rb.load_urdf(ARM.format("revolute")), **WALKING)
     faulty(loop, stuck=np.array([False, True, False]))

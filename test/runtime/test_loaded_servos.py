@@ -332,7 +332,7 @@ def test_the_joints_of_an_arm_share_the_time_constant_of_its_softest_gear(start)
     assert np.abs([state.qpos[elbow] - 0.6 for state in states]).max() < 1e-3
 
 
-def test_a_grip_survives_a_pause_of_commands(start):
+def test_a_gripper_holds_a_cube_during_a_pause_of_commands(start):
     m = rb.load("config/scenes/gripper.yaml")
     dofs = m.jnt_dofadr[[m.jnt_id(name) for name in ("lift", "left", "right")]]
     cube = m.jnt_qposadr[next(m.jnt_id(name) for name in m.jnt_names if "cube" in name)] + 2

@@ -129,7 +129,7 @@ def test_early_columns_of_a_sweep_are_measured_from_earlier_positions():
 def test_a_range_sensor_measures_the_nearest_in_its_cone():
     m = cart()
     d = rb.make_data(m)
-    d.qpos[1] = math.atan2(4.0, 0.0) - 0.15  # the ball is off the axis of the sensor
+    d.qpos[1] = math.atan2(4.0, 0.0) - 0.15  # the ball is 0.15 rad beside the axis of the sensor
     sensor = {"rate": 20.0, "near": 0.1, "far": 8.0}
     narrow = rb.scan(m, d, RangeSpec("r", "chassis", **sensor))
     wide = rb.scan(m, d, RangeSpec("r", "chassis", field_of_view=0.5, rays=2000, **sensor))

@@ -121,7 +121,7 @@ def test_independent_outputs_have_zero_derivatives_and_add_no_operation():
     assert jacobian(graph, [output], []).shape == (1, 0)
 
 
-def test_a_given_derivative_replaces_the_computed_one():
+def test_a_given_derivative_replaces_the_computed_derivative():
     graph = SymbolGraph()
     x, y = (graph.enter(("input", "x", k)) for k in range(2))
     inner = x * y
@@ -348,7 +348,7 @@ def test_timestep_and_gravity_may_be_inputs():
         case.close("A, B", given_later, step_slopes(m, d), tolerance)
 
 
-def test_derivatives_of_a_step_with_explicit_damping_are_right():
+def test_derivatives_of_a_step_with_explicit_damping_equal_differences():
     m, d = in_motion("coupled")
     compare_step_slopes("coupled", m, d, "euler")
 

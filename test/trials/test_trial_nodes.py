@@ -55,7 +55,7 @@ def test_a_node_has_the_same_runs_as_its_law_in_python(tmp_path):
     there = trials.run(found, workers=2)
     assert [run.why for run in there.runs] == ["", ""]
     recorded = tmp_path / "run.mcap"
-    with ros_in_use():  # such a process cannot be forked for a run
+    with ros_in_use():  # a process that uses ROS cannot be forked for a run
         assert trials.repeat(found, 1) == there.runs[1]
         assert trials.record(found, 1, recorded) == there.runs[1]
     states = read_run(recorded)

@@ -43,7 +43,7 @@ def lost(findings):
 @needs_robots
 @each_robot
 @pytest.mark.parametrize("suffix", [".urdf", ".yaml"])
-def test_a_robot_survives_writing_and_reading(path, suffix, tmp_path):
+def test_a_written_robot_is_read_as_the_same_model(path, suffix, tmp_path):
     written = tmp_path / f"robot{suffix}"
     rb.convert(path, written, strict=False)
     m = rb.load_urdf(path, strict=False, contact=SHAPES, srdf=suffix == ".urdf")

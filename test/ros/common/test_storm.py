@@ -20,7 +20,7 @@ STORM = 1900
 
 def storm(peer, name, begin_to_serve):
     """Send requests, then let them be served; return the answers."""
-    # a client has a queue of its own, with room for 10 requests and 10 answers by default
+    # the queue of a client has room for 10 requests and 10 answers by default
     client = peer.node.create_client(Trigger, name, qos_profile=QoSProfile(depth=STORM))
     peer.until(client.service_is_ready)
     peer.spin(0.3)  # the server must discover the client, too

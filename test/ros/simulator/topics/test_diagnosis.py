@@ -61,7 +61,7 @@ def level_of(name, **changes):
     return diagnosed(name, **changes)[0]
 
 
-def test_a_healthy_robot_is_ok():
+def test_the_level_of_a_healthy_robot_is_ok():
     loop, commands, state = diagnose(WELL)
     assert (loop.name, loop.level) == ("loop", Level.OK)
     assert loop.values == {

@@ -49,7 +49,7 @@ def test_the_arm_adds_its_compensation_to_efforts_only(carried):
     np.testing.assert_allclose(
         behind.added(command).effort, [1.0, -3.0] + expected[[2, 0]], rtol=1e-12
     )
-    # a servo needs no such compensation
+    # a command to a servo gets no compensation
     goal = Command([1], [1], [0.2], [0.0], [0.5], [0.0], [0.0])
     assert behind.added(goal).effort == [0.5]
 
