@@ -310,7 +310,7 @@ def test_positions_of_resting_joints_come_from_the_recording(files, urdf):
     result = run("identify", urdf, recording, "--validate", other, "--json", "--joints", *moved)
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
-    # the URDF is the robot; with the shoulder at 0 efforts of the elbow would be wrong by some 10 %
+    # the URDF is the robot; with the shoulder at 0 efforts of the elbow would be wrong by 10 %
     for rows in (found["residuals"], found["validation"]):
         assert len(rows) == 4
         assert max(row["share_before"] for row in rows) < 0.01
