@@ -190,7 +190,7 @@ def test_sarif_has_the_findings(tmp_path, monkeypatch):
         assert uri == Path(ARM).as_uri()
 
 
-def test_several_files_are_checked(tmp_path):
+def test_several_files_can_be_checked_together(tmp_path):
     file = tmp_path / "r.urdf"
     file.write_text(robot(joint("")))
     done = run("check", str(file), ARM)

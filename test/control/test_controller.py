@@ -230,7 +230,7 @@ def test_messages_of_other_devices_are_ignored():
     assert loop.controller.fault is None
 
 
-def test_gains_and_settings_are_checked():
+def test_bad_gains_and_settings_are_refused():
     for name in ("stiffness", "damping", "impedance_stiffness", "impedance_damping"):
         for bad in (-1.0, np.nan, (1.0, 2.0)):
             with refused(ParameterError, "bad-argument"):

@@ -74,7 +74,7 @@ def _squared_jerk(p):
     return total
 
 
-def test_given_velocities_are_kept():
+def test_given_velocities_and_accelerations_are_kept():
     velocities = points(seed=4)
     p = quintic(points(), TIMES, velocities)
     np.testing.assert_array_equal(p.velocities, velocities)

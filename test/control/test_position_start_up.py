@@ -166,7 +166,7 @@ def test_a_joint_that_creeps_away_is_stopped_near_its_rest(speed):
     assert np.abs(arm.d.qpos - arm.start)[3] < 0.0081
 
 
-def test_a_closed_brake_is_found():
+def test_the_start_up_test_finds_a_closed_brake():
     arm = Servoed()
     arm.takes = braked(arm.start)
     assert "brakes" in arm.tried()

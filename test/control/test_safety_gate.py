@@ -183,7 +183,7 @@ def test_an_overspeed_that_the_velocities_confirm_is_not_a_blind_fault(dt):
     assert send(qpos=qpos, qvel=at(3, speed, ZERO), dt=dt)[1].blind
 
 
-def test_a_slow_drift_of_a_position_is_found():
+def test_a_slow_drift_of_a_position_is_a_velocity_fault():
     """The comparison over a quarter of a second allows a drift of 0.4 rad/s."""
     send = admitting()
     found = []

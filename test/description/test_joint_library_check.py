@@ -60,7 +60,7 @@ def test_a_screw_with_pitch_zero_and_a_rack_with_radius_zero_are_refused(kind, n
     assert found(joint(kind, parameters={name: -0.02})) == []
 
 
-def test_registered_types_are_checked(monkeypatch):
+def test_parameters_of_registered_joint_types_are_checked(monkeypatch):
     spec = JointSpec(axes=1, parameters=("lift",), nonzero=("lift",), coordinates=("rad",))
     monkeypatch.setitem(JOINT_SPECS, "cam", spec)
     given = system(joint("cam", parameters={"lift": 0.02}))

@@ -178,7 +178,7 @@ def test_errors_have_their_line(write, text):
     assert str(error.value.source).endswith("scene.yaml")
 
 
-def test_versions_and_options_are_checked(write):
+def test_wrong_versions_and_options_of_a_scene_are_refused(write):
     with refused(rb.DescriptionError, "bad-version", line=1):
         rb.load(write("rbdyn_scene: 2\n"))
     scene = write("rbdyn_scene: 1\nobjects: {a: {sphere: {radius: 1}, mass: 1}}\n")

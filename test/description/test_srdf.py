@@ -108,7 +108,7 @@ def test_without_contact_no_pair_is_excluded():
 @pytest.mark.parametrize(
     "place", ["urdf/robot.srdf", "urdf/srdf/robot.srdf", "srdf/robot.srdf", "srdf/bot.srdf"]
 )
-def test_a_file_beside_the_robot_is_found(tmp_path, place):
+def test_an_srdf_beside_the_urdf_is_found(tmp_path, place):
     folder = tmp_path / "urdf"
     (folder / "srdf").mkdir(parents=True)
     (tmp_path / "srdf").mkdir()

@@ -237,7 +237,7 @@ def test_without_strict_errors_are_repaired_with_a_warning():
     assert (second.limit.lower, second.limit.upper, second.limit.effort) == (-1, 1, math.inf)
 
 
-def test_order_of_the_text_is_kept():
+def test_links_and_joints_keep_the_order_of_the_urdf():
     names = ["z", "a", "m", "b"]
     links = "".join(f'<link name="l{name}"/>' for name in ["", *names])
     joints = "".join(

@@ -116,7 +116,7 @@ def test_an_argument_that_the_file_does_not_have_is_refused(tmp_path, name):
         read(write(tmp_path), xacro_args={name: "6"})
 
 
-def test_arguments_of_included_files_are_known(tmp_path):
+def test_arguments_of_included_files_can_be_set(tmp_path):
     path = write(tmp_path, arm=ARM.replace("limb.xacro", "INCLUDE"))
     inner = f'<robot {XMLNS}><xacro:arg name="tool" default="none"/></robot>'
     (tmp_path / "tool.xacro").write_text(inner)
@@ -149,7 +149,7 @@ def test_only_xacro_files_take_arguments(tmp_path):
         read(plain.read_text(), xacro_args={"heavy": "6"})
 
 
-def test_warnings_of_xacro_are_kept(tmp_path, capfd):
+def test_warnings_of_xacro_become_findings(tmp_path, capfd):
     extra = '<xacro:include filename="no*.xacro"/><link name="base"/>'
     robot = read(write(tmp_path, arm=ARM.replace('<link name="base"/>', extra)))
     assert [(f.severity, f.code) for f in robot.findings] == [("warning", "xacro")]

@@ -149,7 +149,7 @@ def test_energy_changes_by_the_power(case):
     assert constraint.power(y, yd, tau) == pytest.approx(tau @ d.qvel, rel=1e-12)
 
 
-def test_energy_is_kept(case):
+def test_runge_kutta_keeps_the_energy(case):
     """In 0.5 s at 1 ms the error of Runge-Kutta is of order h^4, at most 1e-12 a step."""
     constraint, d, y, yd, _ = case
     before = energy(constraint, d, y, yd)

@@ -93,7 +93,7 @@ def polarity(m, names):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_all_types_agree_in_a_reversed_chain(seed):
+def test_all_joint_types_agree_in_a_reversed_chain(seed):
     """At one instant link motions, energy, joint accelerations and passive forces agree."""
     kinds = np.random.default_rng(seed).permutation(trees.LIBRARY)
     description = chain([str(kind) for kind in kinds], seed)

@@ -223,7 +223,7 @@ def test_an_unregistered_type_is_refused():
         chain("my_helikal", False)
 
 
-def test_a_type_may_be_registered_again():
+def test_a_joint_type_may_be_registered_again():
     """A Model and its copies keep the function with which they were made."""
 
     def slide(q, qd, p, E, r, S, S_dot):

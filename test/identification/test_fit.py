@@ -118,7 +118,7 @@ def test_friction_stays_positive_even_if_the_efforts_contradict():
     assert (found.friction.viscous < 0.05).all()
 
 
-def test_rotors_and_offsets_are_found():
+def test_rotor_inertias_and_offsets_of_efforts_are_found():
     truth = load("ur5_robot.urdf")
     rotors, offset = np.linspace(0.1, 0.6, 6), np.linspace(-2.0, 3.0, 6)
     truth = truth.replaced(dof_armature=rotors)

@@ -417,7 +417,7 @@ def test_the_command_finds_friction_without_a_bias_of_the_filter(urdf, tmp_path)
         (("--topic", "states"), "no topic"),
     ],
 )
-def test_mounting_and_gravity_are_checked(files, urdf, words, named):
+def test_bad_mountings_and_gravities_are_refused(files, urdf, words, named):
     result = run("identify", urdf, files[2], *words)
     assert result.returncode == 1
     assert named in result.stderr

@@ -116,7 +116,7 @@ def test_missing_efforts_are_refused(robot):
     plausible(robot, replace(given, effort=some, qpos=still))
 
 
-def test_positions_of_resting_joints_are_checked(robot):
+def test_joints_at_rest_have_typical_positions_and_moving_joints_are_refused(robot):
     few = samples(others={"slide": np.full(30, 0.25), "turn": np.tile([3.1415, -3.1416], 15)})
     few = replace(few, names=("arm",), qpos=few.qpos[:, [1]], effort=few.effort[:, [1]])
     found = at_rest(robot, few)

@@ -248,7 +248,7 @@ def test_an_index_out_of_range_is_refused(saved, name):
 
 @pytest.mark.parametrize("parts", [3, pytest.param(12, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", INTS)
-def test_an_index_changed_within_its_range_is_checked(saved, name, parts):
+def test_another_index_is_refused_or_can_be_simulated(saved, name, parts):
     """The file is refused, or it is another Model that can be simulated."""
     header, arrays = unpacked(saved)
     good = arrays[name].copy()
@@ -341,7 +341,7 @@ def test_a_gear_needs_a_position(m, saved, joint, coordinate):
 
 
 @pytest.mark.parametrize("kind", list(rb.JointType))
-def test_any_type_on_any_loop_is_checked(m, saved, kind):
+def test_another_type_of_a_loop_is_refused_or_can_be_simulated(m, saved, kind):
     """The number of equations then differs, or the file is another Model that can be simulated."""
     header, arrays = unpacked(saved)
     good = arrays["loop_type"].copy()

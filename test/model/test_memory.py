@@ -151,7 +151,7 @@ def test_derived_arrays_from_the_caller_are_ignored(m):
         (lambda a: a["names"].update(jnt_names=[3]), "bad-names"),
     ],
 )
-def test_other_arguments_of_a_model_are_checked(m, change, codes):
+def test_wrong_arguments_of_a_model_are_refused(m, change, codes):
     arguments = {"name": "a", "arrays": primary(m), "names": dict(m.names)}
     change(arguments)
     with refused(rb.ModelError, codes):

@@ -264,7 +264,7 @@ def test_a_refused_action_leaves_the_policy_as_it_was(tmp_path):
         BaseState(np.array([1.0, 0, 0, 0]), np.zeros(3), np.zeros(2)),
     ],
 )
-def test_a_state_of_the_base_is_checked(tmp_path, base):
+def test_bad_states_of_the_base_are_refused(tmp_path, base):
     policy = policy_of(tmp_path, [{"term": "base_ang_vel"}], np.eye(2, 3))
     with refused(rb.ParameterError, "bad-argument"):
         policy.act([0, 0], [0, 0], base, [0, 0, 0])

@@ -390,7 +390,7 @@ def test_paths_that_are_not_writable_are_refused(tmp_path):
     assert not (tmp_path / "run.mcap").exists()
 
 
-def test_an_existing_file_is_kept(tmp_path):
+def test_an_existing_file_is_kept_unless_overwrite_is_set(tmp_path):
     path, notes = tmp_path / "run.mcap", tmp_path / "notes.mcap"
     write(path, 10)
     notes.write_text("mine")

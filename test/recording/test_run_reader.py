@@ -393,7 +393,7 @@ def hostile_chunk(size, compression, data):
     return b"\x89MCAP0\r\n" + record(6, body + struct.pack("<Q", len(data)) + data)
 
 
-def test_declared_sizes_are_checked(tmp_path):
+def test_records_that_declare_wrong_sizes_are_refused(tmp_path):
     path = tmp_path / "run.mcap"
     bomb = zstandard.ZstdCompressor().compress(bytes(50_000_000))
     for content in (

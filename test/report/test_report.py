@@ -70,7 +70,7 @@ def test_a_mimic_joint_causes_no_warning(little):
     assert "turn" not in "".join(f.message for f in little.findings if f.severity == "warning")
 
 
-def test_json_and_text_agree(little):
+def test_the_json_of_a_report_agrees_with_its_text(little):
     printed = json.loads(little.to_json())
     assert printed["ok"] is True
     assert printed["mass"] == little.mass

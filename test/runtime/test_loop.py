@@ -52,7 +52,7 @@ def test_a_loop_that_has_not_begun_shows_its_start_state(arm, paused):
         loop.stop()
 
 
-def test_a_state_counts_the_contacts_that_do_not_fit(start):
+def test_a_state_counts_the_contacts_that_exceed_the_list(start):
     """50 capsules in one place have more contacts than the list holds."""
     capsule = rb.Capsule(0.05, 0.2)
     heap = rb.SystemBuilder("heap", base="world")
@@ -251,7 +251,7 @@ def test_overruns_are_counted_and_not_caught_up(arm, start):
     arm.opt.timestep = 1e-3
 
 
-def test_settings_are_checked(arm):
+def test_an_unknown_policy_for_timeouts_is_refused(arm):
     with refused(rb.ParameterError, "on-timeout", "on_timeout"):
         Loop(arm, LoopSettings(on_timeout="brake"))
 

@@ -58,7 +58,7 @@ ONE_IN = {
     # places of a file, a state or an option, each with the same kind of damage
     "loading/test_storage.py::test_arrays_of_another_shape_are_refused": 8,
     "loading/test_storage.py::test_an_index_out_of_range_is_refused": 4,
-    "loading/test_storage.py::test_an_index_changed_within_its_range_is_checked": 4,
+    "loading/test_storage.py::test_another_index_is_refused_or_can_be_simulated": 4,
     "loading/test_storage.py::test_nan_and_infinity_are_refused": 6,
     "loading/test_storage.py::test_another_joint_type_is_refused_or_can_be_stepped": 4,
     "description/test_kinds.py::test_bad_values_raise_only_errors_of_the_package": 4,

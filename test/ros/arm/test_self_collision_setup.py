@@ -73,7 +73,7 @@ def of_file(path, document):
     return Source(*urdf.read_file(path), RobotFile(path))
 
 
-def test_a_robot_from_a_topic_or_a_file_is_checked(tmp_path):
+def test_a_robot_from_a_topic_or_a_file_is_checked_for_self_collision(tmp_path):
     for source in (of_text(text()), of_file(tmp_path / "arm.urdf", text())):
         check, lines = made(source)
         assert lines == []
