@@ -190,7 +190,7 @@ def test_a_body_is_found_by_its_name_or_its_number(arm):
         arm.body_id(None)
 
 
-def test_copies_are_independent(arm):
+def test_copies_of_models_and_datas_are_independent(arm):
     m = copy.copy(arm)
     m.opt.timestep = 0.25
     assert arm.opt.timestep != 0.25

@@ -207,7 +207,7 @@ def test_a_pose_is_reached_by_inverse_kinematics(bench):
     assert bench.robot.joints.x == pytest.approx(HOME + 0.01, abs=1e-5)
 
 
-def test_torques_are_limited(bench):
+def test_commanded_torques_are_clamped_to_the_effort_limits(bench):
     bench.say(message("TORQUE", [5.0, 1000.0, 0.0, 0.0, 0.0, -1000.0]))
     assert isinstance(bench.robot.motion, ClientTorque)
     effort = bench.robot.arm.effort
@@ -225,7 +225,7 @@ def test_a_change_of_the_mode_stops_the_arm_first(bench):
     assert len(speeds) == pytest.approx(0.4 / 4.0 / DT, abs=2)
 
 
-def test_freedrive_gives_way_until_it_ends(bench):
+def test_freedrive_ends_on_request_or_after_its_timeout(bench):
     bench.say(action("FREEDRIVE_MODE_START", mode="FREEDRIVE"))
     assert isinstance(bench.robot.motion, Freedrive)
     bench.say(action("NOOP", mode="FREEDRIVE"))
@@ -563,7 +563,7 @@ def test_a_wrong_setting_ends_the_program(bench, name, numbers, reason):
     assert bench.robot.program is None
 
 
-def test_force_mode_begins_and_ends(bench):
+def test_force_mode_moves_the_tool_until_it_is_ended(bench):
     bench.say(message("IDLE", timeout=0.0))
     select, wrench, limits = [0, 0, 1, 0, 0, 0], [0, 0, -20, 0, 0, 0], [0.1] * 6
     obey(bench, "START_FORCE_MODE", [*[0] * 6, *select, *wrench, 2, *limits, 0.1, 0.8])

@@ -171,7 +171,7 @@ def test_an_input_can_be_written_by_one_client_only(bench):
     assert ask(two, "I", b"input_int_register_0") == b"\1INT32"
 
 
-def test_inputs_reach_the_robot(bench):
+def test_inputs_of_rtde_reach_the_robot(bench):
     client = bench.client()
     ask(client, "V", b"\0\2")
     names = "speed_slider_mask,speed_slider_fraction,input_double_register_5,input_bit_register_70"

@@ -138,7 +138,7 @@ def test_a_misplaced_word_that_moves_nothing_is_reported(form):
         inside('<origin xyz="0 0 1" name="x"/>'),
     ],
 )
-def test_extensions_get_a_note(text):
+def test_unused_extensions_get_a_note(text):
     assert {(f.severity, f.code) for f in read_text(text).findings} == {("note", "not-used")}
 
 

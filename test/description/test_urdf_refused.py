@@ -326,7 +326,7 @@ def test_wrong_paths_are_refused(tmp_path):
             read(source)
 
 
-def test_errors_name_the_file(tmp_path):
+def test_an_error_in_a_file_names_the_file_and_the_line(tmp_path):
     path = tmp_path / "bad.urdf"
     path.write_text(axis("0 0 0"), encoding="utf-8")
     with refused(DescriptionError, "zero-axis", "joint 'j'", line=4) as caught:

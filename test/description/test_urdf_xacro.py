@@ -257,7 +257,7 @@ def test_a_file_is_read_after_another_file_failed(tmp_path):
     assert len(read(good).links) == 3
 
 
-def test_text_is_never_expanded(tmp_path):
+def test_xacro_in_a_text_or_a_urdf_file_is_refused_and_never_expanded(tmp_path):
     mark = tmp_path / "mark"
     text = f"""<robot name="r" {XMLNS}>
       <xacro:property name="x" value="${{open('{mark}', 'w')}}"/><link name="a"/></robot>"""

@@ -66,7 +66,7 @@ def test_every_equation_number_has_one_row(chapter):
 
 
 @pytest.mark.parametrize("chapter", NUMBERS)
-def test_every_row_names_code(chapter):
+def test_every_row_of_a_table_of_equations_names_code(chapter):
     for row in rows(section(chapter)):
         if len(row) == 4 and row[0] != "number":
             assert "`" in row[2] + row[3], f"{row[0]} names no code"

@@ -168,7 +168,7 @@ def test_the_error_of_the_discrete_system_falls_with_the_square_of_the_timestep(
     assert 3.5 < errors[0] / errors[1] < 4.5
 
 
-def test_discrete_and_continuous_agree():
+def test_discrete_and_continuous_linearisations_agree():
     m = rb.build(forests.forest(KINDS, 24))
     d = rb.make_data(m)
     forests.randomise(m, d, 2)

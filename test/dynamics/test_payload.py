@@ -115,7 +115,7 @@ def test_a_payload_without_mass_changes_nothing(arm):
     assert same is not arm
 
 
-def test_the_options_are_copied(arm):
+def test_a_model_with_a_payload_has_its_own_copy_of_the_options(arm):
     arm.opt.gravity = (0.0, 0.0, -1.62)
     loaded = with_payload(arm, "hand", 1.0, (0.0, 0.0, 0.0))
     assert loaded.opt.gravity.tolist() == [0.0, 0.0, -1.62]

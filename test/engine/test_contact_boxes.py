@@ -35,7 +35,7 @@ def placed(m, position, rotation):
         ((0.2, 0.2, 0.1), (0.6, 0.6, 0.1), 0.25, 0.1, 0.3, 4),  # a foot on the edge of a stair
     ],
 )
-def test_a_box_rests(size, block, x, y, yaw, points):
+def test_a_box_rests_on_a_box(size, block, x, y, yaw, points):
     m = pair(size, block)
     height = size[2] / 2
     d = placed(m, (x, y, height + 0.02), Rotation.from_euler("z", yaw))

@@ -273,7 +273,7 @@ def test_a_box_that_tumbles_on_a_large_sphere_gains_no_energy():
         before = after
 
 
-def test_a_cylinder_stands():
+def test_a_tilted_cylinder_comes_to_stand_on_three_points():
     m = rb.build(touching.free(touching.CYLINDER, 1.0))
     for azimuth in (0.0, 1.0, 4.0):
         tilt = Rotation.from_rotvec(0.2 * np.array([np.cos(azimuth), np.sin(azimuth), 0.0]))

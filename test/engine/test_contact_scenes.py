@@ -200,7 +200,7 @@ def test_a_rattleback_reverses_only_one_sense_of_rotation(spin, reverses):
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_forces_satisfy_the_law(scene):
+def test_forces_in_scenes_satisfy_the_contact_law(scene):
     make, step, _, _ = SCENES[scene]
     m, d = make()
     largest = 0.0

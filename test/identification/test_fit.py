@@ -301,7 +301,7 @@ def test_an_impossible_prior_causes_a_warning_and_is_corrected():
     assert base_error(found, truth) < 1e-6
 
 
-def test_progress_is_reported():
+def test_the_fit_reports_its_progress():
     truth, messages = load("seven_dof_arm"), []
     identify(truth, recorded(truth, rubbing(truth), seed=1, samples=200), progress=messages.append)
     assert messages[0] == "200 samples of 7 joints"

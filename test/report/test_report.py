@@ -91,7 +91,7 @@ def test_refusal_lists_every_error():
     assert {"zero-axis", "limit-order", "unknown-link"} <= {f["code"] for f in printed["findings"]}
 
 
-def test_errors_come_first():
+def test_findings_are_sorted_with_errors_first():
     found = [
         rb.Finding("n", "a note", "note", line=1),
         rb.Finding("w", "a warning", "warning", line=9),

@@ -101,7 +101,7 @@ def test_velocities_and_accelerations_that_a_reference_lacks_are_zero(specialize
 
 @needs_robots
 @BOTH
-def test_forces_are_limited(specialize):
+def test_forces_of_a_pd_policy_with_a_limit_are_clamped(specialize):
     m = robot("arm")
     free = rolled(m, PDPolicy(5000.0, 1.0), wanted(m)[:, :, :6], specialize).qfrc_applied
     held = rolled(m, PDPolicy(5000.0, 1.0, limit=True), wanted(m)[:, :, :6], specialize)

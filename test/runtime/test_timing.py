@@ -61,7 +61,7 @@ def test_timing_counts_from_the_start():
     )
 
 
-def test_histograms_are_copies():
+def test_the_histograms_of_a_timing_are_copies():
     counts = histogram([5])
     found = Timing.of(1, 0, 1, 1, counts, 5000, counts, 5000)
     counts[5] = 9

@@ -237,7 +237,7 @@ def test_code_works_on_a_full_disk(compiler, tmp_path, monkeypatch):
     assert [file.suffix for file in files(tmp_path)] == [".o"]
 
 
-def test_the_cache_is_pruned(compiler, tmp_path, monkeypatch):
+def test_a_full_cache_loses_the_least_recently_used_code(compiler, tmp_path, monkeypatch):
     """The least recently used file is removed; loading a file counts as use."""
     models = [pendulum(length) for length in (0.5, 0.6, 0.7)]
     kept = []

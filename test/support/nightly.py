@@ -127,7 +127,7 @@ LONG = {
     ],
     "dynamics/test_quantities.py::test_rates_of_frames_are_exact": ["mixed", "three trees"],
     # further scenes under one law
-    "engine/test_contact_scenes.py::test_forces_satisfy_the_law": ["dominoes"],
+    "engine/test_contact_scenes.py::test_forces_in_scenes_satisfy_the_contact_law": ["dominoes"],
     "engine/test_contact_scenes.py::test_dominoes_fall_one_after_the_other": ["31"],
     "engine/test_contact_scenes.py::test_hulls_thrown_on_a_pile_come_to_rest": ["0", "6"],
     "engine/test_contact_solution.py::"

@@ -60,7 +60,7 @@ def texts(m):
     return picture, [(text.get_text(), box) for text, box in zip(written, boxes, strict=True)]
 
 
-def test_the_graph_has_labels():
+def test_the_graph_labels_links_joints_and_its_size():
     _, written = texts(linkage())
     told = [text for text, _ in written]
     assert told[0] == "linkage:  N_B = 3, N_J = 4, N_L = 1"

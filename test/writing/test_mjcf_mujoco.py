@@ -59,7 +59,7 @@ def test_random_trees_agree_in_mujoco(seed, turned, tmp_path):
     compare(rb.build(tree), mm, seed, tree.name)
 
 
-def test_balls_agree_in_mujoco(tmp_path):
+def test_ball_joints_agree_in_mujoco(tmp_path):
     """Where the joint frame is not rotated in the link, quaternions of balls are equal."""
     tree = trees.auto_tree(6, 2.0, kinds=("spherical", "revolute"), seed=2)
     findings, mm = written(tree, tmp_path)
