@@ -159,7 +159,7 @@ def test_functions_with_the_same_name_have_different_files(tmp_path):
     assert sum(path.suffix == ".nbi" for path in tmp_path.rglob("*")) == 2
 
 
-def test_kernels_and_callbacks_are_found_on_disk(made, tmp_path, warnings):
+def test_code_is_found_on_disk(made, tmp_path, warnings):
     assert made(tmp_path) == (42, False)
     assert sorted(files(tmp_path)) == [".nbc", ".nbi"]
     assert made(tmp_path) == (42, True)

@@ -52,7 +52,7 @@ def test_a_loop_that_has_not_begun_shows_its_start_state(arm, paused):
         loop.stop()
 
 
-def test_a_state_counts_the_contacts_that_exceed_the_list(start):
+def test_a_state_counts_the_contacts_that_do_not_fit(start):
     """50 capsules in one place have more contacts than the list holds."""
     capsule = rb.Capsule(0.05, 0.2)
     heap = rb.SystemBuilder("heap", base="world")
