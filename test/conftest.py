@@ -8,8 +8,8 @@ from pathlib import Path
 
 # set before NumPy is imported, whose threads only wait for each other with small matrices
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# set before a node starts: in the shared memory of Fast DDS a process that is killed, or stalls on
-# a busy machine, can leave others without messages. Fresh processes of tests have it, as users do.
+# A process that is killed, or stalls on a busy machine, can block the shared memory of Fast DDS
+# for others, so nodes of tests use UDP. Fresh processes use shared memory, as users do.
 os.environ.setdefault("FASTDDS_BUILTIN_TRANSPORTS", "UDPv4")
 # Numba colours the name of each line that it compiles, in case an error follows
 os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
@@ -24,20 +24,20 @@ from support.refusals import SEEN
 import rbdyn_ros
 from rbdyn_ros.dynamics.compiling import NOTICE
 
-# an example may take long on a busy machine
+# an example of Hypothesis may take long on a busy machine
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
 NOTICE.is_due = False  # on stderr; a test does not report that the cache was empty
-# until all tests are collected: they stay, and the garbage collector would search them for seconds
+# the collected tests all stay in memory, and the garbage collector would search them for seconds
 gc.disable()
 
 # import public names now: their first use could be in a test that has patched them
 for _name in rbdyn_ros.__all__:
     getattr(rbdyn_ros, _name)
 
-#: Tests that watch clocks: of loops and nodes. One worker runs them, one after the other. It
-#: begins with them because they take longest, and with the loop because it is compiled for all.
+#: Tests of loops and nodes, which depend on clocks. One worker runs them one after the other. They
+#: start first because they take longest, and the loop first because all tests need its kernels.
 ON_TIME = ("runtime", "ros/simulator")
 #: Tests of arms, launch files and moving robots, for another worker: a single worker for all of
 #: them would end last.

@@ -38,7 +38,7 @@ SPEC.loader.exec_module(affected)
         ("tools/setup_env.py", "test/test_setup_env.py", "test/test_gym.py"),
     ],
 )
-def test_a_change_reaches_the_tests_that_need_the_file(changed, reached, spared):
+def test_a_changed_file_selects_only_the_tests_that_need_it(changed, reached, spared):
     assert (ROOT / changed).is_file()
     assert (ROOT / reached).is_file()
     assert (ROOT / spared).is_file()
@@ -55,7 +55,7 @@ def test_every_module_of_the_package_is_reached():
     assert lost == {"rbdyn_ros/ros/messages/__main__.py"}
 
 
-def test_changes_are_read_from_git():
+def test_changed_files_are_read_from_git_and_an_unknown_branch_is_an_error():
     assert affected.changed("HEAD") >= set()
     with pytest.raises(Exception, match="merge-base"):
         affected.changed("no-such-branch")

@@ -90,7 +90,7 @@ def test_data_of_another_model_is_refused(arm, other, call):
     assert np.array_equal(d.buffer, before)
 
 
-def test_missing_arguments_are_refused():
+def test_calls_with_missing_arguments_are_refused():
     with refused(rb.ModelError, "data-of-other-model"):
         rb.forward(None, None)
 
@@ -112,7 +112,7 @@ def test_data_refuses_other_shapes_and_types(arm):
     assert (d.qpos == 0.25).all()
 
 
-def test_model_is_read_only(arm):
+def test_the_fields_of_a_model_are_read_only(arm):
     with refused(rb.ModelError, "model-read-only", "body_mass"):
         arm.body_mass = 1.0
     with refused(rb.ModelError, "model-read-only", "table"):
@@ -134,7 +134,7 @@ def test_replaced_checks_its_arrays(arm):
             arm.replaced(**{structure: getattr(arm, structure)})
 
 
-def test_vectors_must_not_overlap(arm):
+def test_overlapping_vectors_are_refused(arm):
     d = rb.make_data(arm)
     rb.fwd_position(arm, d)
     x = np.ones(arm.nv)
@@ -181,7 +181,7 @@ def test_only_a_model_is_specialised(arm):
             rb.specialize(other)
 
 
-def test_a_part_has_a_name_or_a_number(arm):
+def test_a_body_is_found_by_its_name_or_its_number(arm):
     assert arm.body_id(3) == arm.body_id(np.int64(3)) == arm.body_id(arm.body_names[3]) == 3
     for name in (arm.nbody, -1, None, True, 1.5, [1], "nobody"):
         with refused(rb.ModelError, "unknown-body"):
@@ -190,7 +190,7 @@ def test_a_part_has_a_name_or_a_number(arm):
         arm.body_id(None)
 
 
-def test_copies_are_independent(arm):
+def test_copies_of_models_and_datas_are_independent(arm):
     m = copy.copy(arm)
     m.opt.timestep = 0.25
     assert arm.opt.timestep != 0.25
@@ -203,7 +203,7 @@ def test_copies_are_independent(arm):
 
 
 @pytest.mark.parametrize("floating", [True, False])
-def test_no_turn_is_read_from_a_quaternion_of_length_zero(floating):
+def test_a_quaternion_of_length_zero_acts_as_the_identity(floating):
     m = rb.load_urdf(bundled_robot("seven_dof_arm"), floating_base=floating)
     d, zero = rb.make_data(m), rb.make_data(m)
     zero.qpos = 0.0
@@ -266,7 +266,7 @@ def test_a_description_accepts_arrays():
 
 
 @pytest.mark.parametrize("axis", ["0.001 0 -1", "0 1e-5 -1", "0 0 -1", "0.6 0 -0.8"])
-def test_plane_of_a_planar_joint_is_normal_to_its_axis(axis):
+def test_the_plane_of_a_planar_joint_is_normal_to_its_axis(axis):
     urdf = f"""<robot name="p"><link name="a"/><link name="b">{BRICK}</link>
         <joint name="j" type="planar"><axis xyz="{axis}"/><parent link="a"/><child link="b"/>
         </joint></robot>"""
@@ -287,7 +287,7 @@ def test_one_call_and_many_calls_give_equal_numbers_of_warnings(arm):
     assert at_once.nbad == singly.nbad == 10 * arm.nv
 
 
-def test_negative_inertia_is_counted():
+def test_a_joint_inertia_that_becomes_negative_is_counted_in_nbad():
     # j sees izz of the body at zero position, and iyy when k has turned it by a right angle
     links = Link("a"), Link("b"), Link("c", Inertial(1.0, inertia=(1.0, -1.0, 1.0, 0, 0, 0)))
     joints = (
@@ -305,7 +305,7 @@ def test_negative_inertia_is_counted():
 
 def test_limit_springs_are_not_faster_than_two_timesteps(arm):
     m = smoothly(copy.copy(arm))
-    m.opt.timestep = 0.05  # far longer than the 20 ms of the spring
+    m.opt.timestep = 0.05  # much longer than the time constant of 20 ms of the spring
     d = rb.make_data(m)
     j = int(np.flatnonzero(m.jnt_limited)[0])
     d.qpos[j] = m.jnt_range[j, 1] + 0.1
@@ -315,14 +315,14 @@ def test_limit_springs_are_not_faster_than_two_timesteps(arm):
 
 
 @pytest.mark.parametrize(("look_up", "kind"), [("jnt_id", "joint"), ("frame_id", "frame")])
-def test_unknown_name_gets_the_nearest(arm, look_up, kind):
+def test_the_error_about_an_unknown_name_suggests_a_name(arm, look_up, kind):
     names = arm.jnt_names if kind == "joint" else arm.frame_names
     with refused(rb.ModelError, f"unknown-{kind}") as caught:
         getattr(arm, look_up)(f"{names[1]}x")
     assert "(did you mean " in str(caught.value)
 
 
-def test_floating_root_called_world_keeps_body_names_unique():
+def test_a_floating_root_named_world_keeps_body_names_unique():
     urdf = """<robot name="w"><link name="world"><inertial><mass value="1"/>
         <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
     m = rb.load_urdf(urdf, floating_base=True)
@@ -330,7 +330,7 @@ def test_floating_root_called_world_keeps_body_names_unique():
     assert m.frame_names == ("world",)
 
 
-def test_joint_far_lighter_than_the_rest_is_warned_of():
+def test_a_joint_with_far_less_inertia_than_the_others_causes_a_warning():
     heavy = '<mass value="100"/><inertia ixx="9" iyy="9" izz="9" ixy="0" ixz="0" iyz="0"/>'
     light = (
         '<mass value="1e-9"/>'
@@ -375,7 +375,7 @@ def test_a_strict_load_names_the_repair():
     assert "strict=False (rbdyn check --repair" in found.message
 
 
-def test_load_repairs_like_load_urdf(tmp_path):
+def test_strict_false_repairs_a_urdf_and_is_refused_for_a_saved_model(tmp_path):
     path = tmp_path / "light.urdf"
     path.write_text(
         '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="continuous">'
@@ -427,7 +427,7 @@ def driven(times, positions, **fields):
         ),
     ],
 )
-def test_trajectories_beyond_any_spline_are_refused(times, positions, refusal):
+def test_trajectories_too_extreme_for_a_spline_are_refused(times, positions, refusal):
     with refused(rb.DescriptionError, *refusal, line=7):
         rb.build(driven(times, positions))
 
@@ -435,13 +435,13 @@ def test_trajectories_beyond_any_spline_are_refused(times, positions, refusal):
 @pytest.mark.parametrize(
     ("times", "positions", "periodic"),
     [
-        ((0, 1, 2), (1e6, 1e6, 1e6), False),  # only rounding errors can swing out
-        ((0, 0.1, 1), (0, 1, 0), False),  # without care it swings out by six times the range
+        ((0, 1, 2), (1e6, 1e6, 1e6), False),  # only rounding errors can exceed the range
+        ((0, 0.1, 1), (0, 1, 0), False),  # a plain spline would overshoot by six times the range
         ((1.7e9, 1.7e9 + 0.01, 1.7e9 + 0.02), (0, 1, 0), True),  # stamps of a clock
-        ((0, 1e-9), (0, 1), False),  # jumps belong to another check
+        ((0, 1e-9), (0, 1), False),  # another check finds jumps
     ],
 )
-def test_trajectories_within_reach_of_a_spline_are_accepted(times, positions, periodic):
+def test_trajectories_that_a_spline_can_follow_are_accepted(times, positions, periodic):
     m = rb.build(driven(times, positions, periodic=periodic))
     assert np.isfinite(m.knot_coef).all()
     assert m.knot_coef[:, 0] == pytest.approx(positions, rel=1e-9, abs=1e-9)
@@ -456,7 +456,7 @@ def ring(**fields):
     return Description("r", links, (*near, Joint(**far)), base="a")
 
 
-def test_a_mimic_holds_in_a_built_description():
+def test_a_mimic_joint_acts_in_a_built_description():
     """A mimic joint acts in Python as in a URDF; mimic=False switches it off."""
     follower = Joint("k", "revolute", "b", "c", mimic=Mimic("j"))
     given = ring()

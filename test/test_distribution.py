@@ -117,12 +117,12 @@ for arguments in (["info"], ["check", "pendulum"]):
 """
 
 
-def test_the_library_needs_no_call_that_only_linux_has():
+def test_the_library_works_without_the_system_calls_of_linux():
     """The tests have no such machine; calls of the system are removed instead."""
     subprocess.run([sys.executable, "-c", ELSEWHERE], capture_output=True, check=True)
 
 
-def test_all_versions_are_equal():
+def test_version_numbers_in_all_files_are_equal():
     packages = {
         ET.parse(ROOT / folder / "package.xml").findtext("version")
         for folder in (".", "rbdyn_interfaces", "rbdyn_hardware")

@@ -102,7 +102,7 @@ def test_gymnasiums_check_of_environments_passes(m):
         check_env(env, skip_render_check=True)
 
 
-def test_seeds_repeat_and_data_is_not_reused(m):
+def test_a_seed_repeats_an_episode_and_observations_share_no_memory(m):
     envs = Drawn(m, 4, nstep=NSTEP)
     rows, runs = actions(4, 6), []
     for _ in range(2):
@@ -153,7 +153,7 @@ def test_a_robot_that_diverges_ends_its_episode(m, mode):
     assert seen in envs.observation_space
 
 
-def test_a_task_drives_its_robots_by_a_law_of_its_own(m):
+def test_a_task_can_drive_its_robots_by_its_own_law(m):
     """The task applies springs of its own in each timestep; bits equal those of a Batch."""
 
     class Sprung(Fall):
@@ -243,7 +243,7 @@ def test_stable_baselines3_trains_on_robots():
 
     m = rb.load_urdf(bundled_robot("pendulum"))
     train = example["train_by_ppo"]
-    train.__globals__["HORIZON"] = 30  # robots begin anew in the one round of learning
+    train.__globals__["HORIZON"] = 30  # so that episodes end within the only round of learning
     act = train(m, steps=64 * 100)
     assert act(np.zeros((5, 3), np.float32)).shape == (5, 1)
     env = RobotEnv(example["SwingUp"], m, nstep=20, horizon=50, effort=2.0)

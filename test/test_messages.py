@@ -43,7 +43,7 @@ def test_parts_that_differ_between_runs_are_replaced(message, expected):
     assert normalized(message) == expected
 
 
-def test_messages_that_differ_in_numbers_are_one():
+def test_messages_that_differ_only_in_numbers_are_listed_once():
     messages = Messages()
     for text in ("residual 2.5e-05 m", "residual 1.e+3 m", "residual -7 m", "residual nan m"):
         messages.add("loop", text)

@@ -8,7 +8,7 @@ import pytest
 from support.nightly import LONG, ONE_IN, UNKNOWN, runs
 
 
-def test_families_exist_and_some_of_their_cases_run():
+def test_every_test_in_the_nightly_lists_exists():
     for name in ONE_IN | LONG:
         file, _, test = name.partition("::")
         text = (Path(__file__).parent / file).read_text()

@@ -51,7 +51,7 @@ def test_names_of_other_libraries_raise_an_error_with_our_names(
 
 
 @pytest.mark.parametrize(("library", "owner", "name", "ours"), ROWS)
-def test_the_other_library_has_the_name(library, owner, name, ours, theirs):
+def test_each_listed_name_exists_in_its_library(library, owner, name, ours, theirs):
     if name not in ELSEWHERE:
         assert hasattr(theirs[library][owner], name)
 
@@ -65,14 +65,14 @@ def test_our_suggested_names_exist(library, owner, name, ours, owners):
         assert hasattr(owners[owner], word), word
 
 
-def test_fields_have_no_names_of_other_libraries():
+def test_no_field_has_a_listed_name_of_another_library():
     """A property of the class would hide the field."""
     assert foreign("Data").isdisjoint(field.name for field in DATA_FIELDS)
     m = rb.load_urdf(bundled_robot("pendulum"))
     assert foreign("Model").isdisjoint(vars(m))
 
 
-def test_refused_assignments_name_the_right_way(owners):
+def test_the_error_about_an_assignment_names_the_right_function(owners):
     m, d = owners["Model"], owners["Data"]
     with pytest.raises(rb.ModelError, match=r"m\.replaced\(body_mass=\.\.\.\)"):
         m.body_mass = 1.0

@@ -29,13 +29,13 @@ def loaded_by(program):
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
-def test_import_loads_no_slow_module():
+def test_importing_the_package_loads_no_slow_module():
     assert loaded_by("import rbdyn_ros") == []
     assert loaded_by("import rbdyn_ros as rb; dir(rb); rb.errors = rb.RbdynError") == []
     assert loaded_by("from rbdyn_ros.commands.line.parser import Parser") == []
 
 
-def test_a_name_loads_its_dependencies():
+def test_using_a_name_loads_only_the_modules_that_it_needs():
     loaded = loaded_by("import rbdyn_ros as rb; rb.load_urdf")
     assert "numba" in loaded
     assert not {"viser", "matplotlib", "mcap"} & set(loaded)
@@ -63,7 +63,7 @@ def test_every_listed_name_exists_and_comes_from_its_module():
     assert len(listed()) > 90
     for name, module in listed().items():
         found = getattr(rb, name)
-        if name == "view":  # the package of this name, which calls the function
+        if name == "view":  # view is also a package, which can be called
             assert found is sys.modules["rbdyn_ros.view"]
             assert callable(found)
             continue
@@ -72,11 +72,11 @@ def test_every_listed_name_exists_and_comes_from_its_module():
     assert set(rb.__all__) == set(listed())
 
 
-def test_an_unknown_name_is_an_attribute_error():
+def test_an_unknown_name_raises_an_attribute_error():
     with pytest.raises(AttributeError, match="'rbdyn_ros' has no attribute 'stepp'"):
         _ = rb.stepp
 
 
-def test_a_name_is_looked_up_once():
+def test_a_name_is_stored_in_the_package_after_its_first_use():
     _ = rb.step
     assert vars(rb)["step"] is rb.step

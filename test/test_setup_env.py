@@ -43,13 +43,13 @@ def test_a_ros_without_wheels_is_refused(setup_env, name):
     assert "workspace" in said
 
 
-def test_another_ros_repeats_all_steps(setup_env):
+def test_every_step_of_the_setup_is_repeated_for_another_ros(setup_env):
     info = {"version": [3, 12], "base": "/usr"}
     one, other = (setup_env.wanted_stamps(info, name) for name in setup_env.ROS)
     assert all(one[step] != other[step] for step in one)
 
 
-def test_other_extras_of_the_tests_repeat_only_their_step(setup_env):
+def test_only_the_step_of_the_tests_is_repeated_for_other_test_extras(setup_env):
     info, extras = {"version": [3, 12], "base": "/usr"}, (setup_env.TESTS, "test-nodes")
     usual, few = (setup_env.wanted_stamps(info, "jazzy", each) for each in extras)
     assert [step for step in usual if usual[step] != few[step]] == ["tests"]

@@ -23,7 +23,7 @@ def arm():
     return rb.load_urdf(ARM)
 
 
-def test_the_actuators_of_the_example_file_are_read_and_act(arm):
+def test_the_actuators_of_the_example_file_are_read_and_change_the_motion(arm):
     m = rb.with_actuators(arm, EXAMPLE)
     assert m.nu == 3
     shoulder = arm.jnt_id("shoulder_pitch")
@@ -46,7 +46,7 @@ def test_a_file_without_optional_keys_gives_an_ideal_motor(one):
     assert d.qpos[0] == pytest.approx(plain.qpos[0], rel=1e-13)
 
 
-def test_numbers_can_be_given_by_other_keys(one):
+def test_equivalent_keys_give_the_same_numbers(one):
     text = """
 rbdyn_actuators: 1
 actuators:
@@ -160,7 +160,7 @@ def test_files_that_are_not_actuators_files_are_refused(one):
         read_actuators_text("rbdyn_actuators: 1", one)
 
 
-def test_a_model_takes_actuators_once_and_needs_implicit_damping(one):
+def test_a_second_list_of_actuators_an_integrator_rk4_and_bad_values_are_refused(one):
     m = rb.with_actuators(one, [rb.ActuatorSpec("j")])
     with refused(ModelError, "has-actuators", "one"):
         rb.with_actuators(m, [rb.ActuatorSpec("j")])
@@ -174,7 +174,7 @@ def test_a_model_takes_actuators_once_and_needs_implicit_damping(one):
         rb.with_actuators(one, [rb.ActuatorSpec("j"), rb.ActuatorSpec("j")])
 
 
-def test_the_timestep_cannot_change_below_a_delay(one, tmp_path):
+def test_the_timestep_of_a_model_with_a_delay_cannot_change(one, tmp_path):
     """A delay counts timesteps, so 10 ms would become 5 ms."""
     one = one.replaced()
     one.opt.timestep = 5e-4
@@ -307,7 +307,7 @@ def test_a_written_file_has_comments_and_quotes_odd_names():
     ]
 
 
-def test_a_head_that_is_not_a_list_of_lines_is_refused():
+def test_a_string_in_place_of_the_lines_of_a_head_is_refused():
     assert actuators_text((), head=["a", "b"]).startswith("# a\n# b\n")
     with refused(rb.ParameterError, "bad-argument", "head"):
         actuators_text((), head="ab")

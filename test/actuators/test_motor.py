@@ -90,10 +90,10 @@ def test_a_warm_winding_has_more_resistance_and_a_hot_one_less_current(one):
         one, 0.0, voltage=1.0, thermal=(2.0, 50.0, 0.004, 25.0, 20.0), derating=(70.0, 170.0),
         **values,
     )  # fmt: skip
-    d.qfrc_applied[0], d.act[1] = 5.0, 25.0  # 45 C
+    d.qfrc_applied[0], d.act[1] = 5.0, 25.0  # the winding is at 45 C
     rb.step(m, d)
     assert d.act[0] == pytest.approx(1.0 / (0.5 * (1.0 + 0.004 * 20.0)), rel=1e-12)
-    d.act[1], d.qfrc_applied[0] = 140.0, 0.1 * 100.0  # 160 C: a tenth of the current is left
+    d.act[1], d.qfrc_applied[0] = 140.0, 0.1 * 100.0  # a tenth of the current is left at 160 C
     rb.step(m, d)
     assert d.act[0] == pytest.approx(1.0, rel=1e-12)
 
@@ -124,7 +124,7 @@ def test_a_motor_breaks_away_at_its_static_friction(one):
     m.opt.timestep = 2e-4  # the sliding speed is that of the previous step
     d, friction = rb.make_data(m), []
     while d.qvel[0] < 0.5:
-        d.qfrc_applied[0] = 0.1 * d.time  # slow enough for the bristles
+        d.qfrc_applied[0] = 0.1 * d.time  # the bristles follow this slow ramp
         rb.step(m, d)
         friction.append(1e4 * d.act[2])
     assert max(friction) == pytest.approx(static, rel=5e-3)

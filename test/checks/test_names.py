@@ -14,7 +14,7 @@ def broken(name):
     return "is broken" if name == "ankle" else ""
 
 
-def test_known_names_are_returned_in_the_order_given():
+def test_known_names_are_returned_in_the_given_order():
     assert chosen(["knee", "hip"], JOINTS, "joint") == ("knee", "hip")
     assert chosen([], JOINTS, "joint") == ()
 
@@ -31,12 +31,12 @@ def test_known_names_are_returned_in_the_order_given():
         (["knee", "ankle"], "ankle"),
     ],
 )
-def test_other_lists_are_refused(names, element):
+def test_invalid_lists_of_names_are_refused(names, element):
     with refused(rb.ParameterError, "joints", element):
         chosen(names, JOINTS, "joint", broken, code="joints")
 
 
-def test_a_list_of_strings_is_not_a_string():
+def test_a_string_in_place_of_a_list_of_strings_is_refused():
     assert strings("head", ["a", "b"]) == ("a", "b")
     assert strings("head", iter(())) == ()
     for value in ("ab", b"ab", None, 5, ["a", 5], [b"a"]):
@@ -44,12 +44,12 @@ def test_a_list_of_strings_is_not_a_string():
             strings("head", value)
 
 
-def test_all_faults_of_a_list_can_be_collected():
+def test_all_errors_of_a_list_can_be_collected():
     faults = dict(name_faults(["hip", "hip", "toe", "ankle"], JOINTS, "joint", broken))
     assert list(faults) == ["hip", "toe", "ankle"]
 
 
-def test_an_unknown_name_comes_with_the_nearest_one():
+def test_the_error_about_an_unknown_name_suggests_the_nearest_name():
     with refused(rb.ModelError, "choice", "integrator", found="'eulr'") as caught:
         one_of("integrator", "eulr", ["euler", "rk4"], rb.ModelError, "choice")
     assert "did you mean 'euler'?" in str(caught.value)

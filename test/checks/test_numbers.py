@@ -38,7 +38,7 @@ def test_a_number_becomes_a_float(value):
 
 
 @pytest.mark.parametrize("value", NOT_A_NUMBER, ids=lambda value: repr(value)[:20])
-def test_everything_else_is_refused(value):
+def test_values_that_are_not_a_number_are_refused(value):
     with refused(rb.ParameterError, "bad-argument", "x"):
         finite("x", value)
 
@@ -89,12 +89,12 @@ def test_an_array_is_a_read_only_copy(value):
     ],
     ids=repr,
 )
-def test_other_arrays_are_refused(value):
+def test_arrays_of_another_shape_or_type_are_refused(value):
     with refused(rb.ParameterError, "bad-argument", "x"):
         finite("x", value, (3,))
 
 
-def test_none_in_a_shape_allows_any_length():
+def test_a_shape_with_none_allows_any_length():
     assert finite("x", np.zeros((5, 2)), (None, 2)).shape == (5, 2)
     assert finite("x", [[1.0]], None).shape == (1, 1)
     assert finite("x", 1.0, None).shape == ()

@@ -29,15 +29,15 @@ def test_a_name_is_cut_and_what_cannot_be_printed_is_escaped(name, shown):
     ("name", "known", "hint"),
     [
         ("parameter", ["parameters", "robot"], " (did you mean 'parameters'?)"),
-        ("parameters", ["parameters"], ""),  # known, but not installed
+        ("parameters", ["parameters"], ""),  # the name is known, but not installed
         ("parameters", ["parameters", "parameter"], " (did you mean 'parameter'?)"),
         ("robot", ["parameters"], ""),
     ],
 )
-def test_the_same_word_is_not_a_suggestion(name, known, hint):
+def test_a_name_itself_is_not_suggested_in_its_place(name, known, hint):
     assert did_you_mean(name, known) == hint
 
 
-def test_a_number_of_one_has_its_noun_in_the_singular():
+def test_a_count_of_one_has_its_noun_in_the_singular():
     assert [counted(k, "joint") for k in (0, 1, 2)] == ["0 joints", "1 joint", "2 joints"]
     assert [counted(k, "entry", "entries") for k in (1, 2)] == ["1 entry", "2 entries"]

@@ -20,7 +20,7 @@ EXACT = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
 EIGHTH = np.array([[0.7071, -0.7071, 0.0], [0.7071, 0.7071, 0.0], [0.0, 0.0, 1.0]])
 
 
-def test_nearly_right_lengths_and_matrices_are_accepted():
+def test_slightly_wrong_quaternions_and_rotation_matrices_are_corrected():
     assert unit_quaternion(ROUNDED) == pytest.approx((HALF, 0.0, HALF, 0.0), abs=1e-15)
     assert unit_quaternion((1.0009, 0.0, 0.0, 0.0)) == (1.0, 0.0, 0.0, 0.0)
     for wrong in ((1.0011, 0.0, 0.0, 0.0), (0.0,) * 4, (math.nan, 0.0, 0.0, 0.0)):
@@ -34,7 +34,7 @@ def test_nearly_right_lengths_and_matrices_are_accepted():
 
 @pytest.mark.parametrize("rotation", [ROUNDED, np.tile(ROUNDED, (2, 1)), EXACT + 1e-4, EIGHTH])
 def test_targets_of_inverse_kinematics_are_normalised(rotation):
-    """N7: [0.7071, 0, 0.7071, 0] was refused."""
+    """The rounded quaternion [0.7071, 0, 0.7071, 0] was once refused."""
     targets, _ = targets_of(None, rotation)
     R = targets[:, 3:].reshape(-1, 3, 3)
     assert R @ R.transpose(0, 2, 1) == pytest.approx(np.tile(np.eye(3), (len(R), 1, 1)), abs=1e-14)
@@ -50,7 +50,8 @@ def test_a_pose_of_the_builder_is_normalised():
         system = rb.SystemBuilder("arm").body("link", rb.shapes.box((1.0, 1.0, 1.0), mass=1.0))
         m = rb.build(system.joint("j", "revolute", "base", "link", origin=rb.Pose(quat=quat)))
         assert m.body_mat[1] == pytest.approx(EXACT.ravel(), abs=1e-15)
-    assert rb.Pose(quat=(0.7, 0.0, 0.7, 0.0)).quat == (0.7, 0.0, 0.7, 0.0)  # the checks refuse it
+    # a length of 0.99 is beyond rounding: the Pose keeps it, and later checks refuse it
+    assert rb.Pose(quat=(0.7, 0.0, 0.7, 0.0)).quat == (0.7, 0.0, 0.7, 0.0)
     assert rb.Pose(quat=(HALF, 0.0, HALF, 0.0)).quat == (HALF, 0.0, HALF, 0.0)
 
 

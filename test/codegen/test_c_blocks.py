@@ -30,7 +30,7 @@ def short(request, monkeypatch):
 
 @needs_gcc
 @pytest.mark.usefixtures("short")
-def test_blocks_compute_the_same_as_one_function(monkeypatch, tmp_path):
+def test_blocks_give_the_bits_of_one_long_function(monkeypatch, tmp_path):
     """The order of operations is kept, so the bits are the same without contraction."""
     m = rb.load_urdf(find("ur5_robot.urdf"))
     functions = ("gravity", "forward", "step")
@@ -63,7 +63,7 @@ def gantry(slides):
 
 @needs_gcc
 @pytest.mark.usefixtures("short")
-def test_a_function_without_inputs_is_not_cut(tmp_path):
+def test_a_function_without_inputs_is_generated_correctly(tmp_path):
     """The inertia of slides is constant, and so are their Jacobians and weights."""
     m = gantry(5)
     code = code_of(m, "mass_matrix", "jacobian", "gravity", frames=("b5",))
@@ -110,7 +110,7 @@ def test_outputs_may_be_the_memory_of_inputs(compiler, tmp_path):
     np.testing.assert_allclose(list(memory), expected, rtol=1e-15)
 
 
-def test_blocks_refuse_the_same_constants():
+def test_too_small_divisors_and_too_large_constants_are_refused_in_blocks():
     with refused(ModelError, "no-code"):
         blocks_of(straight(lambda x, *_: [x / 1e-40]), *NAMES, FLOAT)
     with refused(ModelError, "no-such-constant"):

@@ -57,7 +57,7 @@ def test_a_new_folder_that_cannot_be_filled_is_removed(m, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
-def test_an_interrupt_leaves_nothing_behind(m, tmp_path, monkeypatch):
+def test_an_interrupt_leaves_no_new_folder(m, tmp_path, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
@@ -67,7 +67,7 @@ def test_an_interrupt_leaves_nothing_behind(m, tmp_path, monkeypatch):
     assert not (tmp_path / "new").exists()
 
 
-def test_other_line_ends_do_not_count_as_a_change(m, old):
+def test_converted_line_ends_do_not_count_as_a_change(m, old):
     """Git may convert line ends; other changes still count."""
     for path in old.iterdir():
         path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))

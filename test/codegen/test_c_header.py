@@ -85,7 +85,7 @@ def test_the_header_mentions_only_forces_that_act():
         assert ("Damping, friction" in text) == passive
 
 
-def test_the_header_mentions_only_sizes_that_it_defines():
+def test_a_comment_of_the_header_lists_the_sizes_that_the_functions_need():
     m = arm()
     for function, words in (
         ("gravity", "Lengths of q and v."),
@@ -133,5 +133,5 @@ def test_the_header_names_the_axes_of_free_joint_forces():
     [(-2.0, "-2"), (0.1, "0.1"), (-0.123456789, "-0.123456789"), (1e22, "1e+22"),
      (np.float64(0.1 + 0.2), "0.30000000000000004"), (0.0, "0"), (1234567.0, "1234567")],
 )  # fmt: skip
-def test_numbers_in_comments_have_all_digits(value, text):
+def test_numbers_in_comments_have_the_fewest_digits_that_read_back_exactly(value, text):
     assert shown(value) == text

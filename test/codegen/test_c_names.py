@@ -53,12 +53,12 @@ def test_identifiers_are_valid_and_differ():
         assert len(text) <= LONGEST_IDENTIFIER + 3
 
 
-def test_different_foreign_names_stay_different_without_numbers():
+def test_different_chinese_names_give_different_identifiers():
     assert identifier("关节") != identifier("手臂")
 
 
 @pytest.mark.parametrize("name", NASTY)
-def test_every_name_gives_a_prefix(name):
+def test_every_robot_name_gives_a_valid_prefix(name):
     assert PREFIX.fullmatch(prefix_of(name))
 
 

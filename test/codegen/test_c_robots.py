@@ -92,7 +92,7 @@ def compare(name, real, compiler, folder):
     library = Library(code, compiler, folder, "-O0")
     error = DOUBLE_ERROR if real is DOUBLE else FLOAT_ERROR
     for k, given in enumerate(states(m, real)):
-        # twice cond(M) units in the last place
+        # the tolerance is twice cond(M) units in the last place
         inverting = with_inverse(error, rb.mass_matrix(m, given), real.eps / DOUBLE.eps / 32.0)
         inputs = {x: getattr(given, x) for x in ("qpos", "qvel", "qacc", "qfrc_applied")}
         inputs.update(xfrc_applied=given.xfrc_applied, gravity=m.opt.gravity)
@@ -144,7 +144,7 @@ def test_forces_and_gravity_are_arguments_only_on_request(ur5):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("real", [DOUBLE, FLOAT], ids=lambda real: real.name)
-def test_the_generated_test_passes_and_can_fail(ur5, compiler, real, tmp_path):
+def test_the_generated_test_passes_and_fails_for_changed_code(ur5, compiler, real, tmp_path):
     code = ur5 if real is DOUBLE else code_of(ur5.m, *ALL, real=real, frames=("tool0",))
     sources = [path for path in write(code, tmp_path) if path.suffix == ".c"]
     program = tmp_path / "program"
@@ -157,7 +157,7 @@ def test_the_generated_test_passes_and_can_fail(ur5, compiler, real, tmp_path):
     text = sources[0].read_text()
     line = next(line for line in text.splitlines() if line.startswith("    tau[1] = "))
     value = line.split()[-1].rstrip(";")
-    for harm in (f"-{value}", f"({value} - {value}) / ({value} - {value})"):  # a sign; NaN
+    for harm in (f"-{value}", f"({value} - {value}) / ({value} - {value})"):  # a wrong sign, NaN
         changed = text.replace(line, f"    tau[1] = {harm};", 1)
         assert changed != text
         sources[0].write_text(changed)

@@ -206,7 +206,7 @@ def plant(m, d, effort, limits, push=0.0):
 def rough_plant(m):
     """Return the arm with its friction, of which the controllers compensate half."""
     rough = m.replaced()
-    # otherwise the same numbers repeat at rest
+    # with smooth friction the states of an arm at rest still differ from tick to tick
     rough.opt.passive, rough.opt.exact_stops = True, False
     return rough
 
@@ -290,7 +290,7 @@ def test_an_arm_whose_states_are_missing_coasts_as_by_arm_controller(code, mode,
 
 
 @pytest.mark.parametrize("period", [np.nan, -1.0, -0.001, 1e7])
-def test_a_wrong_period_of_simulated_time_keeps_a_blind_arm_blind(code, period):
+def test_an_invalid_period_of_simulated_time_does_not_delay_the_end_of_a_blind_arm(code, period):
     """The rate of the efforts and the time until silence depend on the period."""
     limits, settings = code.package.limits, settings_of(blind_time=0.2)
     arm = CppArm(code, settings, GateSettings(simulated=True))
@@ -354,7 +354,7 @@ def struck(k):
 
 
 @pytest.mark.parametrize("motion", [growing, faster, not_resting, moved_away, struck])
-def test_an_arm_that_cannot_be_braked_is_left_alone_as_by_arm_controller(code, motion):
+def test_after_a_failed_brake_the_efforts_end_as_in_arm_controller(code, motion):
     """The last efforts hold the arm; no other efforts follow."""
     m, settings = code.package.code.m, settings_of()
     ending = Stopping(Arm(m), settings, code.package.limits)
@@ -379,7 +379,7 @@ def started(code, mode="gravity", simulated=False, **settings):
     return native
 
 
-def test_the_efforts_end_if_states_are_not_measurements(code):
+def test_the_efforts_end_after_blind_time_of_invalid_states(code):
     """The arm brakes without states for blind_time, then no effort is sent."""
     still = np.zeros(7)
     for wrong in (np.nan, np.inf, 1e9):
@@ -406,7 +406,7 @@ def test_an_unreadable_state_is_a_fault_when_it_is_old(code):
     assert native.phase == "braking"  # a valid state is accepted again
 
 
-def test_updates_that_pause_too_long_are_a_fault(code):
+def test_too_long_a_pause_between_updates_is_a_fault(code):
     native, still = started(code), np.zeros(7)
     assert native.update(BENT, still, 0.079) == EFFORTS
     assert native.fault == ("", False)
@@ -415,7 +415,7 @@ def test_updates_that_pause_too_long_are_a_fault(code):
     assert native.phase == "braking"
 
 
-def test_a_blind_arm_is_left_alone_after_a_pause(code):
+def test_a_blind_arm_gets_no_efforts_after_a_pause(code):
     """The arm can have moved, so not even the last efforts are sent."""
     native, still = started(code, blind_time=0.5), np.zeros(7)
     for _ in range(100):
@@ -511,7 +511,7 @@ def test_a_blind_arm_is_braked_by_a_predicted_state(code):
     assert np.abs(d.qvel).max() < 0.25 * fast
 
 
-def test_references_move_the_target(code):
+def test_the_arm_follows_references_and_a_tracking_error_is_a_fault(code):
     native = started(code, "computed_torque", tracking_tolerance=0.05)
     reference = np.stack([BENT, np.zeros(7), np.zeros(7)])
     for k in range(100):
@@ -555,7 +555,7 @@ def test_the_arm_does_not_follow_impossible_references(code, row):
     np.testing.assert_allclose(native.effort, before, atol=1e-9)
 
 
-def test_an_arm_does_not_start_where_arm_controller_would_not_arm(code):
+def test_an_arm_does_not_start_in_states_in_which_arm_controller_does_not_arm(code):
     m, limits = code.package.code.m, code.package.limits
     still = np.zeros(7)
     held = Arm(m).gravity_effort(BENT, np.empty(7))

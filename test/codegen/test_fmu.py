@@ -135,7 +135,7 @@ def test_an_fmu_is_valid_and_has_the_bits_of_the_c_and_the_motion_of_the_engine(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_fmpy_finds_no_fault_and_simulates_the_file_of_the_command(tmp_path, capsys, version):
+def test_fmpy_validates_and_simulates_an_fmu_of_the_command(tmp_path, capsys, version):
     path = tmp_path / "arm.fmu"
     with pytest.raises(SystemExit) as ended:
         main(["codegen", str(bundled_robot("seven_dof_arm")), "--fmi", version, "-o", str(path)])
@@ -193,7 +193,7 @@ def test_a_saved_state_continues_with_the_same_bits(slaves, version):
     assert slave.get("q.").tobytes() == first.tobytes()
 
 
-def test_another_code_or_version_changes_the_identity_of_an_fmu(monkeypatch, tmp_path):
+def test_the_guid_of_an_fmu_depends_on_its_code_and_version(monkeypatch, tmp_path):
     monkeypatch.setattr(package, "build", lambda *_: b"")
 
     def identity(m, version="3.0"):
@@ -210,7 +210,7 @@ def test_another_code_or_version_changes_the_identity_of_an_fmu(monkeypatch, tmp
     assert identity(robot("arm")) == every[0]
 
 
-def test_coordinates_of_a_joint_with_several_are_numbered_from_1():
+def test_the_coordinates_of_a_joint_are_numbered_from_1_if_there_are_several():
     names = [variable.name for variable in variables(robot("anymal"))]
     assert [name for name in names if name.startswith("q.root_joint")] == [
         f"q.root_joint[{k}]" for k in range(1, 8)

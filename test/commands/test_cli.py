@@ -151,7 +151,7 @@ def test_an_unknown_suffix_is_refused(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_graph_is_drawn(linkage, tmp_path):
+def test_check_draws_the_graph(linkage, tmp_path):
     pytest.importorskip("matplotlib")
     picture = tmp_path / "graph.svg"
     done = _rbdyn("check", linkage, "--graph", str(picture))

@@ -27,7 +27,7 @@ def test_the_command_prints_a_table():
     assert all(float(row[30:].split()[0]) > 0.0 for row in rows[:7])
 
 
-def test_json_has_the_others_and_their_ratios():
+def test_the_json_has_the_times_of_the_peers_and_their_ratios_to_ours():
     pytest.importorskip("mujoco")
     pytest.importorskip("pinocchio")
     told = json.loads(run("bench", ARM, "--json", *QUICK).stdout)
@@ -44,7 +44,7 @@ def test_json_has_the_others_and_their_ratios():
             assert 0.1 < other["ratio"] / (other["us"] / row["us"]) < 10.0
 
 
-def test_robots_not_loaded_by_a_peer_are_timed_without_it(tmp_path):
+def test_a_robot_that_a_peer_cannot_load_is_timed_without_this_peer(tmp_path):
     mechanism = tmp_path / "one.yaml"
     mechanism.write_text(
         "rbdyn_mechanism: 1\nbase: floor\nlinks: {car: {mass: 1, inertia: [1, 1, 1, 0, 0, 0]}}\n"
@@ -75,7 +75,7 @@ def test_a_refused_robot_ends_with_an_error(tmp_path):
     assert told.stdout == ""
 
 
-def test_plain_python_is_not_timed(monkeypatch):
+def test_bench_is_refused_without_compilation(monkeypatch):
     monkeypatch.setattr("rbdyn_ros.engine.compiler.jit.DISABLED", True)
     told = run("bench")
     assert told.returncode == 2

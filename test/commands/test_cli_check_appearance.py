@@ -47,14 +47,14 @@ def test_a_xacro_file_has_an_appearance(check):
     assert (status, [f["code"] for f in report["findings"]]) == (1, ["missing-attribute"])
 
 
-def test_warnings_are_printed_with_the_others(check):
+def test_a_missing_visual_mesh_is_a_warning_in_the_report(check):
     mesh = '<visual><geometry><mesh filename="package://no/x.stl"/></geometry></visual>'
     status, report, _ = check(robot(mesh))
     assert (status, report["ok"]) == (0, True)
     assert "missing-meshes" in [f["code"] for f in report["findings"]]
 
 
-def test_repair_leaves_the_element_out(check):
+def test_with_repair_a_broken_element_is_only_a_warning(check):
     status, report, _ = check(robot(BAD.format("visual", "visual")), "--repair")
     severities = {f["severity"] for f in report["findings"] if f["code"] == "missing-attribute"}
     assert (status, severities) == (0, {"warning"})

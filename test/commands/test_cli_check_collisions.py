@@ -31,7 +31,7 @@ URDF = "\n".join(
     + [JOINT.format(a=a, b=b, xyz=xyz, low=low, high=high) for a, b, xyz, low, high in JOINTS]
     + ["</robot>"]
 )
-#: The hand's ball is on the hook's while |angle| < 2 asin(0.1): of 3 each way.
+#: Share of the angles up to 3 rad at which the balls of hand and hook overlap: below 2 asin(0.1).
 PART = 0.2003 / 3.0
 
 
@@ -76,7 +76,7 @@ def test_links_that_are_apart_at_the_start_are_not_listed_as_always_overlapping(
     assert len(always) == 3
 
 
-def test_the_report_is_also_text_and_sampling_needs_the_option(robot):
+def test_collisions_are_in_the_text_and_only_with_the_option(robot):
     text = run("check", robot, "--collisions", "--samples", "50").stdout
     assert "pairs of links that overlap at qpos0: 4" in text
     assert "pairs that never overlap: 6" in text
@@ -140,7 +140,7 @@ def test_the_srdf_is_read_again_and_leaves_nothing_to_check(robot, tmp_path):
     assert srdf.read_text().count("<disable_collisions") == 15  # the old file was not read
 
 
-def test_an_old_srdf_is_kept(robot, tmp_path):
+def test_an_existing_srdf_is_not_overwritten_without_the_option(robot, tmp_path):
     srdf = tmp_path / "bot.srdf"
     srdf.write_text("mine")
     done = run("check", robot, "--write-srdf", srdf)
@@ -187,7 +187,7 @@ def test_robots_without_geometries_and_saved_models_are_refused(robot, tmp_path)
     assert run("check", bare, "--collisions").returncode == 1
 
 
-def test_names_are_escaped(robot, tmp_path):
+def test_names_are_escaped_in_a_written_srdf(robot, tmp_path):
     robot.write_text(URDF.replace('"far"', '"a&lt;&quot;b"').replace("far skin", "skin"))
     srdf = tmp_path / "odd.srdf"
     assert run("check", robot, "--samples", "10", "--write-srdf", srdf).returncode == 0

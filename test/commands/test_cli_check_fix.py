@@ -76,12 +76,12 @@ def test_a_repaired_file_loads_as_repaired(name, tmp_path):
         (robot(joint(LIMIT).replace('"a"', '"x"')), []),
         (robot(joint(LIMIT), '<visual name="a"><b>'), []),
         ('<!DOCTYPE robot [<!ENTITY e SYSTEM "/etc/passwd">]>' + robot(joint("")), []),
-        # a newer version would turn the frame
+        # this attribute would rotate the frame in a newer version of URDF
         (robot(joint('<origin quat_xyzw="0 0 1 0"/>' + OPEN)), []),
         (robot(joint(OPEN), version=' version="2.0"'), []),
     ],
 )
-def test_nothing_is_written_without_a_repair(text, flags, tmp_path):
+def test_a_file_without_a_possible_repair_is_not_changed(text, flags, tmp_path):
     file = tmp_path / "r.urdf"
     file.write_text(text)
     done = run("check", str(file), "--fix", *flags)
@@ -105,7 +105,7 @@ MISSPELT = {
 
 
 @pytest.mark.parametrize("name", MISSPELT)
-def test_misspelt_numbers_and_wheels_are_written_as_urdf(name, tmp_path):
+def test_misspelt_numbers_and_wheels_are_repaired_in_the_file(name, tmp_path):
     inner, flags, changed = MISSPELT[name]
     file = tmp_path / "r.urdf"
     file.write_text(robot(joint(inner)))
@@ -118,14 +118,14 @@ def test_misspelt_numbers_and_wheels_are_written_as_urdf(name, tmp_path):
     assert "there is nothing that --fix can repair" in again.stdout
 
 
-def test_an_unrepaired_wheel_names_the_option_for_its_repair(tmp_path):
+def test_the_output_about_an_unrepaired_wheel_names_the_option_for_its_repair(tmp_path):
     file = tmp_path / "r.urdf"
     file.write_text(robot(joint(MISSPELT["a wheel"][0])))
     done = run("check", str(file), "--fix")
     assert "--fix --continuous makes wheels of joints with the limits 0 and 0" in done.stdout
 
 
-def test_ambiguous_commas_and_unnamed_wheels_stay(tmp_path):
+def test_commas_and_joints_that_are_ambiguous_are_not_repaired(tmp_path):
     file = tmp_path / "r.urdf"
     for inner, status in ((LIMIT + '<axis xyz="0,0,1"/>', 1), (LIMIT.replace("-1", "2"), 0)):
         file.write_text(robot(joint(inner)))
@@ -134,7 +134,7 @@ def test_ambiguous_commas_and_unnamed_wheels_stay(tmp_path):
     assert run("check", str(file), "--continuous").returncode == 2
 
 
-def test_repairs_are_written_and_listed_beside_errors_that_remain(tmp_path):
+def test_repairs_are_written_even_if_other_errors_remain(tmp_path):
     text = robot(joint(LIMIT.replace("-1", "-1,5") + '<axis xyz="0 0 0"/>', "Revolute"))
     file = tmp_path / "r.urdf"
     file.write_text(text)
@@ -190,7 +190,7 @@ def test_sarif_has_the_findings(tmp_path, monkeypatch):
         assert uri == Path(ARM).as_uri()
 
 
-def test_several_files_are_checked(tmp_path):
+def test_several_files_can_be_checked_together(tmp_path):
     file = tmp_path / "r.urdf"
     file.write_text(robot(joint("")))
     done = run("check", str(file), ARM)

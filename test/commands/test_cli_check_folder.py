@@ -73,7 +73,7 @@ def test_with_repair_a_repaired_file_is_sound(folder):
     assert run("check", files, "--repair").returncode == 0
 
 
-def test_arguments_of_xacro_are_for_xacro_files(folder):
+def test_xacro_arguments_are_used_only_for_xacro_files(folder):
     pytest.importorskip("xacro")
     text = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro">
       <xacro:arg name="n" default="x"/>
@@ -82,7 +82,7 @@ def test_arguments_of_xacro_are_for_xacro_files(folder):
     assert done.returncode == 0, done.stdout
 
 
-def test_pipes_are_not_robot_files(folder):
+def test_pipes_in_a_folder_are_ignored(folder):
     at = folder({"a.urdf": SOUND})
     for name in ("pipe.xml", "pipe.yaml", "pipe.urdf"):
         os.mkfifo(at / name)
@@ -110,12 +110,12 @@ def test_sarif_has_the_findings_of_all_files(folder):
 
 
 @pytest.mark.parametrize("words", [["--fix"], ["--graph", "g.svg"], ["--collisions"]])
-def test_options_for_one_file_are_refused(folder, words):
+def test_options_for_single_files_are_refused_with_a_folder(folder, words):
     done = run("check", folder(FILES), *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert "need a file" in done.stderr
 
 
-def test_files_and_folders_are_not_mixed(folder):
+def test_a_folder_and_a_file_in_one_call_are_refused(folder):
     done = run("check", folder(FILES), folder(FILES) / "sound.urdf")
     assert (done.returncode, done.stdout) == (2, "")

@@ -161,7 +161,7 @@ def test_bad_options_are_refused(words, status, named, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_robots_without_code_are_refused(tmp_path):
+def test_robots_for_which_no_code_can_be_generated_are_refused(tmp_path):
     loop, still = (tmp_path / f"{name}.urdf" for name in ("loop", "still"))
     still.write_text(f'<robot name="stone"><link name="a">{BRICK}</link></robot>')
     for robot, words, named in (

@@ -25,7 +25,7 @@ def test_the_command_replaces_its_own_files_only(tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_foreign_and_changed_files_stay(name, tmp_path):
+def test_foreign_and_changed_files_are_not_overwritten(name, tmp_path):
     kept = {}
     foreign, changed = tmp_path / "foreign", tmp_path / "changed"
     foreign.mkdir()
@@ -41,7 +41,7 @@ def test_foreign_and_changed_files_stay(name, tmp_path):
         assert {path: path.read_bytes() for path in folder.iterdir()} == kept
 
 
-def test_a_folder_is_for_one_prefix(tmp_path):
+def test_a_second_robot_is_not_written_into_the_folder_of_the_first(tmp_path):
     assert run("codegen", ARM, "-o", tmp_path).returncode == 0
     done = run("codegen", PENDULUM, "-o", tmp_path)
     assert done.returncode == 2
@@ -63,7 +63,7 @@ def test_folders_that_are_not_writable_are_refused(tmp_path):
         assert f"'{str(folder)[:100]}" in done.stderr
 
 
-def test_a_link_to_elsewhere_is_not_followed(tmp_path):
+def test_a_symbolic_link_in_the_folder_is_not_followed(tmp_path):
     """Files are not written through a symbolic link, even a dangling one."""
     out, target = tmp_path / "out", tmp_path / "target"
     out.mkdir()

@@ -85,7 +85,7 @@ def test_names_that_colcon_refuses_are_refused(name, tmp_path):
     ],
     ids=lambda more: more[0],
 )
-def test_options_of_the_other_code_are_refused(more, tmp_path):
+def test_options_of_plain_c_code_are_refused_with_ros2_control(more, tmp_path):
     done = run("codegen", ARM, "--ros2-control", tmp_path / "my_arm", *more)
     assert done.returncode == 2
     assert f"{more[0]} cannot be combined with --ros2-control" in done.stderr
@@ -110,7 +110,7 @@ def test_robots_that_are_not_arms_are_refused(joint, why, tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {"r.urdf"}
 
 
-def test_names_of_a_robot_cannot_break_the_files(tmp_path):
+def test_special_characters_in_names_are_escaped_in_the_files(tmp_path):
     limited = 'type="revolute"><limit lower="-1" upper="1" effort="9" velocity="9"/>'
     text = robot(limited, "a &lt;b&gt; &amp; @{package}", "j&quot;); \\ ?? @{dofs} é")
     (tmp_path / "r.urdf").write_text(text)
@@ -130,7 +130,7 @@ def test_names_of_a_robot_cannot_break_the_files(tmp_path):
     )
 
 
-def test_an_error_leaves_nothing_behind(tmp_path, monkeypatch):
+def test_a_full_disk_leaves_no_files_behind(tmp_path, monkeypatch):
     def fails(*_):
         raise OSError(28, "No space left on device")
 

@@ -44,7 +44,7 @@ def test_the_cache_holds_the_kernels():
     assert found["cache"]["bytes"] > 0
 
 
-def test_each_part_is_proved_by_a_kernel_of_the_package():
+def test_the_kernel_that_marks_each_part_as_cached_exists_in_the_package():
     for prefix in inventory._KERNELS.values():
         stem, _, name = prefix.rstrip("-").partition(".")
         texts = [file.read_text() for file in Path(rb.__file__).parent.rglob(f"{stem}.py")]
@@ -70,7 +70,7 @@ def test_old_caches_are_listed_as_other_versions(tmp_path, monkeypatch):
     assert inventory.cache()["compiled"]["loop"] is True
 
 
-def test_permissions_do_not_change_this_process(found):
+def test_testing_permissions_does_not_change_the_scheduler_of_this_process(found):
     assert os.sched_getscheduler(0) == os.SCHED_OTHER
     assert found["permissions"].keys() == {"SCHED_FIFO", "locked memory", "timer slack"}
     text = info_text(found)
@@ -86,7 +86,7 @@ def test_text_has_a_row_for_each_part(found):
     assert "None" not in text
 
 
-def test_extras_match_the_package(monkeypatch):
+def test_extras_come_from_the_requirements_of_the_package(monkeypatch):
     lines = [
         'matplotlib>=3.6; extra == "plot"',
         'mkdocstrings[python]>=0.2; extra == "docs"',
@@ -140,7 +140,7 @@ def test_an_unresponsive_process_is_reported(monkeypatch):
     assert process.poll() is not None
 
 
-def test_the_processor_has_a_name(monkeypatch):
+def test_the_processor_has_a_name_also_without_proc_cpuinfo(monkeypatch):
     assert machine.processor()
     monkeypatch.setattr(machine, "Path", lambda _: Path("/no/such/file"))
     assert machine.processor()

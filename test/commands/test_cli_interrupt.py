@@ -37,7 +37,7 @@ def ended(words, is_there, env=None):
     return process.returncode, stderr
 
 
-def test_ctrl_c_ends_a_command_at_work(tmp_path):
+def test_ctrl_c_ends_a_command_that_runs_a_file_of_the_user(tmp_path):
     """The command runs an endless file of the user."""
     file, mark = tmp_path / "slow.py", tmp_path / "mark"
     code = f"import time\nopen({str(mark)!r}, 'w').close()\n"
@@ -129,6 +129,6 @@ def test_only_the_outermost_kernel_changes_the_handler(compiled):
     assert compiled(signal.default_int_handler) == (["at once"], ["by exception"])
 
 
-def test_handlers_of_others_are_kept(compiled):
+def test_a_handler_that_a_node_installed_is_kept(compiled):
     """Nodes install handlers of their own while they load."""
     assert compiled(lambda *_: None) == ([], [])

@@ -50,7 +50,7 @@ def parameters(words):
     return dict(pairs)
 
 
-def test_a_robot_is_shown(node, viser):
+def test_sim_starts_the_node_with_the_robot_and_the_view(node, viser):
     assert run("sim", "robot.urdf").returncode == 0
     assert node["urdf"] == Path("robot.urdf")
     assert node["fallback"] == bundled_robot("seven_dof_arm")
@@ -60,7 +60,7 @@ def test_a_robot_is_shown(node, viser):
     assert node["status"] == 0  # Ctrl-C is the normal end of a simulation
 
 
-def test_options_are_parameters(node, viser, tmp_path, monkeypatch):
+def test_options_of_sim_become_parameters_of_the_node(node, viser, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     words = ("--port", "9000", "--record", "run.mcap", "--floating-base", "--contact", "--paused")
     assert run("sim", *words).returncode == 0
@@ -85,7 +85,7 @@ def test_options_are_parameters(node, viser, tmp_path, monkeypatch):
         ("--contact", "arm.urdf.xacro", "space:=/left", "--no-view", "prefix:="),
     ],
 )
-def test_xacro_arguments_are_a_parameter(node, viser, words):
+def test_xacro_arguments_become_a_parameter(node, viser, words):
     assert run("sim", *words).returncode == 0
     assert node["urdf"] == Path("arm.urdf.xacro")
     given = parameters(node["words"])

@@ -102,7 +102,7 @@ def test_examples_of_the_help_are_valid(name):
         (("check", ""), "file: "),
     ],
 )
-def test_a_mistyped_word_is_one_line_of_error(words, named):
+def test_a_mistyped_word_gives_one_line_of_error(words, named):
     done = run(*words)
     assert done.returncode == 2
     assert named in done.stderr
@@ -112,7 +112,7 @@ def test_a_mistyped_word_is_one_line_of_error(words, named):
     assert len(done.stderr) < 400
 
 
-def test_two_dashes_end_the_options():
+def test_a_word_after_two_dashes_is_not_an_option():
     done = run("check", "--", "--json.urdf")
     assert done.returncode == 1
     assert "'--json.urdf'" in done.stderr
@@ -132,7 +132,7 @@ def test_a_closed_pipe_ends_the_command_without_a_traceback():
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no /dev/full")
 @pytest.mark.parametrize(("words", "unbuffered"), [("info", ""), ("info", "1"), ("--help", "")])
-def test_a_full_disk_is_one_line_of_error(words, unbuffered):
+def test_a_full_disk_gives_one_line_of_error(words, unbuffered):
     """The error is the same with and without buffered output."""
     with FULL.open("w") as full:
         done = subprocess.run(
@@ -149,7 +149,7 @@ def test_a_full_disk_is_one_line_of_error(words, unbuffered):
     assert done.stderr.count("\n") == 1
 
 
-def test_errors_of_other_files_are_not_hidden(monkeypatch):
+def test_an_os_error_of_a_command_is_not_hidden(monkeypatch):
     def fail(*_, **__):
         raise BlockingIOError(28, "of another file")
 

@@ -56,7 +56,7 @@ def rbdyn(*words):
         return end.code
 
 
-def test_the_figure_is_beside_the_recording(run_file, capsys):
+def test_plot_writes_a_png_and_prints_its_path(run_file, capsys):
     assert rbdyn("plot", run_file) == DONE
     assert run_file.with_suffix(".png").read_bytes()[1:4] == b"PNG"
     assert capsys.readouterr() == (f"{run_file.with_suffix('.png')}\n", "")
@@ -101,7 +101,7 @@ def test_options_choose_joints_quantities_and_times(run_file, tmp_path, capsys):
     assert capsys.readouterr().out == f"{path}\n"
 
 
-def test_refusals_have_their_statuses(run_file, tmp_path, capsys):
+def test_refused_arguments_end_with_the_right_status(run_file, tmp_path, capsys):
     for words, status, named in (
         (("plot", tmp_path / "no.mcap"), REFUSED, "no.mcap"),
         (("plot", run_file.with_name("rum.mcap")), REFUSED, "'run.mcap'"),
@@ -136,7 +136,7 @@ def test_a_film_has_a_frame_for_each_moment(run_file, tmp_path, monkeypatch, cap
     assert rbdyn("replay", run_file, "--film", path, *words) == DONE
     assert capsys.readouterr().out == f"{path}\n"
     with Image.open(path) as film:
-        assert film.n_frames == 7  # 0.3 s, both ends
+        assert film.n_frames == 7  # the frames of 0.3 s, including both ends
         assert film.info["duration"] == 50
     shown = []
     monkeypatch.setattr(
@@ -154,7 +154,7 @@ def test_a_film_has_a_frame_for_each_moment(run_file, tmp_path, monkeypatch, cap
     assert np.allclose(run.time[places], np.arange(len(qpos)) / 30.0, atol=1.01e-3)
 
 
-def test_a_film_with_visuals_of_another_robot_shows_the_one_of_the_run(run_file, tmp_path):
+def test_a_film_with_visuals_of_another_robot_has_a_finding(run_file, tmp_path):
     from rbdyn_ros.recording.reader import read_run
 
     other = (
@@ -254,7 +254,7 @@ def test_options_of_tables_are_refused_for_bags(run_file, words, capsys):
     assert f"{words[0]} is for tables" in capsys.readouterr().err
 
 
-def test_a_folder_is_a_bag(run_file, tables, capsys):
+def test_options_of_tables_are_refused_for_a_folder_of_a_bag(run_file, tables, capsys):
     assert rbdyn("plot", run_file.parent, "--columns", tables[2]) == USAGE
     assert "--columns is for tables" in capsys.readouterr().err
 

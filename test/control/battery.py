@@ -34,9 +34,9 @@ GUIDE = Path(__file__).parents[2] / "docs/guides/arm_faults.md"
 WORST_TABLE = "| states | distance [rad] | speed [%] | worst in |\n|---|---|---|---|\n"
 MODES = ("gravity", "hold", "computed_torque", "impedance")
 SPEEDS = (0.0, 0.2, 1.0)
-#: Judged times after the onset, and time before the onset [s].
+#: Time after the onset of a lie that is judged, and time before the onset [s].
 JUDGED, BEFORE = 1.3, 0.02
-#: Coasting joints can accelerate each other, so they begin a little below their limits.
+#: Coasting joints can accelerate each other, so their start speeds are these shares of the limits.
 SPARE, SPARE_OF = 0.9, dict.fromkeys((SEVEN, "panda.urdf", "kinova.urdf"), 0.75)
 #: Centre of mass [m] and inertia of payloads, and the arm_tolerance at which a load is found [N
 #: m].
@@ -242,7 +242,7 @@ HARNESS = {
 }
 
 
-#: Loads that are missing in the model.
+#: Cases with a load that the model of the controller lacks.
 LOADS = ("unknown_payload", "tool_mass", "tilted_gravity")
 
 

@@ -117,7 +117,7 @@ class ClosedLoop:
     def kick(self, velocity, joints=slice(None)):
         """Give joints a velocity that no effort caused; the controller starts with it as well."""
         self.d.qvel[joints] = velocity
-        seen = self.gate.measured  # as if the arm had moved like this before
+        seen = self.gate.measured  # earlier states then fit this velocity
         seen.qvel[:], seen.qpos[:] = self.d.qvel, self.d.qpos - self.h * self.d.qvel
         self.gate.s.memory[AGE] = np.inf
         self.controller._blind.forget()

@@ -29,7 +29,7 @@ CLOCKS += ("other_clock", "ntp_step", "ntp_slew")
 #: Lies that do not exist here: interfaces are claimed by name, the payload is compiled, and the
 #: controller manager starts nothing by itself.
 NOT_HERE = ("missing", "extra", "payload", "controller_restart")
-#: Without new states the last states stay in the interfaces, like frozen states.
+#: Faults after missing states: the interfaces keep the last states, which then look frozen.
 STALE = ("velocity", "frozen", "acceleration", "tracking", NONE)
 #: Faults that can follow in a generated controller and not in arm_controller.
 CODES = dict.fromkeys(
@@ -72,7 +72,7 @@ class GeneratedController:
         self._stamp = stamp - arrival
 
     def update(self, now, clock):
-        """Answer the state in the interfaces; `clock`: whether the stamps are the time."""
+        """Answer the state in the interfaces. With `clock`, the time follows the stamps."""
         if not self.armed:
             return None
         time = now + (self._stamp if clock else 0)

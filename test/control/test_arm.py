@@ -111,7 +111,7 @@ def test_a_rotated_base_and_rotated_gravity_cancel(file):
 
 
 @each_arm
-def test_a_mounting_is_a_fixed_joint_below_the_base(file):
+def test_a_mounting_rotates_gravity_as_a_fixed_joint_below_the_base_does(file):
     rpy, (q, _v, _a) = (0.3, -0.7, 1.1), state(file)
     m = model(file)
     theirs = Pin(file, m)
@@ -153,7 +153,7 @@ def test_a_payload_acts_like_a_link_of_the_robot():
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
 
 
-def test_payloads_of_links_add_up_and_each_replaces_the_last():
+def test_payloads_of_two_links_add_up_and_a_new_one_replaces_that_of_its_link():
     m, (q, _v, _a) = model(), state(FILES[0])
 
     def g(arm):

@@ -125,7 +125,7 @@ def test_an_arm_without_measured_efforts_needs_arm_without_effort():
         )
 
 
-def test_measured_efforts_are_checked_even_if_others_are_missing():
+def test_a_wrong_effort_prevents_arming_even_if_the_other_efforts_are_missing():
     loop = ClosedLoop(model(), arm_without_effort=True)
     effort = np.full(6, NAN)
     effort[1] = 0.0  # gravity needs -50 N m at this joint
@@ -211,7 +211,7 @@ def test_the_first_effort_is_computed_from_the_model(off):
 
 @pytest.mark.parametrize("file", [FILES[0], SEVEN])
 @pytest.mark.parametrize(("off", "noise"), [(0.09, 0.0), (-0.09, 0.0), (0.0, 0.03)])
-def test_an_arm_whose_efforts_are_measured_wrongly_stays_where_it_is(file, off, noise):
+def test_an_arm_with_wrong_or_noisy_efforts_does_not_move_after_arming(file, off, noise):
     loop, random = ClosedLoop(model(file)), np.random.default_rng(1)
     rest, n = loop.d.qpos.copy(), len(loop.d.qpos)
     most = np.zeros(n)

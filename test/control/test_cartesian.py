@@ -183,7 +183,7 @@ def test_the_rotation_error_agrees_with_scipy(angle):
 
 @pytest.mark.parametrize("short", [0.0, 1e-9])
 @pytest.mark.parametrize("axis", [*np.eye(3), np.array([0.6, 0.0, -0.8])])
-def test_half_a_turn_is_corrected_in_either_direction(axis, short):
+def test_a_rotation_error_of_half_a_turn_is_corrected_about_its_axis(axis, short):
     m = model("ur5_robot.urdf")
     law = CartesianImpedance(Arm(m), "tool0", K)
     qpos = BENT[:6]
@@ -230,7 +230,7 @@ def test_every_mode_decays_with_the_damping_ratio(file, modes_number, ratio):
     law = CartesianImpedance(Arm(m), ARMS.get(file, "l4"), K, ratio)
     found, rest = ratios(closed_loop(law, BENT[: m.nv]))
     assert (len(found), rest) == (modes_number, 0)
-    # the errors of central differences are h^2, and rounding / h
+    # central differences have errors of h^2 and of rounding / h
     np.testing.assert_allclose(found, ratio, rtol=1e-5)
 
 
@@ -423,7 +423,7 @@ def test_diagonalise_agrees_with_eigh(rank):
 def test_diagonalise_terminates_for_nan():
     W, U = np.full((6, 6), np.nan), np.empty((6, 6))
     frame_stiffness.diagonalise(W, U)
-    W = np.eye(6)  # equal values
+    W = np.eye(6)  # all eigenvalues are equal
     frame_stiffness.diagonalise(W, U)
     np.testing.assert_array_equal(U, np.eye(6))
 
@@ -431,7 +431,7 @@ def test_diagonalise_terminates_for_nan():
 # the arm around it
 
 
-def test_commands_include_friction_without_the_robots_own_gravity():
+def test_commands_add_friction_and_subtract_gravity_that_the_robot_compensates():
     m, frame = model(SEVEN), "tool_flange"
     plain = CartesianImpedance(Arm(m), frame, K)
     rubbing = Arm(m, friction=Friction.of(7, 0.5, 1.0), robot_compensates_gravity=True)
@@ -443,7 +443,7 @@ def test_commands_include_friction_without_the_robots_own_gravity():
     np.testing.assert_allclose(law(qpos, qvel, pose, qpos), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_the_law_continues_with_a_payload():
+def test_after_a_change_of_payload_the_law_equals_a_new_law_with_this_payload():
     m, frame = model(SEVEN), "tool_flange"
     arm = Arm(m)
     loaded = arm.with_payload(frame, 3.0, (0.02, 0.0, 0.1))

@@ -45,7 +45,7 @@ class Bent:
     ("way", "duration"),
     [
         (0.3, 0.3 / 0.2 + 1.5 * 0.2 / 0.6),
-        (0.02, 2.0 * np.sqrt(1.5 * 0.02 / 0.6)),  # too short to reach the speed
+        (0.02, 2.0 * np.sqrt(1.5 * 0.02 / 0.6)),  # this line is too short to reach the speed
     ],
 )
 def test_a_line_is_straight_and_within_its_limits(way, duration):
@@ -54,7 +54,7 @@ def test_a_line_is_straight_and_within_its_limits(way, duration):
     times, places, turns = arm.poses(arm.path(way * along))
     assert times[-1] == pytest.approx(duration, rel=1e-12)
     share = (places - arm.place) @ along
-    # the error of cubics between points 5 ms apart
+    # the tolerance is the error of cubics between points 5 ms apart
     assert np.abs(places - arm.place - share[:, None] * along).max() < 2e-7
     assert np.abs(turns - arm.turn).max() < 2e-7
     assert share[-1] == pytest.approx(way, abs=1e-8)
@@ -64,7 +64,7 @@ def test_a_line_is_straight_and_within_its_limits(way, duration):
     assert abs(speed[1]) < 1e-3
 
 
-def test_a_rotation_is_even_about_one_axis():
+def test_a_rotation_keeps_its_axis_and_moves_no_point_of_the_frame():
     arm = Bent()
     axis = np.array([0.6, 0.8, 0.0])
     goal = Rotation.from_rotvec(0.7 * axis).as_matrix() @ arm.turn
@@ -106,7 +106,7 @@ def test_poses_are_passed_within_the_blend_and_lines_are_kept_elsewhere():
     assert np.linalg.norm(stops[:, None] - nodes, axis=2).min(axis=0).max() < 1e-6
 
 
-def test_only_the_joints_that_are_named_move():
+def test_a_path_can_be_limited_to_named_joints():
     arm = Bent("panda.urdf", "panda_hand")
     names = [name for name in arm.m.jnt_names if name.startswith("panda_joint")]
     few = [name for name in names if name != "panda_joint3"][:6]

@@ -39,7 +39,7 @@ def test_a_light_arm_slows_down_gently_while_states_are_missing(mode):
     assert loop.controller.fault is None
 
 
-def test_the_law_continues_when_states_arrive_in_time():
+def test_after_a_short_loss_of_states_the_law_and_its_path_continue():
     loop = moving(Case("loss", "computed_torque", 0.2, PANDA))
     without_states(loop, 0.06)
     assert loop.controller._blind.s.coasts
@@ -49,7 +49,7 @@ def test_the_law_continues_when_states_arrive_in_time():
     assert np.abs(loop.controller.progress().desired[0] - loop.d.qpos[loop.dofs]).max() < 1e-3
 
 
-def test_late_states_do_not_delay_a_path():
+def test_the_path_of_a_coasting_arm_keeps_its_time():
     loop = moving(Case("loss", "computed_torque", 0.2))
     target, seen = loop.controller.progress().desired[0], []
     for k in range(70):
@@ -63,7 +63,7 @@ def test_late_states_do_not_delay_a_path():
     np.testing.assert_allclose(moved, 0.039 * loop.controller.progress().desired[1], atol=1e-3)
 
 
-def test_a_coasting_arm_overcomes_no_friction():
+def test_the_efforts_of_a_coasting_arm_leave_out_friction():
     m = model()
     q, v = np.linspace(-1.0, 1.0, m.nv), np.linspace(1.0, -0.5, m.nv)
     arm = Arm(m, friction=Friction.of(m.nv, 1.0, 5.0))

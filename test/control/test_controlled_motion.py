@@ -94,7 +94,7 @@ def test_a_path_may_replace_another_in_motion():
     ("path", "code"),
     [
         (Path([0.0, 1.0], [Q + 0.051, Q]), "path"),  # the path starts too far away
-        (Path([-5.0, 1.0], [Q, Q + 0.7]), "path"),  # also too far away, at time 0
+        (Path([-5.0, 1.0], [Q, Q + 0.7]), "path"),  # at time 0 this path is also too far away
         (Path([0.0, 1.0], np.zeros((2, 1))), "path"),
         (Path([0.0, 1.0], np.zeros((2, 7))), "path"),
         (Path([1e-3], [Q + 3.0], np.zeros((1, 6))), "path"),  # too fast
@@ -183,7 +183,7 @@ def test_an_arm_sags_under_an_unknown_payload_but_not_under_a_known_payload():
     trace = held.run(2.0)
     np.testing.assert_allclose(held.d.qpos, Q, atol=1e-4)
     bumps = np.diff(np.vstack([before, trace.effort]), axis=0)
-    assert np.abs(bumps).max() < 0.1  # 10 N m, blended in over half a second
+    assert np.abs(bumps).max() < 0.1  # 10 N m are blended in over half a second
     held.controller.set_mode("gravity")
     held.run(0.6)
     rest = held.d.qpos.copy()
@@ -278,7 +278,7 @@ def test_distant_and_invalid_poses_are_refused():
         armed(mode="hold").controller.set_pose(pose(place, turn))
 
 
-def test_a_pose_cannot_move_away_from_a_blocked_arm():
+def test_a_stream_of_poses_ends_near_a_blocked_arm():
     """Many small steps would also wind up the spring."""
     loop, place, turn = framed()
     accepted = 0
@@ -290,7 +290,7 @@ def test_a_pose_cannot_move_away_from_a_blocked_arm():
     assert accepted in (9, 10)  # the pose moved by 0.1 m, less a small sag of the arm
 
 
-def test_a_heavy_arm_does_not_ring_behind_the_rate_of_its_efforts():
+def test_a_heavy_arm_does_not_oscillate_when_its_effort_rate_saturates():
     """A goal replaces another one during the motion, so the target stops at once."""
     m = model()
     grown = {name: 5.0 * getattr(m, name) for name in ("body_mass", "body_inertia", "jnt_effort")}

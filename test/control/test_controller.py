@@ -21,7 +21,7 @@ PUSH = dict(zip(FILES, (20.0, 4.0, 0.8, 4.0), strict=True))
 each_mode = pytest.mark.parametrize("mode", ACTING)
 
 
-# floating
+# an arm in mode gravity
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -112,7 +112,7 @@ def test_an_arm_held_while_moving_decelerates_without_returning(speed):
     trace = loop.run(2.0)
     assert loop.controller.fault is None
     way = trace.qpos[:, 0] - trace.qpos[0, 0]
-    # half the distance of 0.4 s at this speed, and the effect of the blended start
+    # a constant deceleration to rest takes 0.4 s, so the arm moves 0.2 s times its speed
     assert way[-1] == pytest.approx(0.2 * speed, rel=0.02)
     assert way.max() - way[-1] < 0.02
     assert np.abs(trace.qvel[-1]).max() < 1e-3
@@ -170,7 +170,7 @@ def test_an_inactive_controller_is_not_armed():
     loop.controller.try_arm(loop.now)
 
 
-def test_rare_states_prevent_arming():
+def test_a_low_rate_of_states_prevents_arming():
     loop = ClosedLoop(model(), mode="hold")
     loop.h = 0.03
     loop.run(3.0)
@@ -211,7 +211,7 @@ def test_a_moving_uncontrolled_joint_does_not_disturb_the_others():
         loop = ClosedLoop(m, mode=mode, names=list(m.jnt_names[1:]))
         loop.arm()
         loop.run(0.6)
-        for k in range(1000):  # as if it were driven at 1 rad/s
+        for k in range(1000):  # something outside drives the joint at 1 rad/s
             loop.d.qpos[0], loop.d.qvel[0] = Q[0] + 0.001 * k, 1.0
             loop.tick()
             assert (
@@ -221,7 +221,7 @@ def test_a_moving_uncontrolled_joint_does_not_disturb_the_others():
         np.testing.assert_allclose(loop.d.qpos[1:], Q[1:], atol=0.1)
 
 
-def test_messages_of_other_devices_are_not_states():
+def test_messages_of_other_devices_are_ignored():
     loop = armed()
     states = loop.controller.states
     assert loop.send(names=["gripper"], position=np.array([np.nan])) is None
@@ -230,7 +230,7 @@ def test_messages_of_other_devices_are_not_states():
     assert loop.controller.fault is None
 
 
-def test_gains_and_settings_are_checked():
+def test_bad_gains_and_settings_are_refused():
     for name in ("stiffness", "damping", "impedance_stiffness", "impedance_damping"):
         for bad in (-1.0, np.nan, (1.0, 2.0)):
             with refused(ParameterError, "bad-argument"):
@@ -296,7 +296,7 @@ def test_requests_from_many_threads_are_answered_while_states_arrive():
                     for question in questions:
                         with contextlib.suppress(
                             RbdynError
-                        ):  # for example, a mode that does not follow paths
+                        ):  # a refusal, for example of a path in a mode that follows none
                             question()
             except BaseException as error:  # noqa: BLE001 - reported by the main thread
                 failed.append(error)
@@ -383,7 +383,7 @@ def test_efforts_computed_while_disarmed_are_not_sent():
     assert not c.sending
 
 
-def test_gains_that_would_shake_prevent_arming_and_mode_changes():
+def test_gains_too_high_for_the_rate_prevent_arming_and_mode_changes():
     loop = ClosedLoop(model(), mode="impedance", impedance_stiffness=100.0, impedance_damping=30.0)
     loop.run(0.3)
     with refused(RbdynError, "gains"):

@@ -49,7 +49,7 @@ def target(m, qpos, qvel):
 
 
 @pytest.mark.parametrize("gravity", [False, True])
-def test_commands_leave_out_the_compensation_of_the_robot(gravity):
+def test_commands_leave_out_the_terms_that_the_robot_compensates(gravity):
     """Command + C qvel (+ g) is the effort of the same law for an unloaded arm."""
     m = model()
     bare = Arm(m).bare
@@ -65,7 +65,7 @@ def test_commands_leave_out_the_compensation_of_the_robot(gravity):
         np.testing.assert_allclose(law(Q, SPEED, wanted) + added, expected, rtol=0, atol=1e-12)
 
 
-def test_our_payload_is_not_sent_to_the_robot():
+def test_commands_contain_the_payload_that_the_robot_does_not_compensate():
     m = model()
     load = ("tool0", 2.0, (0.0, 0.0, 0.1))
     own = Arm(m).bare
@@ -78,7 +78,7 @@ def test_our_payload_is_not_sent_to_the_robot():
     np.testing.assert_allclose(command + bare, effort, rtol=0, atol=1e-12)
 
 
-def test_efforts_under_a_command_match_the_sum_of_their_parts():
+def test_the_actuation_of_an_arm_adds_its_compensation_to_a_command():
     m, found = model(), np.empty(6)
     arm = Arm(m, friction=Friction.of(6, 2.0, 0.5), robot_compensates_gravity=True, **MOVED)
     effort = np.array([10.0, -20.0, 5.0, 1.0, -2.0, 0.5])
@@ -222,14 +222,14 @@ def test_gravity_counted_twice_in_a_floating_arm_is_a_fault():
     assert loop.controller.fault is not None
 
 
-def test_an_arm_without_measured_efforts_needs_an_explicit_setting():
+def test_an_arm_without_measured_efforts_is_not_armed_by_default():
     loop = DrivenArm.behind("gen3", model("kinova.urdf"))
     loop.run(0.5)
     with refused(RbdynError, "no-effort", loop.gate.limits.names[0]):
         loop.controller.try_arm(loop.now)
 
 
-def test_currents_are_not_torques():
+def test_currents_in_place_of_torques_prevent_arming():
     """A UR with use_currents_as_efforts and a preset that expects the total torque."""
     loop = DrivenArm(model(), (), "current", mode="hold")
     loop.run(0.5)

@@ -117,7 +117,7 @@ def struck(k):
         (struck, 150),
     ],
 )
-def test_an_arm_that_cannot_be_braked_is_left_to_its_driver(motion, count):
+def test_after_a_failed_brake_the_last_efforts_hold_the_arm_and_silence_follows(motion, count):
     """`count` states are answered; the next answer is the last and holds the arm."""
     arm, end = ending()
     for k in range(count + 3):
@@ -145,11 +145,11 @@ def test_an_arm_without_states_is_held_before_the_controller_falls_silent(blind_
     assert see(end, Q, ZERO, 0.001) is None
     assert blindly() is None
     assert end.phase == "silent"
-    end.trip()  # armed again, then another fault
+    end.trip()  # the arm was armed again, and another fault follows
     assert see(end, Q, ZERO, 0.001) is not None
 
 
-def test_a_pause_of_minutes_ends_a_blind_arm():
+def test_a_blind_arm_holds_once_and_falls_silent_after_a_pause_of_minutes():
     """After such a pause of the process the motion is not predicted, and silence follows."""
     arm, end = ending()
     blindly = Blindly(end, np.full(6, 0.5))
@@ -180,7 +180,7 @@ def test_a_controller_that_was_not_called_for_minutes_sends_nothing(mode):
 
 
 @pytest.mark.parametrize("mode", ["gravity", "hold", "computed_torque"])
-def test_a_state_that_is_the_first_call_after_minutes_is_not_answered(mode):
+def test_no_state_is_answered_after_minutes_without_calls(mode):
     loop = armed(mode=mode)
     loop.run(0.05)
     loop.now += 300_000 * MS
@@ -191,14 +191,14 @@ def test_a_state_that_is_the_first_call_after_minutes_is_not_answered(mode):
     assert "not called in time" in loop.controller.status()
 
 
-def test_a_short_pause_of_the_calls_is_braked_blindly():
+def test_after_a_short_pause_of_the_calls_the_arm_brakes_blindly():
     loop = armed()
     loop.now += 200 * MS
     assert loop.controller.on_watch(loop.now) is not None
     assert loop.controller.ending == ["blind"]
 
 
-def test_a_valid_state_ends_blind_holding_but_its_time_adds_up():
+def test_blind_times_add_up_although_valid_states_arrive_in_between():
     _, end = ending()
     blindly = Blindly(end)
     for _ in range(5):
@@ -380,7 +380,7 @@ def test_a_push_that_is_a_tracking_fault_is_braked_and_held():
     ended(loop, loop.run(0.1), "tracking", "holding")
 
 
-def test_limits_that_were_tightened_do_not_make_a_push_an_escalation():
+def test_an_arm_pushed_with_tightened_limits_ends_in_a_hold():
     loop = ClosedLoop(model(), qpos=STRETCHED).arm()
     loop.run(0.6)
     loop.controller.tighten(0.9, 0.1, 0.0)
@@ -390,7 +390,7 @@ def test_limits_that_were_tightened_do_not_make_a_push_an_escalation():
 
 @pytest.mark.parametrize("period", [0.001, 0.004])
 @pytest.mark.parametrize("speed", [0.5, 2.2])
-def test_a_brake_that_accelerates_the_arm_is_given_up(speed, period):
+def test_braking_ends_if_it_accelerates_the_arm(speed, period):
     """Mirrored positions and velocities agree, so only the energy shows the error."""
     loop = ClosedLoop(model()).arm()
     loop.h = period
@@ -421,6 +421,6 @@ def test_an_arm_that_hits_a_limit_at_speed_is_stopped():
     # an arm that is braked with the rate 10 1/s moves by speed / 10
     assert 0.05 < beyond.max() < 0.2
     g = np.array([loop.bare.gravity_effort(q, np.empty(6))[2] for q in trace.qpos])
-    # and for 1 ms more for each N m of the effort before the fault
+    # the effort falls by 1 N m per ms, so it takes longer after a larger effort
     inside = (beyond > 0.0) & (np.arange(len(beyond)) > np.argmax(beyond > 0.0) + 20)
     assert (trace.effort[inside, 2] <= np.maximum(g[inside], 0.0) + 1e-6).all()

@@ -190,7 +190,7 @@ def test_a_fault_names_the_joint_the_bound_and_the_remedy(row):
     assert fault.report.endswith(", then clear_fault")
 
 
-def test_the_messages_of_all_faults_are_tested():
+def test_the_table_of_this_test_has_every_fault():
     rows = {(row[1], row[2]) for row in TABLE.values()}
     others = {(kind.code, kind.reaction) for kind in FAULTS if kind.code == "rivals"}
     assert rows | others == {(kind.code, kind.reaction) for kind in FAULTS}
@@ -214,7 +214,7 @@ def test_printed_numbers_differ_from_the_limit_that_they_exceed(kind):
     assert any(limit < number < limit * (1.0 + 2e-7) for number in numbers)
 
 
-def test_states_after_a_jump_of_the_clock_are_disbelieved_without_an_error():
+def test_a_jump_of_the_clock_ends_in_a_blind_clock_fault():
     loop = armed(settle=0.2)
     loop.tick(stamp=loop.now + 5_000_000_000, position=loop.d.qpos + 0.9)
     for _ in range(20):

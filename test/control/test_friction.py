@@ -59,13 +59,13 @@ def test_friction_is_odd_and_dissipative(v):
     assert (speeds * effort >= 0.0).all()
 
 
-def test_out_may_be_qvel():
+def test_the_output_may_be_the_array_of_velocities():
     v = np.array([0.3, -0.2, 0.01])
     expected = friction().effort(v, np.empty(3)).copy()
     np.testing.assert_array_equal(friction().effort(v, v), expected)
 
 
-def test_scaling_changes_efforts_but_not_speeds():
+def test_a_scaled_friction_has_scaled_efforts_at_each_speed():
     v = np.array([0.3, -0.02, 0.004])
     whole, half = friction(), friction().scaled(0.5)
     np.testing.assert_allclose(
@@ -131,7 +131,7 @@ def test_invalid_values_are_refused(name, value):
 
 
 @pytest.mark.parametrize("name", ["stribeck_velocity", "smoothing"])
-def test_speeds_are_above_zero(name):
+def test_speeds_of_zero_are_refused(name):
     with refused(ParameterError, "bad-argument", name):
         Friction.of(2, **{name: [0.1, 0.0]})
 

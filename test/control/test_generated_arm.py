@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the battery of lies on the controller of a generated package, see generated_arm.py."""
+"""The controller of a generated package (generated_arm.py) meets rows of the battery of lies."""
 
 import pytest
 from battery import Case

@@ -25,7 +25,7 @@ ROWS += ("velocity_sign", "effort_milli", "drift")
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_generated_code_refuses_an_error_before_it_is_armed(name):
+def test_generated_code_finds_errors_of_the_arm_in_its_start_up_test(name):
     lie, word = ERRORS[name]
     loop = TriedCode(lie=lie() if name.startswith(("delay", "filter")) else lie)
     found = loop.tried()
@@ -89,7 +89,7 @@ def test_a_fault_that_stops_the_test_of_generated_code_is_not_latched():
     assert "clear_fault" not in code.sentence
 
 
-def test_generated_code_needs_room_to_move_each_joint():
+def test_generated_code_refuses_a_joint_without_room_for_its_start_up_test():
     m = model(UR5)
     m = m.replaced(jnt_range=np.where(np.arange(6)[:, None] == 5, [[0.395, 0.405]], m.jnt_range))
     loop = GeneratedArm(m, start_up_test=True)
@@ -118,7 +118,7 @@ def test_generated_code_that_was_not_called_for_minutes_sends_nothing():
 
 
 @pytest.mark.parametrize("mode", ["gravity", "hold"])
-def test_generated_code_sends_nothing_after_minutes_though_a_state_can_be_read(mode):
+def test_generated_code_sends_nothing_for_a_valid_state_after_a_pause_of_minutes(mode):
     loop = GeneratedArm(model(UR5), mode=mode)
     loop.run(0.05)
     loop.controller.try_arm(loop.now)

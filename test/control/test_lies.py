@@ -41,10 +41,10 @@ WORST = ["velocity_sign", "velocity_zero", "frozen", "lag_75_ms", "loss"]
 CASES = [Case(name, MODES[k % 4], 0.2) for k, name in enumerate(KINDS)]
 CASES += [Case(name, "hold", 1.0) for name in WORST]
 CASES += [Case("frozen_noisy", mode, 1.0) for mode in ("gravity", "computed_torque", "impedance")]
-#: If the arm starts at rest and velocities are noisy, only measured efforts reveal these lies in
-#: time: they do not follow the commands.
+#: If the arm starts at rest and velocities are noisy, these lies are found in time only because
+#: the measured efforts do not follow the commands.
 CASES += [Case("frozen_noisy", "computed_torque", 0.0, file) for file in FILES if file != KINOVA]
-#: Loads and a restarted controller, in the modes that they affect most.
+#: Wrong loads and a restarted controller, each in the modes that it affects most.
 CASES += [
     Case("payload", "computed_torque", 0.0),
     Case("payload", "gravity", 0.2),
@@ -54,7 +54,7 @@ CASES += [
     Case("gravity", "hold", 0.0),
     *(Case("controller_restart", mode, 1.0) for mode in MODES),
 ]
-#: The held arm oscillates, and its driver applies the last efforts until its timeout.
+#: With velocities in degrees a held arm oscillates until the timeout of its driver.
 CASES += [Case("velocity_degrees", "computed_torque", 0.0)]
 #: Errors of the prediction are largest for an arm with light wrists and no friction.
 CASES += [
@@ -78,8 +78,8 @@ CASES += [
     Case("frozen_joint", "hold", 0.2, "kinova.urdf", period=0.004),
     Case("swapped", "gravity", 1.0, SEVEN, period=0.004),
 ]
-#: A light arm without friction went up to 0.5 rad too far, with 205 % of a velocity limit, on the
-#: last effort before the states were missing or late.
+#: Missing or late states: a light arm without friction moved up to 0.5 rad too far under its last
+#: effort, and reached 205 % of a velocity limit.
 MISSING = (
     ("loss", "impedance", "panda.urdf", 0.001),
     ("lag_75_ms", "computed_torque", "panda.urdf", 0.001),
@@ -239,7 +239,7 @@ def test_late_and_slow_measured_efforts_are_not_a_freeze(late, slow):
 
 
 @pytest.mark.parametrize("effort", [0.0, np.nan])
-def test_unmeasured_efforts_do_not_reveal_a_freeze(effort):
+def test_without_measured_efforts_no_freeze_is_found(effort):
     loop = armed(mode="impedance", settle=0.3, **STIFF)
     loop.gate.use(replace(loop.gate.limits, contact=0.5))
     tick = loop.tick
@@ -259,7 +259,7 @@ def test_contact_effort_counts_in_impedance_only():
     assert pressed(loop)[0].code == "frozen"
 
 
-def test_a_hand_may_stop_a_floating_arm():
+def test_a_floating_arm_stopped_by_a_hand_has_no_fault():
     loop = ClosedLoop(model()).arm()
     loop.run(0.6)
     loop.kick(0.5, [0])
@@ -293,7 +293,7 @@ def test_partly_modelled_friction_is_not_a_freeze(mode):
 
 
 @pytest.mark.parametrize("friction", [False, True])
-def test_encoders_that_freeze_together_are_not_taken_for_friction(friction):
+def test_positions_and_velocities_that_freeze_together_are_a_fault(friction):
     """Measured efforts continue and follow the commands."""
     case = Case("frozen", "computed_torque", 0.0, friction=friction)
     stopped, going = references(replace(case, lie=""))
@@ -369,7 +369,7 @@ def rough(memory, state, _time, deviation):
     [rough(0.05), rough(0.1), coarse(2e-4), coarse(1e-3)],
     ids=["5", "10", "fine", "coarse"],
 )
-def test_noise_and_goals_that_replace_goals_are_not_a_fault(honest, mode):
+def test_noise_and_goals_replaced_during_the_motion_are_not_a_fault(honest, mode):
     """Encoders have steps of 1 mrad; goals 0.1 rad apart come before the last goal is reached."""
     loop = ClosedLoop(model(), tracking_tolerance=0.5).arm()
     loop.controller.set_mode(mode)
@@ -387,7 +387,7 @@ def test_noise_and_goals_that_replace_goals_are_not_a_fault(honest, mode):
     assert loop.controller.fault is None, loop.controller.status()
 
 
-def test_an_arm_that_is_armed_again_begins_anew():
+def test_an_arm_armed_again_is_not_judged_by_its_states_before():
     """The arm was disarmed while it was blind, and has moved since."""
     loop = ClosedLoop(model()).arm()
     loop.run(0.1)

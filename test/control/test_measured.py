@@ -44,12 +44,12 @@ def test_names_of_joints_may_come_in_any_order():
     assert mixed.take([names[k] for k in order], *(row[order] for row in given)) is None
     np.testing.assert_array_equal(everything(straight), everything(mixed))
     np.testing.assert_array_equal(straight.effort[:7], given[2][:7])
-    # another order: the indices of the first message do not apply to it
+    # the indices found for the first message do not apply to this order of names
     assert mixed.take(names, *given) is None
     np.testing.assert_array_equal(everything(straight), everything(mixed))
 
 
-def test_a_mimic_joint_has_no_degree_of_freedom():
+def test_numbers_of_a_mimic_joint_in_a_message_are_ignored():
     seen = measured()
     names = [FOLLOWER, *ARM]
     assert seen.take(names, *(np.append(9.0, row) for row in rows(7))) is None
@@ -57,12 +57,13 @@ def test_a_mimic_joint_has_no_degree_of_freedom():
     assert seen.qpos[7] == 0.0
 
 
-def test_missing_optional_joints_rest_at_their_last_position():
+def test_missing_optional_joints_keep_their_last_position_with_zero_velocity():
     seen = measured()
     assert seen.take([*ARM, FINGER], *(np.append(row, 0.03) for row in rows(7))) is None
     assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.03)
     assert seen.take(ARM, *rows(7)) is None
-    assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.0)  # at rest; otherwise it would move for ever
+    # with a velocity the joint would seem to move for ever
+    assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.0)
 
 
 def test_measurements_of_a_gripper_are_clipped_to_its_limits():
@@ -145,7 +146,7 @@ def test_a_message_with_more_names_than_numbers_is_refused_every_time():
     np.testing.assert_array_equal(seen.qpos[:7], rows(8)[0][1:])
 
 
-def test_numbers_are_checked_before_names_before_lengths():
+def test_the_first_error_of_a_message_is_in_its_numbers_then_names_then_lengths():
     seen = measured()
     wrong = (*ARM, ARM[2])
     assert "finite" in seen.take(wrong, np.full(3, np.nan), np.zeros(2), NOTHING).text

@@ -39,7 +39,7 @@ def test_a_path_matches_the_polynomials_of_scipy(order):
 
 
 @pytest.mark.parametrize("order", [3, 5])
-def test_rows_are_derivatives_of_each_other(order):
+def test_velocity_and_acceleration_rows_are_derivatives_of_the_row_before(order):
     p, h = path(order), 1e-5
     times = np.array([0.6, 0.7, 1.3, 2.1, 3.0, 3.9])
     behind, here, ahead = (sampled(p, times + s) for s in (-h, 0.0, h))
@@ -103,7 +103,7 @@ def test_peaks_match_the_largest_values_of_fine_samples(order, seed):
     assert (p.extent()[1] >= places - 1e-15).all()
     assert (velocity >= largest[1] * (1.0 - 1e-12)).all()
     assert (acceleration >= largest[2] * (1.0 - 1e-12)).all()
-    # a sample can be 0.25 ms away from an extremum, which is 1e-3 of a segment, squared
+    # a sample can be 0.25 ms away from an extremum, 1e-3 of a segment; the error is its square
     np.testing.assert_allclose(velocity, largest[1], rtol=5e-5)
     np.testing.assert_allclose(acceleration, largest[2], rtol=5e-5, atol=1e-9)
 
@@ -116,12 +116,13 @@ def test_the_extent_includes_both_reversals_of_a_path():
 
 
 def test_peaks_of_a_motion_between_rests_are_exact():
-    # the quintic from 0 to 1 in 1 s: 15/8 at half time, 10 / sqrt(3) at (3 - sqrt(3)) / 6
+    # peaks of the quintic from 0 to 1 in 1 s: the velocity 15/8 at half time, and the
+    # acceleration 10 / sqrt(3) at (3 - sqrt(3)) / 6
     p = Path([0, 1], [[0.0], [1.0]], np.zeros((2, 1)), np.zeros((2, 1)))
     velocity, acceleration = p.peaks()
     assert velocity[0] == pytest.approx(15 / 8, rel=1e-14)
     assert acceleration[0] == pytest.approx(10 / np.sqrt(3), rel=1e-13)
-    # the cubic: 3/2 at half time, 6 at both ends
+    # peaks of the cubic: the velocity 3/2 at half time, and the acceleration 6 at both ends
     velocity, acceleration = Path([0, 1], [[0.0], [1.0]], np.zeros((2, 1))).peaks()
     assert (velocity[0], acceleration[0]) == (pytest.approx(1.5), pytest.approx(6.0))
 
@@ -215,7 +216,7 @@ def test_sampling_needs_a_finite_time(t):
 @pytest.mark.parametrize(
     "rows", [None, np.empty(9), np.empty((3, 2)), np.empty((3, 3), np.float32), np.empty((3, 3)).T]
 )
-def test_wrong_rows_are_refused(rows):
+def test_output_arrays_of_a_wrong_shape_or_type_are_refused(rows):
     with refused(ParameterError, "bad-argument", "rows"):
         path(5).sample(1.0, rows)
 

@@ -44,12 +44,12 @@ def test_derivatives_up_to_the_fourth_are_continuous():
             np.polyfit(times, sampled(p, t + times)[:, 2], 3)
             for times in ((end - t) * np.linspace(0.1, 0.9, 4) for end in (before, after))
         )
-        # rounding error of a fit to values of up to 50
+        # the tolerance is the rounding error of a fit to values of up to 50
         np.testing.assert_allclose(left[1:], right[1:], atol=1e-8)
         assert (np.abs(left[0] - right[0]) > 1.0).all()
 
 
-def test_no_other_path_through_the_points_has_less_jerk():
+def test_changed_velocities_at_the_points_increase_the_squared_jerk():
     """The functional is convex: every change of the nodes increases it."""
     best = quintic(points(), TIMES)
     least = _squared_jerk(best)
@@ -74,7 +74,7 @@ def _squared_jerk(p):
     return total
 
 
-def test_given_velocities_are_kept():
+def test_given_velocities_and_accelerations_are_kept():
     velocities = points(seed=4)
     p = quintic(points(), TIMES, velocities)
     np.testing.assert_array_equal(p.velocities, velocities)

@@ -110,14 +110,14 @@ def test_the_tool_follows_lines_and_refused_paths_change_nothing():
         arm.send(back)
 
 
-def test_poses_are_refused_if_the_target_moves_while_they_are_planned(monkeypatch):
+def test_poses_are_refused_if_the_target_moves_during_their_planning(monkeypatch):
     arm = Arm()
     arm.loop.arm().run(0.6)
     check, collisions = arm.controller.collisions.check, arm.controller.collisions
 
     def slow(*given):
         check(*given)
-        there = arm.controller.progress().desired[:1] + 0.02  # less than start_tolerance
+        there = arm.controller.progress().desired[:1] + 0.02  # a shift below start_tolerance
         arm.controller.follow_path(Path([0.2], there))
         arm.loop.run(0.3)
 
@@ -147,7 +147,7 @@ def test_the_link_of_the_poses_must_be_moved_by_controlled_joints():
             TrajectoryController(known.arm.m, description, None, known.arm, known.gate, settings)
 
 
-def test_an_arm_that_yields_stops_at_the_margin_of_an_obstacle():
+def test_an_arm_in_admittance_stops_at_the_margin_of_an_obstacle():
     pytest.importorskip("daqp", reason="daqp is not installed")
     place, _ = PositionedArm().pose()
     near = ball_below(place)

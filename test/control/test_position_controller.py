@@ -181,7 +181,7 @@ def test_a_bad_state_ends_at_rest_and_no_position_is_beyond_its_limits():
     assert arm.answer is None
 
 
-def test_wrenches_from_outside_are_checked():
+def test_wrenches_with_unknown_links_or_impossible_numbers_are_refused():
     arm = PositionedArm("admittance", **LAW)
     for link, force, words in (
         ("nowhere", (0, 0, 0), "there is no link 'nowhere'"),
@@ -264,7 +264,7 @@ def test_a_pause_of_minutes_ends_the_start_up_test_though_a_state_is_the_first_c
     assert not arm.controller.sending
 
 
-def test_a_wrench_of_another_time_counts_as_missing():
+def test_an_old_wrench_or_one_after_a_reset_of_time_counts_as_missing():
     sensor = SensedWrench(PositionedArm().arm, FRAME, 0.0, (0.0, 0.0, 0.0), 0.1, SENSOR)
     sensor.take(SENSOR, (0.0, 0.0, 1.0), (0.0, 0.0, 0.0), 10**9)
     assert sensor.missing(1_100_000_000) == ""

@@ -153,7 +153,8 @@ def test_misread_positions_are_found_at_the_first_command(error):
     arm = Servoed(takes=takes, lag=0.1)
     found = arm.tried()
     assert "when it is sent the position that it reports" in found
-    assert np.abs(arm.d.qpos - arm.start).max() < 0.15  # the servos would go on to 2.2 rad
+    # without a stop the servos would move to 2.2 rad
+    assert np.abs(arm.d.qpos - arm.start).max() < 0.15
 
 
 @pytest.mark.parametrize("speed", [0.002, 0.01, -0.01])
@@ -165,7 +166,7 @@ def test_a_joint_that_creeps_away_is_stopped_near_its_rest(speed):
     assert np.abs(arm.d.qpos - arm.start)[3] < 0.0081
 
 
-def test_a_closed_brake_is_found():
+def test_the_start_up_test_finds_a_closed_brake():
     arm = Servoed()
     arm.takes = braked(arm.start)
     assert "brakes" in arm.tried()
@@ -187,7 +188,7 @@ def test_a_correct_position_arm_is_armed_and_hardly_moves(lag, delay, period):
     assert np.abs(arm.d.qpos - there).max() < (1e-4 if lag < 0.1 else 3e-3)
 
 
-def test_noise_of_a_position_arm_is_not_an_error():
+def test_noisy_and_coarse_states_of_a_position_arm_pass_the_test():
     random = np.random.default_rng(5)
 
     def noisy(loop):
@@ -221,7 +222,7 @@ def test_the_test_of_a_position_arm_can_be_switched_off():
     assert arm.controller.armed
 
 
-def test_a_mode_that_the_arm_does_not_have_is_refused_during_the_test():
+def test_during_the_test_a_mode_that_the_arm_does_not_have_is_refused():
     arm = Servoed().armed()
     assert arm.controller.testing
     with refused(RbdynError, "mode"):
@@ -230,7 +231,7 @@ def test_a_mode_that_the_arm_does_not_have_is_refused_during_the_test():
     assert arm.tried() == ""
 
 
-def test_a_mode_is_checked_again_when_the_test_is_over():
+def test_an_arm_whose_wrench_sensor_falls_silent_during_the_test_is_not_armed():
     arm = Servoed(admittance_frame="tool0")
     arm.armed()
     arm.controller.set_mode("admittance")

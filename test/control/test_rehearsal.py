@@ -31,7 +31,7 @@ def waiting_after(rehearse, modules):
 
 
 @pytest.mark.parametrize("mode", EFFORT_MODES[1:])
-def test_kernels_are_compiled_before_a_false_state_arrives(mode):
+def test_rehearsal_compiles_all_kernels_for_false_states(mode):
     controller = ClosedLoop(model(), mode=mode).controller
     assert waiting_after(lambda: controller.rehearse(mode), MODULES) == []
 

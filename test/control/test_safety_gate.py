@@ -105,7 +105,7 @@ def test_the_first_check_that_fails_is_reported():
 
 
 @pytest.mark.parametrize("jump", [-5000.0, 5000.0])
-def test_a_state_whose_clock_jumped_is_inspected_as_all_others(jump):
+def test_names_in_another_order_are_sorted_also_after_a_clock_jump(jump):
     """A driver that restarted may list its joints in another order."""
     send = admitting()
     dt, fault = send(qpos=REST[[1, 0, 2, 3, 4, 5]], dt=jump, waited=1.0)
@@ -144,7 +144,7 @@ def test_a_joint_cannot_move_farther_than_its_velocity_allows(k):
         result = admitting()(qpos=at(k, REST[k] + most + HAIR), dt=dt)
         assert code(result) == "velocity"
         assert f"joint '{ur5_limits().names[k]}' moved by" in result[1].text
-    # the first state may be anywhere
+    # the first state may have any position
     assert code(Admitting()(qpos=at(k, 0.0))) is None
 
 
@@ -164,12 +164,12 @@ def test_an_impossible_displacement_is_refused():
     assert (beyond.code, beyond.blind) == (
         "position",
         True,
-    )  # beyond its limits, and too far from the last position
+    )  # the position is beyond its limits, and too far from the last one
     np.testing.assert_array_equal(send.gate.measured.qpos, REST)
 
 
 @pytest.mark.parametrize("dt", [1.0, 10.0])
-def test_an_overspeed_that_the_velocities_explain_is_not_taken_for_swapped_joints(dt):
+def test_an_overspeed_that_the_velocities_confirm_is_not_a_blind_fault(dt):
     """At 100 Hz a joint at 4.2 rad/s moves farther than its limit of 3.15 rad/s allows."""
     send = admitting()
     qpos, speed, faults = REST.copy(), 0.0, []
@@ -183,7 +183,7 @@ def test_an_overspeed_that_the_velocities_explain_is_not_taken_for_swapped_joint
     assert send(qpos=qpos, qvel=at(3, speed, ZERO), dt=dt)[1].blind
 
 
-def test_a_slow_drift_of_a_position_is_found():
+def test_a_slow_drift_of_a_position_is_a_velocity_fault():
     """The comparison over a quarter of a second allows a drift of 0.4 rad/s."""
     send = admitting()
     found = []
@@ -202,7 +202,7 @@ def test_velocities_that_change_too_fast_are_a_fault_but_noise_is_not(most, expe
     v, qpos = np.zeros(N), REST.copy()
     found = set()
     for k in range(400):
-        v[1] = 0.6 * np.sin(0.1 * k)  # up to 60 rad/s^2
+        v[1] = 0.6 * np.sin(0.1 * k)  # the acceleration is up to 60 rad/s^2
         qpos[1] += 1e-3 * v[1]
         found.add(code(send(qpos=qpos, qvel=v + rng.normal(size=N) * 0.02)))
     assert found - {None} == ({expected} - {None})
@@ -225,7 +225,7 @@ def test_a_gain_of_speed_beyond_twice_the_robots_acceleration_is_a_fault(
     rng = np.random.default_rng(5)
     v, qpos = np.zeros(N), REST.copy()
     found = set()
-    for k in range(600):  # up to 1.3 rad/s and back, twice
+    for k in range(600):  # the joint speeds up to 1.3 rad/s and slows down, twice
         v[1] = max(0.0, v[1] + (4e-3 * speeding if k % 300 < 150 else -4e-3 * braking))
         qpos[1] += 1e-3 * v[1]
         found.add(code(send(qpos=qpos, qvel=v + rng.normal(size=N) * noise)))
@@ -240,7 +240,7 @@ def test_a_power_limit_is_a_fault_of_effort_times_velocity():
     assert code(send(qvel=np.full(N, 0.9))) == "power"
 
 
-def test_time_without_messages_allows_a_longer_move():
+def test_after_invalid_states_a_joint_may_have_moved_farther():
     send = admitting()
     bad = at(0, np.nan)
     for _ in range(50):
@@ -411,7 +411,7 @@ def test_the_first_fault_is_latched():
 
 @pytest.mark.parametrize("name", ["state_timeout", "effort_rate", "blend_time"])
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf, "1", None])
-def test_a_gate_cannot_be_switched_off(name, bad):
+def test_settings_that_would_switch_the_gate_off_are_refused(name, bad):
     with refused(ParameterError, "bad-argument"):
         GateSettings(**{name: bad})
 
@@ -476,9 +476,9 @@ def test_at_a_stop_a_joint_is_held_but_not_pushed_into_it(side, sign):
         for hold, want, expected in (
             (0.0, 20.0, 0.0),  # no effort drives the joint into the stop
             (12.0, 20.0, 12.0),  # the holding effort, although it points into the stop
-            # gravity pulls it away from the stop; it is not pushed back into it
+            # gravity pulls the joint away from the stop, and no effort pushes it back
             (-12.0, 20.0, 0.0),
-            (0.0, -20.0, -20.0),  # away from the stop: always allowed
+            (0.0, -20.0, -20.0),  # an effort away from the stop is always allowed
             (12.0, -20.0, -20.0),
             (12.0, 5.0, 5.0),
         ):
@@ -490,7 +490,7 @@ def test_at_a_stop_a_joint_is_held_but_not_pushed_into_it(side, sign):
     )
 
 
-def test_a_stop_is_respected_during_a_bumpless_start():
+def test_an_effort_into_a_stop_decays_during_a_bumpless_start():
     gate = releasing(ur5_limits().upper)
     gate.begin(np.full(N, 20.0))
     gate.release(ZERO, ZERO, 1e-3)
@@ -512,7 +512,7 @@ def test_a_start_is_bumpless_and_its_difference_decays_in_half_a_second():
     np.testing.assert_array_equal(seen[501], law)
 
 
-def test_a_start_beyond_the_limits_is_clamped():
+def test_a_start_beyond_the_effort_limits_is_clamped():
     gate = releasing()
     gate.begin(np.full(N, 1e6))
     seen = np.array(

@@ -108,7 +108,7 @@ def test_no_accepted_path_comes_nearer_than_the_margin_and_no_free_one_is_refuse
     assert 3 < sum(verdicts) < 22
 
 
-def test_the_margin_is_kept(m):
+def test_a_path_with_a_distance_below_the_margin_is_refused(m):
     """Two links that pass at about 4 cm."""
     path = line((0.0, 2.2, 0.0), (0.0, 2.2, 1.6))
     least = nearest(m, path)
@@ -159,7 +159,7 @@ def test_joints_that_the_path_does_not_move_stay_where_they_are(m):
         partial.check([path], np.array([0.0, 0.0, 2.8]))
 
 
-def test_no_sheet_is_thin_enough_to_pass_at_the_smallest_margin():
+def test_a_thin_link_and_a_thin_sheet_are_found_at_the_smallest_margin():
     """The link and the sheet are a tenth of a step of the check thick."""
     system = (
         rb.SystemBuilder("arm", base="world")
@@ -217,7 +217,7 @@ def test_slides_are_checked_along_their_whole_stroke():
 
 
 @pytest.mark.parametrize("kind", ["floating", "planar"])
-def test_joints_without_a_bound_are_refused(kind):
+def test_floating_and_planar_joints_are_refused(kind):
     system = (
         rb.SystemBuilder("s", base="world")
         .body("a", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
@@ -327,7 +327,7 @@ def test_a_stream_of_targets_stops_at_the_wall():
     assert 0.01 - RESOLUTION < min(one.distance for one in rb.collisions(m, d, 0.5)) < 0.03
 
 
-def test_only_the_world_is_checked_without_links():
+def test_without_the_check_of_links_only_collisions_with_the_world_are_found():
     _, checker = in_room(links=False)
     checker.check([line((0.0, 0.0, 0.0), (0.0, -2.3, -2.3))], np.zeros(3))
     with refused(RbdynError, "scene-collision"):

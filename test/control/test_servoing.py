@@ -50,7 +50,7 @@ def in_world(servo, qpos, frame, twist):
 
 @pytest.mark.parametrize("file", TOOLS)
 @pytest.mark.parametrize("frame", ["", "tool", "elbow"])
-def test_an_unrestricted_tool_has_the_twist_exactly(file, frame):
+def test_a_tool_far_from_all_limits_has_the_commanded_twist(file, frame):
     servo, qpos = servo_of(file, **FREE)
     links = {"": "", "tool": TOOLS[file], "elbow": servo.m.frame_names[4]}
     name = links[frame]
@@ -120,7 +120,7 @@ def test_an_approach_to_a_singular_posture_slows_down_between_the_thresholds(ben
     assert (found.velocity[1] < 0.0) == (back.velocity[1] > 0.0) or share == 0.0
 
 
-def test_joint_rates_out_of_a_singular_posture_are_bounded():
+def test_the_gain_out_of_a_singular_posture_is_bounded():
     """At a condition number of 100 the gain of the weak direction is 0.3 times that at 30."""
     q = np.array([0.0, 0.0458])
     J = planar_jacobian(q)[3:5]
@@ -166,7 +166,7 @@ DIRECTIONS = np.vstack([np.eye(6), -np.eye(6)])
 
 
 @pytest.mark.parametrize("k", range(12))
-def test_a_long_twist_exceeds_no_limit(k):
+def test_a_twist_of_three_seconds_exceeds_no_limit(k):
     servo, qpos = servo_of(max_linear=2.0, max_angular=3.0)
     limits, m = servo.limits, servo.m
     limits = JointLimits(qpos - 0.4, qpos + 0.4, np.full(6, 1.5), np.full(6, 3.0))
@@ -221,7 +221,7 @@ def test_a_path_lasts_as_long_as_the_twist_and_rests():
 @pytest.mark.parametrize(
     ("now", "wanted", "share"),
     [
-        # the first joint allows shares of 0.4 to 0.6, the second 0.44 to 0.67
+        # the first joint allows shares of the twist from 0.4 to 0.6, the second from 0.44 to 0.67
         ((1.0, 1.0), (2.0, 1.8), 0.6),
         ((0.0, 0.0), (1.0, -4.0), 0.05),
         ((1.0, 1.0), (1.1, 1.1), 1.0),
@@ -256,7 +256,7 @@ def test_a_goal_is_approached_at_a_given_rate():
     assert found == pytest.approx([*(4.0 * turn), 2.0, 0.0, -4.0], abs=1e-14)
 
 
-def test_room_is_counted_in_the_direction_of_the_motion():
+def test_the_room_to_a_limit_is_measured_in_the_direction_of_the_motion():
     limits = JointLimits(np.array([-1.0, -1.0]), np.array([2.0, 2.0]), np.ones(2), np.ones(2))
     settings = ServoSettings("tool", joint_limit_margin=0.5)
     room = room_of(np.array([1.0, 1.9]), np.array([1.0, 1.0]), limits, settings)

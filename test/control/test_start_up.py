@@ -172,7 +172,7 @@ FELT = [lie for lie in LIES if lie.felt and lie.liar]
 
 
 @pytest.mark.parametrize("lie", FELT, ids=lambda lie: lie.name)
-def test_lies_of_the_battery_are_refused(lie):
+def test_false_states_of_the_battery_are_found_by_the_start_up_test(lie):
     loop = Tried(lie=told(lie))
     assert "start-up test" in loop.tried()
     assert loop.far < MOVED
@@ -193,7 +193,7 @@ def test_a_correct_arm_passes_and_hardly_moves(file, period):
 
 
 @pytest.mark.parametrize("mode", ["hold", "computed_torque", "impedance"])
-def test_every_mode_begins_where_the_test_ended(mode):
+def test_the_arm_stays_where_the_test_ended_in_every_mode(mode):
     loop = Tried(mode=mode)
     assert loop.tried() == ""
     there = loop.d.qpos.copy()
@@ -203,7 +203,7 @@ def test_every_mode_begins_where_the_test_ended(mode):
 
 @pytest.mark.parametrize("share", [1.0, 0.9, 0.33, 0.0])
 @pytest.mark.parametrize("file", [UR5, SEVEN])
-def test_friction_is_not_an_error(file, share):
+def test_an_arm_with_friction_passes_with_any_share_of_friction_in_the_model(file, share):
     """The model contains a share of the payload."""
     plant = rubbed(model(file))
     arm = {"friction": Friction.of_model(plant).scaled(share)}
@@ -364,7 +364,7 @@ def test_a_simulated_arm_may_wait_for_its_states():
     assert loop.controller.testing
 
 
-def test_a_refusal_of_states_far_apart_names_no_joint():
+def test_the_error_about_a_low_rate_of_states_names_no_joint():
     loop = Tried()
     loop.controller.try_arm(loop.now)
     loop.run(0.2)

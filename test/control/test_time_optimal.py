@@ -106,12 +106,12 @@ def test_a_path_matches_the_trajectory_of_ruckig_within_the_limits():
         given.synchronization = ruckig.Synchronization.Phase
         theirs = ruckig.Trajectory(len(start))
         ruckig.Ruckig(len(start)).calculate(given, theirs)
-        # never below SHORTEST: shorter moves are skipped
+        # moves shorter than SHORTEST are skipped
         assert abs(p.duration - theirs.duration) <= SHORTEST
         times = np.linspace(0.0, theirs.duration * (1 - 1e-9), 300)
         rows, expected = sampled(p, times), np.array([theirs.at_time(t) for t in times])
-        # the path skips pieces shorter than SHORTEST: its velocity is off by a jump of the
-        # acceleration times that time, and its position by the jump times the square of that time
+        # the path skips pieces shorter than SHORTEST: the error of its velocity is a jump of the
+        # acceleration times that time, and that of its position the jump times its square
         jump = 2.0 * a.max()
         np.testing.assert_allclose(rows[:, 0], expected[:, 0], atol=jump * SHORTEST**2 + 1e-14)
         np.testing.assert_allclose(rows[:, 1], expected[:, 1], atol=jump * SHORTEST)
@@ -187,7 +187,7 @@ def test_limits_of_the_robot_are_the_defaults():
     column = [[0.0], [0.8]]
     p = time_optimal(column, m=two('jerk="9"'), joints=["i"])
     assert_same(p, time_optimal(column, 1.5, 3.0, 9.0))
-    # one joint has a limit of jerk, the other has no limit
+    # one joint has a jerk limit and the other joint has none
     mixed = time_optimal(way, m=two('jerk="9"'))
     assert mixed.duration > time_optimal(way, m=two()).duration
     steps = np.diff(mixed.peaks()[1])

@@ -65,7 +65,7 @@ class Guarded:
 
 
 @pytest.mark.parametrize("more", [(), (0.02,)])
-def test_a_first_point_at_time_0_does_not_jump_into_the_scene(more):
+def test_a_first_point_at_time_0_inside_an_obstacle_is_refused(more):
     """Each joint jumps by less than start_tolerance, but the tool by several centimetres."""
     arm = Guarded(0.06)
     here = arm.target
@@ -129,7 +129,7 @@ def test_the_path_that_was_checked_is_the_path_that_is_driven(act):
     assert arm.controller.fault is None
 
 
-def test_a_check_that_never_keeps_up_with_the_arm_refuses_the_trajectory():
+def test_a_trajectory_is_refused_if_the_arm_moves_on_during_each_check():
     arm, there = moving()
     Meanwhile(arm, lambda: arm.loop.run(0.33), times=9)
     with refused(RbdynError, "request") as caught:
@@ -166,7 +166,7 @@ def test_polynomials_that_leave_the_limits_between_points_are_refused():
     arm.send((3.0, near), (4.0, near), rates=[fast, still])
     while arm.target[5] < near[5]:
         arm.loop.run(0.01)
-    with refused(RbdynError, "path", "wrist_3_joint") as caught:  # the path starts here
+    with refused(RbdynError, "path", "wrist_3_joint") as caught:  # the path starts at `near`
         arm.send((1.2, near), rates=[still])
     assert "on the way" in str(caught.value)
     arm.send((0.9, near), rates=[still])

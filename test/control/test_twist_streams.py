@@ -93,7 +93,7 @@ def test_the_tool_moves_along_a_line_and_rests_at_the_end_of_the_stream(mode):
     assert not codes
     after = case.loop.run(1.0).qpos
     ways = case.way(np.concatenate([rows, after])) - begin
-    # the arm lags behind its target; the target itself moves straight to microns
+    # the arm lags behind its target, which itself moves straight to a micrometre
     assert np.abs(ways[:, 1]).max() < 5e-4
     assert np.abs(ways[:, 0] + ways[:, 2]).max() < 5e-4
     speed = np.linalg.norm(np.diff(ways, axis=0), axis=1) / case.loop.h
@@ -115,7 +115,7 @@ def test_a_stream_with_gaps_does_not_jump():
     rates = np.diff(np.concatenate(rows), axis=0) / case.loop.h
     gains = np.abs(np.diff(rates, axis=0)).max(axis=0) / case.loop.h
     limit = case.controller.servo.limits.acceleration
-    # two pieces may meet within one tick, each with its own acceleration
+    # in a tick two pieces of the path can meet, each with its own acceleration
     assert (gains < 2.0 * limit * (1.0 + 1e-6)).all()
 
 
@@ -132,7 +132,7 @@ def test_a_stream_into_an_obstacle_stops_before_it_and_comes_back():
     assert case.way(back)[-1, 2] - case.way(rows)[-1, 2] > 0.03
 
 
-def test_limits_that_were_tightened_bind_the_twist():
+def test_a_twist_respects_tightened_limits():
     case = Served(max_linear=2.0)
     case.loop.arm().run(0.6)
     case.controller.tighten(1.0, 0.1, 0.0)

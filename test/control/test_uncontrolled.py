@@ -46,7 +46,7 @@ RIGHT, RIGHT_JOINT = 1.0, ("right_joint",)
 
 
 class Cell:
-    """The left arm is controlled. The right one has a driver with messages of its own."""
+    """The left arm is controlled. Another driver sends states of the right one."""
 
     def __init__(self):
         m, near = rb.load_urdf(CELL), rb.load_urdf(CELL, contact=rb.Contact(obstacles=()))
@@ -81,7 +81,7 @@ class Cell:
         self.controller.follow(message)
 
 
-def test_a_joint_is_placed_by_its_own_message():
+def test_the_check_uses_the_reported_position_of_an_uncontrolled_joint():
     """At the assumed position, 0, the path to -1 is free; at 1 rad the arms overlap by 100 mm."""
     cell = Cell()
     cell.report(RIGHT)
@@ -116,7 +116,7 @@ def test_a_wrong_message_of_another_device_is_not_used(position, names):
     assert cell.controller.fault is None
 
 
-def test_rails_and_other_arms_are_needed_and_grippers_are_not():
+def test_states_of_rails_and_other_arms_are_needed_but_not_of_grippers():
     """A rail carries two arms; the left one carries a gripper, and a wheel is on the base."""
     text = robot(
         ("base", "rail", "0 0 1"),
@@ -139,7 +139,7 @@ def test_rails_and_other_arms_are_needed_and_grippers_are_not():
     assert joints("wheel") == [["rail", "left", "wrist", "finger", "right"], []]
 
 
-def test_wheels_and_casters_are_not_needed():
+def test_states_of_wheels_and_casters_are_not_needed():
     """Joints without limits carry only each other; the other arm begins with such a joint."""
     text = robot(
         ("base", "left", "0 1 0"),

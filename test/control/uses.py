@@ -32,7 +32,7 @@ MODES = ("gravity", *HOLDING)
 GRIP = 20.0
 #: Interval at which the hand acts [s].
 TOUCH = 0.002
-#: Share of the effort limits that gravity and a push may need.
+#: Share of the effort limits that gravity and a push together may use.
 BORNE = 0.9
 #: The link that carries a payload and is pushed.
 TOOL = {
@@ -86,7 +86,7 @@ def loop_of(file, mode, use):
     given = {"gate": {"blend_time": 0.05}} | use.given | use.file_given(file)
     if mode == "impedance":
         M = rb.mass_matrix(m, at(m, given.get("qpos", BENT[file])))
-        felt = 1.0 / np.diag(np.linalg.inv(M))  # the inertia while the other joints are free
+        felt = 1.0 / np.diag(np.linalg.inv(M))  # inertia of each joint while the others are free
         given |= {"impedance_stiffness": 400.0 * felt, "impedance_damping": 40.0 * felt}
     loop = ClosedLoop(m, mode=mode, **given).arm()
     loop.run(0.2)
@@ -161,7 +161,8 @@ def pull(loop, direction, acceleration):
     push *= acceleration / np.abs(found).max()
     own = at(loop.plant, loop.d.qpos)
     held, most = np.abs(rb.gravity_term(loop.plant, own))[loop.dofs], loop.gate.limits.effort
-    room = np.maximum(BORNE * most - held, 0.05 * most)  # a joint at its limit is moved little
+    # a push of 5 % of the limit is always allowed
+    room = np.maximum(BORNE * most - held, 0.05 * most)
     loop.push[:] = push / max(1.0, float(np.max(np.abs(push[loop.dofs]) / room)))
 
 
@@ -302,7 +303,7 @@ def goal_far_beside_the_state(loop):
 def path_to_the_limits(loop):
     limits, start = loop.gate.limits, loop.d.qpos[loop.dofs].copy()
     goal = np.where(np.isfinite(limits.upper), limits.upper - 0.005, start)
-    # only the wrist moves, because other joints would collide or load the wrist
+    # only the wrist moves: other joints would cause a collision or load the wrist
     alone = np.arange(len(goal)) == len(goal) - 1
     step = np.where(alone, goal - start, 0.0)
     time = max(time_of(loop, step, 0.5), 0.5)

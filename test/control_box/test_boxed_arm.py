@@ -109,7 +109,7 @@ def test_joints_without_a_box_do_not_stop_time(tmp_path, said):
 
 
 @pytest.mark.parametrize("patience", [1e4, math.inf])
-def test_a_box_ends_while_it_waits_for_a_command(said, patience):
+def test_a_box_that_waits_for_a_command_can_be_closed(said, patience):
     with boxed_panda(said, patience=patience) as arm, RawClient(address()) as client:
         client.command(client.move())
         box = arm.boxes.all[0]
@@ -126,7 +126,7 @@ def test_a_box_ends_while_it_waits_for_a_command(said, patience):
 def test_a_stop_or_a_reset_ends_the_wait_for_a_command(said, reset):
     with boxed_panda(said, patience=math.inf) as arm, RawClient(address()) as client:
         client.ask(Request.SET_COLLISION_BEHAVIOR, np.full(52, 1e5).tobytes())
-        client.turn(600, speed=0.6)  # a reset must be seen as a jump
+        client.turn(600, speed=0.6)  # far from its start, so that a reset is a jump
         client.command(client.move())
         robot = arm.boxes.all[0].robot
         until(lambda: robot.awaits)
@@ -136,7 +136,7 @@ def test_a_stop_or_a_reset_ends_the_wait_for_a_command(said, reset):
         else:
             client.ask(Request.STOP_MOVE)
         until(lambda: robot.rests)
-        client.answer()  # the answer to the Move, or to the StopMove after it
+        client.answer()  # this answers the Move, or the StopMove after it
         client.turn()
 
 
@@ -184,13 +184,13 @@ def test_foreign_and_broken_datagrams_do_not_count_as_commands(said):
                 client.udp.sendto(b"\xff" * 8, client.box)
                 client.udp.sendto(future.tobytes(), client.box)
                 foreign.sendto(future.tobytes(), client.box)
-        time.sleep(0.2)  # a process without errors prints nothing
+        time.sleep(0.2)  # without an error there is no output to wait for
         assert arm.loop.readout.latest().tick == tick
         client.command(state, torque_command_finished=True)
         assert client.answer() == b"\x00"
 
 
-def test_the_box_sees_every_tick_that_passed_in_real_time(said):
+def test_in_real_time_the_box_processes_every_tick(said):
     with boxed_panda(said, time_mode="realtime") as arm, RawClient(address()) as client:
         until(lambda: arm.loop.readout.latest().tick > 100)
         box, gaps = arm.boxes.all[0], []

@@ -177,7 +177,7 @@ def test_a_malformed_request_ends_the_connection(rig, head):
         rig.server.request(head)
 
 
-def test_half_a_request_waits_for_the_rest(rig):
+def test_a_request_that_arrives_in_two_parts_is_answered(rig):
     head = struct.pack("<III", Request.STOP_MOVE, 7, 12)
     rig.server.request(head[:5])
     assert rig.server.answers() == b""
@@ -542,7 +542,7 @@ def test_settings_do_not_jerk_a_guided_arm(rig):
     assert jump(rig) < 5.0
 
 
-def test_the_user_stop_keeps_errors_and_its_release_ends_no_motion(rig):
+def test_the_user_stop_keeps_errors_and_a_release_without_a_stop_ends_no_motion(rig):
     rig.move()
     rig.cycle(tau_J_d=np.zeros(7))
     rig.server.press_user_stop(False)
@@ -555,7 +555,7 @@ def test_the_user_stop_keeps_errors_and_its_release_ends_no_motion(rig):
     assert rig.errors() == ["controller_torque_discontinuity"]
 
 
-def test_the_next_client_gets_no_answer_to_a_recovery_of_the_last(rig):
+def test_the_next_client_gets_no_answer_to_a_recovery_of_the_previous_client(rig):
     rig.move()
     rig.cycle(tau_J_d=np.zeros(7))
     rig.cycle(tau_J_d=np.full(7, 5.0))
@@ -567,7 +567,7 @@ def test_the_next_client_gets_no_answer_to_a_recovery_of_the_last(rig):
     assert rig.server.answers() == b""
 
 
-def test_a_torque_may_change_by_the_cycles_that_were_lost(rig):
+def test_after_lost_cycles_a_torque_may_change_by_more_than_the_limit_of_a_cycle(rig):
     rig.move()
     rig.cycle(tau_J_d=np.zeros(7))
     rig.cycle()
@@ -625,7 +625,7 @@ def test_a_panda_may_move_fast_near_a_limit(rig):
         (1.0, [0.0] * 3, 1e5 * np.eye(3).ravel()),
     ],
 )
-def test_a_load_that_no_arm_carries_is_refused(rig, mass, com, inertia):
+def test_an_impossible_load_is_refused(rig, mass, com, inertia):
     assert rig.ask(Request.SET_LOAD, np.array([mass, *com, *inertia]).tobytes()) == b"\x02"
 
 
@@ -699,7 +699,7 @@ class Hand:
 
 
 @pytest.mark.parametrize(("begins", "side"), [(0.06, -1.0), (0.02, 1.0)])
-def test_a_second_grasp_keeps_its_object(rig, begins, side):
+def test_a_second_grasp_holds_the_object_of_the_first(rig, begins, side):
     hand = Hand(rig, begins)
     for _ in range(2):
         wants, answer = hand.grasp(0.04, 0.04 + side * 2e-4)
@@ -722,7 +722,7 @@ def test_closed_fingers_do_not_grasp(rig):
     assert answer == bytes([GripperStatus.UNSUCCESSFUL, 0])
 
 
-def test_another_robot_is_refused():
+def test_a_robot_without_the_joints_of_the_arm_is_refused():
     m, description = (f(bundled_robot("pendulum")) for f in (rb.load, read))
     with refused(rb.RbdynError, "request"):
         FrankaArm(m, description)

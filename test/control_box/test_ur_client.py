@@ -65,7 +65,7 @@ def test_streams_of_commands_give_the_same_motion_twice(said):
     assert first["torque"] < 1e-6
 
 
-def test_the_model_of_the_controller_agrees(said):
+def test_the_model_of_the_controller_agrees_with_the_engine(said):
     with boxed(said) as arm:
         found = run("model")
         own = arm.boxes.all[0]._arm

@@ -94,13 +94,13 @@ def test_older_versions_with_other_names_and_positions_are_read():
     assert found.numbers["MOTION_TYPE_MOVEJ"] == 0
 
 
-def test_a_hostile_text_is_read_in_one_pass():
+def test_a_very_long_program_text_is_read_like_a_short_text():
     """Patterns that backtrack over every letter would not terminate."""
     many = program(more="A_B = " + "*".join(["9"] * 250_000)) + "\n" * 500_000
     assert ExternalScript.read(many) == ExternalScript.read(program())
 
 
-def test_a_line_before_version_1_6_has_speed_and_acceleration_of_the_tool():
+def test_a_movel_point_of_version_1_5_has_the_default_speed_and_acceleration():
     source = program().replace("= raw_point", "= 0")
     found = TrajectoryPoint.of((0,) * 20 + (1,), ExternalScript.read(source))
     assert (found.kind, found.velocity, found.acceleration) == ("MOVEL", 0.25, 1.2)
@@ -207,7 +207,7 @@ def test_a_pose_is_reached_by_inverse_kinematics(bench):
     assert bench.robot.joints.x == pytest.approx(HOME + 0.01, abs=1e-5)
 
 
-def test_torques_are_limited(bench):
+def test_commanded_torques_are_clamped_to_the_effort_limits(bench):
     bench.say(message("TORQUE", [5.0, 1000.0, 0.0, 0.0, 0.0, -1000.0]))
     assert isinstance(bench.robot.motion, ClientTorque)
     effort = bench.robot.arm.effort
@@ -225,7 +225,7 @@ def test_a_change_of_the_mode_stops_the_arm_first(bench):
     assert len(speeds) == pytest.approx(0.4 / 4.0 / DT, abs=2)
 
 
-def test_freedrive_gives_way_until_it_ends(bench):
+def test_freedrive_ends_on_request_or_after_its_timeout(bench):
     bench.say(action("FREEDRIVE_MODE_START", mode="FREEDRIVE"))
     assert isinstance(bench.robot.motion, Freedrive)
     bench.say(action("NOOP", mode="FREEDRIVE"))
@@ -310,7 +310,7 @@ def test_movej_has_the_commanded_speed_and_acceleration(bench):
     assert len(path) * DT == pytest.approx(0.5 / 0.4 + 0.4 / 1.6, abs=5 * DT)
 
 
-def test_kinds_of_points_reach_their_goals(bench):
+def test_points_of_every_kind_reach_their_goals(bench):
     arm, near = bench.robot.arm, np.add(HOME, [0.2, 0.1, -0.1, 0.1, 0.1, 0.1])
     pose = pose_of(arm.tool_pose(near, np.eye(4)))
     for kind in ("MOVEJ_POSE", "MOVEL", "MOVEL_JOINT", "MOVEP", "OPTIMOVEJ", "OPTIMOVEL"):
@@ -342,7 +342,7 @@ def test_movec_is_an_arc(bench, fixed):
 
 
 @pytest.mark.parametrize(("old", "places"), [(False, (12, 13)), (True, (13, 12))])
-def test_the_speed_of_an_arc_is_read_where_its_version_has_it(old, places):
+def test_the_speed_of_an_arc_is_read_from_the_fields_of_each_version(old, places):
     source = program()
     if old:
         for new, before in (("raw_point[13]", "raw_point[7]"), ("raw_point[14]", "raw_point[13]")):
@@ -407,12 +407,12 @@ def test_a_fast_last_point_slows_down_on_the_path(bench):
     v = np.diff(path[:, 5]) / DT
     assert v.min() > -1e-9  # the arm does not pass the end and come back
     assert path[-1] == pytest.approx(end, abs=1e-4)
-    # the end of the spline would otherwise be an acceleration of 2500
+    # without slowing down the last point would cause an acceleration of 2500 rad/s^2
     assert np.abs(np.diff(v)).max() / DT < 16.0
     assert len(path) > 1100
 
 
-def test_a_first_point_without_time_is_where_the_arm_is(bench):
+def test_a_first_spline_point_of_time_zero_near_the_arm_is_passed(bench):
     here = point("SPLINE", HOME + 1e-3, time=0.0, form=CUBIC)
     there = point("SPLINE", HOME + 0.1, time=1.0, form=CUBIC)
     result, path = bench.follow(here, there)
@@ -436,7 +436,7 @@ def test_a_wrong_point_ends_the_trajectory(bench, wrong, result, reason):
     assert bench.follow(point("MOVEJ", HOME + 0.01, third=(1.0, 1.0)))[0] == SUCCESS
 
 
-def test_a_point_that_does_not_come_fails_the_trajectory(bench):
+def test_a_trajectory_with_a_missing_point_fails(bench):
     bench.reverse.request(action("TRAJECTORY_MODE_RECEIVE", 2))
     bench.points.request(point("SPLINE", HOME + 0.1, [0.2] * 6, time=0.5, form=CUBIC))
     result, path = bench.keep(2.0)
@@ -503,7 +503,7 @@ def test_an_endless_trajectory_ends_on_a_message_of_the_client(bench):
     result, path = bench.keep(2.0)
     assert result == SUCCESS
     assert path[-1] == pytest.approx(goals[-1], abs=1e-6)
-    bench.reverse.request(action("TRAJECTORY_MODE_STREAM_END", 77))  # a stray point
+    bench.reverse.request(action("TRAJECTORY_MODE_STREAM_END", 77))  # no stream is active
     bench.cycle(10)
     assert bench.follow(point("MOVEJ", HOME, third=(1.0, 1.0)))[0] == SUCCESS
 
@@ -529,7 +529,7 @@ def obey(bench, name, numbers=()):
     bench.cycle()
 
 
-def test_settings_reach_the_arm(bench):
+def test_commands_of_settings_change_the_arm(bench):
     robot = bench.robot
     obey(bench, "SET_PAYLOAD", [1.5, 0.0, 0.01, 0.1])
     assert (robot.arm.load.mass, robot.arm.load.com[2]) == pytest.approx((1.5, 0.1))
@@ -563,7 +563,7 @@ def test_a_wrong_setting_ends_the_program(bench, name, numbers, reason):
     assert bench.robot.program is None
 
 
-def test_force_mode_begins_and_ends(bench):
+def test_force_mode_moves_the_tool_until_it_is_ended(bench):
     bench.say(message("IDLE", timeout=0.0))
     select, wrench, limits = [0, 0, 1, 0, 0, 0], [0, 0, -20, 0, 0, 0], [0.1] * 6
     obey(bench, "START_FORCE_MODE", [*[0] * 6, *select, *wrench, 2, *limits, 0.1, 0.8])
@@ -612,10 +612,10 @@ def test_a_search_without_contact_is_cancelled(bench):
     assert bench.commands.said() == struct.pack(">i", 1)
 
 
-# floods, and blocking requests
+# floods of messages, and blocking requests
 
 
-def test_messages_of_a_flood_wait_in_the_connection(bench):
+def test_a_connection_with_too_many_messages_is_full_until_they_are_processed(bench):
     assert not bench.reverse.is_full
     bench.reverse.request(message("SPEEDJ", [0.1] * 6) * MOST_ROWS)
     assert bench.reverse.is_full
@@ -666,7 +666,7 @@ def test_the_box_does_not_wait_for_a_client_whose_program_ends(bench):
 def test_time_may_be_stopped_while_the_program_waits_for_a_message(bench):
     bench.say(message("IDLE", timeout=0.3), 120)
     assert bench.robot.rests
-    bench.robot.clock += 0.1  # as while time is paused
+    bench.robot.clock += 0.1  # only the clock advances, as if time were paused
     assert not bench.program.has_work(bench.robot)
     bench.robot.clock += 0.1
     assert bench.program.has_work(bench.robot)  # the timeout has passed

@@ -74,7 +74,7 @@ class Failing:
 
 
 @pytest.mark.parametrize("fails", ["request", "report"])
-def test_any_failure_of_a_session_ends_only_its_connection(fails):
+def test_any_exception_in_a_session_ends_only_its_connection(fails):
     said = []
     hub = Hub(Failing, "RTDE", "127.0.0.1", 0, said.append)
     client = socket.create_connection(hub.sockets[0].getsockname())
@@ -149,7 +149,7 @@ def test_a_gravity_above_the_bound_is_refused(bench, gravity):
     assert (bench.robot.arm.gravity == before).all()
 
 
-@pytest.mark.parametrize("number", [29, 52, 6, 2, 3])  # tool, freedrive, force mode, moves
+@pytest.mark.parametrize("number", [29, 52, 6, 2, 3])  # commands with a pose
 def test_an_extremely_large_rotation_is_refused(bench, number):
     commanded(bench, number, 0.0, 0.0, 0.0, 1e200, 0.0, 0.0, 0.5, 0.5)
     assert "is not a pose" in bench.said[-1]
@@ -173,14 +173,14 @@ def test_a_torque_that_is_not_finite_causes_a_protective_stop(bench):
 
 
 @pytest.mark.parametrize("offset", [1, 23, 25, 60, 10**30])
-def test_registers_begin_at_0_or_24(bench, offset):
+def test_a_register_offset_other_than_0_and_24_is_refused(bench, offset):
     start_program(bench.robot, CONTROL.format(offset=f"{offset}\n", path=""))
     assert bench.robot.program is None
     assert f"its registers begin at {offset}; allowed are 0 and 24" in bench.said[-1]
 
 
 @pytest.mark.parametrize("program", ["sync()", CONTROL.format(offset=0, path="")])
-def test_any_failure_of_a_program_ends_it(bench, program, monkeypatch):
+def test_any_exception_in_a_program_ends_the_program(bench, program, monkeypatch):
     def fail(*_):
         raise ZeroDivisionError("of the program")
 
@@ -211,7 +211,7 @@ def test_a_program_of_blank_lines_is_limited_in_size():
         ]
 
 
-def test_calls_without_a_motion_take_turns(bench):
+def test_at_most_20_calls_without_a_motion_run_in_a_tick(bench):
     lines = [f"write_output_integer_register({k}, {k})" for k in range(45)]
     start_program(bench.robot, "\n".join(["def row():", *lines, "end"]))
     seen = []
@@ -222,7 +222,7 @@ def test_calls_without_a_motion_take_turns(bench):
     assert bench.robot.program is None
 
 
-def test_calls_of_a_path_take_turns(bench):
+def test_at_most_20_calls_of_a_path_run_in_a_tick(bench):
     path = "".join(f"        write_output_integer_register({k}, {k})\n" for k in range(3, 48))
     start_program(bench.robot, CONTROL.format(offset=0, path=path))
     bench.cycle()
@@ -369,7 +369,7 @@ def test_a_reboot_restores_gravity_and_payload(bench):
     assert robot.arm.gravity.tolist() == gravity.tolist()
 
 
-def test_a_refused_recipe_keeps_no_input(bench):
+def test_a_refused_input_recipe_reserves_no_variable(bench):
     one, two = bench.client(), bench.client()
     for client in (one, two):
         ask(client, "V", b"\0\2")
@@ -386,7 +386,8 @@ def test_a_flood_of_messages_is_cut(bench):
     assert "the log leaves out the others" in bench.said[-1]
     assert len(bench.robot.messages) == MOST_MESSAGES
     bench.robot.protective_stop("a test")
-    assert "protective stop: a test" in bench.said[-1]  # there may be earlier commands
+    # messages about earlier commands may precede this message
+    assert "protective stop: a test" in bench.said[-1]
     bench.robot.clock += 1.0
     start_program(bench.robot, "x")
     assert len(bench.said) == SENTENCES + 3

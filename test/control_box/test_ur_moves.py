@@ -109,7 +109,7 @@ def test_stopj_decelerates_linearly(course):
     assert np.diff(v[:-1, 0]) == pytest.approx(-2.0 * DT, abs=1e-9)
 
 
-def test_stopl_slows_the_tool(course):
+def test_stopl_takes_the_time_of_the_tools_deceleration(course):
     course.joints.v = np.array([0.5, -0.25, 0.0, 0.0, 0.0, 0.0])
     J = course.arm.tool_jacobian(course.joints.x, course.F_T)
     twist = J @ course.joints.v

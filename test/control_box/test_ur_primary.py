@@ -39,7 +39,7 @@ def parts(robot):
     return dict(packages(body))
 
 
-def test_joints_tool_and_limits_come_from_the_arm(bench):
+def test_the_primary_packet_has_the_joints_the_tool_and_the_limits_of_the_arm(bench):
     r, dq = bench.robot, np.array([0.1, -0.2, 0.3, -0.4, 0.5, -0.6])
     r.observe(measured(np.array(READY) + 0.01, dq))
     found = parts(r)

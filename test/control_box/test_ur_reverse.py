@@ -113,7 +113,7 @@ def test_a_stream_of_commands_gives_the_same_motion_twice(said):
             assert driver.reverse.recv(1) == b""  # the client sees that its program has ended
             rtde.close()
     first, second = (path[np.argmax(path[:, 5] > 1e-3) :] for path in found)
-    same = min(len(first), len(second), 590)  # most of the 600 ticks
+    same = min(len(first), len(second), 590)  # compare most of the 600 ticks
     assert same > 500
     assert first[:same, 5].max() > 0.15
     np.testing.assert_array_equal(first[:same], second[:same])
@@ -184,7 +184,7 @@ def test_a_second_program_replaces_the_first(said):
         second.reverse.sendall(message("IDLE", timeout=0.0))
 
 
-def test_a_reboot_drops_the_client(said):
+def test_a_reboot_disconnects_the_client_and_stops_the_arm(said):
     with driven(said) as (box, driver):
         driver.reverse.sendall(message("SPEEDJ", [0.2] * 6, timeout=0.0))
         until(lambda: box.robot.joints.v[0] > 0.19)
@@ -222,7 +222,7 @@ def test_a_box_that_listens_elsewhere_calls_other_machines():
     assert len(links.ends) == 1
 
 
-def test_delays_of_the_wire_act_on_commands_and_results(said):
+def test_delays_of_the_connection_apply_to_commands_and_results(said):
     with driven(said) as (box, driver):
         driver.reverse.sendall(message("IDLE", timeout=0.0))
         until(lambda: box.robot.program.mode == "IDLE")

@@ -144,14 +144,14 @@ def test_packets_arrive_at_their_frequency(bench):
     assert [bool(client.report()) for _ in range(9)] == [True, *[False] * 3] * 2 + [True]
 
 
-def test_version_1_has_no_frequency_and_no_number_of_the_recipe(bench):
+def test_version_1_of_rtde_has_no_frequency_and_no_number_of_the_recipe(bench):
     client = bench.client()
     assert ask(client, "O", b"timestamp") == b"DOUBLE"
     ask(client, "S")
     assert len(client.report()) == 3 + 8
 
 
-def test_every_variable_has_its_type(bench):
+def test_the_value_of_every_output_can_be_packed_as_its_type(bench):
     for variable in OUTPUTS.values():
         value = variable.read(bench.robot)
         letters, count = TYPES[variable.type]
@@ -171,7 +171,7 @@ def test_an_input_can_be_written_by_one_client_only(bench):
     assert ask(two, "I", b"input_int_register_0") == b"\1INT32"
 
 
-def test_inputs_reach_the_robot(bench):
+def test_inputs_of_rtde_reach_the_robot(bench):
     client = bench.client()
     ask(client, "V", b"\0\2")
     names = "speed_slider_mask,speed_slider_fraction,input_double_register_5,input_bit_register_70"
@@ -226,14 +226,14 @@ def test_each_command_of_a_stream_lasts_its_time_in_lock_step(bench):
     assert seen == [0.1] * 4 + [0.2] * 2
 
 
-def test_inputs_have_the_struct_formats_of_their_numbers():
+def test_the_type_of_every_input_is_known():
     assert all(variable.type in TYPES for variable in INPUTS.values())
 
 
 # programs
 
 
-def test_programs_are_cut_from_a_stream():
+def test_programs_in_a_stream_of_bytes_are_separated():
     cutter = ProgramCutter()
     program = "def a():\n  if True: # comment\n    sync()\n  end\nend"
     data = f"\n{program}\nmovej([0,0,0,0,0,0])\ndef b():\nend\n".encode()
@@ -254,7 +254,7 @@ def test_calls_of_a_program_are_read():
             read_call(line)
 
 
-def test_a_row_of_calls_is_executed(bench):
+def test_the_calls_of_a_program_are_executed_one_after_another(bench):
     goal = [0.2, *READY[1:]]
     row = f"""\
 def go():
@@ -408,7 +408,7 @@ def test_the_wrench_on_the_tool_is_measured(bench):
     assert bench.robot.sensing.wrench == pytest.approx(np.zeros(6), abs=1e-6)
 
 
-def test_guiding_needs_a_robot_without_a_program(bench):
+def test_the_arm_cannot_be_guided_while_a_program_runs(bench):
     assert bench.robot.guide(True)
     assert bench.robot.teaches
     assert bench.robot.guide(False)
@@ -419,14 +419,14 @@ def test_guiding_needs_a_robot_without_a_program(bench):
 # the arm
 
 
-def test_another_robot_is_refused_by_the_joints_that_it_needs():
+def test_the_error_about_another_robot_names_the_joints_that_it_lacks():
     with refused(rb.RbdynError, "request") as caught:
         path = bundled_robot("seven_dof_arm")
         UrArm(rb.load_urdf(path), read(path))
     assert "lacks ...shoulder_pan_joint" in str(caught.value)
 
 
-def test_rotors_are_added_where_the_file_has_none(text):
+def test_rotor_inertias_are_added_if_the_file_has_none(text):
     m = rb.load_urdf(text)
     assert (m.dof_armature == 0.0).all()
     assert (equipped(m, ["ur"]).dof_armature == ROTOR).all()

@@ -33,7 +33,7 @@ def joint(kind="revolute", **fields):
 
 
 @pytest.mark.parametrize("kind", list(TYPE_OF_NAME))
-def test_degrees_of_freedom_match_the_model(kind):
+def test_the_dofs_of_a_joint_type_match_the_model(kind):
     assert JOINT_SPECS[kind].dofs == JOINT_KINDS[TYPE_OF_NAME[kind]].nv
 
 
@@ -56,7 +56,7 @@ def test_valid_actuation_is_not_changed(given):
     assert checked.findings == ()
 
 
-def test_lists_and_arrays_are_accepted():
+def test_an_array_is_accepted_as_a_transmission():
     assert joint(transmission=np.array([PUSH])) == joint(transmission=(PUSH,))
     check(system(joint(transmission=np.array([PUSH]))))
 

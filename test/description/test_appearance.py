@@ -111,7 +111,7 @@ def test_a_material_has_its_color(material, color):
     assert [finding.code for finding in findings] == codes
 
 
-def test_a_material_of_a_visual_may_be_named_by_others():
+def test_a_visual_can_name_the_material_of_another_visual():
     defined = '<material name="blue"><color rgba="0 0 1 0.5"/></material>'
     assert colors('<material name="blue"/>', defined) == ([BLUE, BLUE], ())
 
@@ -248,7 +248,7 @@ def test_a_missing_mesh_is_reported(folder):
         "file:///%00.stl", "http://host/m.stl", "x" * 5000 + ".stl", "~/m.stl", "{0}.stl", " .stl",
     ],
 )  # fmt: skip
-def test_names_outside_the_folder_have_placeholders(folder, name):
+def test_meshes_outside_the_folder_become_placeholders(folder, name):
     (folder.parent.parent / "secret.stl").write_bytes(b"")
     read = read_appearance(robot(visual(mesh(name))), folder=folder)
     assert read.visuals == (LinkShape("a", Placeholder(name[:200])),)
@@ -258,7 +258,7 @@ def test_names_outside_the_folder_have_placeholders(folder, name):
 # other files
 
 
-def test_xacro_mechanisms_and_kept_models_are_read(folder):
+def test_the_appearance_of_xacro_files_mechanisms_and_saved_models_is_read(folder):
     pytest.importorskip("xacro")
     xacro = robot(
         visual("<box size='${0.5 * 2} 2 3'/>"), visual(mesh("../meshes/m.stl"), kind="collision")

@@ -101,7 +101,7 @@ def test_without_strict_errors_are_warnings():
     assert (finding.severity, finding.code) == ("warning", "missing-element")
 
 
-def test_collisions_can_be_left_to_contact():
+def test_the_check_of_collisions_can_be_switched_off():
     assert errors(robot("", "collision"), collisions=False) == []
 
 
@@ -115,7 +115,7 @@ def test_collisions_can_be_left_to_contact():
         (BOX.replace('"1 1 1"', '"1\t1 1"'), "unportable"),
     ],
 )
-def test_elements_that_some_programs_cannot_show_are_a_warning(inner, code, folder):
+def test_elements_that_some_programs_cannot_show_cause_a_warning(inner, code, folder):
     (finding,) = check_appearance(robot(inner), "r.urdf", folder=folder)
     assert (finding.severity, finding.code) == ("warning", code)
 

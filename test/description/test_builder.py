@@ -45,7 +45,7 @@ def crank_slider():
     )
 
 
-def test_the_description_has_all_parts():
+def test_the_description_has_all_links_and_joints_of_the_builder():
     built = crank_slider().description()
     assert built == Description(
         name="crank_slider",
@@ -180,7 +180,7 @@ def test_the_builder_adds_actuators():
     assert built.joints[1].transmission == (force,)
 
 
-def test_a_builder_remains_usable():
+def test_a_builder_can_be_extended_after_its_description_is_made():
     builder = crank_slider()
     before = builder.description()
     after = builder.body("hand").joint("J5", "fixed", "rod", "hand").description()
@@ -218,7 +218,7 @@ def test_all_errors_are_reported_at_once():
     assert "(did you mean 'J2'?)" in caught.value.findings[0].message
 
 
-def test_a_motion_is_given_once():
+def test_a_second_motion_of_a_joint_is_refused():
     builder = SystemBuilder("s").body("a").joint("j", "revolute", "base", "a", motion="f")
     assert builder.description().joints[0].motion == "f"
     with refused(DescriptionError, "duplicate", "drive of 'j'"):

@@ -76,7 +76,7 @@ def test_collisions_are_ignored_without_contact():
     assert robot_files.read(broken).geometries == robot_files.read(broken).obstacles == ()
 
 
-def test_a_link_without_collisions_is_fine():
+def test_a_link_without_collisions_has_no_geometries_and_no_findings():
     read = robot_files.read(robot(), contact=True)
     assert read.geometries == ()
     assert read.findings == ()
@@ -157,7 +157,7 @@ def test_a_broken_link_is_not_reported_again_for_its_collisions():
         robot_files.read(text, contact=True)
 
 
-def test_entities_and_depth_are_refused_there_too():
+def test_entities_and_deep_elements_in_collisions_are_refused():
     with refused(DescriptionError, "doctype"):
         robot_files.read('<!DOCTYPE r [<!ENTITY x "y">]>' + robot(shape(BOX)), contact=True)
     deep = "<x>" * 100 + "</x>" * 100
@@ -179,11 +179,11 @@ def test_a_contact_sets_obstacles_and_surfaces():
         robot_files.read(text, contact=Contact(surfaces={"tap": Surface()}))
 
 
-# the same through load_urdf, load and build
+# geometries through load_urdf, load and build
 
 
 @pytest.mark.parametrize("load", [rb.load_urdf, rb.load])
-def test_contact_is_an_argument(load, tmp_path):
+def test_geometries_are_read_only_with_the_argument_contact(load, tmp_path):
     path = tmp_path / "r.urdf"
     path.write_text(robot(shape(BOX), shape(BALL)))
     assert load(path).ngeom == 0

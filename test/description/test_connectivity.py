@@ -40,7 +40,7 @@ def test_connected_graphs_are_accepted(joints):
     assert check(given) == given
 
 
-def test_loops_on_top_of_a_tree_are_checked():
+def test_wrong_joints_that_close_loops_are_refused():
     limit = Limit(-1, 1)
     tree = (joint("j", "ab", limit=limit), joint("k", "bc", limit=limit))
     given = system("abc", *tree, loop("m", "ac"), base="")

@@ -153,7 +153,7 @@ def test_two_coordinates_of_one_joint_can_be_geared():
     check(system(terms(("jb", 1.0, 0), ("jb", 2.0, 1))))
 
 
-def test_a_gear_of_an_unreadable_joint_has_no_finding():
+def test_a_gear_of_a_bad_joint_is_not_reported_again():
     broken = replace(JOINTS[0], damping=NAN)
     with refused(DescriptionError, "not-finite", "joint 'ja'"):
         check(replace(system(GEAR), joints=(broken, *JOINTS[1:])))
@@ -203,7 +203,7 @@ def test_names_are_unique_among_constraints():
     check(system(replace(GEAR, name="ja")))  # a joint of the tree is named by its own kind
 
 
-def test_a_weld_is_a_loop_joint():
+def test_a_fixed_joint_can_close_a_loop_between_two_bodies():
     weld = Joint("weld", "fixed", "b", "c", closes_loop=True)
     given = replace(system(), joints=(*JOINTS[:4], weld))
     assert check(given) == given

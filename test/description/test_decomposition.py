@@ -72,7 +72,7 @@ def test_a_fork_keeps_the_room_between_its_prongs(robot, scale, size):
     assert sum(hull.volume for hull in hulls) == pytest.approx(7.0 * abs(np.prod(size)), rel=0.05)
 
 
-def test_without_decomposition_it_is_one_hull(robot):
+def test_without_decomposition_a_mesh_is_one_hull(robot):
     (one,) = read(robot(fork()), contact=True).geometries
     assert ConvexHull(np.array(one.shape.points)).volume == pytest.approx(9.0)
 
@@ -103,7 +103,7 @@ def test_the_parts_are_kept_on_disk(robot, tmp_path, monkeypatch):
         np.testing.assert_array_equal(one, three)
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(robot, tmp_path):
+def test_meshes_are_decomposed_without_a_writable_cache(robot, tmp_path):
     pytest.importorskip("coacd")
     (tmp_path / "cache").write_text("")
     assert len(parts(robot(fork()))[1]) >= 3
@@ -129,12 +129,12 @@ def test_too_many_triangles_are_refused(robot, monkeypatch):
         parts(robot(fork()))
 
 
-def test_not_a_number_is_refused(robot):
+def test_a_mesh_with_a_coordinate_nan_is_refused(robot):
     with refused(rb.DescriptionError, "bad-mesh", "link 'tool'"):
         parts(robot(fork().replace("v 0 0 0", "v nan 0 0", 1)))
 
 
-def test_a_failure_of_coacd_is_not_a_silent_hull(robot, monkeypatch):
+def test_a_failure_of_coacd_is_an_error_or_a_finding(robot, monkeypatch):
     coacd = pytest.importorskip("coacd")
 
     def fail(*_, **__):
@@ -156,14 +156,14 @@ def test_a_bad_scale_is_reported_once(robot, scale):
     assert len(caught.value.findings) == 1
 
 
-def test_without_coacd_the_package_is_named(robot, monkeypatch):
+def test_without_coacd_the_error_names_the_package(robot, monkeypatch):
     monkeypatch.setitem(sys.modules, "coacd", None)
     for strict in (True, False):
         with refused(rb.DescriptionError, "coacd-missing", "link 'tool'", found="m.obj"):
             parts(robot(fork()), strict=strict)
 
 
-def test_decompose_is_true_or_false(robot):
+def test_a_string_in_place_of_decompose_is_refused(robot):
     with refused(rb.ParameterError, "wrong-kind"):
         read(robot(fork()), contact=rb.Contact(decompose="yes"))
 
@@ -194,7 +194,7 @@ def test_objects_of_a_scene_are_decomposed(scene, tmp_path):
     count = [sum(name.split("_")[0].startswith(owner) for name in m.geom_names)
              for owner in ("fork", "file", "hull")]  # fmt: skip
     assert count == [3, 3, 1]
-    # of the fork's volume of 7 * 0.1^3 m^3 the hull has 9 * 0.1^3 m^3
+    # the fork has a volume of 7 * 0.1^3 m^3, and its hull one of 9 * 0.1^3 m^3
     fork_body, hull_body = (m.frame_bodyid[m.frame_id(name)] for name in ("fork", "hull"))
     assert m.body_mass[fork_body] == pytest.approx(2.0)
     heights = m.body_ipos[[fork_body, hull_body], 1]
@@ -230,7 +230,7 @@ def test_a_robot_of_a_scene_is_decomposed(robot, tmp_path):
         rb.load(path)
 
 
-def test_shapes_are_convex_already():
+def test_decomposing_a_box_is_refused():
     given = rb.Object("box", rb.Box((1.0, 1.0, 1.0)), mass=1.0, decompose=True)
     with refused(rb.DescriptionError, "bad-argument", "object 'box'"):
         rb.scene(objects=[given])

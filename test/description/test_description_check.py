@@ -28,7 +28,7 @@ def with_inertial(**changes):
     return replace(GOOD, links=(Link("a"), Link("b", Inertial(**({"mass": 1.0} | changes)))))
 
 
-def test_good_is_unchanged_and_findings_are_kept():
+def test_the_check_keeps_a_valid_description_and_its_findings():
     note = Finding("x", "said before", "note")
     given = replace(GOOD, findings=(note,))
     assert check(GOOD) == GOOD
@@ -101,7 +101,7 @@ def test_bad_values_are_refused(description, refusal):
         check(description)
 
 
-def test_long_cycles_and_lists_are_cut():
+def test_long_cycles_and_lists_in_messages_are_cut():
     links = tuple(Link(f"l{i}") for i in range(1000))
     ring = tuple(Joint(f"j{i}", "fixed", f"l{i - 1}", f"l{i}") for i in range(1, 1000))
     ring += (Joint("j0", "fixed", "l999", "l0"),)
@@ -120,7 +120,7 @@ def test_two_cycles_are_both_reported():
         check(Description("r", links, joints))
 
 
-def test_long_mimic_chain_is_not_recursive():
+def test_a_mimic_chain_of_5000_joints_is_accepted():
     count = 5000
     links = tuple(Link(f"l{i}") for i in range(count + 1))
     joints = tuple(

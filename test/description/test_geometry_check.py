@@ -117,7 +117,7 @@ def test_surfaces_without_damping_or_friction_are_allowed():
     assert check_contact(Contact(surface=slick)).surface == slick
 
 
-def test_lengths_up_to_the_longest_are_taken():
+def test_lengths_up_to_the_largest_allowed_length_are_accepted():
     far = Pose((1e5, -1e5, 1e5))
     for shape in (Sphere(1e5), Cylinder(1e5, 1e5), Box((1e5, 1e5, 1e5)), Points(((1e5, 0, 0),))):
         check(system(replace(GEOM, shape=shape, origin=far)))
@@ -152,12 +152,12 @@ def test_bad_obstacles_are_refused():
 
 
 @pytest.mark.parametrize("contact", [None, 1, "yes", FLOOR, Contact])
-def test_other_arguments_for_contact_are_refused(contact):
+def test_an_argument_contact_of_another_type_is_refused(contact):
     with refused(ParameterError, "bad-contact"):
         check_contact(contact)
 
 
-def test_true_is_a_contact_with_a_floor():
+def test_contact_true_means_a_contact_with_a_floor():
     assert check_contact(True) == Contact()
     assert check_contact(np.True_).obstacles == (FLOOR,)
     assert check_contact(False) is None

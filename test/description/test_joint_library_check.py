@@ -53,14 +53,14 @@ def test_urdf_requires_limits_and_a_mechanism_does_not(kind):
 
 
 @pytest.mark.parametrize(("kind", "name"), [("helical", "pitch"), ("rack_pinion", "radius")])
-def test_a_screw_or_rack_that_moves_nothing_along_is_refused(kind, name):
+def test_a_screw_with_pitch_zero_and_a_rack_with_radius_zero_are_refused(kind, name):
     """With a zero pitch or radius the joint would be a hinge; negative values reverse it."""
     with refused(DescriptionError, "zero-parameter", "joint 'j'"):
         check(system(joint(kind, parameters={name: 0.0})))
     assert found(joint(kind, parameters={name: -0.02})) == []
 
 
-def test_registered_types_are_checked(monkeypatch):
+def test_parameters_of_registered_joint_types_are_checked(monkeypatch):
     spec = JointSpec(axes=1, parameters=("lift",), nonzero=("lift",), coordinates=("rad",))
     monkeypatch.setitem(JOINT_SPECS, "cam", spec)
     given = system(joint("cam", parameters={"lift": 0.02}))
@@ -211,7 +211,7 @@ def test_bad_joint_types_are_refused(fields, refusal):
         check(system(joint(fields.pop("kind"), **fields)))
 
 
-def test_two_axes_become_unit_and_perpendicular():
+def test_two_axes_become_perpendicular_unit_vectors():
     tilted = joint("universal", axis=(0, 0, 2), axis2=(3, 0, 3e-7))
     checked = check(system(tilted)).joints[0]
     assert (checked.axis, checked.axis2) == ((0, 0, 1), (1, 0, 0))
@@ -267,7 +267,7 @@ def driven(times=(0.0, 1.0), positions=((0.0,), (1.0,)), periodic=False, kind="r
     return joint(kind, motion=Trajectory(times, positions, periodic))
 
 
-def test_motions_are_taken():
+def test_valid_motions_are_accepted():
     assert found(driven()) == []
     assert found(joint("helical", motion="my_motion")) == []
     assert found(driven(positions=((0, 1), (2, 3)), kind="universal")) == []
@@ -310,7 +310,7 @@ def test_bad_motions_are_refused(given, refusal):
         check(system(given))
 
 
-def test_a_period_is_closed_exactly():
+def test_the_last_point_of_a_periodic_motion_becomes_the_first():
     rows = ((1.0,), (3.0,), (1.0 + 1e-10,))
     checked = check(system(driven((0, 1, 2), rows, periodic=True))).joints[0]
     assert checked.motion == Trajectory((0.0, 1.0, 2.0), ((1.0,), (3.0,), (1.0,)), periodic=True)

@@ -117,7 +117,7 @@ NONSENSE = [
 ]
 
 
-@pytest.mark.filterwarnings("ignore")  # NumPy's, about 1e308
+@pytest.mark.filterwarnings("ignore")  # NumPy warns about 1e308
 @pytest.mark.parametrize(
     ("kind", "field"),
     [
@@ -250,7 +250,7 @@ def test_a_field_of_the_wrong_type_is_refused(given, refusal):
         check(given)
 
 
-def test_fields_of_a_subclass_have_their_types_too():
+def test_fields_of_a_subclass_are_checked_too():
     class Hinge(Joint):
         pass
 
@@ -277,6 +277,6 @@ def test_a_builder_refuses_wrong_types():
         swing.drive("j", 5)
 
 
-def test_lists_and_the_flags_of_numpy_are_taken():
+def test_lists_and_numpy_booleans_are_accepted():
     given = system(links=list(LINKS), joints=[dataclasses.replace(J, closes_loop=np.False_), K])
     assert rb.build(given).njnt == 2

@@ -49,7 +49,7 @@ def test_a_light_of_a_world_has_the_values_of_the_file():
 
 
 @pytest.mark.parametrize("static", ["", "<static>true</static>"])
-def test_a_light_is_where_its_link_is(static):
+def test_a_light_moves_with_its_link_and_stays_if_the_link_is_static(static):
     """A static link is fixed in the world; a light on another link moves with it."""
     shining = light("spot", "<direction>1 0 0</direction>", "1 0 0 0 0 0")
     (one,) = lights(world(model(shining, more=static)))

@@ -86,7 +86,7 @@ def test_each_property_keeps_a_joint_in_the_tree(properties, loops):
     assert ("C" in loops_of(check(given))) == bool(weak and loops)
 
 
-def test_joints_that_others_name_stay_in_the_tree():
+def test_joints_named_by_mimics_gears_or_servos_stay_in_the_tree():
     given = ring(loops="C", A={"mimic": Mimic("C")}, B={"damping": 1.0})
     assert loops_of(check(given)) == ["D"]
     gear = Gear("gear", (GearTerm("C"), GearTerm("A")))
@@ -95,7 +95,7 @@ def test_joints_that_others_name_stay_in_the_tree():
     assert loops_of(check(replace(ring(loops="C"), servos=(servo,)))) == ["B"]
 
 
-def test_a_loop_joint_without_properties_stays_one():
+def test_a_loop_joint_without_properties_keeps_closing_the_loop():
     damped = {"damping": 1.0}
     checked = check(ring(loops="B", A=damped))
     assert (loops_of(checked), cuts(checked)) == (["B"], [])
@@ -139,7 +139,7 @@ def test_a_checked_description_is_not_cut_again():
     assert check(checked) == checked
 
 
-def test_new_names_are_free():
+def test_the_names_of_new_links_are_not_in_use():
     given = limited()
     (note,) = cuts(check(given))
     taken = replace(given, links=(*given.links, Link(note.found)))

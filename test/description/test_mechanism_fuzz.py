@@ -108,6 +108,6 @@ SECTIONS = st.sampled_from([*SECTION_WORDS, "base"])
 
 @settings(max_examples=300)
 @given(st.dictionaries(SECTIONS, TREES))
-def test_trees_of_the_right_words_are_read_or_refused(tree):
+def test_random_trees_of_valid_keys_are_read_or_refused(tree):
     text = "".join(f"{key}: {value}\n" for key, value in tree.items())
     must_be_read_or_refused(f"rbdyn_mechanism: 1\n{text}")

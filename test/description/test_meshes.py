@@ -128,11 +128,11 @@ def test_unit_and_scene_of_a_dae_are_applied(package, unit, up):
     same(points(package / "urdf", "m.dae"), float(unit) * placed, atol=float(unit) * 1e-6)
 
 
-def test_scale_may_mirror(package):
+def test_a_negative_scale_mirrors_a_mesh(package):
     same(points(package, "meshes/cube.stl", (-1.0, 0.001, 2.0)), CUBE * (-1.0, 0.001, 2.0))
 
 
-def test_a_flat_mesh_has_corners_and_a_point_is_refused(package):
+def test_a_flat_mesh_and_a_line_have_corners_and_a_point_is_refused(package):
     square = np.array([(0, 0, 1), (1, 0, 1), (1, 1, 1), (0, 1, 1), (0.5, 0.5, 1)], float)
     (package / "flat.obj").write_bytes(obj(square))
     (package / "line.obj").write_bytes(obj(np.outer([0.0, 1.0, 2.0], ONE)))
@@ -183,7 +183,7 @@ def test_a_reduced_polygon_is_still_flat():
     circle = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(500)])
     few = reduced(hull_corners(circle))
     assert 26 < len(few) <= 100
-    # between neighbours that are 2 pi / 50 apart a chord is 0.2 % below the circle
+    # a chord between corners that are 2 pi / 50 apart is 0.2 % inside the circle
     turns = np.sort(np.arctan2(few[:, 1], few[:, 0]))
     assert np.diff(turns).max() < 2 * np.pi / 50
 
@@ -245,7 +245,7 @@ def test_a_package_above_may_be_in_a_folder_of_another_name(package):
     assert trouble(clone / "urdf", "package://pack/../secret.stl") == "mesh-outside"
 
 
-def test_a_common_folder_is_not_a_package(tmp_path, monkeypatch):
+def test_the_home_folder_and_the_root_folder_are_not_packages(tmp_path, monkeypatch):
     """A robot in /tmp/x names a file in another folder of /tmp, or in /var."""
     (tmp_path / "home/secret").mkdir(parents=True)
     (tmp_path / "home/secret/x.stl").write_bytes(stl())
@@ -254,7 +254,7 @@ def test_a_common_folder_is_not_a_package(tmp_path, monkeypatch):
     below_root = (tmp_path / "home/secret/x.stl").relative_to(tmp_path.anchor)
     assert trouble(robot, f"package://{below_root.as_posix()}") == "package-not-found"
     assert trouble(robot, "package://secret/x.stl") == "package-not-found"
-    same(points(robot, "package://home/secret/x.stl"), CUBE)  # a folder with a robot in it
+    same(points(robot, "package://home/secret/x.stl"), CUBE)  # the robot is inside `home`
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert trouble(robot, "package://home/secret/x.stl") == "package-not-found"
 
@@ -273,7 +273,7 @@ def test_a_missing_file_is_reported(package):
     assert trouble(package, "cub.stl") == "mesh-missing"
 
 
-def test_addresses_of_files_are_resolved(package):
+def test_file_uris_and_absolute_paths_are_resolved(package):
     same(points(package, f"file://{package}/meshes/cube.stl"), CUBE)
     same(points(package / "urdf", f"{package}/meshes/cube.stl"), CUBE)
 
@@ -314,7 +314,7 @@ def test_a_robot_given_as_text_names_packages_only(package):
     assert trouble(None, f"{package}/meshes/cube.stl") == "mesh-outside"
 
 
-def test_links_of_an_install_space_lead_to_the_source(package, tmp_path):
+def test_symbolic_links_of_an_install_space_are_followed_to_the_source(package, tmp_path):
     """colcon build --symlink-install makes a link of every file."""
     share = tmp_path / "install/share/pack"
     (share / "meshes").mkdir(parents=True)
@@ -333,7 +333,7 @@ def bomb():
     """Return an archive that pycollada would unpack."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        entry = zipfile.ZipInfo("m.dae")  # of a constant date: the bytes are the same every time
+        entry = zipfile.ZipInfo("m.dae")  # its constant date gives the same bytes every time
         archive.writestr(entry, b" " * 10_000_000, zipfile.ZIP_DEFLATED)
     return packed.getvalue()
 
@@ -366,7 +366,7 @@ def bomb():
         ("m.dae", dae(doctype='<!DOCTYPE x [<!ENTITY a "b">]>'), "doctype"),
     ],
 )
-def test_bad_content_is_reported(package, name, content, code):
+def test_a_mesh_file_with_bad_content_is_refused(package, name, content, code):
     (package / name).write_bytes(content)
     assert trouble(package, name) == code
 
@@ -383,7 +383,7 @@ def scene(*nodes):
     return text.replace("<instance_geometry", '<instance_node url="#n0"/><instance_geometry', 1)
 
 
-def test_nodes_in_nodes_do_not_explode(package):
+def test_a_dae_with_too_many_nested_nodes_is_refused(package):
     """Ten levels of ten instances each are ten thousand million; a cycle would never end."""
     doubled = [(f"n{k}", [f"n{k + 1}"] * 10) for k in range(10)]
     for nodes in ([*doubled, ("n10", [])], [("n0", ["n1"]), ("n1", ["n0"])]):
@@ -396,7 +396,7 @@ def test_nodes_in_nodes_do_not_explode(package):
 INSTANCE = b'<instance_geometry url="#g"/>'
 
 
-def test_geometries_shown_again_and_again_do_not_explode(package):
+def test_a_dae_with_too_many_instances_of_a_geometry_is_refused(package):
     """A short document would expand to gigabytes of triangles, or be read for days."""
     data = dae()
     (package / "m.dae").write_bytes(data.replace(INSTANCE, INSTANCE * 10_001))
@@ -431,7 +431,7 @@ def test_materials_and_pictures_are_not_opened(package):
     same(points(package, "m.obj"), CUBE)
 
 
-def test_a_missing_library_is_reported(package, monkeypatch):
+def test_a_missing_trimesh_is_reported(package, monkeypatch):
     def nothing(name):
         raise ImportError(name)
 
@@ -454,12 +454,12 @@ def test_a_missing_library_of_the_mesh_reader_is_named(package, monkeypatch, err
     assert trouble(package, "meshes/cube.stl") == f"{package_of_it}-missing"
 
 
-def test_two_slashes_after_the_package_are_one(package):
+def test_repeated_slashes_in_a_package_uri_count_as_one(package):
     same(points(package / "urdf", "package://pack//meshes/cube.stl"), CUBE)
     same(points(package / "urdf", "package:///pack///meshes//cube.stl"), CUBE)
 
 
-# names as a robot file writes them
+# names of meshes as in robot files
 
 
 @pytest.mark.parametrize("decompose", [False, True])

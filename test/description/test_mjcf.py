@@ -127,7 +127,7 @@ def body(inside, more=""):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_tree_equals_mujocos(write, seed):
+def test_a_tree_moves_as_in_mujoco(write, seed):
     from support.mjcf import Twins
 
     twins = Twins(write(TREE))
@@ -136,7 +136,7 @@ def test_a_tree_equals_mujocos(write, seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_actuators_equal_mujocos(write, seed):
+def test_actuators_act_as_in_mujoco(write, seed):
     from support.mjcf import Twins
 
     twins = Twins(write(ACTUATORS))
@@ -213,7 +213,7 @@ def test_ranges_limit_joints_as_in_mujoco(write, autolimits, word, given):
     assert ranges == (theirs.actuator_ctrllimited[0], theirs.actuator_forcelimited[0])
 
 
-def test_an_effort_limit_of_two_sizes_is_the_smaller_one(write):
+def test_of_two_different_effort_limits_of_a_joint_the_smaller_is_used(write):
     text = body("<geom size='1'/>").replace("axis", "actuatorfrcrange='-1 5' axis")
     described = mjcf.read(write(text))
     assert described.joints[0].limit.effort == 1.0
@@ -293,7 +293,8 @@ def test_the_inertia_of_a_tetrahedron_is_exact(write):
     asset = '<asset><mesh name="tetra" file="meshes/tetra.obj" inertia="exact"/></asset>'
     m = rb.load(write(body('<geom type="mesh" mesh="tetra" density="6"/>', asset)))
     d = rb.make_data(m)
-    # V = 1/6; about an edge of length 1 from the right angle: rho (1/60 + 1/60)
+    # a tetrahedron of volume 1/6 has the inertia rho (1/60 + 1/60) about an edge of length 1 at
+    # its right angle
     np.testing.assert_allclose(rb.mass_matrix(m, d), [[6 * (1 / 60 + 1 / 60)]], rtol=1e-12)
 
 
@@ -375,7 +376,7 @@ def test_a_weld_holds_its_anchor_at_the_pose_of_the_file(write, anchor):
     np.testing.assert_allclose(data.efc_pos, np.zeros(6), atol=1e-10)
 
 
-def test_an_equality_of_one_joint_is_named(write):
+def test_an_equality_of_one_joint_is_refused_by_its_name(write):
     equality = '<equality><joint joint1="ja" polycoef="0.2 0 0 0 0"/></equality>'
     path = write(EQUALITIES.format(equality))
     with refused(DescriptionError, "not-supported", "equality 'joint0'"):
@@ -389,12 +390,12 @@ def test_an_equality_of_joints_is_a_mimic_joint(write):
     d = rb.make_data(m)
     d.qpos[m.jnt_qposadr[m.jnt_id("ja")]] = 0.4
     rb.forward(m, d)
-    # qc - 0 = 0.2 + 3 (qa - 0.1)
+    # in MuJoCo qc - 0 = 0.2 + 3 (qa - 0.1), because the ref of ja is 0.1
     np.testing.assert_allclose(m.jnt_mimic_offset[m.jnt_id("jc")], 0.2 - 0.3, rtol=1e-15)
     assert m.nv == 2
 
 
-def test_a_circle_of_equalities_and_tendons_are_gears(write):
+def test_equalities_that_form_a_cycle_and_tendons_become_gears(write):
     text = """<tendon><fixed name="t"><joint joint="jb" coef="2"/>
       <joint joint="jc" coef="-1"/></fixed></tendon>
       <equality><joint joint1="ja" joint2="jb"/>
@@ -453,7 +454,7 @@ STANDING = """<mujoco><worldbody>
         ("table", "world", None),
     ],
 )
-def test_excluded_bodies_may_stand_in_the_world(write, first, second, obstacle):
+def test_a_pair_with_a_body_fixed_in_the_world_excludes_obstacles(write, first, second, obstacle):
     path = write(STANDING.format(first, second))
     found = mjcf.read(path, contact=True).exclusions
     expected = [("arm", obstacle, False)] if obstacle else []
@@ -464,7 +465,7 @@ def test_excluded_bodies_may_stand_in_the_world(write, first, second, obstacle):
     ("first", "second", "named"),
     [("lid", "wall", 1), ("lid", "floor", 0), ("knob", "wall", 0), ("ball", "wall", 0)],
 )
-def test_a_pair_of_bodies_that_a_joint_connects_is_named(write, first, second, named):
+def test_a_contact_pair_of_bodies_that_a_joint_connects_has_a_finding(write, first, second, named):
     text = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1" contype="0"/>
       <body name="box"><geom name="wall" size=".1" contype="0" conaffinity="0"/>
         <body name="cover"><joint/><geom name="lid" size=".1"/>
@@ -480,7 +481,7 @@ def test_rolling_friction_of_an_obstacle_is_noted(write):
     assert [x.element for x in described.findings if x.code == "not-used"] == ["geom 'top'"]
 
 
-def test_an_actuator_without_gear_keeps_its_place(write):
+def test_an_actuator_with_gear_0_keeps_its_place_in_the_controls(write):
     more = """<actuator><motor name="none" joint="j" gear="0"/>
       <motor name="one" joint="j" gear="2" ctrlrange="-1 1"/></actuator>"""
     path = write(body("<geom size='1'/>", more))
@@ -789,7 +790,7 @@ def _prism(corners, seed):
     """Return an OBJ with two caps of many corners and sides of four, none of them flat."""
     rng = np.random.default_rng(seed)
     angles = np.linspace(0.0, 2.0 * np.pi, corners, endpoint=False)
-    radii = np.where(np.arange(corners) % 2, 0.5, 1.0)  # a star, which is not convex
+    radii = np.where(np.arange(corners) % 2, 0.5, 1.0)  # this makes a star, which is not convex
     ring = np.stack([radii * np.cos(angles), radii * np.sin(angles), 0.0 * angles], axis=1)
     points = np.concatenate([ring + np.array((0.3, 0.2, z)) for z in (-0.5, 0.5)])
     points += 0.03 * rng.normal(size=points.shape)
@@ -842,7 +843,7 @@ def test_a_height_field_with_infinite_heights_is_refused(write, tmp_path, worst)
         mjcf.read(path, contact=True)
 
 
-def test_a_star_keeps_all_its_faces_outside_of_mjcf(tmp_path):
+def test_a_star_polygon_of_51_corners_is_cut_into_49_triangles(tmp_path):
     """The sides of the star cross, so ear clipping does not finish."""
     angles = np.arange(51) * 2 * np.pi * 25 / 51
     lines = [f"v {x} {y} 1" for x, y in zip(np.cos(angles), np.sin(angles), strict=True)]

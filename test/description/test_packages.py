@@ -68,7 +68,7 @@ def test_a_model_of_gazebo_needs_no_manifest(tmp_path, monkeypatch):
     assert find_package("cup") == tmp_path / "models/cup"
 
 
-def test_the_source_comes_before_the_install(tmp_path):
+def test_a_package_is_searched_in_the_source_before_the_install(tmp_path):
     source = package(tmp_path / "ws/src/clone")
     install = package(tmp_path / "ws/install/pack/share/pack")
     (source / "urdf").mkdir()
@@ -81,7 +81,7 @@ def test_a_folder_that_colcon_ignores_is_not_searched(tmp_path):
     assert find_package("pack", [tmp_path / "ws"]) is None
 
 
-def test_a_folder_for_everybody_is_not_searched(tmp_path):
+def test_a_folder_that_everybody_can_write_is_not_searched(tmp_path):
     """Anybody can put a package into /tmp whose xacro files run Python."""
     package(tmp_path / "shared/clone")
     robot = tmp_path / "shared/robot"
@@ -100,7 +100,7 @@ def test_a_folder_for_everybody_is_not_searched(tmp_path):
         ("src/group/clone", "src/group"),
     ],
 )
-def test_a_package_for_everybody_is_found_only_if_it_is_given(tmp_path, place, shared):
+def test_a_package_that_everybody_can_write_is_found_only_if_it_is_given(tmp_path, place, shared):
     """Below / or /home the folders above and next to a robot belong to others."""
     at = package(tmp_path / place)
     (tmp_path / "src/robot").mkdir(parents=True)
@@ -111,7 +111,7 @@ def test_a_package_for_everybody_is_found_only_if_it_is_given(tmp_path, place, s
 
 
 @pytest.mark.parametrize(("robot", "found"), [("/", False), ("/home", False), ("/home/me", True)])
-def test_the_folders_of_other_users_are_not_beside_a_robot(monkeypatch, robot, found):
+def test_folders_of_other_users_next_to_a_robot_are_not_searched(monkeypatch, robot, found):
     """Two clones in the user's own home are in neighbouring folders."""
     monkeypatch.setenv("HOME", "/home/me")
     searched = []
@@ -131,7 +131,7 @@ def test_the_folders_of_other_users_are_not_beside_a_robot(monkeypatch, robot, f
         "$(find-pkg-share pack)/meshes/a.stl",
     ],
 )
-def test_all_names_of_a_file_in_a_package_find_it(tmp_path, name):
+def test_a_file_in_a_package_is_found_by_each_of_its_uris(tmp_path, name):
     at = package(tmp_path / "clone")
     (at / "meshes").mkdir()
     (at / "meshes/a.stl").touch()

@@ -89,7 +89,7 @@ def test_the_appearance_of_a_scene_includes_files_and_meshes(write, tmp_path):
     assert read_appearance(recursive).visuals == ()
 
 
-def test_everything_that_a_scene_may_have(write):
+def test_a_scene_file_with_every_key_is_read(write):
     assert read(write(FULL)).self_collision
     assert opened(write(FULL)).boxes == ("left/franka@127.0.0.2",)
     m = rb.load(write(FULL))
@@ -178,7 +178,7 @@ def test_errors_have_their_line(write, text):
     assert str(error.value.source).endswith("scene.yaml")
 
 
-def test_versions_and_options_are_checked(write):
+def test_wrong_versions_and_options_of_a_scene_are_refused(write):
     with refused(rb.DescriptionError, "bad-version", line=1):
         rb.load(write("rbdyn_scene: 2\n"))
     scene = write("rbdyn_scene: 1\nobjects: {a: {sphere: {radius: 1}, mass: 1}}\n")
@@ -211,7 +211,7 @@ def test_height_fields_are_files_of_numbers_or_pictures(write, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["1, 2\n3", "1, a\n2, 3", "1, nan\n2, 3", "1, 2", "", "\xff\xfe"])
-def test_heights_that_are_not_a_grid_are_refused(write, tmp_path, text):
+def test_a_file_of_heights_that_is_not_a_grid_of_numbers_is_refused(write, tmp_path, text):
     (tmp_path / "hills.csv").write_bytes(text.encode("latin-1"))
     with pytest.raises(rb.DescriptionError) as error:
         rb.load(write(FIELD + "obstacles: {b: {height_field: {file: hills.csv, size: [4, 2]}}}\n"))

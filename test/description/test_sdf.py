@@ -66,7 +66,7 @@ AXES = {
     "<multiplier>2</multiplier><offset>0.7</offset><reference>0.1</reference></mimic></axis>",
     "flange": "",
 }
-#: By joint: type, parent, child, and its frame in the parent.
+#: By joint: its type, parent, child, and its frame in the parent.
 JOINTS = {
     "shoulder": ("revolute", "base", "upper", "0 0 0.3 0.1 0.2 0.3"),
     "rail": ("prismatic", "upper", "slide", "0 0.1 0.4 0 1.2 0"),
@@ -203,7 +203,7 @@ def test_axes_of_old_versions_are_in_the_model_frame(tmp_path, version):
     assert_same(m, rb.load_urdf(URDF, mimic=False), 1e-9)
 
 
-def test_the_base_floats_as_in_a_urdf(tmp_path):
+def test_a_floating_base_equals_that_of_a_urdf(tmp_path):
     m = loaded(by_joints(), tmp_path, floating_base=True)
     assert_same(m, rb.load_urdf(URDF, floating_base=True))
 
@@ -260,7 +260,7 @@ def test_included_models_equal_models_in_place(tmp_path):
         ("https://fuel.gazebosim.org/1.0/../models/Big Ball", None),
     ],
 )
-def test_an_address_of_fuel_is_looked_for_in_its_cache(tmp_path, monkeypatch, address, mass):
+def test_a_fuel_uri_is_read_from_the_fuel_cache(tmp_path, monkeypatch, address, mass):
     cache = tmp_path / "cache"
     monkeypatch.setenv("GZ_FUEL_CACHE_PATH", str(cache))
     place = cache / "fuel.gazebosim.org/openrobotics/models/big ball"
@@ -278,7 +278,7 @@ def test_an_address_of_fuel_is_looked_for_in_its_cache(tmp_path, monkeypatch, ad
     assert m.body_mass[1] == mass
 
 
-def test_models_inside_of_a_merged_one_have_names(tmp_path):
+def test_a_model_nested_in_a_merged_include_keeps_its_name(tmp_path):
     inner = f'{link("tool")}<model name="hand">{link("wheel")}</model>'
     (tmp_path / "part.sdf").write_text(document(inner))
     ends = "<parent>tool</parent><child>hand::wheel</child>"
@@ -509,7 +509,7 @@ OTHER_SHAPES = {
 
 
 @pytest.mark.parametrize("shape", OTHER_SHAPES)
-def test_other_shapes_are_read(tmp_path, shape):
+def test_shapes_that_urdf_lacks_are_read(tmp_path, shape):
     body = f'<collision name="c"><geometry>{shape}</geometry></collision>'
     m = loaded(
         document(f'<link name="a">{body}</link>'), tmp_path, floating_base=True, contact=True

@@ -163,7 +163,7 @@ def test_an_absolute_path_in_a_model_is_refused(tmp_path, scheme):
 
 
 @pytest.mark.parametrize("uri", ["model://tip", "tip", "tip/model.sdf"])
-def test_a_link_out_of_the_folder_of_a_model_is_refused(tmp_path, uri):
+def test_a_symbolic_link_out_of_the_folder_of_a_model_is_refused(tmp_path, uri):
     secret, folder = tmp_path / "secret.sdf", tmp_path / "here/tip"
     secret.write_text(model(LINKS))
     folder.mkdir(parents=True)
@@ -172,7 +172,7 @@ def test_a_link_out_of_the_folder_of_a_model_is_refused(tmp_path, uri):
         load(model(include(uri)), tmp_path)
 
 
-def test_links_to_files_of_the_same_package_are_followed(tmp_path):
+def test_symbolic_links_within_a_package_are_followed(tmp_path):
     """The paths are those of an install space of colcon."""
     for name in ("src/pack/tip", "here/tip"):
         (tmp_path / name).mkdir(parents=True)

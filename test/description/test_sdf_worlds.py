@@ -58,7 +58,7 @@ def test_a_ball_falls_onto_the_ground_of_its_world():
     assert d.qpos[3] == pytest.approx(0.1, abs=1e-4)
 
 
-def test_bodies_that_a_static_model_holds_up_stay(tmp_path):
+def test_a_ball_rests_on_a_static_model(tmp_path):
     """A ball rests on a static cylinder, which cannot be an obstacle, placed by frames."""
     tube = "<geometry><cylinder><radius>1</radius><length>1</length></cylinder></geometry>"
     body = "<frame name='spot'><pose>3 0 0 0 0 0</pose></frame>"
@@ -110,7 +110,7 @@ def test_joints_of_the_world_connect_models(tmp_path):
     assert sorted(d.xpos[1:, 2].tolist()) == [2.0, 3.0]
 
 
-def test_a_joint_to_a_static_model_is_one_to_the_world(tmp_path):
+def test_a_joint_to_a_static_model_connects_to_the_world(tmp_path):
     body = model("wall", link("l", BOX, "0 0 1 0 0 0"), "1 0 0 0 0 0", STATIC)
     body += model("door", link("d"), "1 0 3 0 0 0") + hinge("wall::l", "door::d", "hang")
     m = loaded(body, tmp_path)
@@ -218,7 +218,7 @@ def test_text_before_the_world_is_skipped(tmp_path):
     assert rb.load(path).jnt_names == ("a",)
 
 
-def test_comments_with_dashes_keep_the_lines(tmp_path):
+def test_line_numbers_are_right_after_a_comment_with_two_dashes(tmp_path):
     """Gazebo's own worlds have commands with -- in comments."""
     with refused(DescriptionError, "unknown-frame", line=4):
         loaded("<!-- gz topic --\n echo -->\n<model name='a'><pose relative_to='b'/>"

@@ -71,7 +71,7 @@ def test_a_short_capsule_is_a_sphere():
     assert capsule.inertia == pytest.approx(sphere.inertia, rel=1e-11)
 
 
-def test_the_top_matches_the_source():
+def test_the_top_has_the_mass_and_inertia_of_its_formula():
     r, a, c = 0.2, 0.05, 0.2
     top = shapes.top(r, a, c)
     mass = math.pi * r**2 * a * 2.7e3

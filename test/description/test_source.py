@@ -15,7 +15,7 @@ YAML = "rbdyn_mechanism: 1\nbase: a\nlinks: {a: }\n"
 
 
 @pytest.mark.parametrize("name", ["r.urdf", "r.URDF", "r.xml", "r"])
-def test_a_urdf_is_recognised(tmp_path, name):
+def test_a_urdf_is_read_whatever_the_suffix_of_its_file(tmp_path, name):
     path = tmp_path / name
     path.write_text(URDF)
     assert source.read(path) == robot_files.read(path)
@@ -30,7 +30,7 @@ def test_a_mechanism_file_is_recognised(tmp_path, name):
     assert source.read(str(path)) == mechanism.read(path)
 
 
-def test_text_is_recognised():
+def test_the_text_and_the_bytes_of_a_urdf_are_read():
     assert source.read(URDF) == robot_files.read(URDF)
     assert source.read(URDF.encode()) == robot_files.read(URDF)
 

@@ -64,7 +64,7 @@ def load(text, **more):
     ],
     ids=["none", "one", "two", "itself", "default", "enabled", "group", "nested"],
 )
-def test_pairs_are_left_out(elements, left):
+def test_pairs_disabled_in_the_srdf_are_excluded(elements, left):
     m = load(srdf(*elements))
     assert listed(m) == left
     assert [f.code for f in m.findings if f.severity == "warning"] == []
@@ -75,7 +75,7 @@ def test_unknown_links_are_warnings_with_line_and_a_hint():
     found = [(f.code, f.line, f.found) for f in m.findings if f.severity == "warning"]
     assert found == [("unknown-link", 3, "arn"), ("unknown-link", 5, "")]
     first = next(f for f in m.findings if f.code == "unknown-link")
-    assert "arm" in first.message  # the hint 'arm'
+    assert "arm" in first.message  # the message suggests 'arm'
     assert listed(m) == ALL
 
 
@@ -96,7 +96,7 @@ def test_a_given_file_that_cannot_be_read_is_refused(text, code):
 
 
 @pytest.mark.parametrize("bad", [1, None, ["a"], np.zeros(3)])
-def test_wrong_kinds_are_refused(bad):
+def test_an_srdf_argument_of_a_wrong_type_is_refused(bad):
     with refused(rb.ParameterError, "bad-srdf", "srdf"):
         load(bad)
 
@@ -108,7 +108,7 @@ def test_without_contact_no_pair_is_excluded():
 @pytest.mark.parametrize(
     "place", ["urdf/robot.srdf", "urdf/srdf/robot.srdf", "srdf/robot.srdf", "srdf/bot.srdf"]
 )
-def test_a_file_beside_the_robot_is_found(tmp_path, place):
+def test_an_srdf_beside_the_urdf_is_found(tmp_path, place):
     folder = tmp_path / "urdf"
     (folder / "srdf").mkdir(parents=True)
     (tmp_path / "srdf").mkdir()

@@ -80,7 +80,7 @@ def test_a_triangle_mesh_that_would_move_is_refused_by_its_name(folder, monkeypa
 
 @pytest.mark.parametrize("mesh", ["ring", "inwards"])
 @pytest.mark.parametrize("scale", ["1 1 2", "1 -1 2"])
-def test_the_front_of_a_closed_mesh_is_its_outside(folder, mesh, scale):
+def test_a_closed_mesh_faces_outwards_also_if_it_was_given_inside_out(folder, mesh, scale):
     m = world(folder, f"<uri>{mesh}.stl</uri><scale>{scale}</scale>")
     assert volume(m, 0) == pytest.approx(2.0 * RING.volume, rel=1e-5)
     assert m.trimesh_closed.tolist() == [1]
@@ -171,7 +171,7 @@ def box(extents, centre):
 
 
 SLAB = box((2.0, 2.0, 0.2), (0.0, 0.0, -0.1))
-#: Meshes of several parts, and the height of a ball at rest on them, less its radius 0.1.
+#: Parts of a mesh, x and y of a ball, and the height of the surface on which the ball rests.
 PARTS = {
     "a wall in a slab": ([SLAB, box((0.2, 2.0, 1.0), (0.5, 0.0, 0.4))], (0.25, 0.0), 0.0),
     "on a step in a slab": ([SLAB, box((1.0, 2.0, 0.1), (0.5, 0.0, 0.045))], (0.5, 0.0), 0.095),
@@ -189,11 +189,11 @@ def test_parts_that_overlap_carry_a_ball_as_one_solid(name):
     m = falling(whole.vertices, whole.faces, x, y)
     d = rb.make_data(m)
     rb.step(m, d, 1000)
-    # the step leaves penetrations below 1e-9 m at rest
+    # the penetration at rest is below 1e-9 m
     assert d.qpos[:3] == pytest.approx((x, y, height + 0.1), abs=1e-6)
 
 
-def test_a_sheet_with_both_sides_carries_from_above():
+def test_a_ball_rests_on_a_sheet_whose_triangles_face_both_ways():
     corners = np.array([(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)], float)
     front = np.array([(0, 1, 2), (0, 2, 3)])
     m = falling(corners, np.vstack([front, front[:, ::-1]]), 0.2, 0.1)

@@ -26,7 +26,7 @@ def codes(description):
     return [(finding.severity, finding.code) for finding in description.findings]
 
 
-def test_everything_is_read():
+def test_each_element_of_a_link_and_a_joint_is_read():
     text = """<robot name="arm">
       <link name="base"/>
       <link name="upper">
@@ -89,7 +89,7 @@ def test_rpy_is_fixed_axis_roll_pitch_yaw():
         SMALL.replace("><", ">\r\n<![CDATA[ ${x} ]]><"),
     ],
 )
-def test_odd_documents_are_read(document):
+def test_unusual_but_legal_xml_documents_are_read(document):
     robot = read_text(document)
     assert (robot.name, [link.name for link in robot.links]) == ("r", ["a"])
     assert robot.findings == ()
@@ -179,7 +179,7 @@ def test_mimic_on_a_fixed_joint_is_ignored():
     assert codes(robot) == [("note", "mimic-ignored")]
 
 
-def test_misspelt_elements_and_attributes_are_warned_of():
+def test_misspelt_elements_and_attributes_cause_a_warning():
     robot = one_joint(
         LIMIT + '<dynamic damping="1"/><dynamics friction="0" dampning="1"/><sensor/>'
     )
@@ -219,7 +219,7 @@ def test_an_inertia_that_no_body_can_have_causes_a_warning(inertia, moments):
     assert [finding.found for finding in robot.findings] == [moments] * bool(moments)
 
 
-def test_relaxed_reading_repairs_with_a_warning():
+def test_without_strict_errors_are_repaired_with_a_warning():
     text = f"""<robot name="r">{LINKS}<link name="c"/>
       <joint name="j" type="revolute">{ENDS}<mimic joint="x"/></joint>
       <joint name="k" type="prismatic"><parent link="a"/><child link="c"/>
@@ -237,7 +237,7 @@ def test_relaxed_reading_repairs_with_a_warning():
     assert (second.limit.lower, second.limit.upper, second.limit.effort) == (-1, 1, math.inf)
 
 
-def test_order_of_the_text_is_kept():
+def test_links_and_joints_keep_the_order_of_the_urdf():
     names = ["z", "a", "m", "b"]
     links = "".join(f'<link name="l{name}"/>' for name in ["", *names])
     joints = "".join(
@@ -249,7 +249,7 @@ def test_order_of_the_text_is_kept():
     assert [link.name for link in robot.links] == ["l", *(f"l{n}" for n in names)]
 
 
-def test_bytes_text_and_paths_agree(tmp_path):
+def test_bytes_text_and_paths_give_the_same_robot(tmp_path):
     path = tmp_path / "r.urdf"
     path.write_bytes(SMALL.encode())
     assert read(SMALL) == read(SMALL.encode())
@@ -284,7 +284,7 @@ def test_releases_of_urdf_parser_that_call_getchildren_work(monkeypatch):
     assert one_joint(LIMIT).joints[0].limit.upper == 2
 
 
-def test_a_urdf_parser_without_paths_works(monkeypatch):
+def test_a_urdf_parser_that_takes_text_only_can_be_used(monkeypatch):
     """Old releases take text only."""
     from urdf_parser_py.urdf import URDF
     from urdf_parser_py.xml_reflection import core

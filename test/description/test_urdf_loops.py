@@ -50,7 +50,7 @@ loops:
     ("loop", "kind", "axis"),
     [(ISAAC, "spherical", "[1, 0, 0]"), (PLUS, "revolute", "[0, 0, 1]")],
 )
-def test_a_loop_is_the_loop_of_a_mechanism_file(loop, kind, axis, tmp_path):
+def test_a_loop_of_a_urdf_equals_the_loop_of_a_mechanism_file(loop, kind, axis, tmp_path):
     text = four_bar(loop.format(kind))
     assert read_text(text).findings == ()
     (tmp_path / "bar.urdf").write_text(four_bar(""))
@@ -70,7 +70,7 @@ def test_a_loop_is_the_loop_of_a_mechanism_file(loop, kind, axis, tmp_path):
     np.testing.assert_array_equal(d.qpos, d_expected.qpos)
 
 
-def test_the_ends_of_a_loop_may_be_quaternions():
+def test_the_orientation_of_the_end_of_a_loop_can_be_a_quaternion():
     turned = 'quat_xyzw="0 0 0.7071067811865476 0.7071067811865476"'
     isaac = ISAAC.format("fixed").replace('rpy="0 0 0.25"', turned)
     (joint,) = (j for j in read_text(four_bar(isaac, "1.1")).joints if j.closes_loop)

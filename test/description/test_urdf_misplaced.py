@@ -36,7 +36,7 @@ def inertial(old, new):
     return document(body=BODY.replace(old, new))
 
 
-#: A document that would change the motion of the robot, and the place that the finding names.
+#: Documents with a misplaced word that would change the motion, and the element in the finding.
 LOST = {
     "an axis of the joint": (document(joint=' axis="0 0 1"', inner=LIMIT), "<axis xyz>"),
     "damping of the joint": (document(joint=' damping="0.5"'), "<dynamics damping>"),
@@ -82,7 +82,7 @@ LOST = {
     ),
 }  # fmt: skip
 
-#: The severity of a word that does not change the motion, or that parsers ignore.
+#: Misplaced words that do not change the motion or that parsers ignore, and their severity.
 HARMLESS = {
     "no damping": (document(joint=' damping="0"'), "note"),
     "no damping as text": (inside("<damping> 0 </damping>"), "note"),
@@ -138,7 +138,7 @@ def test_a_misplaced_word_that_moves_nothing_is_reported(form):
         inside('<origin xyz="0 0 1" name="x"/>'),
     ],
 )
-def test_extensions_get_a_note(text):
+def test_unused_extensions_get_a_note(text):
     assert {(f.severity, f.code) for f in read_text(text).findings} == {("note", "not-used")}
 
 
@@ -155,7 +155,7 @@ def _moved():
 
 
 @pytest.mark.parametrize(("tag", "word"), list(_moved()))
-def test_no_number_of_the_schema_is_dropped_in_silence(tag, word):
+def test_every_attribute_of_the_schema_in_a_wrong_element_has_a_finding(tag, word):
     text = inside('<mimic joint="k"/>')
     at = text.rindex(f"<{tag} ") if f"<{tag} " in text else text.rindex(f"<{tag}>")
     vector = word in ("xyz", "rpy")

@@ -76,7 +76,7 @@ def test_documents_that_urdfdom_refuses_have_a_warning(form):
 
 
 @pytest.mark.parametrize("form", [*REFUSED, *READ])
-def test_urdfdom_reacts_as_the_warning_says(form):
+def test_urdfdom_refuses_exactly_the_documents_with_the_warning(form):
     assert read_by_urdfdom(REFUSED.get(form) or READ[form]) == (form in READ)
 
 
@@ -95,6 +95,6 @@ def test_findings_show_the_content_of_the_file():
 @pytest.mark.parametrize(
     "comment", ["<!-- it's = '1\n2\" -->", '<![CDATA[ a="1\t2 ]]>', '<x a="\t1"/>']
 )
-def test_quotes_outside_of_attributes_do_not_matter(comment):
+def test_an_unportable_attribute_is_found_after_quotes_in_comments_and_text(comment):
     text = document(more=comment, place="0\t0 1")
     assert [f.code for f in read_text(text).findings][:1] == ["unportable"]

@@ -55,7 +55,7 @@ def test_real_robots_are_read_or_refused_as_listed(path):
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
-def test_agrees_with_pinocchio(path):
+def test_joints_and_inertias_of_real_robots_agree_with_pinocchio(path):
     pinocchio = pytest.importorskip("pinocchio")
     try:
         model = pinocchio.buildModelFromUrdf(str(path))

@@ -235,7 +235,7 @@ def test_each_bad_input_is_refused(row):
     assert str(caught.value).startswith(f"<text>: {where}{element}")
 
 
-def test_depth_is_refused_at_once():
+def test_too_deeply_nested_elements_are_refused():
     for document in ("<robot name='r'>" + "<a>" * 100_000, "<robot>" * 100_000):
         with refused(DescriptionError, "too-deep"):
             read_text(document)
@@ -291,7 +291,7 @@ def test_a_dropped_element_is_reported_once():
         read_text(document)
 
 
-def test_broken_limit_is_reported_once():
+def test_a_limit_with_a_bad_number_has_one_error():
     with refused(DescriptionError, "bad-number"):
         read_text(limit(lower="5", effort="x"))
 
@@ -303,7 +303,7 @@ def test_long_and_unprintable_text_is_cut():
     assert len(caught.value.findings[0].found) > 50_000
 
 
-def test_hints_for_hostile_input_are_limited(monkeypatch):
+def test_the_search_for_similar_names_is_limited_for_hostile_input(monkeypatch):
     links = "".join(f'<link name="l{i}"/>\n' for i in range(3000))
     joints = "".join(joint(name=f"j{i}", parent=f"x{i}", child=f"y{i}") for i in range(3000))
     compared = []
@@ -326,7 +326,7 @@ def test_wrong_paths_are_refused(tmp_path):
             read(source)
 
 
-def test_errors_name_the_file(tmp_path):
+def test_an_error_in_a_file_names_the_file_and_the_line(tmp_path):
     path = tmp_path / "bad.urdf"
     path.write_text(axis("0 0 0"), encoding="utf-8")
     with refused(DescriptionError, "zero-axis", "joint 'j'", line=4) as caught:
@@ -343,7 +343,7 @@ def test_text_is_never_taken_for_a_path(tmp_path, monkeypatch):
         read_text("arm.urdf")
 
 
-def test_nothing_is_printed(capfd):
+def test_reading_a_urdf_prints_nothing(capfd):
     read_text(robot(AB, joint(LIMIT + "<foo/><texture/>"), "<gazebo/><transmission/>"))
     assert capfd.readouterr() == ("", "")
 

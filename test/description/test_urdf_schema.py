@@ -48,7 +48,7 @@ ROBOT = f"""<robot name="r" version="1.2"><material name="blue"><color rgba="0 0
 <mimic joint="i" multiplier="0.9" offset="0.1"/>
 </joint></robot>"""
 
-#: Attributes that are read: the text of the robot, and another value.
+#: Attributes that are read: their text in the robot, and a text with another value.
 READ = {
     "robot name": ('name="r"', 'name="other"'),
     "robot version": ('version="1.2"', 'version="1.1"'),
@@ -101,8 +101,8 @@ _SOFT = (
 _RAYS = f"<ray>{_RAY.format('horizontal')}{_RAY.format('vertical')}</ray>"
 AXIS, END, BLUE = '<axis xyz="0 0 1"/>', "</robot>", '<material name="blue">'
 
-#: Unused elements: the text at their place, the added text, and the name in findings. The
-#: attributes inside such an element are not used with it.
+#: Unused elements and attributes: the text where they are inserted, the inserted text, and the
+#: name in findings. Attributes of an unused element are unused with the element.
 TOLD = {
     "link type": ('<link name="c"', ' type="x"', "<link type>"),
     "verbose": ("<collision>", '<verbose value="1"/>', "<verbose>"),

@@ -136,7 +136,7 @@ IMU_STATES = "".join(
 FORCES = '<state_interface name="force.x"/><param name="frame_id">b</param>'
 #: Changes of numbers, which one note names for all joints or links.
 NOTED = ('="effort"', '="velocity"', "mimic", "rotor", "spring", "mu1")
-#: Extensions that change the robot: a function that reads the change, and its value.
+#: Extensions that change the robot: a function that reads the changed number, and its value.
 USED = {
     interface("state", "position", "initial_value", "0.5"):
         (lambda robot: joint_of(robot).start, (0.5,)),
@@ -206,7 +206,7 @@ def line_of(text, word):
     ("place", "text", "named"),
     [(place, text, named) for place, rows in NAMED.items() for text, named in rows.items()],
 )
-def test_a_tag_that_is_not_used_is_named_once(place, text, named):
+def test_a_tag_that_is_not_used_has_one_note_with_its_count(place, text, named):
     document = robot(**{place: f"{text}\n{text}"})
     (found,) = read_text(document).findings
     assert (found.code, found.found, found.line) == ("not-used", named, line_of(document, text))
@@ -247,7 +247,7 @@ def test_a_tag_that_is_used_changes_the_robot(text):
         '<gazebo reference="b"><selfCollide>true</selfCollide></gazebo>',
     ],
 )
-def test_values_that_a_robot_already_has_are_not_named(text):
+def test_values_equal_to_those_of_the_robot_cause_no_note(text):
     assert read_text(robot(robot=text), contact=True) == read_text(robot(), contact=True)
 
 
@@ -308,7 +308,7 @@ def test_a_constraint_closes_a_loop_at_any_axes():
 
 
 @pytest.mark.parametrize(("place", "attribute"), ATTRIBUTES.items())
-def test_an_attribute_that_is_not_used_is_named(place, attribute):
+def test_an_attribute_that_is_not_used_has_a_note(place, attribute):
     text, named = attribute
     document = robot().replace(place, f"{place} {text} ", 1)
     assert notes(document) == [("not-used", named, line_of(document, text))]
@@ -337,7 +337,7 @@ def test_a_robot_starts_at_the_initial_values_of_ros2_control():
         (control("0.5", name="velocity"), "not-used"),
     ],
 )
-def test_an_initial_value_that_no_joint_can_have_is_named(given, code):
+def test_an_initial_value_that_no_joint_can_have_has_a_note(given, code):
     document = robot(robot=given)
     ((found, _, line),) = notes(document)
     assert (found, line) == (code, line_of(document, "<ros2_control"))
@@ -352,7 +352,7 @@ def test_a_parameter_without_names_is_noted():
     assert len(read_text(robot(link=long)).findings[0].message) < 200
 
 
-def test_a_hundred_kinds_are_not_all_listed():
+def test_at_most_60_kinds_of_unused_tags_are_listed():
     many = "".join(f"<vendor_specific_{k}/>" for k in range(100))
     found = notes(robot(robot=many))
     assert len(found) == 61
@@ -389,7 +389,7 @@ def test_limits_of_moveit_beside_a_robot_bound_planned_motions(tmp_path, place):
     assert joint_of(read(path)).limit == joint_of(found).limit
     limits.write_text("joint_limits: {j: {has_velocity_limits: true, max_velocity: fast}}")
     assert [(x.found, x.severity) for x in read(path).findings] == [("fast", "warning")]
-    limits.write_text("j: {limit: {lower: 1}}")  # for the xacro file
+    limits.write_text("j: {limit: {lower: 1}}")  # these are the limits of a xacro file
     assert read(path).findings == ()
     limits.write_text("- [")
     assert [(x.code, x.severity) for x in read(path).findings] == [("joint-limits", "warning")]
@@ -453,7 +453,7 @@ def test_a_range_with_nan_changes_nothing(ends):
 
 
 @pytest.mark.parametrize("inside", ["<kp>1e5</kp>", "<mu1/>", "<mu1>nan</mu1>"])
-def test_without_a_usable_mu1_friction_stays(inside):
+def test_without_a_usable_mu1_the_default_friction_is_kept(inside):
     found = read_text(robot(robot=f'<gazebo reference="b">{inside}</gazebo>'), contact=True)
     assert found.geometries[1].surface.friction == Surface().friction
 
@@ -466,7 +466,7 @@ def test_a_surface_of_the_file_overrides_the_default_but_not_its_link():
         assert [x.surface.friction for x in found] == [1.5, wanted]
 
 
-def test_a_name_of_a_link_and_a_joint_means_both():
+def test_a_gazebo_reference_applies_to_a_link_and_a_joint_of_the_same_name():
     both = (
         f"<springStiffness>3</springStiffness><mu1>0.2</mu1>{sensor('force_torque')}"
         f"{sensor('imu', name='i')}"

@@ -71,7 +71,7 @@ def test_a_quaternion_and_its_angles_give_equal_models(turn):
         np.testing.assert_allclose(turned[1:], turned[:1] * 2, atol=1e-12)
 
 
-def test_angles_of_any_quaternion_turn_like_it():
+def test_the_angles_of_a_quaternion_give_the_same_rotation():
     rng = np.random.default_rng(4)
     quats = [q / np.linalg.norm(q) for q in rng.normal(size=(200, 4))]
     for pitch, off in itertools.product((0.5 * math.pi, -0.5 * math.pi), (0, 1e-15, 1e-9, 1e-7)):
@@ -162,7 +162,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_versions_are_as_in_urdfdom(case):
+def test_each_version_of_urdf_is_read_or_refused_as_by_urdfdom(case):
     """Pinocchio reads URDF by urdfdom. A zero quaternion, the identity there, is refused here."""
     pin = pytest.importorskip("pinocchio")
     try:

@@ -116,7 +116,7 @@ def test_an_argument_that_the_file_does_not_have_is_refused(tmp_path, name):
         read(write(tmp_path), xacro_args={name: "6"})
 
 
-def test_arguments_of_included_files_are_known(tmp_path):
+def test_arguments_of_included_files_can_be_set(tmp_path):
     path = write(tmp_path, arm=ARM.replace("limb.xacro", "INCLUDE"))
     inner = f'<robot {XMLNS}><xacro:arg name="tool" default="none"/></robot>'
     (tmp_path / "tool.xacro").write_text(inner)
@@ -149,7 +149,7 @@ def test_only_xacro_files_take_arguments(tmp_path):
         read(plain.read_text(), xacro_args={"heavy": "6"})
 
 
-def test_warnings_of_xacro_are_kept(tmp_path, capfd):
+def test_warnings_of_xacro_become_findings(tmp_path, capfd):
     extra = '<xacro:include filename="no*.xacro"/><link name="base"/>'
     robot = read(write(tmp_path, arm=ARM.replace('<link name="base"/>', extra)))
     assert [(f.severity, f.code) for f in robot.findings] == [("warning", "xacro")]
@@ -158,14 +158,14 @@ def test_warnings_of_xacro_are_kept(tmp_path, capfd):
 
 
 @pytest.mark.parametrize("dirs", [["."], ["my_arm"], ["elsewhere", "."]])
-def test_packages_are_found(tmp_path, monkeypatch, dirs):
+def test_packages_are_found_in_package_dirs(tmp_path, monkeypatch, dirs):
     path = write(tmp_path / "my_arm", "$(find my_arm)/limb.xacro")
     monkeypatch.chdir(tmp_path)
     assert len(read(path, package_dirs=dirs).links) == 3
     assert len(read(path, package_dirs=[tmp_path / name for name in dirs]).links) == 3
 
 
-def test_one_folder_of_packages_is_a_path(tmp_path):
+def test_package_dirs_can_be_a_single_path(tmp_path):
     path = write(tmp_path / "my_arm", "$(find my_arm)/limb.xacro")
     assert len(read(path, package_dirs=str(tmp_path)).links) == 3
     assert len(read(path, package_dirs=tmp_path).links) == 3
@@ -203,7 +203,7 @@ def test_a_package_of_a_sourced_workspace_is_found(tmp_path, monkeypatch):
 
 
 def test_this_package_is_found_where_no_workspace_is_sourced(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ament_index_python.packages", None)  # no import
+    monkeypatch.setitem(sys.modules, "ament_index_python.packages", None)  # its import fails
     folder = find_package("rbdyn_ros")
     assert (folder / "config" / "worlds" / "tables.yaml").is_file()
 
@@ -239,7 +239,7 @@ def test_a_broken_xacro_file_is_refused(tmp_path, capfd, old, new, code):
     assert capfd.readouterr() == ("", "")
 
 
-def test_error_in_an_included_file_names_it(tmp_path):
+def test_an_error_in_an_included_file_names_the_file(tmp_path):
     path = write(tmp_path)
     (tmp_path / "limb.xacro").write_text("<robot><link></robot>", encoding="utf-8")
     with pytest.raises(DescriptionError) as caught:
@@ -249,7 +249,7 @@ def test_error_in_an_included_file_names_it(tmp_path):
     assert "mismatched tag" in str(caught.value)
 
 
-def test_a_failure_does_not_affect_later_files(tmp_path):
+def test_a_file_is_read_after_another_file_failed(tmp_path):
     broken = write(tmp_path / "broken", "$(find nowhere)/limb.xacro")
     good = write(tmp_path / "good")
     with pytest.raises(DescriptionError):
@@ -257,7 +257,7 @@ def test_a_failure_does_not_affect_later_files(tmp_path):
     assert len(read(good).links) == 3
 
 
-def test_text_is_never_expanded(tmp_path):
+def test_xacro_in_a_text_or_a_urdf_file_is_refused_and_never_expanded(tmp_path):
     mark = tmp_path / "mark"
     text = f"""<robot name="r" {XMLNS}>
       <xacro:property name="x" value="${{open('{mark}', 'w')}}"/><link name="a"/></robot>"""
@@ -270,7 +270,7 @@ def test_text_is_never_expanded(tmp_path):
         read(path)
     assert f"'cp {path.name} {path.name}.xacro'" in str(caught.value)
     assert not mark.exists()
-    shutil.copy(path, f"{path}.xacro")  # as stated in the message
+    shutil.copy(path, f"{path}.xacro")  # this follows the advice of the message
     assert len(read(tmp_path / "raw.urdf.xacro").links) == 1
 
 
@@ -307,7 +307,7 @@ def doubling(depth):
     ],
     ids=["power", "range", "macros", "memory", "recursion", "fatal"],
 )
-def test_expressions_without_an_end_are_refused(tmp_path, monkeypatch, hostile, code):
+def test_expressions_that_take_too_long_are_refused(tmp_path, monkeypatch, hostile, code):
     monkeypatch.setattr(xacro_files, "LONGEST", 1)
     path = tmp_path / "hostile.xacro"
     path.write_text(f'<robot name="h" {XMLNS}>{hostile}<link name="base"/></robot>')
@@ -315,7 +315,7 @@ def test_expressions_without_an_end_are_refused(tmp_path, monkeypatch, hostile, 
         read(path)
 
 
-def test_an_include_that_waits_is_refused(tmp_path, monkeypatch):
+def test_an_include_of_a_pipe_is_refused_after_a_timeout(tmp_path, monkeypatch):
     monkeypatch.setattr(xacro_files, "PATIENCE", 1.0)
     path = write(tmp_path, "pipe.xacro")
     os.mkfifo(tmp_path / "pipe.xacro")

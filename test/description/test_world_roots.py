@@ -49,8 +49,8 @@ LEGS = "<body name='trunk' pos='0 0 1'><freejoint name='free'/><geom size='0.1'/
 LEG = "<body name='leg'><joint name='j'/><geom size='0.1' pos='1 0 0'/></body>"
 DRIVE = "<actuator><motor joint='j'/></actuator>"
 KEY = "<keyframe><key name='up' qpos='0 0 2 1 0 0 0 0.5'/></keyframe>"
-#: The role of each file if its joints have actuators: its name among the objects, the robots or
-#: the obstacles, or the words of a refusal; and the number of degrees of freedom.
+#: By file: whether it becomes an object, a robot or an obstacle if its joints have actuators, or
+#: the words of the refusal; and the number of degrees of freedom.
 FILES = {
     "box.sdf": (sdf(link("l", solid("c", BOX))), "object", 6),
     "arm.sdf": (sdf(ARM), "object", 7),
@@ -130,7 +130,7 @@ def test_an_obstacle_has_the_pose_of_its_object(tmp_path):
         assert (one.name, one.origin) == ("x", AT)
 
 
-def test_the_corners_of_a_mesh_carry_the_place_of_its_link(tmp_path):
+def test_the_corners_of_a_static_mesh_include_the_pose_of_its_link(tmp_path):
     """A triangle at x = 1 in a link that is turned by a quarter around z and 1 m high."""
     corners = "v 1 0 0\nv 2 0 0\nv 1 1 0\nf 1 2 3\n"
     (tmp_path / "t.obj").write_text(corners)
@@ -217,14 +217,14 @@ WELDED = "<equality><weld name='glue' body1='trunk'/></equality>"
 
 
 @pytest.mark.parametrize("more", [WELDED, WELDED.replace("weld", "connect")])
-def test_an_object_that_hangs_on_its_own_world_is_refused(more, tmp_path):
+def test_an_object_that_an_equality_connects_to_its_own_world_is_refused(more, tmp_path):
     more = more.replace("<connect", "<connect anchor='0 0 0'")
     (tmp_path / "x.xml").write_text(mjcf(LEGS.format(""), more))
     with pytest.raises(DescriptionError, match="'glue' connects it to its own world"):
         with_entity(EMPTY, rb.Object("x", tmp_path / "x.xml", pose=AT))
 
 
-def test_elements_that_an_object_leaves_behind_are_a_warning(tmp_path):
+def test_parts_of_the_world_in_the_file_of_an_object_are_left_out_with_a_warning(tmp_path):
     floor = "<geom name='floor' type='plane' size='1 1 1'/><site name='mark' pos='1 0 0'/>"
     pairs = "<contact><exclude body1='world' body2='trunk'/></contact>"
     text = mjcf(floor + LEGS.format(""), KEY.replace(" 0.5", "") + pairs)

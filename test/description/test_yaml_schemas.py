@@ -156,12 +156,12 @@ def test_schema_and_table_refuse_the_same_bad_input(kind):
                 f"the schema {'accepts' if found[0] else 'refuses'} {text}"
             )
             seen.append(found[0])
-    assert sum(seen) >= 14  # other files need a robot, or other files
+    assert sum(seen) >= 14  # the other files need a robot or further files
     assert len(seen) >= 28
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_schema_and_table_take_the_same_good_files(kind):
+def test_schema_and_table_accept_the_same_good_files(kind):
     files = [path for pattern in GOOD[kind] for path in ROOT.glob(pattern)]
     assert files
     for path in files:
@@ -200,7 +200,7 @@ def read(text):
     return given
 
 
-def test_a_row_gives_the_field_and_the_default():
+def test_a_row_of_the_table_defines_the_field_and_the_default_of_a_key():
     given = read("rate: 2\nleft: -1\nends: [0, -3]")
     assert dict(given) == {"speed": 2.0, "left": -1.0, "ends": (0.0, -3.0), "count": 2}
     assert given.lines == {"rate": 1, "left": 2, "ends": 3}
@@ -230,7 +230,7 @@ def test_a_table_refuses_with_code_element_and_line(text, codes, lines):
     assert owners <= {"pump 'p'"}
 
 
-def test_an_unknown_key_names_the_nearest_one():
+def test_the_error_about_an_unknown_key_suggests_the_nearest_key():
     with refused(DescriptionError, "unknown-key", "pump 'p'", line=3, found="conut") as caught:
         read("left: 1\nrate: 1\nconut: 1")
     assert "(did you mean 'count'?)" in str(caught.value)

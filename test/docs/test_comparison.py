@@ -171,7 +171,7 @@ def test_peers_have_the_listed_joint_types_and_step_functions():
     assert not hasattr(pin, "step")
 
 
-def test_a_nan_state_stays_here_and_is_reset_in_mujoco():
+def test_rbdyn_keeps_a_nan_state_and_mujoco_resets_it():
     m = mujoco.MjModel.from_xml_string(MIMIC)
     d = mujoco.MjData(m)
     d.qpos[0] = np.nan

@@ -157,7 +157,7 @@ RUN = [
     for page in page_names()
     if with_bash(page)
 ]
-#: The folders of trials on the pages, one for each page: pages run at the same time.
+#: Folders of trials. Each page has its own folder, because pages run at the same time.
 TRIALS = ("/tmp/reach_trial", "/tmp/rbdyn_trial")
 
 
@@ -310,5 +310,5 @@ def check_launch(file, arguments):
         ("q = 0.5 rad", "q = 0.5 m", False),
     ],
 )
-def test_output_is_compared(expected, line, matching):
+def test_expected_output_matches_lines_with_other_numbers_and_spaces(expected, line, matching):
     assert bool(alike(expected).search(line)) == matching

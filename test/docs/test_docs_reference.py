@@ -43,7 +43,7 @@ def test_a_row_has_shape_unit_and_stage_of_its_field():
 
 
 @pytest.mark.parametrize("name", ["nv", "xpos", "cinert", "body_rootid", "qfrc_bias"])
-def test_mujoco_has_the_fields_marked_as_its_own(name):
+def test_fields_marked_as_those_of_mujoco_exist_in_mujoco(name):
     mujoco = pytest.importorskip("mujoco")
     assert hasattr(mujoco.MjModel, name) or hasattr(mujoco.MjData, name)
     assert re.search(rf"^\| `{name}` \\\* ", FIELDS, re.MULTILINE)

@@ -66,7 +66,7 @@ def test_every_equation_number_has_one_row(chapter):
 
 
 @pytest.mark.parametrize("chapter", NUMBERS)
-def test_every_row_names_code(chapter):
+def test_every_row_of_a_table_of_equations_names_code(chapter):
     for row in rows(section(chapter)):
         if len(row) == 4 and row[0] != "number":
             assert "`" in row[2] + row[3], f"{row[0]} names no code"
@@ -87,7 +87,7 @@ def names():
     return sorted(word for word in quoted if re.fullmatch(ours, word) or "/" in word)
 
 
-def test_many_names_are_checked():
+def test_more_than_150_names_are_found_on_the_page():
     assert len(names()) > 150
 
 

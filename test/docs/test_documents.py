@@ -36,7 +36,7 @@ def test_python_blocks_of_a_page_run_in_turn(page, monkeypatch):
     found = {"__name__": "page"}
     for block in of_language(page, "python"):
         if not block.source:
-            # with empty lines before the block an error has the line number of the page
+            # empty lines before the block give errors the line numbers of the page
             code = compile("\n" * block.line + block.text, page, "exec")
             exec(code, found)
     if page == "README.md":
@@ -186,7 +186,7 @@ def test_files_in_commands_exist():
 
 TOP_FOLDERS = {path.name for folder in (ROOT, ROOT / "rbdyn_ros") for path in folder.iterdir()}
 GENERATED = {"test/messages.txt"}  # `make messages` writes it
-#: Plugins have names like paths.
+#: The names of plugins look like paths.
 PLUGIN_FILE = ROOT / "rbdyn_hardware/rbdyn_hardware.xml"
 KNOWN = GENERATED | {*re.findall('class name="(.+?)"', PLUGIN_FILE.read_text())}
 

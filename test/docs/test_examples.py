@@ -100,7 +100,8 @@ def test_the_gravity_node_finds_its_robot_from_any_folder(monkeypatch, tmp_path)
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(node["rclpy"], "init", lambda **_: None)
-    monkeypatch.setattr(node["signal"], "signal", lambda *_: None)  # handlers of this process
+    # the node must not replace the signal handlers of this process
+    monkeypatch.setattr(node["signal"], "signal", lambda *_: None)
     monkeypatch.setitem(node["main"].__globals__, "GravityNode", note)
     with pytest.raises(LookupError):
         node["main"]()
@@ -115,7 +116,8 @@ def test_hoekens_linkage_draws_the_computed_line():
     top = pin + away / 2.0 + 1j * away / abs(away) * np.sqrt(2.5**2 - abs(away / 2.0) ** 2)
     tip = 0.04 * (pin + 2.0 * (top - pin))
     length, height = numbers(output("four_bar.py").splitlines()[-1])
-    assert length == pytest.approx(np.ptp(tip.real), abs=1e-3)  # its ends are between samples
+    # the ends of the line are between samples
+    assert length == pytest.approx(np.ptp(tip.real), abs=1e-3)
     assert height == pytest.approx(np.ptp(tip.imag), abs=2e-5)
 
 
@@ -167,7 +169,7 @@ def test_the_box_conserves_momentum_and_energy():
     energy, energy_of_euler = line_of("rotating_box.py", "energy of turning")
     (fall,) = line_of("rotating_box.py", "energy of the whole fall")
     assert max(momentum, energy, fall) < 1e-9
-    assert min(momentum_of_euler, energy_of_euler) > 0.01  # Euler's method loses both
+    assert min(momentum_of_euler, energy_of_euler) > 0.01  # Euler's method conserves neither
 
 
 def test_the_top_has_the_rates_of_steady_precession():
@@ -179,7 +181,7 @@ def test_the_top_has_the_rates_of_steady_precession():
     lines = [numbers(line) for line in output("spinning_top.py").splitlines()[1:7]]
     for (_, coarse, nods), tolerance in ((lines[2], 0.02), (lines[5], 0.001)):
         assert coarse == pytest.approx(slow, rel=tolerance)
-        assert nods == pytest.approx(fast, rel=0.1)  # damped by the sliding foot
+        assert nods == pytest.approx(fast, rel=0.1)  # the sliding foot damps the nutation
     for sliding, (_, _, nods) in ((lines[1], lines[2]), (lines[4], lines[5])):
         assert nods == pytest.approx(sliding[1], rel=0.01)
 

@@ -35,7 +35,7 @@ def gallery():
     try:
         import gallery
 
-        gallery.PICTURES["barrel_cam"]()  # registers its type
+        gallery.PICTURES["barrel_cam"]()  # this picture registers a joint type
         yield gallery
     finally:
         sys.path.remove(str(ROOT / "tools"))
@@ -43,7 +43,7 @@ def gallery():
             del JOINT_SPECS[name]
 
 
-def test_rows_and_pictures_are_the_joint_types():
+def test_every_joint_type_has_a_row_and_a_picture():
     listed = {name for name in ROWS if len(ROWS[name]) == 6} - {"barrel_cam"}
     assert listed == set(TYPE_OF_NAME)
     assert set(TYPE_OF_NAME) <= set(JOINT_SPECS)
@@ -96,7 +96,7 @@ def test_subspaces_agree_with_the_engine(name, gallery):
     for k, angle in enumerate(q[:3]):
         number = "" if k == 0 else str(k + 1)
         values |= {f"c{number}": np.cos(angle), f"s{number}": np.sin(angle)}
-    values["k"] = 0.2 * np.sin(2.0 * q[0])  # lift / 2 lobes sin(lobes q)
+    values["k"] = 0.2 * np.sin(2.0 * q[0])  # k = lift / 2 * lobes * sin(lobes q)
     assert vectors(S, values) == pytest.approx(joint.S, abs=1e-12)
     written = vectors(T, values)
     assert np.linalg.matrix_rank(written) == written.shape[1] == 6 - joint.S.shape[1]

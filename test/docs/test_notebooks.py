@@ -118,4 +118,5 @@ def test_a_notebook_runs(name, kernel):
     assert len(pictures) == draws
     assert any(output.get("name") == "stdout" for output in outputs)
     told = [output["text"] for output in outputs if output.get("name") == "stderr"]
-    assert not [text for text in told if text.strip() != COMPILING]  # with an empty cache
+    # the notice about compilation appears if the cache was empty
+    assert not [text for text in told if text.strip() != COMPILING]

@@ -26,7 +26,7 @@ def gap(m, qpos):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", range(3))
-def test_a_mechanism_closes_from_a_start_nearby(name, seed):
+def test_assemble_closes_a_mechanism_from_a_start_nearby(name, seed):
     m = rb.build(getattr(mechanisms, name)())
     start = m.qpos0.copy()
     rng = np.random.default_rng(seed)
@@ -90,7 +90,7 @@ def test_an_open_loop_whose_joints_are_all_fixed_is_refused():
     m = rb.build(mechanisms.grashof())
     with refused(rb.ModelError, "cannot-close", "loop joint 'C'") as caught:
         rb.assemble(m, np.zeros(3), fixed=["A", "B", "D"])
-    # crank 0.1 and coupler 0.25 end at 0.35 m, the rocker at 0.3 + 0.2 m
+    # the coupler ends at 0.1 m + 0.25 m and the rocker at 0.3 m + 0.2 m, so the gap is 0.15 m
     assert " 0.15 m " in str(caught.value)
 
 
@@ -101,7 +101,7 @@ def test_bars_that_are_too_short_give_a_warning():
     assert not m.qpos0.any()
 
 
-def test_only_the_constraint_that_stays_open_is_named():
+def test_the_error_names_the_constraint_that_stays_open_and_its_gap():
     s = mechanisms.grashof().gear("far", {"A": 1.0, "D": 1.0}, 2.0)
     s.rod("strut", "ground", "crank", 5.0, point2=(0.1, 0, 0))
     m = rb.build(s)
@@ -141,7 +141,7 @@ def test_assemble_violates_limits_if_the_loop_cannot_close_otherwise():
     m = rb.build(elbow(2.5, 3.0))
     qpos = rb.assemble(m, (0.0, 2.6))
     assert gap(m, qpos) <= 1e-12
-    # two bars of 0.3 m span 0.4 m
+    # by the law of cosines, as two bars of 0.3 m span 0.4 m
     assert np.cos(qpos[1]) == pytest.approx((0.4**2 - 2 * 0.3**2) / (2 * 0.3**2), abs=1e-10)
 
 
@@ -158,7 +158,7 @@ def test_a_screw_keeps_its_number_of_turns(pitch):
 
 @pytest.mark.parametrize("turns", [0.4, 3.0, -11.25])
 @pytest.mark.parametrize("name", ["screw_jack", "rack"])
-def test_a_closed_configuration_is_closed_in_every_data(name, turns):
+def test_a_closed_configuration_is_closed_for_any_number_of_turns(name, turns):
     """For any number of turns efc_pos is a function of qpos and not of earlier calls."""
     m = rb.build(getattr(mechanisms, name)())
     angle = 2.0 * np.pi * turns
@@ -166,7 +166,7 @@ def test_a_closed_configuration_is_closed_in_every_data(name, turns):
     assert gap(m, qpos) < 1e-12
 
 
-def test_a_run_continues_in_another_data():
+def test_a_run_continues_in_another_data_from_qpos_and_qvel_alone():
     """After ten turns qpos and qvel still describe the state completely."""
     m = rb.build(mechanisms.screw_jack())
     m.opt.integrator = "rk4"
@@ -179,7 +179,7 @@ def test_a_run_continues_in_another_data():
     np.testing.assert_allclose(other.qpos, d.qpos, atol=1e-12)
 
 
-def test_assemble_returns_the_same_every_time():
+def test_assemble_returns_the_same_positions_every_time():
     m = rb.build(mechanisms.delta())
     start = np.full(m.nq, 0.3)
     assert np.array_equal(rb.assemble(m, start), rb.assemble(m, start))
@@ -219,7 +219,7 @@ def test_unknown_fixed_joints_are_refused(fixed, unknown):
         rb.assemble(m, fixed=fixed)
 
 
-def test_fixed_must_be_a_list():
+def test_an_argument_fixed_that_is_not_a_list_is_refused():
     m = rb.build(mechanisms.grashof())
     with refused(rb.ParameterError, "fixed", "fixed"):
         rb.assemble(m, fixed=5)

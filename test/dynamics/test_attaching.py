@@ -32,7 +32,7 @@ def place(m, d, link):
     return np.array(rb.frame_pose(m, d, link)[0])
 
 
-def test_a_ball_hangs_in_the_world_and_falls_when_it_is_let_go():
+def test_a_ball_attached_to_the_world_hangs_and_falls_when_it_is_detached():
     m = scene(BALL, OTHER)
     d = rb.make_data(m)
     rb.step(m, d, 100)
@@ -76,7 +76,7 @@ def test_a_pendulum_with_an_attached_ball_swings_as_with_a_payload():
     for model, data in ((held, h), (loaded, one)):
         data.qvel[0] = 0.0
         rb.step(model, data, 1000)
-    # position corrections also keep the weld closed, so the results differ by the order of a step
+    # only the weld has position corrections, so the results differ by an error of first order
     assert h.qpos[0] == pytest.approx(one.qpos[0], abs=2e-5)
     assert abs(one.qpos[0]) > 0.1
     apart = np.array(rb.frame_pose(held, h, "rod")[1]).T @ (place(held, h, "ball"))
@@ -208,7 +208,7 @@ def test_attaching_connects_the_trees_of_two_bodies():
     assert connected_trees(in_world).tolist() == [0, 1, 2, 3]
 
 
-def test_a_joint_of_the_same_name_and_another_type_is_another_joint():
+def test_the_state_of_a_joint_is_not_carried_to_a_joint_of_another_type():
     heavy = PENDULUM.replace(
         '<link name="base"/>',
         '<link name="base"><inertial><mass value="2"/><inertia ixx="0.02" iyy="0.02" izz="0.02"'

@@ -20,7 +20,7 @@ def wait_for_the_timer(notice):
     notice._timer.join(60.0)
 
 
-def test_compilations_that_add_up_are_reported_once(capsys):
+def test_the_notice_about_compilation_is_printed_once(capsys):
     notice = CompilingNotice(patience=0.0)
     notice.on_start(None)
     notice.on_start(None)  # a kernel that the first kernel calls

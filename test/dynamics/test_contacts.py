@@ -40,7 +40,7 @@ def test_a_resting_box_is_carried_by_both_sides():
     assert sums["left", "skin"][2] == pytest.approx(weight / 2.0, rel=1e-3)
 
 
-def test_the_list_stays_when_the_data_changes():
+def test_a_list_of_contacts_does_not_change_with_the_data():
     m, d = table_and_box()
     found = rb.contacts(m, d)
     before = [c.force.copy() for c in found]

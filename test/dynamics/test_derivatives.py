@@ -131,7 +131,7 @@ def test_forward_derivatives_come_from_inverse_derivatives(moving):
     d = d.copy()
     d.xfrc_applied = 0.0
     dq, dv, dtau = rb.forward_derivatives(m, d)
-    by_q, by_v, M = rb.inverse_derivatives(m, d)  # at the qacc that was just written
+    by_q, by_v, M = rb.inverse_derivatives(m, d)  # uses the qacc of forward_derivatives
     tolerance = with_inverse(EXACT, M, m.nv)
     with Comparison("derivatives", where) as case:
         case.close("forward, dq", dq, -dtau @ by_q, tolerance)
@@ -147,7 +147,7 @@ def test_derivatives_include_dry_friction_at_rest():
     expected = by_entry(d.qvel, lambda: inverse_of(m, d, qacc), h=1e-4)
     with Comparison("derivatives", "at rest") as case:
         case.close("inverse, dv", dv, expected, 1e-12 * STEP / 1e-4)
-    assert dv.diagonal().max() > 400.0  # 0.5 N m over 1e-3 rad/s
+    assert dv.diagonal().max() > 400.0  # friction of 0.5 N m rises within 1e-3 rad/s
 
 
 @pytest.mark.parametrize("load", [(1.0, 0.2), (30.0, 5.0)], ids=["friction", "limit"])
@@ -184,7 +184,7 @@ def test_derivatives_without_opt_passive_omit_passive_forces():
     assert np.abs(with_losses[0] - without[0]).max() > 1.0
     slope = (with_losses[1] - without[1]).diagonal()
     assert (slope >= m.dof_damping - 1e-9).all()
-    assert np.count_nonzero(slope > m.dof_damping + 1e-3) > 5  # friction and limits
+    assert np.count_nonzero(slope > m.dof_damping + 1e-3) > 5  # from friction and limits
 
 
 def test_forces_on_bodies_are_in_the_derivatives():
@@ -192,7 +192,7 @@ def test_forces_on_bodies_are_in_the_derivatives():
     pushed = rb.forward_derivatives(m, d)[0]
     d.qfrc_applied += pushes(m, d)
     d.xfrc_applied = 0.0
-    # joint forces cause the same motion, but they rotate with the joints
+    # these joint forces cause the same motion, but rotate with the joints when q changes
     held = rb.forward_derivatives(m, d)[0]
     assert np.abs(pushed - held).max() > 0.1 * np.abs(held).max()
 

@@ -149,7 +149,7 @@ def test_energy_changes_by_the_power(case):
     assert constraint.power(y, yd, tau) == pytest.approx(tau @ d.qvel, rel=1e-12)
 
 
-def test_energy_is_kept(case):
+def test_runge_kutta_keeps_the_energy(case):
     """In 0.5 s at 1 ms the error of Runge-Kutta is of order h^4, at most 1e-12 a step."""
     constraint, d, y, yd, _ = case
     before = energy(constraint, d, y, yd)
@@ -178,7 +178,7 @@ def test_many_steps_equal_single_steps_of_an_explicit_constraint(case):
     assert twin.time == d.time
 
 
-def test_a_step_does_not_set_the_state(case):
+def test_zero_steps_return_the_state_and_write_it_into_the_data(case):
     constraint, d, y, yd, tau = case
     np.testing.assert_array_equal(constraint.step(d, y, yd, tau, 0), (y, yd))
     q, G, _ = constraint.evaluate(y, yd)
@@ -281,7 +281,7 @@ def test_wrong_derivatives_are_refused(entries, name, of):
 
 @pytest.mark.parametrize("row", range(6))
 @pytest.mark.parametrize("column", range(2))
-def test_every_entry_of_a_free_joint_is_checked(row, column):
+def test_a_wrong_entry_of_g_of_a_free_joint_is_refused_by_its_place(row, column):
     with refused(rb.ModelError, "user-function", "gamma") as wrong_G:
         ExplicitConstraint(flyer_model(), 2, spoiled(flyer, G=((row, column), 1e-3)))
     assert f"G[{row}, {column}]" in str(wrong_G.value)

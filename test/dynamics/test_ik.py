@@ -169,7 +169,7 @@ def test_a_rotation_alone_leaves_the_base_where_it_is():
 
 
 @pytest.mark.parametrize("size", [1e-6, 1e-3, 1.0, 1e3, 1e6])
-def test_the_size_of_a_robot_does_not_matter(size):
+def test_ik_succeeds_for_a_robot_of_any_size(size):
     m = mobile("fixed", size)
     found = rb.ik(m, rb.make_data(m), "link5", *drawn(m, "link5", 20), tolerance=1e-8 * size)
     assert found.success.all()
@@ -177,7 +177,7 @@ def test_the_size_of_a_robot_does_not_matter(size):
 
 
 @pytest.mark.parametrize("name", ["ur5_robot.urdf", "panda.urdf"])
-def test_pinocchio_agrees(name):
+def test_solutions_reach_their_targets_in_pinocchio(name):
     pin = pytest.importorskip("pinocchio")
     m, frame = arm(name), ARMS[name]
     model = pin.buildModelFromUrdf(str(robots.find(name)), mimic=True)
@@ -319,7 +319,7 @@ def test_only_joints_that_carry_the_frame_move():
     assert rb.ik(m, d, hand, [5.0, 3.0, 2.0], np.eye(3)).success
 
 
-def test_angles_end_near_the_start():
+def test_no_angle_could_be_nearer_to_its_start_by_a_full_turn():
     m = arm("ur5_robot.urdf")
     assert m.jnt_range[0, 1] > 6.0  # the joint can make two turns
     d = rb.make_data(m)
@@ -356,8 +356,8 @@ def test_a_result_is_as_near_to_the_posture_as_the_target_allows(name):
         room = np.minimum(q - low_high[:, 0], low_high[:, 1] - q)[chain] > 1e-9
         _, size, V = np.linalg.svd(J[:, room])
         null, way = V[int((size > 1e-6).sum()) :], (posture - q)[chain][room]
-        # a target error of 1e-12 changes way.way by |way| 1e-12 / size, and near a minimum the
-        # distance changes by the square of a step
+        # an error of 1e-12 in the target changes the squared distance by |way| 1e-12 / size, and
+        # near its minimum the squared distance grows with the square of a step
         hidden = math.sqrt(8.0 * np.linalg.norm(way) * 1e-12 / size.min())
         # no motion that keeps the target reduces the distance (Karush, Kuhn, Tucker)
         assert np.abs(null @ way).max(initial=0.0) < 1e-6 + hidden
@@ -422,7 +422,7 @@ def test_solutions_keep_the_clearance():
 
 
 @pytest.mark.filterwarnings("ignore:.*overlap at qpos0")
-def test_a_target_inside_an_obstacle_is_too_near():
+def test_a_target_inside_an_obstacle_is_reported_as_too_near():
     m = panda_at_a_wall()
     d = rb.make_data(m)
     found = rb.ik(m, d, "panda_hand", (0.5, 0.0, 0.6), clearance=0.0, attempts=5)
@@ -436,7 +436,7 @@ def test_a_target_inside_an_obstacle_is_too_near():
     assert (far.success, far.too_near) == (False, False)
 
 
-def test_pairs_that_cannot_be_separated_do_not_count():
+def test_pairs_at_a_constant_distance_do_not_count_for_the_clearance():
     s = rb.SystemBuilder("planar").body("a", BODY).body("b", BODY)
     s.joint("j0", "continuous", "base", "a", axis=(0, 0, 1))
     s.joint("j1", "prismatic", "a", "b", xyz=(0.5, 0, 0), axis=(1, 0, 0), limit=(-1.0, 1.0))

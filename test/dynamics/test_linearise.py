@@ -105,7 +105,7 @@ def test_the_discrete_system_is_exact_at_an_equilibrium(case):
     d.qfrc_applied = rb.gravity_term(m, d)
     rb.forward_dynamics(m, d)
     assert np.abs(d.qacc).max() < 1e-9
-    # the fastest mode of the forest decides the error of Runge-Kutta, which is of fourth order
+    # the fastest mode of the forest determines the fourth-order error of Runge-Kutta
     compare_with_flow(m, d, 0.02, 40, f"forest {case['seed']}", 1e-8)
 
 
@@ -151,7 +151,7 @@ def test_the_continuous_system_gives_the_growth_of_small_changes():
             case.close("A of positions", A[:nv] @ x, growth(x), 1e-10)
 
 
-def test_the_discrete_system_tends_to_the_flow_in_any_motion():
+def test_the_error_of_the_discrete_system_falls_with_the_square_of_the_timestep():
     """In the discrete system A is constant during a timestep, so its error falls with the square
     of the timestep. With a wrong A the error would fall only with the timestep itself.
     """
@@ -168,7 +168,7 @@ def test_the_discrete_system_tends_to_the_flow_in_any_motion():
     assert 3.5 < errors[0] / errors[1] < 4.5
 
 
-def test_discrete_and_continuous_agree():
+def test_discrete_and_continuous_linearisations_agree():
     m = rb.build(forests.forest(KINDS, 24))
     d = rb.make_data(m)
     forests.randomise(m, d, 2)

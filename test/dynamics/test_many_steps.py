@@ -81,7 +81,7 @@ class Clock:
 @pytest.mark.parametrize(
     ("nstep", "first", "pace"), [(0, 5, 1.0), (5, 5, 1.0), (6, 5, 1e-9), (10**6, 300, 1e-6)]
 )
-def test_pieces_of_many_steps_add_up(monkeypatch, nstep, first, pace):
+def test_the_pieces_of_a_long_call_add_up_to_its_steps(monkeypatch, nstep, first, pace):
     clock = Clock(pace)
     monkeypatch.setattr(entry, "time", clock)
     entry.in_pieces(clock.advance, nstep, first)
@@ -98,7 +98,7 @@ def test_pieces_take_less_than_a_tenth_of_a_second(monkeypatch, pace):
     assert sum(clock.calls[-5:-1]) >= 0.8 * max(4, 4 * entry.PERIOD / pace // 1)
 
 
-def test_few_steps_are_one_call():
+def test_the_number_of_steps_in_one_piece_depends_on_the_size_of_the_model():
     """Up to FEW_STEPS the duration is not measured, and no method is looked up."""
     m, d = tree()
     assert m.steps_at_once > 100

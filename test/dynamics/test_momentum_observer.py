@@ -69,7 +69,7 @@ def test_an_unknown_weight_is_estimated_as_a_wrench_on_the_tool(arm):
     assert wrench[3:] == pytest.approx([0.0, 0.0, -0.5 * 9.81], abs=0.02 * 0.5 * 9.81)
 
 
-def test_a_wrench_explains_only_the_known_efforts(arm):
+def test_a_wrench_is_estimated_from_the_joints_with_known_efforts(arm):
     frame, d, observer = arm.frame_names[-1], rb.make_data(arm), rb.MomentumObserver(arm, GAIN)
     d.qpos[:] = POSE
     pushed = np.array([0.1, 0.2, -0.3, 4.0, -2.0, 5.0])

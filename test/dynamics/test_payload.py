@@ -115,7 +115,7 @@ def test_a_payload_without_mass_changes_nothing(arm):
     assert same is not arm
 
 
-def test_the_options_are_copied(arm):
+def test_a_model_with_a_payload_has_its_own_copy_of_the_options(arm):
     arm.opt.gravity = (0.0, 0.0, -1.62)
     loaded = with_payload(arm, "hand", 1.0, (0.0, 0.0, 0.0))
     assert loaded.opt.gravity.tolist() == [0.0, 0.0, -1.62]
@@ -123,7 +123,7 @@ def test_the_options_are_copied(arm):
     assert arm.opt.gravity.tolist() == [0.0, 0.0, -1.62]
 
 
-def test_the_data_layout_stays_the_same(arm):
+def test_a_payload_does_not_change_the_layout_of_data(arm):
     loaded = with_payload(arm, "hand", 1.0, (0.0, 0.0, 0.0))
     assert loaded.data_offsets == arm.data_offsets
     assert loaded.data_slots == arm.data_slots

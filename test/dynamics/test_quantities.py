@@ -32,7 +32,7 @@ CASES = {
 }
 #: Forests with driven joints, which move without a dof.
 MOVED = {"driven": {"seed": 7, "coupled": True, "driven": True, **MIXED}}
-EVERYTHING = "everything"  # with user-defined joints, loops, springs between points
+EVERYTHING = "everything"  # a Model with user-defined joints, loops, springs between points
 
 
 def system(name, floating):
@@ -171,7 +171,8 @@ def test_rates_of_frames_are_exact(any_system):
                     rb.frame_jacobian_dot(m, d, name, ref),
                 )
                 moved = by_time(m, d, lambda f=name, r=ref: rb.frame_jacobian(m, d, f, r))
-                case.close("dJ/dt", J + rate, J + moved, RATE)  # the rate may be zero
+                # J is added because the rate may be zero
+                case.close("dJ/dt", J + rate, J + moved, RATE)
                 moved = by_time(m, d, lambda f=name, r=ref: rb.frame_velocity(m, d, f, r))
                 case.close("dv/dt", rb.frame_acceleration(m, d, name, ref), moved, RATE)
 

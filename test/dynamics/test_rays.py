@@ -124,7 +124,7 @@ def test_rays_hit_the_same_solids_as_in_mujoco(both, seed):
     assert not ours.normal[~met & same].any()
 
 
-def test_a_hit_is_on_the_surface_and_nothing_is_before_it(both):
+def test_a_cutoff_just_before_a_hit_gives_no_hit(both):
     m, _ = both
     d = placed(m, rb.make_data(m), 7)
     rng = np.random.default_rng(8)

@@ -253,7 +253,7 @@ def test_bad_derivatives_are_refused(name, reason):
 
 
 @pytest.mark.parametrize("name", ["forward_derivatives", "linearise"])
-def test_drives_are_refused(name):
+def test_derivatives_of_a_data_with_drive_modes_are_refused(name):
     m = rb.build(TREE)
     d = rb.make_data(m)
     rb.set_drive(m, d, "joint2", "velocity", 1.0)
@@ -316,7 +316,7 @@ def test_a_later_call_does_not_change_a_result(pair, name):
         assert not np.shares_memory(x, d.buffer)
 
 
-def test_jacobians_of_two_frames_are_two_arrays(pair):
+def test_jacobians_of_two_frames_share_no_memory(pair):
     m, d = pair
     first, last = m.frame_names[1], m.frame_names[-1]
     kept = rb.frame_jacobian(m, d, first).copy()
@@ -350,7 +350,7 @@ def test_functions_do_not_change_their_inputs(name, seed):
 
 
 @each_call
-def test_stale_derived_fields_do_not_matter(pair, name):
+def test_stale_derived_fields_have_no_effect(pair, name):
     """Every function computes its own inputs, so NaN in the derived fields changes nothing."""
     m, d = pair
     expected = arrays(call(name, m, d.copy()))

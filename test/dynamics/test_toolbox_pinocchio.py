@@ -90,7 +90,7 @@ class Case:
         self.d.xfrc_applied = 0.0
         self.twin = Quantities(m, self.d, theirs)
         self.M = self.twin.mass_matrix()
-        self.scale = np.abs(self.M).max()  # speeds and accelerations have the size one
+        self.scale = np.abs(self.M).max()  # size of forces: speeds and accelerations are about 1
 
 
 def tree_case(kinds, name, floating):

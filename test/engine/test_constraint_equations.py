@@ -135,7 +135,7 @@ def _closed(kind, ends, variant, seed):
     see_constraints(m, d)
     while (
         np.abs(d.efc_pos).max() > 1e-9
-    ):  # screw joints may be at other turns, see test_assembly.py
+    ):  # a screw joint can have an error of whole turns (test_assembly.py)
         rb.reset_data(m, d)
         d.qpos = rb.assemble(m, rb.random_qpos(m, rng))
         see_constraints(m, d)
@@ -210,7 +210,7 @@ def test_equations_agree_with_differences(kind, ends, variant):
         slope = derivative(lambda t: errors(m, d, allowed, t, qacc, rate=True))
         scale = np.abs(K @ qacc).max() + np.abs(k).max()
         compare.close("efc_aref", beside(K @ qacc - k, scale), beside(slope, scale), TOLERANCE)
-        # at any velocity, allowed or not, efc_vel is the rate of efc_pos
+        # efc_vel is the rate of efc_pos, also at a velocity that violates the constraints
         d.qvel = rng.uniform(-1.0, 1.0, m.nv)
         see_constraints(m, d)
         rate, found = derivative(lambda t: errors(m, d, d.qvel, t)), d.efc_vel.copy()
@@ -300,7 +300,7 @@ def test_constraints_do_not_drift(kind, record_property):
     """The mechanism swings freely at up to 70 rad/s, so the steps are fine."""
     m, d = closed(kind, "trees", "plain", 1)
     d.qfrc_applied = 0.0
-    m.opt.integrator, m.opt.timestep = "rk4", 2.5e-4  # only this test uses seed 1
+    m.opt.integrator, m.opt.timestep = "rk4", 2.5e-4  # no other test uses this Model
     drift = mechanisms.Drift(m, d, 1.0, every=40)
     record_property(f"{kind}, rk4, 1 s", str(drift))
     print(f"{kind}, rk4, 1 s: {drift}")

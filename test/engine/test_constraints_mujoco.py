@@ -55,11 +55,12 @@ def _equality(spec, joint, base, timestep):
     e.objtype = mujoco.mjtObj.mjOBJ_BODY
     e.name1, e.name2 = ("world" if n == base else n for n in (joint.parent, joint.child))
     if not weld:
-        # a hinge needs two pins, one above the other
+        # two points, one above the other, make a hinge
         e.data[:3] = joint.origin.pos
         return
     R_p, R_s = rotation(joint.origin.quat), rotation(joint.child_origin.quat)
-    # anchors in the second and the first body, relative orientation, weight of the rotation
+    # the data of a weld: anchors in the second and the first body, relative orientation, and the
+    # weight of the rotation
     e.data[:11] = [*joint.child_origin.pos, *joint.origin.pos, *wxyz(R_p * R_s.inv()), 1.0]
 
 

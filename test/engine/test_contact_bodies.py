@@ -127,7 +127,7 @@ def test_balls_that_meet_at_a_slant_do_not_spin_each_other(restitution, mass, sp
 
 
 @pytest.mark.parametrize("restitution", [0.0, 1.0])
-def test_a_spinning_ball_is_touched_where_it_is(restitution):
+def test_the_spin_of_a_ball_without_friction_does_not_change_an_impact(restitution):
     """The surface moves by 20 mm in the step, which has no effect without friction."""
     ends, way = [], 0.22 * np.array([0.436, 0.9, 0.0])
     for spin in ((0, 0, 0), (0, 0, 20), (0, 0, -20), (20, 0, 0)):
@@ -173,7 +173,7 @@ def overlaps(m, d, steps):
 
 
 @pytest.mark.parametrize("restitution", [0.5, 1.0])
-def test_a_rebound_does_not_lead_into_the_next_ball(restitution):
+def test_a_ball_that_rebounds_does_not_overlap_the_next_ball(restitution):
     """A ball moves 0.1 m in a step, which exceeds the gap behind the ball that is hit."""
     for aside in (0.0, 0.03):
         places = [(0, 0, 0), (0.25, aside, 0), (0.48, 0.01, aside)]
@@ -251,7 +251,7 @@ def deepest(m, d):
 
 
 @pytest.mark.parametrize("gap", [5e-5, 2e-4])
-def test_a_body_that_is_hit_hits_the_next_one_in_the_same_step(gap):
+def test_an_impact_passes_through_three_bodies_in_one_step(gap):
     """Before the impact no body moves towards the third one, which stands behind the second."""
     m = bodies((CUBE, 1.0, None), (CUBE, 1.0, None), (CUBE, 1.0, None), floor=False)
     d = at(m, [(0, 0, 0), (0.1005, 0, 0), (0.2005 + gap, 0, 0)], [(1, 0, 0), (0, 0, 0), (0, 0, 0)])
@@ -272,7 +272,7 @@ def test_two_boxes_exchange_opposite_impulses():
         start = d.copy()
         rb.step(m, d, 1)
         if d.nmutual:
-            # the velocity of the impact when the bodies touch; 0 without an impact
+            # contact_time is the time of the impact within the step, or 0 without an impact
             time = d.contact_time[0]
             assert (d.contact_time[: d.ncon] == time).all()
             centres = start.qpos.reshape(-1, 7)[:, :3] + time * start.qvel.reshape(-1, 6)[:, :3]
@@ -339,14 +339,14 @@ def test_a_stack_of_fifty_comes_to_rest():
     assert d.cfrc_contact[1:, 5] == pytest.approx(np.full(50, G), rel=1e-6)
 
 
-def test_the_softer_of_two_surfaces_acts():
+def test_the_smaller_damping_ratio_of_two_surfaces_acts_in_any_order():
     """The order of the two surfaces does not matter."""
     forces = []
     for ratios in ((2.0, 1.0), (1.0, 2.0), (1.0, 1.0)):
         one, two = (rb.Surface(damping_ratio=ratio) for ratio in ratios)
         m = bodies((BALL, 1.0, one), (BALL, 1.0, two), floor=False)
         d = at(m, [(0, 0, 0), (0.2 - 1e-6, 0, 0)])
-        rb.inverse(m, d)  # without acceleration
+        rb.inverse(m, d)  # the acceleration is zero
         forces.append(abs(d.contact_force[0]).max())
     assert forces[0] == pytest.approx(forces[1], rel=1e-9)
     assert forces[2] > 1e3 * forces[0]
@@ -414,7 +414,7 @@ def test_a_hand_lifts_a_body_without_slip(name):
         go(0.1)
     assert d.qpos[6] > 0.12
     assert d.nmutual == d.ncon == {"cube": 8, "capsule": 4}[name]
-    # the tolerance is a drift of 1e-6 um in a second
+    # the tolerance allows a drift of 1e-12 m in a second
     assert abs(relative(m, d, "palm", "it") - start).max() < 1e-12
     assert d.cfrc_contact[1:5, 5].sum() == pytest.approx(-0.2 * G, rel=1e-6)
     assert d.cfrc_contact[5, 5] == pytest.approx(0.2 * G, rel=1e-6)
@@ -460,12 +460,12 @@ def turntable(side, mass, shape):
 
 
 def test_a_ball_on_a_turntable_runs_in_a_circle():
-    """From any start v' = 2/7 W z x v. With steps along tangents it would be 0.4 mm off."""
+    """From any start v' = 2/7 W z x v. Steps along tangents would have an error of 0.4 mm."""
     turn, start, v = 3.0, np.array([0.3, 0.1]), np.array([0.4, -0.2])
     m = turntable(4.0, 1e4, BALL)
     d = rb.make_data(m)
     d.qpos[1:5] = *start, 0.15, 1.0
-    slip = turn * np.array([-start[1], start[0]]) - v  # the part that the ball's spin compensates
+    slip = turn * np.array([-start[1], start[0]]) - v  # sliding velocity without the ball's spin
     d.qvel[:] = turn, *v, 0.0, slip[1] / 0.1, -slip[0] / 0.1, 2.0
     rb.step(m, d, 2000)
     rate = 2.0 / 7.0 * turn
@@ -505,7 +505,8 @@ def test_a_light_body_carries_a_heavy_body(masses, h):
     rb.step(m, d, round(2.0 / h))
     carried = sum(masses) / max(masses)
     deepest = 10.0 * carried * touching.sunk(h) / 4.0
-    assert d.contact_dist[: d.ncon].min() > -1.3 * deepest  # the offset makes one side deeper
+    # the offset of the upper cubes makes one side deeper
+    assert d.contact_dist[: d.ncon].min() > -1.3 * deepest
     assert 0.0 < top - d.qpos[-5] < 1.01 * len(masses) * deepest
     assert abs(d.qvel).max() < 1e-5
     assert d.nunsolved == 0
@@ -630,12 +631,12 @@ def test_a_body_with_prescribed_motion_acts_on_bouncing_bodies_as_the_world():
     m = rb.build(system, contact=rb.Contact(obstacles=()))
     d = rb.make_data(m)
     d.qpos[2] = 0.2
-    # a bouncing contact is as stiff as 1e4 m / h: its velocity has an error of 1e-4
+    # a bouncing contact has a slope of 1e4 m / h, so its velocity has an error of 1e-4
     assert bounce(m, d, 2) == pytest.approx(0.5, rel=3e-4)
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_forces_satisfy_the_law(scene):
+def test_forces_between_bodies_satisfy_the_law(scene):
     m, d = SCENES[scene]()
     largest = steps = 0
     for n in range(350):

@@ -36,7 +36,7 @@ def placed(m, position, rotation):
         ((0.2, 0.2, 0.1), (0.6, 0.6, 0.1), 0.25, 0.1, 0.3, 4),  # a foot on the edge of a stair
     ],
 )
-def test_a_box_rests(size, block, x, y, yaw, points):
+def test_a_box_rests_on_a_box(size, block, x, y, yaw, points):
     m = pair(size, block)
     height = size[2] / 2
     d = placed(m, (x, y, height + 0.02), Rotation.from_euler("z", yaw))
@@ -112,7 +112,7 @@ def leads_out(m, d, p, turn):
     depth = -d.contact_dist[: d.ncon].min()
     R = turn.as_matrix()
     assert overlap(m, p + (depth + 1e-6) * n, R) < 0.0
-    # listed points can be less deep than the overlap along the normal: try half of the depth
+    # listed points can be less deep than the overlap: after half the depth the boxes still overlap
     assert overlap(m, p + 0.5 * depth * n, R) > 0.0
 
 

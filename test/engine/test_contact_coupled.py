@@ -122,7 +122,7 @@ def test_accelerations_agree_with_a_dense_solve(kind):
 
 
 @each_kind
-def test_passive_forces_off_leave_contact(kind):
+def test_without_opt_passive_contact_forces_remain(kind):
     m, d = touching_one(kind)
     m.opt.passive = False
     rb.forward(m, d)
@@ -131,7 +131,7 @@ def test_passive_forces_off_leave_contact(kind):
 
 
 @pytest.mark.parametrize("way", ["bodies", "M"])
-def test_a_bearing_carries_the_rest_of_the_weight(way):
+def test_a_bearing_carries_the_weight_that_a_contact_does_not_carry(way):
     """A bar rests on a hinge and a ball, and each carries about half of the weight."""
     m = rb.build(lever())
     d = rb.make_data(m)
@@ -145,12 +145,11 @@ def test_a_bearing_carries_the_rest_of_the_weight(way):
     angle = d.qpos[0]
     assert angle == pytest.approx(-np.arcsin(0.05 / 0.4), abs=1e-3)
     at, normal = d.contact_pos[0], d.contact_force[0, 2]
-    # moments about the hinge: the ball touches right below its centre, so friction acts 0.1 m
-    # lower
+    # moments about the hinge: the ball touches 0.1 m below its centre, where friction acts
     rub = d.contact_force[0, 0]
     assert at[0] == pytest.approx(0.4 * np.cos(angle), rel=1e-12)
     moment = normal * at[0] - rub * at[2]
-    # a force is a slope of 6e7 N s/m times a velocity, which is rounded by some 1e-16
+    # the force is 6e7 N s/m times a velocity with a rounding error of some 1e-16 m/s
     assert moment == pytest.approx(2.0 * G * 0.2 * np.cos(angle), abs=1e-6)
     R = d.xmat[1].reshape(3, 3)
     bearing = R @ d.jnt_force[0, 3:]
@@ -158,7 +157,7 @@ def test_a_bearing_carries_the_rest_of_the_weight(way):
     assert d.jnt_force[0, :3] == pytest.approx(np.zeros(3), abs=1e-6)
 
 
-def test_a_free_root_transmits_nothing():
+def test_a_free_root_joint_transmits_no_force():
     m, d = touching_one(on_go2)
     d.qfrc_applied = 0.0
     rb.forward(m, d)
@@ -181,7 +180,7 @@ def test_qfrc_driven_is_the_weight_minus_the_force_of_the_floor():
     assert floor > 10.0
     # the contact does not act on the pendulum
     assert d.qfrc_contact == pytest.approx([0.0], abs=1e-9)
-    # the same motion a centimetre higher, without contact
+    # the same motion a centimetre higher has no contact
     above = press(driven=rb.Trajectory((0.0, 1.0, 2.0), (0.011, 0.009, 0.007)))
     free = rb.make_data(above)
     free.time, free.qpos, free.qvel, free.qacc = d.time, d.qpos, d.qvel, d.qacc
@@ -291,7 +290,7 @@ def test_plain_python_gives_the_same_contact(tmp_path):
         tolerance = with_inverse(1e-12, rb.mass_matrix(m, ours.copy()), m.nv)
         with Comparison("contact in plain Python", name) as case:
             for field in [field.name for field in DATA_FIELDS if field.dims]:
-                # contact_step is a difference of nearly equal velocities
+                # contact_step, a difference of nearly equal velocities, has a larger error
                 if not field.startswith("rk_") and field != "contact_step":
                     share = tolerance if field in SOLVED else 1e-12
                     case.close(field, getattr(theirs, field), getattr(ours, field), share)

@@ -17,7 +17,7 @@ BALL = rb.Sphere(0.1)
 MASKS = [(0, 0), (1, 1), (2, 1), (1, 2), (4, 0), (0, 4)]
 
 
-def test_a_weld_does_not_merge_two_robots():
+def test_an_attached_object_still_touches_all_other_bodies():
     """An attached object can touch all bodies but the body to which it is welded."""
     described = read("config/scenes/gripper.yaml")
     m = complete(described)
@@ -51,7 +51,7 @@ def follows_the_rule(one, two):
 
 
 @pytest.mark.parametrize(("one", "two"), [*itertools.combinations_with_replacement(MASKS, 2)])
-def test_two_bodies_touch_by_the_rule(one, two):
+def test_two_bodies_touch_if_their_filters_match(one, two):
     m = rb.scene(
         objects=[
             ball("one", (0.0, 0.0, 1.0), filter=rb.Filter(*one)),
@@ -63,7 +63,7 @@ def test_two_bodies_touch_by_the_rule(one, two):
 
 
 @pytest.mark.parametrize(("one", "two"), [*itertools.product(MASKS, MASKS)])
-def test_bodies_touch_obstacles_by_the_rule(one, two):
+def test_a_body_touches_an_obstacle_if_their_filters_match(one, two):
     floor = rb.Obstacle("floor", rb.Plane(), filter=rb.Filter(*two))
     m = rb.scene(
         objects=[ball("ball", (0.0, 0.0, 0.11), filter=rb.Filter(*one))], obstacles=[floor]
@@ -117,7 +117,7 @@ def test_a_contact_filters_by_the_name_of_a_link_a_geometry_or_an_obstacle():
             falling(filters={"low": masks})
 
 
-def test_a_filter_survives_a_file_and_changes_the_hash(tmp_path):
+def test_a_saved_filter_is_loaded_and_changes_the_hash(tmp_path):
     m = falling(filters={"low": rb.Filter(2, 2)})
     rb.save(m, tmp_path / "two.npz")
     same = rb.load(tmp_path / "two.npz")

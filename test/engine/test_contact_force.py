@@ -21,7 +21,7 @@ B = 2.0 * Z * np.sqrt(K * MASS)
 RNG = np.random.default_rng(5)
 
 
-#: A step so short that its law is the law of continuous time to O(h).
+#: A timestep so short that the law of the step agrees with the law in continuous time to O(h).
 SHORT = 1e-8
 FIRST_ORDER = 1e-6
 
@@ -45,7 +45,7 @@ def force(m, depth, velocity=(0.0, 0.0, 0.0), pos=(0.3, -0.2)):
     return d.contact_force[0]
 
 
-def test_the_point_moves_its_mass():
+def test_the_effective_mass_of_a_point_mass_is_its_mass():
     assert point().geom_mass0[0] == pytest.approx(MASS, rel=1e-14)
 
 
@@ -120,7 +120,7 @@ def test_the_contact_carries_the_weight_of_the_whole_tree():
 def test_given_stiffness_and_damping_are_used():
     m = point(stiffness=1234.0, damping=56.0)
     assert force(m, 0.01, (0, 0, -0.1))[2] == pytest.approx(12.34 + 5.6, rel=1e-13)
-    soft = point(stiffness=1.0)  # the weight does not raise a given stiffness
+    soft = point(stiffness=1.0)  # the weight does not increase a given stiffness
     b = 2.0 * Z * np.sqrt(MASS)
     assert force(soft, 0.01, (0, 0, -0.1))[2] == pytest.approx(0.01 + 0.1 * b, rel=1e-13)
     damped = point(damping=7.0)
@@ -170,7 +170,7 @@ def test_viscous_friction_replaces_coulomb_friction():
     ("speed", "lagged", "viscosity"),
     [(0.0, 3.0, STICK * MASS / 0.001), (0.0, 0.0, 0.0), (0.6, 3.0, 2.5), (0.6, 0.0, 0.0)],
 )
-def test_the_last_resort_sticks_at_rest_and_slides_within_the_cone(speed, lagged, viscosity):
+def test_linearised_viscous_friction_has_the_documented_viscosity(speed, lagged, viscosity):
     m = point(h=0.001)
     d = touching.placed(m, (0.0, 0.0, -0.001))
     rb.step(m, d)
@@ -195,7 +195,7 @@ def test_forces_rotate_with_the_scene(seed):
     linear, angular = np.array([0.3, -0.2, -0.1]), (0.3, -1.0, 0.5)
     here = touching.placed(level, pos, turn, linear, angular)
     there = touching.placed(tilted, shift + R.apply(pos), R * turn, R.apply(linear), angular)
-    rb.inverse(level, here)  # without acceleration
+    rb.inverse(level, here)  # at zero acceleration
     rb.inverse(tilted, there)
     assert here.ncon == there.ncon == 3
     n = here.ncon
@@ -250,7 +250,7 @@ def fallen(name, seconds=0.32, **more):
 
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["go2.urdf", "talos_reduced.urdf", "panda.urdf"])
-def test_sums_include_all_contacts(name):
+def test_cfrc_contact_and_qfrc_contact_sum_all_contacts(name):
     """cfrc_contact and qfrc_contact sum all contacts; Panda's second finger mimics the first."""
     m, d = fallen(name, 0.7)
     for _ in range(500):  # the robot can be in the air after a bounce

@@ -21,7 +21,7 @@ def resting(seconds=0.5, surface=None):
     return m, d
 
 
-def test_friction_is_remembered():
+def test_the_memory_of_friction_carries_a_box_on_a_slope():
     _, d = resting()
     assert d.nstick == d.ncon == 4
     assert np.array_equal(d.stick_key[:4], d.contact_key[:4])
@@ -73,7 +73,7 @@ OBSTACLES = {
 
 @pytest.mark.parametrize("obstacle", OBSTACLES)
 @pytest.mark.parametrize("shape", touching.SHAPES)
-def test_keys_of_contacts_ascend_and_stay(shape, obstacle):
+def test_contacts_keep_their_ascending_keys_during_a_small_motion(shape, obstacle):
     """Keys of contacts differ; a contact keeps its key while the body turns a little."""
     system = touching.free(touching.SHAPES[shape], 1.0, floor=False)
     system.geometry("second", "body", touching.BALL)

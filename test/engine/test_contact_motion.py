@@ -113,7 +113,7 @@ def test_a_ball_that_slides_begins_to_roll():
     d = touching.placed(m, (0, 0, 0.1 - 4e-5), linear=(1.0, 0.0, 0.0))
     stop = 2 / 7 / (0.2 * G)
     rb.step(m, d, round(stop * 500))
-    # at half of the time; the springs were not quite in balance at the start
+    # half of the time until the stop; the springs were not quite in balance at the start
     assert d.qvel[0] == pytest.approx(1.0 - 0.2 * G * d.time, abs=2e-3)
     rb.step(m, d, round(stop * 1000))
     assert d.qvel[0] == pytest.approx(5 / 7, rel=1e-3)
@@ -205,7 +205,7 @@ def test_a_cylinder_rolls_without_bumps():
         rb.step(m, d, 1)
         heights.append(d.qpos[2])
         angles.append(d.qpos[0])
-    assert angles[-1] - angles[0] > 0.45  # most of a turn
+    assert angles[-1] - angles[0] > 0.45  # 4.5 rad at a radius of 0.1 m
     depth = 0.1 - np.mean(heights)
     assert 0.0 < depth < 1e-3
     assert np.ptp(heights) < 1e-6 * depth
@@ -260,7 +260,7 @@ def test_a_coin_rolls_in_a_circle(ground):
 
 
 def test_a_box_that_tumbles_on_a_large_sphere_gains_no_energy():
-    """Contact points stay at corners; points that moved as on a face would throw the box off."""
+    """Contact points stay at corners; points that moved as on a face would throw the box away."""
     m, turn, w = on("a large sphere", touching.CUBE), Rotation.from_rotvec([0.9, 0.1, 0.0]), 6.0
     low = min((turn.apply(x) for x in np.ndindex(2, 2, 2)), key=lambda x: x[2])
     centre = 0.2 * (turn.apply([0.5, 0.5, 0.5]) - low)
@@ -273,7 +273,7 @@ def test_a_box_that_tumbles_on_a_large_sphere_gains_no_energy():
         before = after
 
 
-def test_a_cylinder_stands():
+def test_a_tilted_cylinder_comes_to_stand_on_three_points():
     m = rb.build(touching.free(touching.CYLINDER, 1.0))
     for azimuth in (0.0, 1.0, 4.0):
         tilt = Rotation.from_rotvec(0.2 * np.array([np.cos(azimuth), np.sin(azimuth), 0.0]))
@@ -293,10 +293,10 @@ def test_a_standing_cylinder_resists_tilting_alike_in_all_directions():
     for azimuth in np.linspace(0.0, 2 * np.pi, 25):
         axis = np.array([np.cos(azimuth), np.sin(azimuth), 0.0])
         d = touching.placed(m, (0, 0, 0.1 - 1e-3), Rotation.from_rotvec(angle * axis))
-        rb.inverse(m, d)  # without acceleration
+        rb.inverse(m, d)  # the acceleration is zero
         assert d.ncon == 3
         moment = d.cfrc_contact[1, :3]
-        # the base has moved by 0.1 m times the angle, the lever of the force 3 k p about the
+        # the base moved by 0.1 m times the angle, which is the lever of the force 3 k p about the
         # centre
         expected = -(1.5 * k * 0.1**2 - 3 * k * 1e-3 * 0.1) * angle
         assert moment @ axis == pytest.approx(expected, rel=1e-3)

@@ -93,7 +93,8 @@ def test_forces_of_a_falling_heap_satisfy_the_law():
         mutual += (slips & (d.contact_geom[:n, 0] < m.ngeommoving)).sum()
         assert size[slips] == pytest.approx(MU * pressing[slips], rel=1e-6, abs=1e-6 * most)
         against = np.einsum("ci,ci->c", u[slips], rubbing[slips]) / (speed * size)[slips]
-        assert against == pytest.approx(-1.0, abs=0.01)  # at mid-step
+        # friction opposes the velocity u, which is that at mid-step
+        assert against == pytest.approx(-1.0, abs=0.01)
     assert d.nunsolved == 0
     assert min(slipping, sticking, mutual) > 20
 
@@ -184,7 +185,7 @@ def test_trees_with_few_neighbours_are_eliminated_first():
     rows = d.skyline_row.reshape(5, 6)
     assert (np.diff(rows, axis=1) == 1).all()
     assert sorted(rows[:, 0]) == list(range(0, 30, 6))
-    assert rows[4, 0] == 6  # three of the outer balls come first, which leaves a pair
+    assert rows[4, 0] == 6  # when three outer balls are eliminated, a pair is left
 
 
 def test_the_order_of_trees_changes_no_solution():

@@ -208,7 +208,7 @@ def test_points_keep_their_numbers_while_nothing_moves(zoo):
             assert moved.contact_key[: moved.ncon].tolist() == keys
 
 
-def test_search_axes_and_order_of_earlier_calls_change_no_bit(solids):
+def test_contacts_do_not_depend_on_earlier_poses_of_the_data(solids):
     """A Data that was in other poses before lists the same contacts as a new Data."""
     rng, used = np.random.default_rng(4), rb.make_data(solids)
     for _ in range(20):

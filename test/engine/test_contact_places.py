@@ -156,7 +156,7 @@ def test_a_capsule_lies_across_an_edge_of_a_block():
     m = scene(CAPSULE, OBSTACLES["block"])
     away = np.array([1.0, 0.0, 1.0]) / np.sqrt(2.0)
     edge = np.array([0.15, 0.05, 0.1])
-    slide = np.array([0.02, 0.0, -0.02])  # offset of the nearest point from the middle
+    slide = np.array([0.02, 0.0, -0.02])  # from the nearest point to the capsule's middle
     turn, _ = Rotation.align_vectors([[1.0, 0.0, -1.0]], [[0.0, 0.0, 1.0]])
     found = meet(m, edge + slide + 0.049 * away, turn)
     # the search tilts the axis by LEVEL_SLOPE, so positions have errors of this order, and depths
@@ -167,7 +167,7 @@ def test_a_capsule_lies_across_an_edge_of_a_block():
     assert found[0][2] == pytest.approx(-0.001, abs=0.05 * LEVEL_SLOPE**2)
 
 
-def test_a_capsule_skew_to_an_edge_is_as_deep_as_its_axis_is_near():
+def test_the_depth_of_a_capsule_at_an_edge_follows_from_the_distance_of_its_axis():
     m = scene(CAPSULE, OBSTACLES["block"])
     rng = np.random.default_rng(4)
     middles = 0
@@ -187,7 +187,7 @@ def test_a_capsule_skew_to_an_edge_is_as_deep_as_its_axis_is_near():
             assert bool(found) == (nearest < 0.05)
             continue
         middles += 0.02 < best.x < 0.98
-        # the search omits the last 1 % of the axis: 2 mm, whose distance changes by less
+        # the minimisation leaves out 1 % of the axis at its ends, 2 mm, so the error is less
         assert min(dist for _, _, dist in found) == pytest.approx(nearest - 0.05, abs=2e-3)
         if 0.02 < best.x < 0.98:
             depth = min(dist for _, _, dist in found)
@@ -240,7 +240,7 @@ def poses(number, reach, seed):
 
 @each_obstacle
 @each_shape
-def test_no_contact_depends_on_the_bounding_sphere(shape, obstacle):
+def test_contacts_do_not_depend_on_the_bounding_radius(shape, obstacle):
     m = scene(SHAPES[shape], OBSTACLES[obstacle])
     arrays = {name: getattr(m, name) for name in PRIMARY}
     everywhere = rb.Model(m.name, arrays | {"geom_rbound": np.full(m.ngeom, 1e6)}, m.names)

@@ -68,7 +68,7 @@ def test_a_cube_that_slides_flat_does_not_lift():
     assert abs(d.qvel).max() < 1e-14
 
 
-def test_a_load_within_the_cone_moves_it_by_less_than_a_micrometre_and_back():
+def test_a_load_within_the_cone_moves_a_box_by_less_than_a_micrometre_and_back():
     m, d, _, _ = slope(0.0)
     rb.step(m, d, 500)
     start = d.qpos[:3].copy()
@@ -81,7 +81,7 @@ def test_a_load_within_the_cone_moves_it_by_less_than_a_micrometre_and_back():
     assert d.qpos == pytest.approx(there, abs=1e-15)
     d.qfrc_applied[0] = 0.0
     rb.step(m, d, 500)
-    # friction acts as a spring, but corners that carry less have slipped a little
+    # friction springs back, except at corners that carry less load and slipped a little
     assert d.qpos[0] - start[0] == pytest.approx(0.0, abs=0.2 * moved)
 
 

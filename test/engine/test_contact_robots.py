@@ -44,7 +44,7 @@ def test_a_humanoid_is_quiet_after_ten_seconds():
     assert fastest < 0.1
     assert abs(d.qvel[:6]).max() < 1e-2
     assert d.nbad == 0
-    assert d.nunsolved < 5  # in 40,000 steps
+    assert d.nunsolved < 5  # of 40,000 steps
     assert d.qpos[2] < 0.4, "the humanoid has fallen"
     assert -1e-3 < deepest < 0.0
     rb.forward(m, d)

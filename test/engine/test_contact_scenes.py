@@ -57,7 +57,7 @@ def test_a_quadruped_trots_over_hills_and_stands():
             lowest = min(lowest, d.qpos[2])
         assert d.qpos[0] - start > 0.8
         assert lowest > 0.3  # the robot never falls
-        assert abs(d.qvel).max() < 0.02  # joints come to rest on springs
+        assert abs(d.qvel).max() < 0.02  # joints still move a little on their springs
         assert d.nunsolved < 10
 
 
@@ -86,7 +86,7 @@ def test_dominoes_fall_one_after_the_other(seed):
         lowest = min(lowest, energy)
     assert np.diff(fallen).min() > 0.0
     assert fallen[-1] < 1.0
-    rb.step(m, d, 600)  # the last dominoes sway
+    rb.step(m, d, 600)  # the last dominoes come to rest
     assert abs(d.qvel).max() < 1e-8
     assert d.nunsolved <= 1
     assert passes < 8500
@@ -156,7 +156,7 @@ def test_an_impact_travels_through_a_chain_of_twenty_balls():
     d.qvel[0] = 1.0
     rb.step(m, d, 300)
     arriving = ((1.0 + e) / (1.0 + ratio)) ** np.arange(number)
-    left = (1.0 - e * ratio) / (1.0 + ratio)  # share of its speed that a ball keeps
+    left = (1.0 - e * ratio) / (1.0 + ratio)  # share of the speed that a ball keeps
     speeds = d.qvel.reshape(-1, 6)[:, 0]
     assert speeds == pytest.approx([*(left * arriving[:-1]), arriving[-1]], rel=1e-9)
     assert speeds @ ratio ** np.arange(number) == pytest.approx(1.0, abs=1e-12)
@@ -201,7 +201,7 @@ def test_a_rattleback_reverses_only_one_sense_of_rotation(spin, reverses):
 
 
 @pytest.mark.parametrize("scene", SCENES)
-def test_forces_satisfy_the_law(scene):
+def test_forces_in_scenes_satisfy_the_contact_law(scene):
     make, step, _, _ = SCENES[scene]
     m, d = make()
     largest = 0.0

@@ -113,7 +113,7 @@ def check_sliding(ground, speeds):
     for name, (shape, turn) in SLIDING.items():
         m = road(shape, ground)
         for speed, h in speeds:
-            for start in (-0.1323, -0.13):  # from -0.13 a step ends exactly at the seam
+            for start in (-0.1323, -0.13):  # from -0.13 m a step ends exactly at the seam
                 _, worst = slide(m, turn, speed, h, start=start)
                 assert worst < 1e-3, (name, speed, h)
 
@@ -215,7 +215,7 @@ def target(shape, kind, size):
     return m
 
 
-def test_near_misses_change_nothing():
+def test_shapes_that_pass_4_mm_above_a_block_keep_their_velocity():
     """Shapes fly over a block at 10 m/s, 4 mm above it, with steps of 10 ms."""
     rng = np.random.default_rng(1)
     for kind, shape in itertools.product(("obstacle", "hull", "free"), SMALL.values()):

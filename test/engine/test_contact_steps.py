@@ -122,7 +122,7 @@ def test_steps_agree_with_and_without_the_mass_matrix(seed):
     for _ in range(10):
         rb.step(plain, d, 1)
         rb.step(driven, other, 1)
-        # both methods are exact to 5e-7 of the largest force; the light shank magnifies the error
+        # both methods have errors of 5e-7 of the largest force, which the light shank magnifies
         scale = max(1.0, abs(d.qacc_step).max())
         assert other.qacc_step == pytest.approx(d.qacc_step, abs=1e-5 * scale)
         assert other.qpos == pytest.approx(d.qpos, abs=3e-9)
@@ -283,7 +283,7 @@ def test_a_body_at_rest_stays_where_it_is(h):
     assert abs(d.qvel).max() < 1e-12
 
 
-def test_rk4_steps_explicitly_where_no_body_touches():
+def test_rk4_takes_its_own_step_in_the_air_and_the_step_of_euler_in_contact():
     """RK4 is exact for a thrown ball in the air, and takes Euler's step while the ball touches."""
     m = rb.build(touching.free(touching.BALL))
     m.opt.integrator = "rk4"

@@ -96,7 +96,7 @@ def test_two_stiffnesses_act_in_series(first, second, k, b):
         m.opt.timestep = 1e-9  # the deflection while the ball rests
         d.qvel[0] = d.qvel[6] = 0.0
         d.qpos[7] = 0.199
-        rb.inverse(m, d)  # without acceleration
+        rb.inverse(m, d)  # at zero acceleration
         assert d.contact_force[0, 0] == pytest.approx(1e-3 * k, rel=1e-9)
         d.qvel[0] = 0.1
         rb.inverse(m, d)
@@ -136,7 +136,7 @@ def test_a_ball_that_bounces_keeps_its_energy_with_restitution_one():
     m.opt.timestep = 1e-4
     d = touching.placed(m, (0, 0, 0.6))
     rb.step(m, d, 30000)
-    # nine bounces happen up to a step too early, which changes the height by up to h v each
+    # each of nine bounces is up to a step too early, which changes the height by up to h v
     height = 0.5 * d.qvel[2] ** 2 / G + d.qpos[2] - 0.1
     assert height == pytest.approx(0.5, rel=9 * 2e-3)
 
@@ -172,7 +172,7 @@ def test_friction_and_torsional_friction_share_a_limit_surface_on_request():
         slip = d.qvel[:2] + 0.1 * np.array([-w[1], w[0]])
         force, torque = -d.contact_force[0, :2] / mu, -d.contact_torque[0, 2] / torsional
         assert np.hypot(np.linalg.norm(force), torque) == pytest.approx(G, rel=1e-5)
-        # (force, torque) opposes the velocity (slip, radius w) with the radius torsional / mu
+        # (force, torque / radius) opposes (slip, radius * w), where the radius is torsional / mu
         against = np.array([*slip, torsional / mu * w[2]])
         against *= G / np.linalg.norm(against)
         assert np.array([*force, torque]) == pytest.approx(against, abs=2e-3 * G)

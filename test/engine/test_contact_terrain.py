@@ -133,7 +133,7 @@ def test_a_box_on_its_edge_crosses_a_ridge():
     np.testing.assert_allclose(dist, -1e-4, atol=1e-9)
 
 
-def test_a_ridge_through_the_middle_of_a_coin_pushes_it_up():
+def test_a_ridge_through_the_middle_of_a_coin_has_a_vertical_normal():
     """The ridge passes through both ends of the coin, so their normals cancel."""
     m = body(rb.Cylinder(0.2, 0.02), (grid(lambda x, y: roof(x, y) - 0.3 * y),))
     _pos, normal, dist = listed(m, placed(m, (0.0, 0.03, -0.009), Rotation.identity()))

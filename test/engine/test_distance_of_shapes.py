@@ -165,7 +165,7 @@ def odd():
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_degenerate_geometries_have_sound_distances(odd, place):
+def test_distances_of_points_lines_and_flat_hulls_are_finite_and_consistent(odd, place):
     """The geometries are points, lines and flat hulls, in equal poses, with sizes that differ by
     1e8.
     """
@@ -222,7 +222,7 @@ def test_distances_equal_known_distances(odd, first, second, place, expected):
         ((-1.19, 2.63, -4.76), (-1.47, 1.76, 0.42)),
     ],
 )
-def test_points_lie_on_the_face_that_has_the_depth(pos, turn):
+def test_the_points_of_an_overlap_lie_on_the_face_of_least_depth(pos, turn):
     """Newton's method finds one side of A - B; EPA ends at another side with less depth."""
     radius, half, edges = 2.5147, 4.43585, np.array([0.0867, 0.43485, 0.4376])
     m = system({"tube": rb.Cylinder(radius, 2.0 * half), "box": rb.Box(tuple(2.0 * edges))})

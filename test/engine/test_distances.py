@@ -159,7 +159,7 @@ def test_ridges_corners_and_the_centre_have_a_direction(name):
             dist, away = at(name, place)
             assert np.isfinite(dist)
             assert np.linalg.norm(away) == pytest.approx(1.0, abs=1e-14)
-            # the distance grows by h along the direction, from a ridge as well
+            # the distance grows by h along the direction, also from a ridge
             h = 1e-6
             assert at(name, place + h * away)[0] - dist == pytest.approx(h, abs=1e-13)
 

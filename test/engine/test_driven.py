@@ -127,7 +127,7 @@ def test_a_function_drives_a_joint():
     assert given == pytest.approx(expected, rel=1e-15)
 
 
-def test_a_motion_that_does_not_fit_or_is_unknown_is_refused():
+def test_an_unknown_motion_or_one_with_a_wrong_number_of_coordinates_is_refused():
     with refused(rb.ModelError, "motion-size", "joint 'given'"):
         system("universal", "test_swing")
     with refused(rb.ModelError, "unknown-motion", "test_sving"):

@@ -323,7 +323,7 @@ def test_specialised_steps_and_their_derivatives_match_the_drift_of_flight():
         assert by_state[6:, 6 + k] == pytest.approx(slope, rel=1e-6, abs=1e-6)
 
 
-def test_a_body_that_turns_too_fast_is_named_once():
+def test_one_warning_names_a_body_that_turns_too_fast():
     m = in_space()
     d = rb.make_data(m)
     d.qvel[9:] = 0.0, 0.0, 600.0
@@ -335,7 +335,7 @@ def test_a_body_that_turns_too_fast_is_named_once():
     assert d.nfast == 2
 
 
-def test_a_state_that_is_lost_is_named_once():
+def test_one_warning_names_a_body_whose_state_is_no_longer_finite():
     m = in_space()
     d = rb.make_data(m)
     d.xfrc_applied[2, 0] = np.nan

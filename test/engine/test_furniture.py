@@ -55,7 +55,7 @@ def scene_of(tmp_path, text=SCENE):
     return path
 
 
-def test_neighbours_of_the_base_pass_through_each_other():
+def test_a_first_moving_link_passes_through_the_base_and_its_fixed_links():
     for srdf in (False, DISABLED):
         turned = end_of_fall(rb.load_urdf(URDF, contact=NO_FLOOR, srdf=srdf))
         assert turned == pytest.approx(np.pi / 2, abs=0.2)
@@ -89,7 +89,7 @@ def test_distances_include_the_table():
 @pytest.mark.parametrize(
     ("names", "code"), [(("boom",), "bad-furniture"), (("tabel",), "unknown-geometry")]
 )
-def test_furniture_is_fixed_and_known(names, code):
+def test_names_of_moving_or_unknown_links_as_furniture_are_refused(names, code):
     with refused(DescriptionError, code, "contact"):
         rb.load_urdf(URDF, contact=rb.Contact(furniture=names))
 

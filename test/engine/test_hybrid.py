@@ -168,7 +168,7 @@ def test_a_position_is_reached_in_one_step(system, integrator):
         target = start + 1e-3 * (n + 1)
         rb.set_drive(m, d, j, "position", target)
         rb.step(m, d)
-        # the correction of constraints moves all joints a little
+        # with constraints their position correction also moves this joint a little
         assert d.qpos[q] == pytest.approx(target, abs=1e-6 if m.nefc else 1e-15)
         speed = (target - start) / m.opt.timestep
         assert d.qvel[v] == pytest.approx(speed, rel=1e-3 if m.nefc else 1e-9)
@@ -218,7 +218,7 @@ def test_a_joint_that_follows_a_trajectory_moves_like_a_driven_joint(integrator)
     assert differences[1] < 0.6 * differences[0]
 
 
-def test_a_joint_returns_to_force():
+def test_a_joint_set_back_to_force_moves_as_without_a_drive_mode():
     m, d = moving("tree", 6)
     twin = rb.make_data(m)
     rb.set_drive(m, d, 0, "velocity", 2.0)
@@ -276,7 +276,7 @@ def test_a_data_copied_with_its_model_keeps_its_drive_modes(twin):
 
 @robots.needs_robots
 def test_forces_between_links_do_not_change_the_momentum_of_a_humanoid():
-    """Forces between links change no momentum: d(momentum)/dt = m g + xfrc (D8)."""
+    """Forces between links change no momentum: d(momentum)/dt = m g + xfrc."""
     m = robots.load(robots.find("talos_reduced.urdf"), floating_base=True)
     m.opt.integrator, m.opt.timestep = "rk4", 1e-3
     d = rb.make_data(m)

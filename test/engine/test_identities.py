@@ -283,7 +283,7 @@ def test_velocity_is_the_derivative_of_position(tree):
         moved = (ends[0].xipos[i] - ends[1].xipos[i]) / (2.0 * h)
         R = ends[0].xmat[i].reshape(3, 3) @ ends[1].xmat[i].reshape(3, 3).T
         turned = Rotation.from_matrix(R).as_rotvec() / (2.0 * h)
-        # truncation h^2 |v|^3 and rounding eps / h are both about 1e-9
+        # the truncation error h^2 |v|^3 and the rounding error eps / h are both about 1e-9
         scale = 1.0 + np.abs(d.cvel).max() ** 3
         assert np.abs(moved - centre).max() < 1e-8 * scale, f"{where}, body {i}"
         assert np.abs(turned - w).max() < 1e-8 * scale, f"{where}, body {i}"

@@ -101,7 +101,7 @@ def test_each_cell_of_the_table_is_true(row, integrator):
     assert f"'{integrator}'" in str(caught.value)
 
 
-def test_the_page_has_the_table():
+def test_the_page_on_integrators_has_their_names_and_the_rows_of_refusals():
     page = (ROOT / "docs/explanation/integrators.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("|") and "refused" in line]
     assert len(rows) == 4  # constraints, joint types, specialize, C

@@ -73,7 +73,7 @@ def test_quaternions_stay_of_unit_length():
         assert np.linalg.norm(d.qpos[quat]) == pytest.approx(1.0, abs=1e-15)
 
 
-def test_a_written_quaternion_is_normalised_when_read():
+def test_a_quaternion_of_another_length_acts_as_the_unit_quaternion():
     m, d = start(("spherical",), 5)
     twin = d.copy()
     for quat in states.quaternions(m):

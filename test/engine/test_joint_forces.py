@@ -37,7 +37,7 @@ def forces(m, d):
     return d
 
 
-# balance
+# balance of forces
 
 
 def system(seed, constrained):
@@ -160,7 +160,7 @@ def pulls(m, d):
         pull(bodies, m.spring_pos[n], tension)
     for n in range(m.nlength):
         first = m.length_pointadr[n]
-        # the equation's force lengthens the line where lambda is positive
+        # a positive lambda lengthens the line
         force = -d.efc_force[m.nefc - m.ngear - m.nlength + n]
         pull(m.point_bodyid[first : first + 2], m.point_pos[first : first + 2],
              lambda _ends, _u, force=force: force)  # fmt: skip
@@ -202,7 +202,7 @@ def test_the_force_along_a_joint_equals_the_applied_force(seed, constrained):
         d.qpos = m.qpos0
     forces(m, d)
     tau = d.qfrc_applied + d.qfrc_passive - m.dof_armature * d.qacc
-    for r in range(m.nefc - m.ngear, m.nefc):  # gears act along the joints themselves
+    for r in range(m.nefc - m.ngear, m.nefc):  # the forces of gears act along the joints
         tau += d.efc_J[r] * d.efc_force[r]
     along = np.array([d.cdof[k] @ d.cfrc_int[m.dof_bodyid[k]] for k in range(m.nv)])
     alone = ~np.isin(np.arange(m.nv), m.jnt_dofadr[m.jnt_mimic >= 0])

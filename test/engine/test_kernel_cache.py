@@ -72,7 +72,7 @@ def files(folder):
     return {path.suffix: path for path in folder.rglob("*.nb?")}
 
 
-def test_threads_keep_their_folders(tmp_path):
+def test_two_threads_can_prepare_kernels_in_two_folders(tmp_path):
     """A thread that prepares a kernel does not change the folder of another thread."""
     before = numba.config.CACHE_DIR
     folders = [str(tmp_path / name) for name in ("one", "two")]
@@ -204,7 +204,7 @@ def test_a_called_kernel_is_found_on_disk(tmp_path, damage):
     assert sum(called.linked.stats.cache_hits.values()) == (damage is not DAMAGES["cut"])
 
 
-def test_code_on_disk_serves_many_threads_and_new_callers(tmp_path):
+def test_code_on_disk_is_loaded_by_many_threads_and_linked_by_new_callers(tmp_path):
     """The machine code has no LLVM code: callers link the code in the folder `linked`."""
     _, called = linking_kernel(tmp_path)
     assert called(3) == 6
@@ -217,7 +217,7 @@ def test_code_on_disk_serves_many_threads_and_new_callers(tmp_path):
     assert sum(called.stats.cache_hits.values()) == 1
 
 
-def test_cached_machine_code_is_not_linked_by_mistake(tmp_path):
+def test_linking_cached_machine_code_is_an_error(tmp_path):
     """Cached code has only the names of its functions: linked code would jump to no function."""
     for _ in range(2):
         compiled = jit.compile_cached(double, jit.OPTIONS, str(tmp_path))
@@ -249,7 +249,7 @@ def test_processes_that_start_together_compile_a_callback_once(tmp_path):
     assert callback_of(tmp_path) == (42, True)
 
 
-def test_a_process_that_never_ends_compiling_stops_no_other(tmp_path, monkeypatch):
+def test_a_stuck_compilation_does_not_block_other_processes(tmp_path, monkeypatch):
     monkeypatch.setattr(cache, "PATIENCE", 0.1)
     with cache.alone(str(tmp_path), "test_kernel_cache.double"):
         assert callback_of(tmp_path) == (42, False)
@@ -294,7 +294,7 @@ def test_a_folder_that_cannot_be_written_causes_one_warning(made, tmp_path, warn
     assert "XDG_CACHE_HOME" in warnings.messages[0]
 
 
-def test_kernels_work_without_a_folder(monkeypatch, warnings):
+def test_kernels_work_without_a_cache_folder(monkeypatch, warnings):
     monkeypatch.setattr(jit, "_private_directory", lambda _: False)
     assert jit._cache_directory() == ""
     monkeypatch.setattr(jit, "CACHE_DIRECTORY", "")
@@ -309,7 +309,7 @@ import sys
 import rbdyn_ros as rb
 m = rb.load("config/robots/seven_dof_arm.urdf")
 m.opt.exact_stops = True
-rb.step(m, rb.make_data(m))  # with the stage in which joints stop
+rb.step(m, rb.make_data(m))  # this step includes the stage in which joints stop
 print("scipy.linalg" in sys.modules)
 """
 

@@ -129,7 +129,7 @@ def test_joints_outside_a_locked_loop_keep_moving():
     assert d.qpos[m.jnt_qposadr[m.jnt_id("swing")]] == pytest.approx(e.qpos[0], rel=1e-9)
 
 
-def test_a_long_timestep_is_not_a_lock():
+def test_a_long_timestep_is_not_taken_for_a_lock():
     """A Grashof crank keeps rotating, even if a loop opens in one step."""
     m = rb.build(mechanisms.grashof())
     m.opt.timestep = 0.02

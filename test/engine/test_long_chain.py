@@ -48,7 +48,7 @@ def test_forward_and_inverse_dynamics_agree(model):
     assert np.isfinite(d.qpos).all()
 
 
-def test_the_matrix_is_refused_by_name_and_size(model):
+def test_the_mass_matrix_of_a_too_long_chain_is_refused(model):
     d = rb.make_data(model)
     assert model.nM == 0
     x = np.zeros(model.nv)
@@ -64,7 +64,7 @@ def test_the_matrix_is_refused_by_name_and_size(model):
     assert "no-mass-matrix" in {finding.code for finding in model.findings}
 
 
-def test_a_chain_loaded_from_text_is_the_same(model):
+def test_a_long_chain_read_from_a_urdf_equals_the_built_chain(model):
     other = rb.load_urdf(trees.to_urdf(chain(LENGTH)))
     assert other.jnt_names == model.jnt_names
     assert np.allclose(other.body_pos, model.body_pos, rtol=0.0, atol=1e-15)

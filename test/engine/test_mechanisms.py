@@ -344,7 +344,9 @@ def test_a_parallelogram_starts_in_its_singular_pose_and_leaves_it():
 
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping"])
 @pytest.mark.parametrize("name", [*AWAY, *SINGULAR, "five_bar", "pantograph", "screw_jack"])
-def test_the_default_integrators_stay_close_to_the_mechanism(name, integrator, record_property):
+def test_default_integrators_keep_loops_closed_without_energy_gain(
+    name, integrator, record_property
+):
     m = model(name, integrator)
     start = AWAY[name][0] if name in AWAY else SINGULAR.get(name, {})
     drift = Drift(m, started(m, speed=3.0, **start), 10.0)
@@ -425,7 +427,7 @@ def test_reset_gives_the_same_run(name):
 
 
 @pytest.mark.parametrize("name", ["grashof", "screw_jack", "delta", "gripper", "disk", "bricard"])
-def test_nan_stays_visible_until_reset(name):
+def test_a_reset_clears_nan_from_a_mechanism(name):
     """A reset clears the Data completely, with the remembered positions of loop joints."""
     m = model(name)
     d, clean = rb.make_data(m), rb.make_data(m)

@@ -159,7 +159,7 @@ def test_rotating_base_and_gravity_together_changes_nothing(tree):
     assert not close(forward(other, **state).qacc, d.qacc), "gravity must matter here"
 
 
-def test_a_reversed_chain_moves_the_same():
+def test_a_chain_described_from_its_other_end_moves_the_same():
     """A chain described from its other end has equal accelerations of each body."""
     rng = np.random.default_rng(8)
     n = 6

@@ -246,7 +246,7 @@ def test_the_kinetic_energy_includes_mimic_joints(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_energy_is_conserved(seed):
+def test_energy_of_a_tree_with_mimic_joints_is_conserved(seed):
     """At two timesteps the loss is only the integrator's error, of order 4."""
     losses = []
     for h in (2e-3, 1e-3):
@@ -309,13 +309,13 @@ def test_damping_and_armature_are_reflected(field):
     assert getattr(m, f"dof_{field}") == pytest.approx([0.1 + 9.0 * 0.2], rel=1e-15)
 
 
-def test_friction_is_reflected():
+def test_friction_of_a_mimic_joint_acts_on_its_leader():
     m = rb.build(arm({"friction": 0.2}, {"friction": 0.1}))
     assert m.dof_frictionloss == pytest.approx([0.1 + 3.0 * 0.2], rel=1e-15)
 
 
 @pytest.mark.parametrize("leader", [{}, {"stiffness": 4.0, "rest": (0.3,)}])
-def test_springs_are_reflected(leader):
+def test_the_spring_of_a_mimic_joint_acts_on_its_leader(leader):
     """The force along `left` is its own spring force minus 3 times the spring force of `right`."""
     m = rb.build(arm({"stiffness": 2.0, "rest": (0.1,)}, leader))
     d = rb.make_data(m)

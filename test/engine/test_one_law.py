@@ -228,7 +228,7 @@ TYPES = (*(kind for kind in forests.FLAT if "ypr" not in kind), "spherical", "fl
 
 
 @pytest.mark.parametrize("first", range(0, 200, 20))
-def test_random_systems_have_one_answer_whose_forces_balance(first):
+def test_forces_of_random_systems_balance_and_agree_in_all_functions(first):
     """200 forests have dry friction, limits, springs, couplings and driven joints."""
     for seed in range(first, first + 20):
         rng = np.random.default_rng(seed)

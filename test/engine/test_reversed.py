@@ -93,7 +93,7 @@ def polarity(m, names):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_all_types_agree_in_a_reversed_chain(seed):
+def test_all_joint_types_agree_in_a_reversed_chain(seed):
     """At one instant link motions, energy, joint accelerations and passive forces agree."""
     kinds = np.random.default_rng(seed).permutation(trees.LIBRARY)
     description = chain([str(kind) for kind in kinds], seed)
@@ -114,7 +114,7 @@ def test_all_types_agree_in_a_reversed_chain(seed):
 
 
 @each_type
-def test_two_links_move_in_the_same_way(name):
+def test_two_links_move_the_same_from_either_root(name):
     """The motions agree after half a second with gravity, joint forces and external forces.
 
     The tolerance is the error of rk4, h^4, which differs between the two roots.

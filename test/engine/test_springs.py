@@ -189,7 +189,7 @@ def limited(kind, **limits):
 
 
 @pytest.mark.parametrize("kind", ["cylindrical", "universal"])
-def test_each_coordinate_has_its_limits(kind):
+def test_each_coordinate_of_a_joint_has_its_own_limits(kind):
     """A coordinate beyond its limit has a force; the coordinate without a limit has none."""
     m = limited(kind, limits=(rb.Limit(-0.1, 0.2), rb.Limit()))
     m.opt.exact_stops = False

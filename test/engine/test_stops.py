@@ -432,7 +432,7 @@ def test_limits_hold_three_hinges_in_their_gimbal_lock(integrator, yaw):
 STATE = ("qpos", "qvel", "qacc", "stick_qfrc", "qfrc_passive", "nunsolved")
 
 
-def test_equal_bits_in_one_call_in_copies_and_after_a_reset():
+def test_many_steps_single_steps_copies_and_a_reset_give_equal_bits():
     m = arm()
 
     def start():

@@ -155,7 +155,7 @@ def test_a_user_joint_works_among_all_other_types(reverse):
 
 
 @pytest.mark.parametrize("integrator", ["euler", "rk4"])
-def test_two_runs_leave_equal_bits(integrator):
+def test_two_runs_of_a_user_joint_give_equal_bits(integrator):
     m = chain("my_rack", False, radius=0.2)
     m.opt.integrator = integrator
     runs = [rb.make_data(m) for _ in range(2)]
@@ -223,7 +223,7 @@ def test_an_unregistered_type_is_refused():
         chain("my_helikal", False)
 
 
-def test_a_type_may_be_registered_again():
+def test_a_joint_type_may_be_registered_again():
     """A Model and its copies keep the function with which they were made."""
 
     def slide(q, qd, p, E, r, S, S_dot):
@@ -299,7 +299,7 @@ def test_a_jcalc_is_checked_within_the_limits_and_at_zero(name, limits, fault):
     assert fault in str(caught.value)
 
 
-def test_a_jcalc_with_long_or_short_waves_is_accepted():
+def test_a_jcalc_with_slow_or_fast_oscillations_is_accepted():
     for lobes in (3.0, 400.0):
         assert chain("cam", False, lift=0.05, lobes=lobes).nv == 3
 

@@ -71,7 +71,7 @@ def main() -> int:
         parser.error(f"there is no target {', '.join(unknown)}; targets are {', '.join(NAMES)}")
     share = options.seconds * TOGETHER / len(names)
     inputs = failures = 0
-    os.environ |= _kernels("urdf")  # before this process imports Numba
+    os.environ |= _kernels("urdf")  # Numba reads these when it is imported
     for name, (count, found) in _results(names, share, options.seed, unchecked):
         inputs, failures = inputs + count, failures + len(found)
         print(f"{name:12} {count:8} inputs, {len(found)} failures", flush=True)

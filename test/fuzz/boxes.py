@@ -88,7 +88,8 @@ def seeds() -> list[bytes]:
         given = np.zeros((), packets.PAYLOADS[Request.MOVE])
         given["controller"], given["generator"] = controller, generator
         command = np.zeros((), packets.COMMAND)
-        command["message_id"], command["q_c"] = 3, READY  # the state of the first cycle after it
+        # the command answers the state of the first cycle after the Move
+        command["message_id"], command["q_c"] = 3, READY
         move = piece(STREAM, message("<III", Request.MOVE, given.tobytes()))
         begun = hello + move + piece(DATAGRAM, command.tobytes())
         found += [begun + piece(9) + piece(9), begun + piece(MOVES, bytes(range(1, 15)))]

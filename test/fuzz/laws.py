@@ -49,7 +49,8 @@ def fuzz_laws(data: bytes) -> None:
             if not np.isfinite(d.qvel).all():
                 raise ArithmeticError(f"step {n} is not finite")
             before, energy = energy, _energy(m, d)
-            if m.opt.integrator == "euler" and d.ncon == 0:  # it gains where bodies tumble freely
+            # euler gains energy where bodies tumble freely
+            if m.opt.integrator == "euler" and d.ncon == 0:
                 highest += max(0.0, energy - before)
             # `step` warns of a body that turns too fast for it: `euler` diverges there
             diverges = m.opt.integrator == "euler" and d.nfast > 0
@@ -110,7 +111,7 @@ def _put_into_limits(m: rb.Model, d: Any) -> None:
         d.qpos[place] = np.clip(d.qpos[place], *m.jnt_range[j])
     for k, limits in zip(
         m.limit_dofid, m.limit_range, strict=True
-    ):  # limits of joints with several dofs
+    ):  # joints with several dofs have these limits
         own = (m.jnt_dofadr <= k) & (k < m.jnt_dofadr + m.jnt_dofnum)
         j = np.flatnonzero(own & (m.jnt_class == JointClass.FREE))[0]
         place = m.jnt_qposadr[j] + k - m.jnt_dofadr[j]

@@ -54,7 +54,7 @@ def refuse(_data):
     ],
     ids=["exception", "unraisable", "memory", "refused", "read"],
 )
-def test_failures_are_found_and_kept(run, error, tmp_path, monkeypatch):
+def test_failing_inputs_are_found_and_stored(run, error, tmp_path, monkeypatch):
     monkeypatch.setitem(worker.TARGETS, "table", Target(lambda: [b"abc"], run))
     monkeypatch.setattr(
         sys, "unraisablehook", lambda what: worker.UNRAISABLE.append(repr(what.exc_value))
@@ -93,7 +93,7 @@ worker.outcome("bounds", b"123")
 """
 
 
-def test_an_index_outside_is_a_failure_in_compiled_stages():
+def test_an_index_out_of_bounds_in_a_compiled_stage_is_a_failure():
     path = os.pathsep.join([str(targets.REPOSITORY), str(targets.REPOSITORY / "test")])
     done = subprocess.run(
         [sys.executable, "-c", PRINTED_ONLY],
@@ -108,7 +108,7 @@ def test_an_index_outside_is_a_failure_in_compiled_stages():
     assert "IndexError" in done.stderr
 
 
-def test_without_checks_no_target_has_kernels_of_its_own():
+def test_only_targets_with_checks_have_a_kernel_cache_of_their_own():
     assert driver._kernels("laws", unchecked=True) == {}
     assert "XDG_CACHE_HOME" in driver._kernels("laws")
 

@@ -120,7 +120,7 @@ def test_fast_motions_show_no_stribeck_friction(robot, samples):
     fast = slice(0, 15000)  # the sweeps at three speeds
     rows = {name: getattr(samples, name)[fast] for name in ("time", "qpos", "qvel", "effort")}
     found = identified(m, noisy(replace(samples, motors={}, **rows)), current=True)["shoulder"]
-    # without angles of the motor and a known gear all numbers refer to the joint
+    # without angles of the motor and without a known gear all numbers refer to the joint
     assert found.spec.gear == 1.0
     assert found.found["motorconst"].value == pytest.approx(8.64, rel=EXACT)
     assert set(found.found) == {"motorconst", "armature", "lugre.coulomb", "damping"}
@@ -150,7 +150,7 @@ def test_a_joint_without_load_has_no_torque_constant(robot, alone):
             f"joint '{name}': it hardly moves, so nothing is identified",
         )
         assert found[name].spec is None
-    # a known rotor loads it, and a known torque constant shows its friction
+    # a known rotor loads the motor, and a known torque constant shows its friction
     for spec in (
         rb.ActuatorSpec("yaw", gear=50.0, armature=5e-5),
         rb.ActuatorSpec("yaw", gear=50.0, motorconst=(0.05, 0.05)),
@@ -191,7 +191,7 @@ def test_efforts_of_the_wrong_sign_or_without_changes_are_reported(robot):
     assert "effort is constant" in one.messages[-1]
 
 
-def test_friction_of_the_robot_description_is_not_found_twice(robot):
+def test_identified_friction_does_not_include_the_friction_of_the_description(robot):
     m = robot[0].replaced(dof_frictionloss=[0.0, 1.5, 0.0])
     (one,) = identify_actuators(m, creeping(robot[0]))
     assert one.found["lugre.coulomb"].value == pytest.approx(0.5, rel=0.01)

@@ -72,7 +72,7 @@ def test_recordings_of_different_rates_validate_each_other(truth):
     )
     assert (after.rms < 0.01 * slow.effort.std(axis=0) + 0.02).all()
     assert (after.rms < 0.3 * before.rms).all()
-    # the exchanged roles agree as well
+    # the recordings also agree if their roles are exchanged
     back = identify(wrong(truth), slow)
     assert (
         validate(back.m, back.friction, fast).rms < 0.02 * fast.effort.std(axis=0) + 0.02

@@ -55,8 +55,8 @@ def test_rotors_and_offsets_have_columns():
     [((0.0, 0.0, -9.81), 36), ((1.0, 2.0, -9.0), 38)],
 )
 def test_base_parameters_of_six_revolute_joints_have_the_known_number(gravity, count):
-    # 7 for each of six joints, minus 6 for the first joint: a body on a vertical axis acts only by
-    # its inertia about the axis; on a tilted axis two static moments act as well
+    # Each of six joints has 7, but the first joint lacks 6: a body on a vertical axis acts only by
+    # its inertia about the axis. On a tilted axis two static moments act, too.
     m = load("ur5_robot.urdf").replaced()
     m.opt.gravity = gravity
     assert base_parameters(m).rank == count
@@ -91,7 +91,7 @@ def test_base_parameters_give_the_efforts_of_all_parameters(name):
 
 
 def test_a_double_pendulum_has_the_base_parameters_of_the_textbook():
-    # about z, with gravity along z: Izz1 + m2 l^2, m2 (c2x, c2y) and Izz2
+    # for rotations about z, with gravity along z: Izz1 + m2 l^2, m2 (c2x, c2y) and Izz2
     m = rb.load_urdf(DOUBLE)
     m.opt.gravity = (0.0, 0.0, -9.81)
     base = base_parameters(m)
@@ -102,7 +102,7 @@ def test_a_double_pendulum_has_the_base_parameters_of_the_textbook():
 
 
 def test_a_planar_double_pendulum_has_known_base_parameters():
-    # gravity in the plane adds m1 c1x + m2 l and m1 c1y
+    # gravity in the plane of motion adds m1 c1x + m2 l and m1 c1y
     m = rb.load_urdf(DOUBLE)
     m.opt.gravity = (0.0, -9.81, 0.0)
     base = base_parameters(m)

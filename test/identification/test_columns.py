@@ -89,7 +89,7 @@ def test_positions_of_other_joints_are_read(tmp_path, rows):
     np.testing.assert_allclose(found.others["arm"], -rows[1][:, 0])
 
 
-def test_joints_that_are_not_named_rest_where_the_table_has_them(tmp_path):
+def test_joints_that_are_not_named_rest_at_their_position_in_the_table(tmp_path):
     system = rb.SystemBuilder("two", base="base")
     for name, parent in (("arm", "base"), ("wrist", "b_arm")):
         system.body(f"b_{name}", rb.shapes.sphere(0.1, mass=1.0))
@@ -152,7 +152,7 @@ def test_wrong_columns_files_are_refused(tmp_path, rows, text, code):
     assert caught.value.code == code
 
 
-def test_other_robots_and_other_files_are_refused(tmp_path, rows):
+def test_tables_of_another_robot_and_damaged_files_are_refused(tmp_path, rows):
     text = "time: 0\npositions: 1\nefforts: 5\n"
     with refused(ParameterError, "other-joints"):
         read(tmp_path, text, table(tmp_path, rows), names=["armm"])
@@ -195,7 +195,7 @@ def test_comments_of_a_table_are_skipped(tmp_path, rows, delimiter):
 ARRAYS = "positions: q\nefforts: tau\n"
 
 
-def test_other_arrays_of_a_file_are_ignored(tmp_path, rows):
+def test_arrays_that_the_columns_file_does_not_name_are_ignored(tmp_path, rows):
     file = tmp_path / "log.npz"
     names = {"names": np.array(NAMES), "objects": np.array([{}, None], object)}
     np.savez(file, q=rows[1], tau=rows[3], **names)
@@ -214,7 +214,7 @@ def test_other_arrays_of_a_file_are_ignored(tmp_path, rows):
     ],
 )
 @pytest.mark.parametrize("time", ["rate: 100\n", "time: t\n"])
-def test_wrong_arrays_are_refused(tmp_path, rows, change, code, time):
+def test_arrays_of_a_wrong_type_or_shape_are_refused(tmp_path, rows, change, code, time):
     file = tmp_path / "log.npz"
     np.savez(file, **{"t": rows[0], "q": rows[1], "tau": rows[3]} | change)
     with refused(ParameterError, code):

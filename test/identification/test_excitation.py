@@ -70,7 +70,7 @@ def efforts(m, excitation, rows):
     return found
 
 
-def test_limits_hold_at_fine_sampling(ur5, motion):
+def test_a_finely_sampled_motion_is_within_all_limits(ur5, motion):
     rows = motion.sample(np.linspace(0.0, motion.duration, 20_001))
     q, v = rows[0], rows[1]
     assert (q >= ur5.jnt_range[:, 0] + 0.05).all()
@@ -143,14 +143,14 @@ def test_limits_of_mimic_joints_hold():
     motion = excite(gripper(), duration=10.0, harmonics=4, **bounds)
     rows = motion.sample(np.linspace(0.0, 10.0, 5001))
     assert motion.names == ("arm", "left")
-    # right = 0.01 - 2 left is from -0.09 to 0.05, so left is from 0 (its own limit) to 0.05
+    # right = 0.01 - 2 left must be in [-0.09, 0.05], so left is in [0, 0.05], where 0 is its limit
     assert motion.centre == pytest.approx([0.5, 0.025])
     assert rows[0, :, 1].min() >= 0.001
     assert rows[0, :, 1].max() <= 0.049
     assert np.abs(rows[1, :, 1]).max() <= 0.1  # right moves twice as fast, so up to 0.2 m/s
 
 
-def test_only_some_joints_may_move(ur5):
+def test_a_motion_can_be_limited_to_some_joints(ur5):
     centre = np.array([0.3, -1.2, 1.0, -0.5, 0.4, 0.0])
     joints = ["wrist_1_joint", "elbow_joint"]
     motion = excite(ur5, joints=joints, harmonics=4, centre=centre, reach=[0.4, 0.8])
@@ -170,7 +170,7 @@ def test_only_some_joints_may_move(ur5):
 
 
 def test_efforts_limit_the_motion():
-    # 30 N m hold 2 kg at 0.1 m easily; with 5.8 N m the motion must shrink
+    # 30 N m are plenty to move 2 kg at 0.1 m, but 5.8 N m only allow a smaller motion
     m = gripper()
     weak = m.replaced(jnt_effort=np.array([5.8, 40.0, 40.0]))
     motion = excite(weak, joints=["arm"], velocity_share=1.0, duration=4.0, harmonics=5)
@@ -277,7 +277,7 @@ def test_too_few_or_too_many_points_are_refused(tmp_path):
         motion.write(tmp_path / "m.csv", 1e9)
 
 
-def test_resting_joints_are_in_the_file(ur5, tmp_path):
+def test_a_written_motion_contains_the_resting_joints(ur5, tmp_path):
     centre = np.array([0.3, -1.2, 1.0, -0.5, 0.4, 0.1])
     motion = excite(ur5, joints=["wrist_1_joint"], harmonics=3, centre=centre, reach=0.4)
     path = tmp_path / "motion.csv"

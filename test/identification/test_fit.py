@@ -95,7 +95,7 @@ def test_the_result_hardly_depends_on_the_strength_of_the_prior():
         assert (np.sqrt(np.mean((one - efforts[0]) ** 2, axis=0)) < 2e-3 * scale).all()
 
 
-def test_bodies_stay_consistent_against_the_data():
+def test_bodies_stay_physically_possible_even_if_the_efforts_contradict():
     # efforts of a robot with impossible inertias, which plain least squares would find
     truth = load("ur5_robot.urdf")
     motion = recorded(truth, Friction.of(6), seed=1)
@@ -108,7 +108,7 @@ def test_bodies_stay_consistent_against_the_data():
     assert (found.friction.coulomb >= 0.0).all()
 
 
-def test_friction_stays_positive_against_the_data():
+def test_friction_stays_positive_even_if_the_efforts_contradict():
     truth = load("seven_dof_arm")
     plain = recorded(truth, Friction.of(truth.nv), seed=1)
     pushed = plain.effort - 0.5 * plain.qvel
@@ -118,7 +118,7 @@ def test_friction_stays_positive_against_the_data():
     assert (found.friction.viscous < 0.05).all()
 
 
-def test_rotors_and_offsets_are_found():
+def test_rotor_inertias_and_offsets_of_efforts_are_found():
     truth = load("ur5_robot.urdf")
     rotors, offset = np.linspace(0.1, 0.6, 6), np.linspace(-2.0, 3.0, 6)
     truth = truth.replaced(dof_armature=rotors)
@@ -273,7 +273,7 @@ def test_shortcomings_of_a_recording_cause_warnings():
     assert found.friction.viscous[5] == truth.dof_damping[5]
 
 
-def test_a_resting_robot_determines_only_its_weight():
+def test_efforts_at_rest_determine_only_some_base_parameters():
     truth = load("ur5_robot.urdf")
     motion = recorded(truth, Friction.of(6), seed=1, samples=400)
     still = np.zeros_like(motion.qpos)
@@ -293,7 +293,7 @@ def test_an_impossible_prior_causes_a_warning_and_is_corrected():
     from rbdyn_ros.identification.equations.inertia import with_parameters
 
     x = rb.inertial_parameters(truth).reshape(-1, 10).copy()
-    x[-1, 4:] *= 1e-6  # a point off the axis of its joint
+    x[-1, 4:] *= 1e-6  # a point mass beside the axis of its joint
 
     found = identify(with_parameters(truth, x), recorded(truth, rubbing(truth), seed=1))
     assert truth.body_names[-1] in " ".join(found.warnings)
@@ -301,7 +301,7 @@ def test_an_impossible_prior_causes_a_warning_and_is_corrected():
     assert base_error(found, truth) < 1e-6
 
 
-def test_progress_is_reported():
+def test_the_fit_reports_its_progress():
     truth, messages = load("seven_dof_arm"), []
     identify(truth, recorded(truth, rubbing(truth), seed=1, samples=200), progress=messages.append)
     assert messages[0] == "200 samples of 7 joints"

@@ -53,7 +53,7 @@ def test_the_recorded_robot_moves_as_recorded(run):
 
 
 def test_the_error_of_a_short_window_matches_the_acceleration(run):
-    # with a wrong torque of gravity and inertia the angle is off by (a' - a) t^2 / 2
+    # with a wrong torque of gravity and inertia the error of the angle is (a' - a) t^2 / 2
     found = free_motion(rod(mass=1.5), run, windows=(0.1,))
     h, errors = run.m.opt.timestep, []
     for start in np.arange(0.0, run.duration - 0.1 + h / 2, 0.1):

@@ -111,7 +111,7 @@ def test_stribeck_friction_is_reported_and_not_in_the_urdf(given):
     assert "rotors and offsets, which a URDF cannot hold" not in report
     table = report.split("\n\nfriction")[1].split("\n\n")[0].splitlines()
     assert table[1].split()[-1] == "Stribeck"
-    last = -1 if given else -3  # the report has "3 +- 1e-12"
+    last = -1 if given else -3  # an identified value is followed by "+- 1e-12"
     assert [float(row.split()[last]) for row in table[2:]] == [3.0] * 7
     loaded = rb.load_urdf(patched_urdf(text, found.m))
     urdf = validate(loaded, Friction.of_model(loaded), motion)

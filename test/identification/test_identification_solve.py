@@ -19,7 +19,7 @@ def prior():
     return Prior(bodies[:2], np.array([0.5, 2.0]), np.array([3.0]))
 
 
-def test_no_change_decreases_the_sum(prior):
+def test_no_change_of_the_solution_decreases_the_cost(prior):
     rng = np.random.default_rng(0)
     A = rng.normal(size=(30, 23))
     b = A @ (prior.start * rng.uniform(0.8, 1.3, 23)) + rng.normal(size=30)
@@ -65,7 +65,7 @@ def test_numbers_that_overflow_are_refused(prior, place, value):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("field", ["qpos", "qvel", "qacc", "effort"])
 @pytest.mark.parametrize("scale", [1e-300, 1e20, 1e150, 1e300])
-def test_absurd_motions_are_refused_or_fitted(field, scale):
+def test_extreme_motions_are_refused_or_fitted(field, scale):
     m = rb.load_urdf(ARM)
     m = m.replaced(jnt_effort=np.full(m.njnt, np.inf))
     motion = recorded(m, rubbing(rb.load_urdf(ARM)), seed=1, samples=60)
@@ -80,7 +80,7 @@ def test_absurd_motions_are_refused_or_fitted(field, scale):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("gravity", [1e20, 1e150, 1e300])
-def test_absurd_gravity_is_refused_or_fitted(gravity):
+def test_extreme_gravity_is_refused_or_fitted(gravity):
     m = wrong(rb.load_urdf(ARM))
     motion = recorded(rb.load_urdf(ARM), rubbing(m), seed=1, samples=60)
     m.opt.gravity = (gravity, 0.0, 0.0)
@@ -94,7 +94,7 @@ def test_absurd_gravity_is_refused_or_fitted(gravity):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("option", ["strength", "smoothing"])
 @pytest.mark.parametrize("value", [1e300, 1e-300])
-def test_absurd_options_are_refused_or_used(option, value):
+def test_extreme_options_are_refused_or_used(option, value):
     m = rb.load_urdf(ARM)
     motion = recorded(m, rubbing(m), seed=1, samples=60)
     try:

@@ -188,7 +188,7 @@ def test_the_mounting_rotates_gravity(files, urdf, true_arm):
     assert shares[1] < 0.01
 
 
-def test_a_poor_motion_gives_no_patch(files, urdf, true_arm):
+def test_no_patch_is_written_for_a_motion_of_one_joint(files, urdf, true_arm):
     folder, _, _, _ = files
     patch = folder / "poor.urdf"
 
@@ -205,7 +205,7 @@ def test_a_poor_motion_gives_no_patch(files, urdf, true_arm):
     assert not patch.exists()
 
 
-def test_refused_input_is_one_sentence(files, urdf, tmp_path):
+def test_refused_input_gives_one_sentence(files, urdf, tmp_path):
     _, _, recording, _ = files
     for words, named in (
         ((urdf, tmp_path / "none.mcap"), "none.mcap"),
@@ -256,7 +256,7 @@ def test_invalid_options_of_excite_are_refused(urdf, tmp_path):
     assert run("excite", urdf).returncode == 2
 
 
-def test_excite_runs_as_a_process(urdf, tmp_path):
+def test_excite_as_a_process_writes_only_its_file(urdf, tmp_path):
     code = "from rbdyn_ros.cli import main; main()"
     words = ["excite", urdf, "-o", tmp_path / "m.csv", "--harmonics", "2", "--reach", "0.3"]
     command = [sys.executable, "-c", code, *map(str, words)]
@@ -310,7 +310,7 @@ def test_positions_of_resting_joints_come_from_the_recording(files, urdf):
     result = run("identify", urdf, recording, "--validate", other, "--json", "--joints", *moved)
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
-    # the URDF is the robot: with the shoulder at 0 the elbow alone would be off by some 10 %
+    # the URDF is the robot; with the shoulder at 0 efforts of the elbow would be wrong by 10 %
     for rows in (found["residuals"], found["validation"]):
         assert len(rows) == 4
         assert max(row["share_before"] for row in rows) < 0.01
@@ -329,7 +329,7 @@ def test_joints_that_are_not_recorded_cause_a_warning(files, urdf):
     assert "shoulder_pan" in result.stderr
 
 
-def test_a_joint_that_lost_a_column_is_not_left_out(files, urdf):
+def test_a_joint_with_a_misspelt_column_is_refused(files, urdf):
     folder, _, recording, _ = files
     table = folder / "lost.csv"
     text = recording.read_text()
@@ -392,7 +392,7 @@ def test_implausible_recordings_are_refused(files, urdf, tmp_path):
         assert not patch.exists()
 
 
-def test_friction_is_not_biased_by_the_filter(urdf, tmp_path):
+def test_the_command_finds_friction_without_a_bias_of_the_filter(urdf, tmp_path):
     m, friction = rb.load_urdf(urdf), Friction.of(6, 2.0, 3.0, smoothing=0.01)
     recording = write_recording(
         tmp_path / "clean.csv", m, friction, smooth_motion(2), 1, (0.0, 0.0, 0.0)
@@ -417,7 +417,7 @@ def test_friction_is_not_biased_by_the_filter(urdf, tmp_path):
         (("--topic", "states"), "no topic"),
     ],
 )
-def test_mounting_and_gravity_are_checked(files, urdf, words, named):
+def test_bad_mountings_and_gravities_are_refused(files, urdf, words, named):
     result = run("identify", urdf, files[2], *words)
     assert result.returncode == 1
     assert named in result.stderr

@@ -94,7 +94,7 @@ def test_joints_of_several_coordinates_are_refused():
         dofs_of(arm("planar"), Motion(**GOOD))
 
 
-def test_other_objects_than_a_motion_are_refused():
+def test_an_object_that_is_not_a_motion_is_refused():
     with refused(rb.ParameterError, "not-a-motion"):
         dofs_of(arm("continuous"), [1, 2, 3])
 
@@ -109,13 +109,13 @@ def test_a_function_of_velocity_is_evaluated_before_downsampling():
 
 
 @pytest.mark.parametrize("thin", [lambda rows: rows, lambda rows: np.inf * rows[:3]])
-def test_a_wrong_thin_is_refused(thin):
+def test_a_downsampling_function_with_a_wrong_result_is_refused(thin):
     motion = Motion(**GOOD, fast_qvel=np.ones((9, 2)), thin=thin)
     with refused(rb.ParameterError, "bad-motion"):
         motion.of_velocity(np.abs)
 
 
-def test_samples_count_unless_marked_or_at_the_limit():
+def test_marked_samples_and_samples_at_the_effort_limit_are_left_out():
     m = rb.load_urdf("config/robots/seven_dof_arm.urdf")
     effort, marks = np.zeros((3, m.nv)), np.ones((3, m.nv), bool)
     effort[0, 1], marks[2, 4] = -m.jnt_effort[m.dof_jntid[1]], False

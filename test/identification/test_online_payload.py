@@ -55,7 +55,7 @@ def test_parameters_are_within_three_standard_deviations(kind, capsys):
     with capsys.disabled():
         print(f"\n{kind}: {share:.1%} within three; mass +- {typical[0]:.2g} kg", end="")
     assert share >= 0.95
-    if kind == "in motion":  # precise enough to be useful
+    if kind == "in motion":  # the estimate must be precise enough to be useful
         assert typical[0] < 0.03
         assert typical[10] < 0.01
     if kind.startswith("at rest"):  # without friction its scale is not identifiable
@@ -114,7 +114,7 @@ def online_of(m, friction):
     return OnlinePayload(m, np.arange(m.nv), m.frame_id(m.frame_names[-1]), friction)
 
 
-def test_efforts_of_zero_are_refused_and_efforts_of_brakes_do_not_fit():
+def test_efforts_of_zero_are_refused_and_random_efforts_have_a_large_residual():
     m, friction = arm()
     times, rows = states(LOAD, 1.0, 3.0, 0, 0.0, noise=0.0)
     rows[:, 2] = 0.0
@@ -175,7 +175,7 @@ def test_a_payload_is_estimated_if_the_arm_adds_its_own_gravity():
         d.qpos[:] = row[0]
         row[2] -= rb.gravity_term(m, d)
     found = estimates(times, rows, m, friction, adds=m)[-1]
-    # there the filter acts on the measured gravity, here it acts on the positions
+    # the filter acts on the measured gravity in one case, on the positions in the other
     np.testing.assert_allclose(found.values[:4], expected.values[:4], atol=1e-3)
     assert found.friction_scale == pytest.approx(1.5, abs=0.01)
 
@@ -213,7 +213,7 @@ def test_states_that_come_too_fast_or_go_back_are_left_out():
     collected = StateBlocks(["a"], np.array([0]), 1)
     for k in range(cut.ROOM):
         collected.add(k * 1_000_000, np.zeros((3, 1)))
-    assert collected.take() is None  # the reader was too late
+    assert collected.take() is None  # the reader is too late: the states are overwritten
     collected.add(0, np.zeros((3, 1)))
     collected.add(0, np.zeros((3, 1)))
     assert collected.take() is None
@@ -237,7 +237,7 @@ def test_states_that_are_overwritten_while_they_are_copied_are_left_out():
     assert collected.lost == 1
 
 
-def test_a_state_is_stored_without_memory():
+def test_storing_a_state_allocates_no_memory():
     collected, state = StateBlocks(["a"], np.arange(7), 7), np.zeros((3, 7))
     collected.add(1, state)
     tracemalloc.start()

@@ -74,7 +74,7 @@ def rest_of(text):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_patch_keeps_everything_else(name):
+def test_a_patch_changes_nothing_but_inertias(name):
     text = text_of(name)
     assert rest_of(patched_urdf(text, changed(rb.load_urdf(text, strict=False)))) == rest_of(text)
 
@@ -133,7 +133,7 @@ def test_fixed_links_keep_their_inertia():
     assert_equal(rb.load_urdf(patched, strict=False), heavier(small(), 4.0))
 
 
-def test_fixed_links_lose_their_inertia_if_the_rest_is_impossible():
+def test_fixed_links_lose_their_inertia_if_the_total_mass_is_less_than_theirs():
     patched = patched_urdf(SMALL, heavier(small(), 0.3))
     assert '<mass value="0.5"/>' not in patched
     assert_equal(rb.load_urdf(patched, strict=False), heavier(small(), 0.3))
@@ -257,7 +257,7 @@ BARE = SMALL[1:]  # the text begins after the byte order mark
         ("UTF-32", "utf-32-be", codecs.BOM_UTF32_BE),
     ],
 )
-def test_bytes_keep_their_encoding(declared, encoding, mark):
+def test_a_patch_keeps_the_encoding_of_the_urdf(declared, encoding, mark):
     text = BARE
     if declared:
         text = text.replace('version="1.0"', f'version="1.0" encoding="{declared}"')

@@ -63,7 +63,7 @@ def test_angles_without_limits_are_unwrapped(robot):
     jumping[:, 0] = wrapped(jumping[:, 0])
     assert np.abs(np.diff(jumping[:, 0])).max() > 6.0
     found = plausible(robot, replace(given, qpos=jumping)).qpos
-    # unwrapping starts at the first value, so the result can be off by whole turns
+    # unwrapping starts at the first value, so the result can have an error of whole turns
     turns = (found - given.qpos) / (2.0 * np.pi)
     assert turns == pytest.approx(np.broadcast_to(np.round(turns[0]), turns.shape), abs=1e-12)
     assert not turns[:, 1:].any()
@@ -116,12 +116,12 @@ def test_missing_efforts_are_refused(robot):
     plausible(robot, replace(given, effort=some, qpos=still))
 
 
-def test_positions_of_resting_joints_are_checked(robot):
+def test_joints_at_rest_have_typical_positions_and_moving_joints_are_refused(robot):
     few = samples(others={"slide": np.full(30, 0.25), "turn": np.tile([3.1415, -3.1416], 15)})
     few = replace(few, names=("arm",), qpos=few.qpos[:, [1]], effort=few.effort[:, [1]])
     found = at_rest(robot, few)
     assert found[1:].tolist() == [0.0, 0.25]
-    assert abs(found[0]) == pytest.approx(np.pi, abs=1e-3)  # the result is not their mean, 0
+    assert abs(found[0]) == pytest.approx(np.pi, abs=1e-3)  # the mean of the angles would be 0
     assert unknown_places(robot, few) == []
     assert unknown_places(robot, replace(few, others={})) == ["turn", "slide"]
     moving = replace(few, others={"slide": np.linspace(0.0, 0.1, 30)})

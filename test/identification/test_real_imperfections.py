@@ -178,7 +178,7 @@ def test_standard_deviations_match_the_real_errors(seed, sticky):
     std = np.concatenate([found.base_std, *found.friction_std[: len(kinds)]])
     inside = np.abs(np.concatenate(errors)) <= 3.0 * std
     assert inside.mean() >= 0.95
-    # the efforts are right as well
+    # the model also predicts the efforts of another motion
     other = recorded(real, friction, seed + 100, samples=200, **rub)
     rest = validate(found.m, found.friction, other, found.offset, by_load=found.by_load)
     assert (rest.rms < 0.05 * other.effort.std(axis=0)).all()

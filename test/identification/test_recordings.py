@@ -149,7 +149,7 @@ def test_a_gap_of_another_topic_is_not_interpolated(tmp_path):
     states = messages(count=300)
     stamps = START + 2_000_000 * np.arange(-5, 305)
     efforts = [state(int(ns), NAMES, [1.0, 1.0], [], [1e-9 * (ns - START)] * 2) for ns in stamps]
-    for pause, code in ((40, ""), (80, "gap")):  # 80 ms, 160 ms
+    for pause, code in ((40, ""), (80, "gap")):  # pauses of 80 ms and 160 ms
         topics = {
             "/joint_states": (STATE, states),
             "/efforts": (STATE, efforts[:100] + efforts[100 + pause :]),
@@ -307,7 +307,7 @@ def test_a_missing_library_is_refused(tmp_path):
     assert 'pip install "rbdyn_ros[identify]"; or record to CSV' in done.stderr
 
 
-# CSV
+# CSV files
 
 
 def samples(velocities=True):

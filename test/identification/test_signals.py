@@ -112,7 +112,7 @@ def test_jittering_stamps_are_resampled():
 def test_lost_samples_are_bridged():
     time = np.delete(CLOCK, [700, 701, 1500, 1501, 1502, 1503])
     motion = to_motion(recorded(time), cutoff=10.0)
-    # a line over the widest gap, of 10 ms, is off by up to (10 ms)^2 / 8 times the acceleration of
+    # a line over the widest gap, of 10 ms, has an error of (10 ms)^2 / 8 times the acceleration of
     # 19, that is 2.4e-4; the filter spreads this over its 50 ms
     assert errors(motion)[0] < 5e-5
     # four samples in a row are missing: the gap and 0.1 s around it are marked
@@ -127,7 +127,7 @@ def test_nearly_equal_stamps_are_accepted():
     time[2000] = time[1999] + 1e-5
     moved = recorded(CLOCK)
     motion = to_motion(Samples(("a", "b"), time, moved.qpos, None, moved.effort), cutoff=10.0)
-    # one sample is off by 2 ms: the error is 4.4 / s times 2 ms, spread over 50 ms instead of 2 ms
+    # one stamp is 2 ms early: the error is 4.4 / s times 2 ms, spread over 50 ms instead of 2 ms
     assert errors(motion)[0] < 1e-3
     assert errors(motion)[2] < 1.0
 

@@ -44,7 +44,7 @@ def test_position_velocity_and_acceleration_belong_together(arm):
     assert largest < 20.0
 
 
-def test_limits_and_other_joints_are_kept(arm, tmp_path):
+def test_sweeps_keep_the_limits_and_hold_other_joints(arm, tmp_path):
     motion = sweeps(arm, ["elbow"], acceleration_limits=1.0, centre=(0.0, 0.3, 0.1))
     assert np.abs(motion.qacc).max() <= 1.0 + 1e-9
     assert motion.held == {"yaw": 0.0, "shoulder": 0.3}

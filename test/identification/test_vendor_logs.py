@@ -72,7 +72,7 @@ def test_other_joints_of_a_log_are_read(tmp_path, numbers):
     np.testing.assert_allclose(np.column_stack([*found.others.values()]), numbers["q"][:, :4])
 
 
-def test_a_log_is_of_one_arm(tmp_path, numbers):
+def test_all_joints_read_from_a_log_belong_to_one_arm(tmp_path, numbers):
     path = franka_log(tmp_path / "log.csv", numbers)
     left, right = ([f"{side}_joint{k}" for k in range(1, 8)] for side in ("left", "right"))
     with refused(ParameterError, "two-joints"):

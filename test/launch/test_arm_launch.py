@@ -110,7 +110,7 @@ def test_a_simulator_is_the_arm_and_the_file_may_set_dry_run(launch_file, tmp_pa
     assert "joint_states:=states" in simulator["argv"]
 
 
-def test_lockstep_waits_for_the_joints_that_the_controller_controls(launch_file):
+def test_lockstep_joints_are_the_joints_of_the_controller(launch_file):
     joints = ("joints:=[elbow_pitch, wrist_pitch]", "namespace:=left")
     told = launch_file(GRAVITY, "sim:=true", *joints).told(2)
     simulator, controller = told["/left/simulator"], told["/left/arm_controller"]
@@ -121,7 +121,7 @@ def test_lockstep_waits_for_the_joints_that_the_controller_controls(launch_file)
 
 
 @pytest.mark.parametrize("given", ["output:=effort_commands", "arm:=ur5e", "urdf:=''"])
-def test_without_stamps_or_joints_time_is_real(launch_file, given):
+def test_without_stamps_or_known_joints_the_time_mode_is_not_lockstep(launch_file, given):
     told = launch_file(GRAVITY, "sim:=true", given).told(2)
     assert "time_mode" not in told["/simulator"]["parameters"]
 
@@ -162,7 +162,8 @@ def test_parameters_of_the_arm_in_the_file_reach_the_simulator(launch_file, tmp_
     path.write_text(
         f"/**: {{ros__parameters: {{urdf: {PENDULUM}, gravity: [0.0, 0.0, -1.0]}}}}\n"
         "left: {arm_controller: {ros__parameters: {gravity: [0.0, 0.0, -2.0]}}}\n"
-        "arm_controller: {ros__parameters: {gravity: [0.0, 0.0, -3.0]}}\n"  # without a namespace
+        # for a node without a namespace
+        "arm_controller: {ros__parameters: {gravity: [0.0, 0.0, -3.0]}}\n"
         "/**/arm_controller: {ros__parameters: {mounting_rpy: [3.141592653589793, 0.0, 0.0]}}\n"
     )
     for given, urdf, gravity in (
@@ -180,7 +181,7 @@ def test_parameters_of_the_arm_in_the_file_reach_the_simulator(launch_file, tmp_
         assert (found["urdf"], found["gravity"][2]) == (urdf, -gravity)
 
 
-def test_the_simulated_arm_has_the_compensation_of_the_file(launch_file, tmp_path):
+def test_simulator_and_controller_get_the_compensation_of_the_file(launch_file, tmp_path):
     path = tmp_path / "arm.yaml"
     path.write_text("arm_controller: {ros__parameters: {robot_compensates_gravity: true}}")
     for given, carried in ([], True), (["robot_compensates_gravity:=false"], False):
@@ -189,7 +190,7 @@ def test_the_simulated_arm_has_the_compensation_of_the_file(launch_file, tmp_pat
             assert told[node]["parameters"]["robot_compensates_gravity"] is carried
 
 
-def test_the_simulated_arm_is_behind_the_driver_of_a_preset(launch_file):
+def test_the_simulator_gets_the_topics_and_compensation_of_a_preset(launch_file):
     """The simulator gets topics and compensation of the preset, the controller its name."""
     told = launch_file(GRAVITY, "sim:=true", "arm:=ur5e", "joint_states:=mine").told(2)
     simulator, controller = told["/simulator"], told["/arm_controller"]
@@ -208,12 +209,12 @@ def test_the_simulated_arm_is_behind_the_driver_of_a_preset(launch_file):
     assert "joint_states:=mine" in simulator["argv"]
     assert "joint_states:=joint_states" not in simulator["argv"]
     assert controller["parameters"]["arm"] == "ur5e"
-    # the arm compensates friction
+    # the arm itself compensates friction
     assert "friction_compensation" not in controller["parameters"]
     assert controller["parameters"]["dry_run"] is False
 
 
-def test_with_an_empty_urdf_both_nodes_wait_for_the_topic(launch_file, tmp_path):
+def test_an_empty_urdf_argument_overrides_the_file_for_both_nodes(launch_file, tmp_path):
     path = tmp_path / "arm.yaml"
     path.write_text(f"arm_controller: {{ros__parameters: {{urdf: {PENDULUM}}}}}")
     told = launch_file(GRAVITY, "sim:=true", "urdf:=''", f"params_file:={path}").told(2)
@@ -287,4 +288,4 @@ def test_the_end_of_the_controller_ends_the_launch(launch_file):
     assert started.process.wait(60.0) is not None
     assert "there is no joint 'elbow'" in started.text()
     assert "exit code 2" in started.text()
-    assert "process has finished cleanly" in started.text()  # the simulator
+    assert "process has finished cleanly" in started.text()  # this line is about the simulator

@@ -8,7 +8,7 @@ pytest.importorskip("launch_ros", reason="launch and launch_ros are in no packag
 CONTROLLER = ("controller_package:=my_controllers", "controller_executable:=balance")
 
 
-def test_the_robot_has_flaws_and_arguments_override_them(launch_file):
+def test_the_simulator_gets_default_faults_and_arguments_override_them(launch_file):
     told = launch_file("hil.launch.py", "time_mode:=lockstep", "faults.command_drop:=0.5").told()
     parameters = told["/simulator"]["parameters"]
     assert parameters["urdf"].endswith("seven_dof_arm.urdf")
@@ -18,7 +18,7 @@ def test_the_robot_has_flaws_and_arguments_override_them(launch_file):
     assert parameters["seed"] == 1
 
 
-def test_the_controller_is_in_the_namespace_and_on_simulated_time(launch_file, tmp_path):
+def test_the_controller_gets_the_namespace_simulated_time_and_its_file(launch_file, tmp_path):
     path = tmp_path / "gains.yaml"
     path.write_text("/**: {ros__parameters: {stiffness: 40.0}}")
     given = ["namespace:=left", f"controller_params_file:={path}", *CONTROLLER]

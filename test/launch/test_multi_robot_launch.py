@@ -38,7 +38,7 @@ def test_one_process_gets_the_list_and_no_namespace(launch_file):
     assert not any("__ns" in word for word in told["/simulator"]["argv"])
 
 
-def test_arguments_go_to_all(launch_file):
+def test_arguments_are_passed_to_all_simulators(launch_file):
     told = launch_file("multi_robot.launch.py", "on_timeout:=hold").told(2)
     assert {row["parameters"]["on_timeout"] for row in told.values()} == {"hold"}
 
@@ -59,7 +59,7 @@ def test_invalid_names_are_refused(launch_file, names, words):
 
 
 @pytest.mark.parametrize("one_process", ["false", "true"])
-def test_two_robots_share_a_graph(launch_file, domain, one_process, monkeypatch):
+def test_two_launched_robots_have_their_own_topics(launch_file, domain, one_process, monkeypatch):
     started = launch_file("multi_robot.launch.py", f"one_process:={one_process}", real=True)
     started.wait_for("simulating 'seven_dof_arm'", times=2)
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
@@ -81,7 +81,7 @@ def test_two_robots_share_a_graph(launch_file, domain, one_process, monkeypatch)
 
 
 @pytest.mark.parametrize("one_process", ["false", "true"])
-def test_other_robots_may_be_launched(launch_file, one_process):
+def test_another_robot_can_be_launched_twice(launch_file, one_process):
     urdf = LAUNCH.parent / "config" / "robots" / "pendulum.urdf"
     given = (f"urdf:={urdf}", f"one_process:={one_process}")
     started = launch_file("multi_robot.launch.py", *given, real=True)

@@ -72,7 +72,7 @@ def by_command(command):
         words = ["length:=2", "--package-dir", str(folder), "--repair", "--contact"]
         options, file = parsed(command, path, *words, *["--floating-base"] * floating)
         if command == "sim":
-            options.ros_args = []  # as the command line without --ros-args
+            options.ros_args = []  # the value without --ros-args
             return by_parameters(ros_words(options, False), file)
         return loaded_robot(options, file)[0]
 
@@ -147,7 +147,7 @@ DOORS = {
 
 @pytest.mark.parametrize("floating", [False, True])
 @pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
-def test_every_door_opens_the_same_robot(arm, door, floating):
+def test_every_function_and_command_loads_the_same_robot(arm, door, floating):
     m = door(*arm, floating)
     assert m.nv == 1 + 6 * floating
     assert m.body_mass[m.body_id("upper")] == 2.0
@@ -190,7 +190,7 @@ def other(request, tmp_path):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_opens_every_format(other, command):
+def test_every_command_loads_every_format(other, command):
     options, file = parsed(command, other, "--contact")
     if command == "sim":
         options.ros_args = []
@@ -201,7 +201,7 @@ def test_every_command_opens_every_format(other, command):
 
 
 @pytest.mark.parametrize("top", ["robot", "scene", "scene call", "text"])
-def test_files_and_calls_open_every_format(other, top):
+def test_scene_and_mechanism_files_and_calls_load_every_format(other, top):
     scene = other.parent / "scene.yaml"
     scene.write_text(yaml.safe_dump({"rbdyn_scene": 1, "robot": other.name}))
     text = other.read_text() if top == "text" and other.suffix != ".yaml" else None
@@ -219,7 +219,7 @@ def test_files_and_calls_open_every_format(other, top):
     assert [look.link for look in (looks.visuals or looks.collisions)] == ["upper"]
 
 
-def test_other_formats_accept_no_arguments_of_xacro(other):
+def test_xacro_arguments_for_another_format_are_refused(other):
     with refused(DescriptionError, "xacro-args"):
         rb.load(other, xacro_args={"length": 2})
 
@@ -254,31 +254,31 @@ def test_calls_accept_a_name():
 
 
 @pytest.mark.parametrize("door", DOORS.values(), ids=DOORS)
-def test_every_door_names_the_option_for_a_missing_package(arm, door):
+def test_every_function_and_command_names_the_option_for_a_missing_package(arm, door):
     with pytest.raises(RbdynError, match=r"'pack' is not found.*package_dirs.*--package-dir"):
         door(arm[0], arm[0].parent, False)
 
 
 @pytest.mark.parametrize("command", sorted({*COMMANDS} - {"sim"}))
-def test_without_repair_the_flaw_is_refused(arm, command):
+def test_every_command_refuses_a_flawed_robot_without_repair(arm, command):
     options, file = parsed(command, arm[0], "--package-dir", str(arm[1]))
     with refused(DescriptionError, "missing-limit"):
         loaded_robot(options, file)
 
 
-def test_the_appearance_has_the_same_arguments(arm):
+def test_the_appearance_is_read_with_xacro_arguments_and_package_folders(arm):
     path, folder = arm
     looks = read_appearance(rb.RobotFile(path, {"length": 2}, [folder]))
     assert [shape.shape.radius for shape in looks.visuals] == [2.0]
 
 
 @pytest.mark.parametrize("word", ["my-arg:=1", "length:=-1", "a:=b=c"])
-def test_arguments_of_xacro_may_have_dashes(arm, word):
+def test_xacro_arguments_with_dashes_are_parsed(arm, word):
     options, file = parsed("check", arm[0], word)
     assert (options.xacro_args, file, len(options.files)) == ([word], arm[0], 1)
 
 
-def test_load_accepts_no_text():
+def test_load_refuses_the_text_of_a_robot():
     with refused(rb.ParameterError, "not-a-source"):
         rb.load(b'<robot name="r"/>')
     with refused(DescriptionError, "no-such-file"):

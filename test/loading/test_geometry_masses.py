@@ -31,12 +31,12 @@ def test_a_free_body_moves_its_mass_at_its_centre_and_less_outside():
     joint = Joint("j", "floating", "base", "a")
     m = system(("a",), (joint,), dot("centre", "a"), dot("corner", "a", (0.5, 0.0, 0.0)))
     assert m.geom_mass0[0] == pytest.approx(2.0, rel=1e-14)
-    # 1/m in three directions, and a^2 / I where the arm turns about y and z
+    # the mobility is 1/m in three directions, plus a^2 / I for rotations about y and z
     mobile = (3 / 2.0 + 0.25 / 0.2 + 0.25 / 0.3) / 3
     assert m.geom_mass0[1] == pytest.approx(1 / mobile, rel=1e-14)
 
 
-def test_the_mean_is_of_the_mobility_of_corners():
+def test_the_effective_mass_is_the_inverse_of_the_mean_mobility_of_the_corners():
     joint = Joint("j", "revolute", "base", "a", axis=Z)
     corners = ((0.1, 0.0, 0.0), (0.0, 0.3, 5.0))
     m = system(("a",), (joint,), dot("g", "a", *corners))
@@ -120,7 +120,7 @@ def test_a_long_chain_without_a_mass_matrix_has_geom_mass0():
     assert m.geom_mass0[0] == 2.0
 
 
-def test_ball_and_box_are_found_by_their_corners():
+def test_ball_and_box_have_the_effective_mass_of_their_corners():
     joint = Joint("j", "floating", "base", "a")
     box, ball = Geometry("b", "a", Box((1.0, 1.0, 1.0))), Geometry("s", "a", Sphere(0.5))
     m = system(("a",), (joint,), box, ball)

@@ -118,7 +118,7 @@ def test_the_bundled_gripper_lifts_and_holds_the_cube():
     assert ("left_finger", "cube") in rb.contact_forces(m, d)
 
 
-def test_robots_keep_their_motion_beside_objects():
+def test_a_robot_in_a_scene_moves_as_the_robot_alone():
     """A robot has the same motion alone and at a pose in a scene."""
     alone = rb.build(ARM)
     m = rb.scene(rb.Placed(ARM, rb.pose((1.0, 0.0, 0.0)), start={"hinge": 0.4}),
@@ -225,7 +225,7 @@ def test_bad_scenes_are_refused(case):
     [{"objects": ["cube"]}, {"objects": CUBE}, {"obstacles": [CUBE]}, {"name": ""},
      {"robot": {"": ARM}}, {"floor": 0.0}],
 )  # fmt: skip
-def test_arguments_of_other_types_are_refused(wrong):
+def test_arguments_of_a_wrong_type_are_refused(wrong):
     with refused(rb.ParameterError, "bad-argument"):
         rb.scene(**wrong)
 
@@ -244,7 +244,7 @@ def test_arguments_of_other_types_are_refused(wrong):
         (rb.Placed(ARM, base=None), "the robot"),
     ],
 )
-def test_fields_of_other_types_are_refused(part, element):
+def test_objects_with_fields_of_a_wrong_type_are_refused(part, element):
     keys = {rb.Object: "objects", rb.Obstacle: "obstacles"}
     given = {"robot": part} if isinstance(part, rb.Placed) else {keys[type(part)]: [part]}
     with refused(rb.ParameterError, "wrong-kind", element):

@@ -83,7 +83,7 @@ def outside(m):
 @pytest.mark.parametrize(
     ("lower", "upper", "start"), [(0.5, 2.0, 1.25), (-3.0, -0.5, -1.75), (0.5, np.inf, 0.5)]
 )
-def test_limits_that_leave_out_zero_have_a_note(lower, upper, start):
+def test_a_joint_whose_limits_exclude_zero_has_a_note_with_its_start(lower, upper, start):
     m = rb.build(limited(rb.Limit(lower, upper)))
     ((severity, message),) = outside(m)
     assert severity == "note"
@@ -99,16 +99,16 @@ def test_a_limit_of_any_coordinate_can_exclude_zero():
 
 
 @pytest.mark.parametrize("limit", [rb.Limit(-1.0, 1.0), rb.Limit(0.0, 1.0), rb.Limit(-1.0, 0.0)])
-def test_limits_with_zero_have_no_note(limit):
+def test_limits_that_include_zero_have_no_note(limit):
     assert outside(rb.build(limited(limit))) == []
 
 
-def test_a_joint_with_a_motion_has_no_start_of_its_own():
+def test_a_joint_with_a_prescribed_motion_has_no_note_about_its_start():
     motion = rb.Trajectory((0.0, 1.0), ((1.0,), (1.5,)))
     assert outside(rb.build(limited(rb.Limit(0.5, 2.0), motion=motion))) == []
 
 
-def test_a_note_names_few_of_many_joints():
+def test_a_note_about_20_joints_names_the_first_8():
     system = rb.SystemBuilder("arm", base="ground")
     for k in range(20):
         system.body(f"b{k}", BALL)
@@ -144,8 +144,8 @@ def test_without_a_floor_a_robot_stays_where_it_is():
     ("feet", "stands"),
     [
         ([(0.1, 0.1), (-0.1, 0.1), (0.0, -0.1)], True),
-        ([(0.1, 0.1), (-0.1, 0.1), (0.0, 0.05)], False),  # unsupported
-        ([(0.1, 0.0), (-0.1, 0.0)], False),  # on a line
+        ([(0.1, 0.1), (-0.1, 0.1), (0.0, 0.05)], False),  # the centre of mass is outside
+        ([(0.1, 0.0), (-0.1, 0.0)], False),  # two points support only a line
         ([(0.0, 0.0)], False),
     ],
 )

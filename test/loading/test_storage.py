@@ -98,7 +98,7 @@ def found(path):
     return [(finding.code, finding.element) for finding in caught.value.findings]
 
 
-# exact
+# saving and loading
 
 
 def assert_equal(a, b):
@@ -109,15 +109,15 @@ def assert_equal(a, b):
     assert repr(a.opt) == repr(b.opt)
 
 
-def test_the_example_has_a_bit_of_everything(m):
+def test_the_example_model_uses_every_feature(m):
     for size in set(SIZES) - {"ncone", "nflight", "nflighttree", "nflying"}:
         assert getattr(m, size) > 0, size
     assert m.findings
     assert m.jnt_reversed.any()
     assert not m.jnt_actuated.all()
     assert m.dof_transmission.any()
-    assert m.jnt_mimic[m.jnt_id("echo")] == m.jnt_id("sway")  # of a driven joint
-    assert m.jnt_mimic[m.jnt_id("slide")] == m.jnt_id("door")  # through another field
+    assert m.jnt_mimic[m.jnt_id("echo")] == m.jnt_id("sway")  # sway has a prescribed motion
+    assert m.jnt_mimic[m.jnt_id("slide")] == m.jnt_id("door")  # slide follows door through finger
     assert set(m.length_closed.tolist()) == {0, 1}
     assert rb.JointType.WELD in m.loop_type
     d = rb.make_data(m)
@@ -145,7 +145,7 @@ def test_a_loaded_model_moves_identically(m, saved):
     assert d.buffer.tobytes() == e.buffer.tobytes()
 
 
-def test_one_model_is_one_file(m, tmp_path):
+def test_a_model_saved_twice_gives_the_same_bytes(m, tmp_path):
     for name in ("a.npz", "b.npz"):
         save(m, tmp_path / name)
     assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
@@ -174,7 +174,7 @@ def test_models_without_joints_or_without_a_mass_matrix_can_be_saved(tmp_path):
 
 def test_a_changed_joint_type_is_refused(saved):
     def stiff(_q, _qd, _p, _E, _r, S, _S_dot):
-        S[2, 0] = 1.0  # but the pose does not change
+        S[2, 0] = 1.0  # a wrong S, as the pose does not change
 
     try:
         rb.register_joint("storage_twist", parameters=("lead",))(stiff)
@@ -196,7 +196,7 @@ def test_an_unregistered_motion_is_refused(saved, monkeypatch):
         load_model(saved)
 
 
-def test_functions_of_another_size_are_refused(saved):
+def test_registered_functions_of_another_size_are_refused(saved):
     try:
         del MOTIONS["storage_swing"], JOINT_SPECS["storage_twist"]  # as in another process
         rb.register_motion("storage_swing", nv=2)(swing)
@@ -248,7 +248,7 @@ def test_an_index_out_of_range_is_refused(saved, name):
 
 @pytest.mark.parametrize("parts", [3, pytest.param(12, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", INTS)
-def test_an_index_changed_within_its_range_is_checked(saved, name, parts):
+def test_another_index_is_refused_or_can_be_simulated(saved, name, parts):
     """The file is refused, or it is another Model that can be simulated."""
     header, arrays = unpacked(saved)
     good = arrays[name].copy()
@@ -276,7 +276,7 @@ def run(m):
 
 
 @pytest.mark.parametrize("kind", list(rb.JointType))
-def test_any_type_on_any_joint_is_checked(m, saved, kind):
+def test_another_joint_type_is_refused_or_can_be_stepped(m, saved, kind):
     header, arrays = unpacked(saved)
     good = arrays["jnt_type"].copy()
     for j in range(m.njnt):
@@ -305,7 +305,7 @@ def test_a_spring_on_a_driven_joint_is_refused(m, saved):
     assert ("bad-array", "jnt_stiffness") in found(saved)
 
 
-def test_a_limit_needs_a_position(m, saved):
+def test_a_limit_of_a_ball_joint_is_refused(m, saved):
     header, arrays = unpacked(saved)
     ball = m.jnt_type.tolist().index(rb.JointType.BALL)
     arrays["limit_dofid"][0] = m.jnt_dofadr[ball]
@@ -341,7 +341,7 @@ def test_a_gear_needs_a_position(m, saved, joint, coordinate):
 
 
 @pytest.mark.parametrize("kind", list(rb.JointType))
-def test_any_type_on_any_loop_is_checked(m, saved, kind):
+def test_another_type_of_a_loop_is_refused_or_can_be_simulated(m, saved, kind):
     """The number of equations then differs, or the file is another Model that can be simulated."""
     header, arrays = unpacked(saved)
     good = arrays["loop_type"].copy()
@@ -419,7 +419,7 @@ def test_invalid_geometries_are_refused(saved, name, value):
 def test_geometries_have_the_corners_of_their_type(m, saved, kind, number):
     """A kernel reads the second corner of a capsule for any number of corners."""
     header, arrays = unpacked(saved)
-    arrays["geom_type"][: m.ngeomlink] = GeomType.MESH  # which may have any number
+    arrays["geom_type"][: m.ngeomlink] = GeomType.MESH  # a mesh may have any number of corners
     for g in range(m.ngeomlink):
         arrays["geom_type"][g] = GeomType[kind]
         pack(saved, header, arrays)
@@ -441,7 +441,7 @@ def test_a_capsule_of_one_corner_is_refused(saved):
 
 
 @pytest.mark.parametrize("name", ["geom_damping", "geom_viscosity"])
-def test_negative_numbers_mean_not_given(saved, name):
+def test_negative_damping_and_viscosity_of_geometries_are_kept(saved, name):
     header, arrays = unpacked(saved)
     arrays[name][:] = -1.0
     pack(saved, header, arrays)
@@ -474,7 +474,7 @@ def test_a_motion_of_a_free_joint_is_refused(m, saved):
     ],
 )
 @pytest.mark.parametrize("change", [lambda a: a[:-1], lambda a: np.concatenate([a, a[-1:]])])
-def test_lists_of_one_wrong_length_are_refused(saved, names, element, change):
+def test_lists_of_the_same_wrong_length_are_refused(saved, names, element, change):
     header, arrays = unpacked(saved)
     for name in names:
         arrays[name] = change(arrays[name])
@@ -488,7 +488,7 @@ def test_lists_of_one_wrong_length_are_refused(saved, names, element, change):
 
 
 @pytest.mark.parametrize("field", STORED, ids=lambda field: field.name)
-def test_another_shape_is_refused(saved, field):
+def test_arrays_of_another_shape_are_refused(saved, field):
     header, arrays = unpacked(saved)
     good = arrays[field.name]
     for bad in (good[:-1], good[None], good.ravel()[:0], np.concatenate([good, good])):
@@ -519,14 +519,14 @@ def test_nan_and_infinity_are_refused(saved, name):
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.float32, ">i8", np.uint64, complex, "U8"])
-def test_another_element_type_is_refused(saved, dtype):
+def test_arrays_of_another_element_type_are_refused(saved, dtype):
     header, arrays = unpacked(saved)
     arrays["body_parentid"] = arrays["body_parentid"].astype(dtype)
     pack(saved, header, arrays)
     assert refusal(saved) == ["damaged-file"]
 
 
-def test_nothing_is_unpickled(saved):
+def test_an_array_of_pickled_objects_is_refused(saved):
     class Bomb:
         def __reduce__(self):
             return pytest.fail, ("it was unpickled",)
@@ -575,7 +575,7 @@ def test_a_file_of_another_version_is_refused(saved):
     ],
     ids=["an arm", "actuators", "robots of a scene"],
 )
-def test_a_file_has_all_of_its_model(make, tmp_path):
+def test_loading_a_saved_model_gives_the_same_model(make, tmp_path):
     made = make()
     save(made, tmp_path / "model.npz")
     assert_equal(load_model(tmp_path / "model.npz"), made)

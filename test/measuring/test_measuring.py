@@ -41,7 +41,7 @@ def clock(monkeypatch):
     return clock
 
 
-def test_jobs_are_timed_in_turns(clock):
+def test_jobs_are_timed_alternately(clock):
     calls, rounds = [], []
     jobs = [clock.job("a", 2e-6, calls), clock.job("b", 5e-4, calls)]
     a, b = in_turns(jobs, seconds=0.01, rounds=4, after_round=lambda: rounds.append(len(calls)))
@@ -108,7 +108,7 @@ ARM = bundled_robot("seven_dof_arm").read_text()
 
 
 @pytest.mark.parametrize("floating", [False, True])
-def test_mujoco_gets_the_same_robot(floating):
+def test_the_robot_in_mujoco_has_the_same_mass_matrix(floating):
     mujoco = pytest.importorskip("mujoco")
     m = rb.load_urdf(ARM, floating_base=floating)
     theirs = mujoco_model(ARM, floating, 0.002)
@@ -159,7 +159,7 @@ def test_a_refused_robot_is_reported_in_one_line():
 
 
 @needs_robots
-def test_peers_ignore_extensions_and_meshes():
+def test_mujoco_loads_a_urdf_without_its_extensions_and_meshes():
     pytest.importorskip("mujoco")
     text = find("talos_reduced.urdf").read_text()
     text = text.replace("</robot>", '<mujoco><compiler meshdir="/no/such"/></mujoco></robot>')

@@ -84,7 +84,7 @@ def test_an_armature_given_later_equals_one_given_to_the_builder():
         np.testing.assert_array_equal(getattr(m, name), getattr(built, name), err_msg=name)
 
 
-def test_a_constant_that_is_given_is_kept():
+def test_a_derived_field_that_the_caller_gives_is_kept():
     m = rb.build(crane())
     inertia = 2.0 * m.dof_inertia0
     other = m.replaced(dof_armature=m.dof_armature + 0.1, dof_inertia0=inertia)

@@ -179,13 +179,13 @@ def assert_identities(g):
     assert g.N_L == g.N_J - g.N_B
     assert all(0 <= g.lam[i - 1] < i for i in bodies)
     for i in bodies:
-        assert g.lam[i - 1] == min(g.p[i - 1], g.s[i - 1])  # eq 4.2
+        assert g.lam[i - 1] == min(g.p[i - 1], g.s[i - 1])  # equation 4.2 of RBDA
         assert max(g.p[i - 1], g.s[i - 1]) == i
         assert g.kappa(i) == (*g.kappa(g.lam[i - 1]), i)
         assert set(g.mu(i)) == {j for j in bodies if g.lam[j - 1] == i}
         assert set(g.mu(i)) <= set(g.nu(i))
         assert set(g.nu(i)) == {i}.union(*(g.nu(child) for child in g.mu(i)))
-    # eq 4.3: both sides sum over all pairs in which joint j supports body i
+    # equation 4.3 of RBDA: both sides sum over all pairs in which joint j supports body i
     left = {(i, j) for i in bodies for j in g.kappa(i)}
     right = {(i, j) for j in bodies for i in g.nu(j)}
     assert left == right

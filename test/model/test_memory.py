@@ -88,7 +88,7 @@ FORGED = {
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_arrays_from_outside_are_checked(m, name):
+def test_wrong_arrays_given_to_the_constructor_are_refused(m, name):
     arrays = forged(m, name, FORGED[name](getattr(m, name)))
     with pytest.raises(rb.ModelError) as caught:
         rb.Model("forged", arrays, m.names)
@@ -96,7 +96,7 @@ def test_arrays_from_outside_are_checked(m, name):
 
 
 @pytest.mark.parametrize("name", ["body_mass", "dof_armature", "dof_damping"])
-def test_numbers_below_their_range_are_refused(m, name):
+def test_negative_masses_armatures_and_dampings_are_refused(m, name):
     arrays = forged(m, name, getattr(m, name) - 1e6)
     with refused(rb.ModelError, "bad-array", name):
         rb.Model("forged", arrays, m.names)
@@ -111,7 +111,7 @@ def test_a_limit_that_ends_before_it_begins_is_refused(m):
 
 
 @pytest.mark.parametrize("value", [1e70, 1e300])
-def test_a_model_that_could_not_be_loaded_again_is_not_made(m, value):
+def test_numbers_too_large_for_a_saved_model_are_refused(m, value):
     with refused(rb.ModelError, "model-array", "dof_armature"):
         m.replaced(dof_armature=np.full(m.nv, value))
 
@@ -151,7 +151,7 @@ def test_derived_arrays_from_the_caller_are_ignored(m):
         (lambda a: a["names"].update(jnt_names=[3]), "bad-names"),
     ],
 )
-def test_other_arguments_of_a_model_are_checked(m, change, codes):
+def test_wrong_arguments_of_a_model_are_refused(m, change, codes):
     arguments = {"name": "a", "arrays": primary(m), "names": dict(m.names)}
     change(arguments)
     with refused(rb.ModelError, codes):
@@ -165,7 +165,7 @@ def test_the_arrays_of_the_caller_are_copied(m):
     assert same.sha256() == m.sha256()
 
 
-def test_functions_of_the_user_are_checked(m, monkeypatch):
+def test_checks_of_user_functions_run_for_each_new_model(m, monkeypatch):
     """A joint type that is registered again must have right derivatives, as for a Model from a
     file.
     """

@@ -44,7 +44,7 @@ def test_model_attributes_cannot_be_set(m):
         m.opt = None
 
 
-def test_a_changed_model_does_not_inherit_kept_values(m, d):
+def test_a_replaced_or_copied_model_has_no_cached_values(m, d):
     rb.save_state(m, d)
     assert m.kept
     for other in (
@@ -85,7 +85,7 @@ def test_bodies_are_numbered_regularly(m):
     assert m.body_subtreemass[0] == pytest.approx(m.body_mass.sum())
 
 
-def test_both_fields_of_inertia_agree(m):
+def test_body_fullinertia_agrees_with_body_imat_and_body_inertia(m):
     """body_fullinertia equals body_imat diag(body_inertia) body_imat^T."""
     axes = m.body_imat.reshape(-1, 3, 3)
     I = np.einsum("bij,bj,bkj->bik", axes, m.body_inertia, axes)
@@ -123,7 +123,7 @@ def test_a_misspelt_option_is_refused(m):
         m.opt.time_step = 0.1
 
 
-def test_options_act_at_once_and_on_one_model_only(m, d):
+def test_options_take_effect_at_once_and_for_one_model_only(m, d):
     other = m.replaced()
     m.opt.gravity = (0.0, 0.0, 0.0)
     e = rb.make_data(other)
@@ -165,7 +165,7 @@ def test_data_fields_do_not_overlap(d):
         assert (target == number).all(), field.name
 
 
-def test_a_field_inside_another_is_its_beginning(d):
+def test_a_field_inside_another_field_starts_at_the_same_address(d):
     for field in DATA_FIELDS:
         if field.inside:
             part, whole = getattr(d, field.name), getattr(d, field.inside)

@@ -167,7 +167,7 @@ def test_values_impossible_for_a_rigid_body_are_refused(pair, change):
         m.replaced(**change(m))
 
 
-def test_a_part_can_be_copied(pair):
+def test_a_named_part_can_be_copied_and_pickled(pair):
     m, d, *_ = pair
     for part in (m.body(1), d.joint(0)):
         for other in (copy.copy(part), copy.deepcopy(part), pickle.loads(pickle.dumps(part))):

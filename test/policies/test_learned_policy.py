@@ -43,7 +43,7 @@ def observed(folder, *terms, acts=1, **inputs):
     return np.array(seen)
 
 
-def test_terms_equal_isaac_labs(tmp_path):
+def test_observation_terms_have_the_values_of_isaac_lab(tmp_path):
     turned = BaseState(
         np.array([np.sqrt(0.5), np.sqrt(0.5), 0, 0]), np.array([1.0, 2, 3]), np.array([4.0, 5, 6])
     )
@@ -98,7 +98,7 @@ def test_a_recurrent_network_remembers_until_it_is_reset(tmp_path):
     np.testing.assert_allclose(act(), [1, -2])
 
 
-def test_a_network_that_does_not_fit_is_refused(tmp_path):
+def test_a_network_with_wrong_sizes_is_refused(tmp_path):
     terms = [{"term": "joint_pos_rel"}, {"term": "base_ang_vel"}]
     with refused(rb.DescriptionError, "network-size"):
         policy_of(tmp_path, terms, np.zeros((2, 6)))
@@ -135,7 +135,7 @@ def joints(milliseconds):
     return JointsState(milliseconds * 1_000_000, np.zeros(2), np.zeros(2))
 
 
-def test_actions_come_at_the_rate_whatever_the_rate_of_states(tmp_path):
+def test_the_rate_of_actions_does_not_depend_on_the_rate_of_states(tmp_path):
     policy, pacer = pacer_of(tmp_path)
     targets = []
     for now in range(100, 300, 3):
@@ -145,12 +145,12 @@ def test_actions_come_at_the_rate_whatever_the_rate_of_states(tmp_path):
     assert len(set(targets)) == 10  # number of actions in 200 ms at 50 Hz
 
 
-def test_a_state_waits_for_the_base_of_its_instant(tmp_path):
+def test_an_action_needs_joint_and_base_states_of_the_same_time(tmp_path):
     _, pacer = pacer_of(tmp_path)
     assert pacer.take_joints(joints(5)) is None
     assert pacer.take_base(4_000_000, UPRIGHT) is None
     assert pacer.take_base(5_000_000, UPRIGHT).stamp == 5_000_000
-    assert pacer.take_joints(joints(6)) is not None  # between two actions
+    assert pacer.take_joints(joints(6)) is not None  # at the time of the base, between two actions
     assert pacer.take_joints(joints(106)) is None  # the state of the base is too old
     pacer.take_base(107_000_000, UPRIGHT)
     assert pacer.take_joints(joints(107)) is not None
@@ -169,11 +169,12 @@ def test_a_base_with_another_rate_and_other_stamps_is_accepted(tmp_path, every, 
     assert len(targets) >= 1000 / max(20, late + every + behind) - 2
 
 
-def test_a_base_of_another_time_is_not_used(tmp_path):
+def test_a_base_state_of_a_much_later_time_is_refused(tmp_path):
     _, pacer = pacer_of(tmp_path)
     assert pacer.take_joints(joints(0)) is None
     with refused(rb.RbdynError, "request"):
-        pacer.take_base(10_000_000_000, UPRIGHT)  # stamps of the future, or from before a reset
+        # the stamp is 10 s ahead, or from before a reset
+        pacer.take_base(10_000_000_000, UPRIGHT)
     assert pacer.take_joints(joints(1)) is None
 
 
@@ -263,7 +264,7 @@ def test_a_refused_action_leaves_the_policy_as_it_was(tmp_path):
         BaseState(np.array([1.0, 0, 0, 0]), np.zeros(3), np.zeros(2)),
     ],
 )
-def test_a_state_of_the_base_is_checked(tmp_path, base):
+def test_bad_states_of_the_base_are_refused(tmp_path, base):
     policy = policy_of(tmp_path, [{"term": "base_ang_vel"}], np.eye(2, 3))
     with refused(rb.ParameterError, "bad-argument"):
         policy.act([0, 0], [0, 0], base, [0, 0, 0])

@@ -159,7 +159,7 @@ def test_unusable_exports_of_isaac_lab_are_refused(tmp_path, before, after, code
         read_policy(path, joints=["first", "second"])
 
 
-def test_an_export_can_have_places_without_a_joint(tmp_path):
+def test_an_export_of_isaac_lab_can_have_unused_motor_numbers(tmp_path):
     path = tmp_path / "deploy.yaml"
     text = ISAAC_LAB.replace("joint_ids_map: [1, 0]", "joint_ids_map: [2, 0]")
     text = text.replace("stiffness: [10.0, 20.0]", "stiffness: [10.0, 0.0, 20.0]")

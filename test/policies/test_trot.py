@@ -146,19 +146,19 @@ def learned(tmp_path_factory):
     return EXAMPLE["learn"](40, 64, 3, folder), folder
 
 
-def test_the_reward_rises(learned):
+def test_the_reward_rises_during_learning(learned):
     (_, rewards), _ = learned
     assert np.mean(rewards[-5:]) > np.mean(rewards[:5]) + 0.2
 
 
-def test_a_seed_repeats(learned, tmp_path):
+def test_learning_repeats_for_the_same_seed_only(learned, tmp_path):
     (_, rewards), _ = learned
     again, other = (EXAMPLE["learn"](3, 64, seed, tmp_path)[1] for seed in (3, 4))
     assert rewards[:2] == again[:2]  # the rate of learning depends on the number of iterations
     assert rewards[:2] != other[:2]
 
 
-def test_the_written_network_is_the_learned_one(learned):
+def test_the_written_network_gives_the_actions_of_the_learned_network(learned):
     (params, _), folder = learned
     policy = rb.load_policy(folder / "trot.yaml")
     seen = np.random.default_rng(0).normal(size=(20, len(EXAMPLE["ALL"]))).astype(np.float32)

@@ -98,7 +98,8 @@ def put_run(bag, seconds, size=(HEIGHT, WIDTH), late=0, names=("a", "b"), lost=0
             kind = "sensor_msgs/msg/JointState"
             bag.put("/joint_commands", kind, ns, header=header(ns), **command)
         if ms % 50 == 0 and ms >= late:
-            data = picture(ms // 50, *size)[:, :, ::-1].tobytes()  # the order is blue, green, red
+            # bgr8 has the order blue, green, red
+            data = picture(ms // 50, *size)[:, :, ::-1].tobytes()
             data = data[lost:]
             image = {"height": size[0], "width": size[1], "encoding": "bgr8", "is_bigendian": 0}
             stamp = {"header": header(ns), "step": 3 * size[1], "data": data}
@@ -149,7 +150,7 @@ TIMES = np.concatenate([np.arange(21) / FPS, 0.1 + np.arange(9) / FPS])[:30]
 EPISODES = [0] * 21 + [1] * 9
 
 
-def test_states_and_actions_match_the_frame(dataset):
+def test_states_and_actions_have_the_values_at_the_time_of_their_frame(dataset):
     found = rows(dataset)
     state, action = np.array(found["observation.state"]), np.array(found["action"])
     expected = np.array([position(t) for t in TIMES])
@@ -179,7 +180,7 @@ def decoded(folder, k):
 
 
 @pytest.mark.parametrize(("k", "count", "first"), [(0, 21, 0), (1, 9, 2)])
-def test_pictures_are_in_step_with_the_states(dataset, k, count, first):
+def test_each_picture_has_the_time_of_its_state(dataset, k, count, first):
     frames = decoded(dataset, k)
     assert len(frames) == count
     for n, (time, pixels) in enumerate(frames):
@@ -214,7 +215,7 @@ def test_statistics_match_numpy(dataset):
     assert channels["count"] == [30]
 
 
-def test_quantiles_of_pictures_are_levels():
+def test_quantiles_of_pictures_are_relative_to_255():
     found = PictureStatistics()
     pixels = np.repeat(np.arange(100, dtype=np.uint8), 3).reshape(10, 10, 3)
     found.add(pixels, 2)
@@ -254,7 +255,7 @@ def test_bad_arguments_are_refused(tmp_path, fps, task, text):
     assert text in done.stderr
 
 
-def test_other_recordings_are_refused_and_nothing_is_left(tmp_path):
+def test_unsuitable_recordings_are_refused_and_leave_no_files(tmp_path):
     good = record(tmp_path / "good.mcap")
     other = record(tmp_path / "other.mcap", urdf=ROBOT.replace('"a"', '"c"'), names=("c", "b"))
     odd = record(tmp_path / "odd.mcap", size=(HEIGHT, 33))
@@ -311,7 +312,7 @@ def test_joints_of_two_publishers_keep_their_last_positions(tmp_path):
     bag.close()
     assert export(tmp_path / "set", tmp_path / "two.mcap").returncode == 0
     state = np.array(rows(tmp_path / "set")["observation.state"])
-    # both are known from 10 ms on; frames are at 10, 60, 110 ... ms
+    # both joints are known from 10 ms on; frames are at 10, 60, 110 ... ms
     times = 10 + 50 * np.arange(len(state))
     a = times - (times % 20 == 0) * 10
     b = times - (times % 20 == 10) * 10
@@ -328,7 +329,7 @@ def test_a_joint_without_positions_is_refused(tmp_path):
     assert "'/joint_states' has no position of 'b'" in done.stderr
 
 
-def test_cameras_have_names_of_their_own_and_others_a_note(tmp_path):
+def test_cameras_get_unique_names_and_unsupported_encodings_a_note(tmp_path):
     bag = begun(tmp_path / "many.mcap")
     topics = {"/a/b/image_raw": 1, "/a_b/image_raw": 9, "/image_raw": 20}
     for ms in range(0, 510, 10):
@@ -366,11 +367,11 @@ def test_frames_without_a_new_state_are_noted(tmp_path):
         stated(bag, START + ms * MS, ["a", "b"], [0.0, 0.0])
     bag.close()
     done = export(tmp_path / "set", tmp_path / "gap.mcap")
-    # frames at 0, 50 ... 500 ms: those at 150 ... 350 ms repeat the one at 100 ms
+    # frames are at 0, 50 ... 500 ms, and the five from 150 to 350 ms repeat the state at 100 ms
     assert "the robot has no new state in 5 of 11 frames" in done.stderr
 
 
-def test_goals_on_gripper_commands_are_actions(tmp_path):
+def test_goals_of_the_topic_gripper_commands_become_actions(tmp_path):
     bag = begun(tmp_path / "grip.mcap")
     for ms in range(0, 210, 10):
         stated(bag, START + ms * MS, ["a", "b"], [0.0, 0.0])
@@ -389,7 +390,9 @@ def test_goals_on_gripper_commands_are_actions(tmp_path):
     assert np.isnan(series.effort).all()
 
 
-def test_the_folder_may_be_the_current_one_or_a_link(tmp_path, monkeypatch):
+def test_a_dataset_can_be_written_into_the_current_folder_or_a_linked_folder(
+    tmp_path, monkeypatch
+):
     path = record(tmp_path / "good.mcap", 0.2)
     (tmp_path / "here").mkdir()
     (tmp_path / "empty").mkdir()
@@ -401,7 +404,7 @@ def test_the_folder_may_be_the_current_one_or_a_link(tmp_path, monkeypatch):
         assert {x.name for x in (tmp_path / place).iterdir()} == {"data", "meta", "videos"}
 
 
-def test_an_error_of_the_folder_has_status_2(tmp_path, monkeypatch):
+def test_a_full_disk_ends_with_status_2_and_leaves_no_files(tmp_path, monkeypatch):
     path = record(tmp_path / "good.mcap", 0.2)
 
     def full(*_):

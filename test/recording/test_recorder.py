@@ -113,7 +113,7 @@ def test_joints_that_stopped_continue_from_a_recorded_state(tmp_path):
     run = read_run(tmp_path / "run.mcap")
     assert run.stick_qfrc[50] == pytest.approx(-2.0)
     assert run.stick_qfrc[-1] == pytest.approx(-9.0)
-    for start in (50, 550):  # held by friction, leaning on the limit
+    for start in (50, 550):  # first friction holds the joint, then it leans on the limit
         d = rb.make_data(run.m)
         run.restore(d, start)
         forgetful = d.copy()
@@ -147,8 +147,7 @@ def test_contact_of_a_floating_robot_is_recorded(tmp_path):
     assert np.abs(felt).max() > 10.0
     assert np.array_equal(run.contact[:, 1:, :3], np.array(felt)[:, 1:])
     assert np.array_equal(run.xfrc[:, 1, 0], np.where(np.arange(400) // 100 == 1, 20.0, 0.0))
-    # contact points are not recorded: the step to a sample finds them if the one before was
-    # recorded
+    # contact points are not recorded: a step from the sample before finds those of a sample
     assert run.instant(0).points is None
     assert all(np.array_equal(run.instant(k).points, points[k]) for k in range(1, 400, 7))
     assert len(points[150]) > 2
@@ -210,7 +209,7 @@ def test_states_at_equal_times_are_kept(tmp_path):
         for k in range(5):
             d.qpos[0] = 0.1 * k
             recorder.write(d)
-            recorder.write(d)  # the same state again
+            recorder.write(d)  # the same state is written again
         d.qvel[1] = 1.0
         recorder.write(d)
     run = read_run(tmp_path / "path.mcap")
@@ -222,7 +221,7 @@ def test_states_at_equal_times_are_kept(tmp_path):
     m.opt.timestep = 1e-10
     d = rb.make_data(m)
     with Recorder(m, tmp_path / "short.mcap") as recorder:
-        for _ in range(20):  # in so short a time positions do not differ
+        for _ in range(20):  # in this short time positions do not change
             rb.step(m, d)
             recorder.write(d)
     run = read_run(tmp_path / "short.mcap")
@@ -297,7 +296,7 @@ def test_missing_libraries_are_reported(tmp_path):
         assert 'pip install "rbdyn_ros[record]"' in done.stderr
 
 
-def test_no_ros_is_imported(tmp_path):
+def test_the_recorder_imports_neither_ros_nor_the_view(tmp_path):
     code = (
         "import sys\n"
         "import rbdyn_ros as rb\n"

@@ -101,7 +101,7 @@ def test_other_readers_read_the_same_recording(tmp_path):
         assert by_ros2[k].tick == message.tick == k
 
 
-def test_times_can_be_sought(tmp_path):
+def test_a_reader_can_start_at_a_given_time(tmp_path):
     path = tmp_path / "run.mcap"
     write(path, 9000)
     with path.open("rb") as stream:
@@ -300,12 +300,12 @@ def test_a_file_damaged_by_others_is_reported(tmp_path, monkeypatch, how, at_the
     for k in range(3000):
         file.add(TOPIC, STATE, state(k), k * PERIOD)
     deadline = time.monotonic() + 30.0
-    while path.stat().st_size < 10_000 or file._bytes:  # until the writer waits
+    while path.stat().st_size < 10_000 or file._bytes:  # wait until the writer waits
         assert time.monotonic() < deadline
         time.sleep(0.02)
     assert file.complete
     spoil(path, how)
-    while not (reports or at_the_end):  # at once, without a further message
+    while not (reports or at_the_end):  # the report needs no further message
         assert time.monotonic() < deadline
         time.sleep(0.02)
     file.close()
@@ -350,7 +350,7 @@ def test_a_slow_disk_drops_messages_with_one_warning(tmp_path, monkeypatch, disk
     assert not recording.truncated
 
 
-def test_many_threads_lose_nothing(tmp_path):
+def test_no_message_of_several_threads_is_lost(tmp_path):
     path = tmp_path / "run.mcap"
     with RunFile(path) as file:
         channels = [file.channel(f"/r{n}/simulator/state", STATE) for n in range(4)]
@@ -390,7 +390,7 @@ def test_paths_that_are_not_writable_are_refused(tmp_path):
     assert not (tmp_path / "run.mcap").exists()
 
 
-def test_an_existing_file_is_kept(tmp_path):
+def test_an_existing_file_is_kept_unless_overwrite_is_set(tmp_path):
     path, notes = tmp_path / "run.mcap", tmp_path / "notes.mcap"
     write(path, 10)
     notes.write_text("mine")
@@ -403,7 +403,7 @@ def test_an_existing_file_is_kept(tmp_path):
     size = path.stat().st_size
     write(path, 3, overwrite=True)
     assert ticks(read(path)[0]) == [0, 1, 2]
-    assert path.stat().st_size < size  # the rest of the old file is gone
+    assert path.stat().st_size < size  # no bytes of the old file remain
 
 
 def test_an_empty_file_is_replaced(tmp_path):
@@ -462,7 +462,7 @@ def test_unknown_types_are_refused(tmp_path):
         file.channel("/thing", name)
 
 
-def test_a_flipped_byte_is_found(tmp_path):
+def test_a_flipped_bit_is_found(tmp_path):
     """The checksum or zstd finds the damage, so it does not become a number."""
     path = tmp_path / "run.mcap"
     write(path, 400)
@@ -477,7 +477,7 @@ def test_a_flipped_byte_is_found(tmp_path):
             read(path)
         assert caught.value.code == "damaged-recording"  # the text depends on the flipped bit
     spoilt = bytearray(whole)
-    # a byte of the checksum itself, after opcode, length, two times and size
+    # this byte is in the checksum, which follows opcode, length, two times and the size
     spoilt[chunk + 33] ^= 1
     path.write_bytes(spoilt)
     with refused(ParameterError, "damaged-recording", "recording"):

@@ -251,8 +251,8 @@ def test_the_pose_of_a_floating_base_comes_from_tf(tmp_path, prefix):
     assert "/tf" in run.notes[0]
 
 
-def test_a_base_at_rest_in_tf_is_fixed(tmp_path):
-    """Frames in a circle and poses that are not finite do not matter."""
+def test_a_base_whose_transform_does_not_change_is_fixed(tmp_path):
+    """Transforms that form a circle or are not finite are ignored."""
     for pose in (
         [("map", "base", (1.0, 2, 3), ONE_TURN)],
         [("base", "odom", (1.0, 2, 3), NO_TURN), ("odom", "base", (0.0, 0, 0), NO_TURN)],
@@ -269,7 +269,7 @@ def test_a_base_at_rest_in_tf_is_fixed(tmp_path):
         read_run(mcap(tmp_path / "run.mcap", rows))
 
 
-def test_parts_of_a_recording_are_read(tmp_path):
+def test_a_part_of_a_recording_can_be_read_by_its_times(tmp_path):
     moved(rb.load_urdf(TWO), 1000, tmp_path / "run.mcap")
     whole = read_run(tmp_path / "run.mcap")
     part = read_run(tmp_path / "run.mcap", start=0.25, end=0.5)
@@ -315,7 +315,7 @@ def test_a_recording_of_another_robot_is_refused(tmp_path):
         read_run(bag(tmp_path / "bag3", broken + real_robot()[1:]))
 
 
-def test_other_files_are_refused(tmp_path):
+def test_missing_files_and_other_suffixes_are_refused(tmp_path):
     (tmp_path / "folder").mkdir()
     for name in ("run.bag", "metadata.yaml"):
         (tmp_path / name).write_text("x")
@@ -374,7 +374,7 @@ def test_values_that_are_not_finite_are_refused(tmp_path):
     assert run.qpos[:, 1].tolist() == [0.5, 0.5, 0.5]
 
 
-def test_states_of_two_lengths_are_refused(tmp_path):
+def test_states_of_different_lengths_are_refused(tmp_path):
     rows = []
     for k, n in enumerate((2, 3)):
         raw = pack(k, k, 0.0, 0, [np.zeros(n)] * 4 + [np.empty(0)] * 5)
@@ -393,7 +393,7 @@ def hostile_chunk(size, compression, data):
     return b"\x89MCAP0\r\n" + record(6, body + struct.pack("<Q", len(data)) + data)
 
 
-def test_declared_sizes_are_checked(tmp_path):
+def test_records_that_declare_wrong_sizes_are_refused(tmp_path):
     path = tmp_path / "run.mcap"
     bomb = zstandard.ZstdCompressor().compress(bytes(50_000_000))
     for content in (
@@ -421,7 +421,7 @@ def test_a_recording_beyond_the_memory_is_refused(tmp_path, monkeypatch):
         read_run(tmp_path / "run.mcap")
 
 
-def test_spoilt_bytes_are_read_or_refused(tmp_path):
+def test_a_file_with_random_wrong_bytes_is_read_or_refused(tmp_path):
     moved(rb.load_urdf(TWO), 50, tmp_path / "run.mcap", TWO)
     whole, rng = (tmp_path / "run.mcap").read_bytes(), np.random.default_rng(2)
     path = tmp_path / "spoilt.mcap"
@@ -462,7 +462,7 @@ def test_too_many_topics_are_refused(tmp_path, monkeypatch):
         read_run(mcap(tmp_path / "run.mcap", rows))
 
 
-def test_the_clock_of_prescribed_motion_is_kept(tmp_path):
+def test_the_time_of_the_data_is_kept_beside_the_time_of_the_run(tmp_path):
     """The positions of joints with a prescribed motion follow from the clock alone."""
     m = rb.load_urdf(TWO)
     d = rb.make_data(m)

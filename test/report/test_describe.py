@@ -147,7 +147,7 @@ def test_every_joint_type_is_described_by_its_name():
         assert words in printed
 
 
-def test_no_line_is_too_wide():
+def test_no_line_of_a_description_is_too_wide():
     register()
     for m in (rb.build(everything()), trees.build(trees.auto_tree(30, kinds=trees.LIBRARY))):
         assert max(map(len, describe(m).splitlines())) <= WIDTH

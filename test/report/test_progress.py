@@ -49,7 +49,7 @@ def listening(monkeypatch):
         event.unregister("numba:compile", listener)
 
 
-def test_uncompiled_kernels_are_counted_before():
+def test_uncompiled_kernels_are_found_through_their_calls():
     first, middle, last = kernels()
     assert set(uncompiled(first)) == set(map(id, (first, middle, last)))
     last(1.0)
@@ -79,7 +79,7 @@ def test_a_bar_shows_compiled_kernels(listening):
     assert [int(n) for n, _ in shown] == sorted(int(n) for n, _ in shown)
     assert screen.getvalue().endswith("\r")  # the bar has disappeared
     before = screen.getvalue()
-    first(2.0)  # already compiled
+    first(2.0)  # this kernel is compiled already
     assert screen.getvalue() == before
 
 
@@ -136,7 +136,7 @@ def test_a_failed_compilation_does_not_change_the_count(listening):
     assert re.findall(r"(\d+)/(\d+) kernels", screen.getvalue())[-1][1] == "3"
 
 
-def test_rounds_show_the_last_text(monkeypatch):
+def test_a_bar_of_rounds_shows_the_text_of_each_round(monkeypatch):
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
     with rounds("looking", 3) as advance:

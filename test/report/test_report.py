@@ -70,7 +70,7 @@ def test_a_mimic_joint_causes_no_warning(little):
     assert "turn" not in "".join(f.message for f in little.findings if f.severity == "warning")
 
 
-def test_json_and_text_agree(little):
+def test_the_json_of_a_report_agrees_with_its_text(little):
     printed = json.loads(little.to_json())
     assert printed["ok"] is True
     assert printed["mass"] == little.mass
@@ -91,7 +91,7 @@ def test_refusal_lists_every_error():
     assert {"zero-axis", "limit-order", "unknown-link"} <= {f["code"] for f in printed["findings"]}
 
 
-def test_errors_come_first():
+def test_findings_are_sorted_with_errors_first():
     found = [
         rb.Finding("n", "a note", "note", line=1),
         rb.Finding("w", "a warning", "warning", line=9),
@@ -175,7 +175,7 @@ def _chain(number):
     return tree, rb.build(tree)
 
 
-def test_rare_properties_have_a_column_where_used(linkage, little):
+def test_rare_properties_have_a_column_only_where_a_joint_uses_them(linkage, little):
     head = next(line for line in str(linkage).splitlines() if line.lstrip().startswith("name"))
     assert head.split()[10:] == ["mimic", "parameters", "limits", "stiffness", "armature",
                                  "closes", "loop"]  # fmt: skip
@@ -186,7 +186,7 @@ def test_rare_properties_have_a_column_where_used(linkage, little):
     assert head.split()[-1] == "mimic"
 
 
-def test_json_has_the_columns_of_the_library(linkage):
+def test_json_contains_the_properties_of_all_joint_types(linkage):
     printed = json.loads(linkage.to_json())
     rows = {row["name"]: row for row in printed["joints"]}
     assert rows["J3"]["parameters"] == {"pitch": 0.01}

@@ -49,6 +49,6 @@ def test_json_lists_constraints(found):
     assert [row["not_actuated"] for row in printed["joints"]] == [True, False, False]
 
 
-def test_actuators_have_a_column_where_one_is_missing(found):
+def test_a_joint_without_an_actuator_adds_a_column(found):
     head = next(line for line in str(found).splitlines() if line.lstrip().startswith("name"))
     assert head.split()[-2:] == ["not", "actuated"]

@@ -31,7 +31,7 @@ def test_every_array_has_a_row_for_each_robot(m):
         assert array.shape == (5, *np.shape(getattr(d, name)))
         assert array.flags.writeable  # DLPack has no read-only arrays
         assert array.ctypes.data % 64 == 0  # JAX shares only writeable arrays
-        assert np.moveaxis(array, 0, -1).flags.c_contiguous  # and only compact arrays
+        assert np.moveaxis(array, 0, -1).flags.c_contiguous  # JAX shares only compact arrays
     for name in ("body_mass", "body_fullinertia", "dof_damping", "jnt_stiffness"):
         assert b.expand(name).shape == (5, *getattr(m, name).shape)
     assert len(b) == 5
@@ -54,7 +54,7 @@ def test_arrays_keep_their_memory_and_outlive_the_batch(m):
     np.testing.assert_array_equal(qpos, kept)
 
 
-def test_attributes_write_into_the_arrays(m):
+def test_assignments_to_a_batch_write_into_its_arrays(m):
     b = rb.Batch(m, 4)
     qpos = b.qpos
     b.qpos = np.arange(7.0)
@@ -184,7 +184,7 @@ def test_get_data_refuses_an_unknown_robot(m):
             b.get_data(sim)
 
 
-def test_other_types_than_a_model_are_refused():
+def test_a_batch_of_something_other_than_a_model_is_refused():
     with refused(rb.ModelError, "not-a-model"):
         rb.Batch("arm", 3)
 

@@ -169,7 +169,7 @@ def test_a_closed_loop_runs_on_the_engine():
     assert_equal(b, one_by_one)
 
 
-def test_the_engines_own_code_stops_joints_exactly():
+def test_without_specialisation_a_batch_has_the_bits_of_step_with_exact_stops():
     m = arm().replaced()
     assert m.opt.exact_stops
     assert filled(m, 3).specialized
@@ -202,7 +202,7 @@ def test_only_the_chosen_robots_move(specialize):
 
 
 @pytest.mark.parametrize("specialize", [True, False])
-def test_bound_fields_belong_to_the_new_state(specialize):
+def test_bound_fields_are_those_of_the_state_after_the_step(specialize):
     m = arm(True)
     b = filled(m, 10, specialize=specialize)
     for name in DERIVED:
@@ -385,7 +385,7 @@ def test_robots_that_diverge_in_contact_do_not_disturb_the_others(make):
     assert any(d.ncon > 0 for d in one_by_one)
 
 
-def test_a_robot_that_cannot_move():
+def test_a_batch_of_robots_without_dofs_can_be_stepped():
     box = rb.shapes.box((1, 1, 1), mass=1.0)
     m = rb.build(rb.SystemBuilder("post", base="post").body("post", box))
     b = rb.Batch(m, 3)
@@ -394,6 +394,6 @@ def test_a_robot_that_cannot_move():
     assert not b.diverged.any()
 
 
-def test_a_model_that_cannot_be_specialised_is_refused_if_it_must():
+def test_specialize_true_refuses_a_model_that_cannot_be_specialised():
     with refused(rb.ModelError, "not-traceable", "boxes"):
         rb.Batch(boxes(), 2, specialize=True)

@@ -36,7 +36,7 @@ def ended(before):
     return False
 
 
-def test_threads_are_made_once_and_end_with_the_batch(m):
+def test_threads_start_at_the_first_call_and_end_with_the_batch(m):
     gc.collect()
     before = helpers()
     b = rb.Batch(m, 1000, nthread=3)

@@ -178,7 +178,9 @@ def test_a_sphere_next_to_the_terrain_falls():
     ],
     ids=["edges", "valleys"],
 )
-def test_lanes_without_a_feature_of_terrain_fail_the_comparison(monkeypatch, module, name, wrong):
+def test_the_comparison_with_the_engine_finds_missing_features_of_terrain(
+    monkeypatch, module, name, wrong
+):
     monkeypatch.setattr(module, name, wrong)
     worst, _engine = worst_error(thrown(walker(terrain(rough(0.02)))), 300)
     assert worst > 10.0 * SAME

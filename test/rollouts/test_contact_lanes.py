@@ -18,7 +18,7 @@ from rbdyn_ros.rollouts.contact import check, newton
 #: error of 5e-7; in a joint errors of several contacts, dry friction and limits add up.
 SAME = 2e-5
 
-#: Passes after which the engine uses softer contacts: its step then has another law.
+#: Passes of the solver after which the engine softens contacts: its step then has another law.
 SOFTER = 60
 
 SIGNS = {"FL": 0.0, "FR": 0.5, "RL": 0.5, "RR": 0.0}
@@ -134,7 +134,7 @@ def test_a_thousand_trotting_robots_step_as_the_engine():
     assert np.median(found) < 1e-9
     assert 0 < engine < 0.05 * 400 * 1024
     assert not b.diverged.any()
-    assert b.nunsolved.sum() < 10  # the engine counts as many in 409,600 steps
+    assert b.nunsolved.sum() < 10  # the engine counts about as many in 409,600 steps
     assert b.ndropped.sum() == 0
     assert (b.qpos[:, 2] > 0.2).all()
 
@@ -161,7 +161,7 @@ def test_a_standing_robot_sways_as_in_the_engine():
 
 @needs_robots
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping"])
-def test_joints_in_lanes_stop_exactly(integrator):
+def test_joints_with_friction_step_in_lanes_as_in_the_engine(integrator):
     m = go2(dof_frictionloss=np.where(np.arange(18) < 6, 0.0, 0.5))
     m.opt.integrator = integrator
     b, phase = batch(m, 32)
@@ -178,7 +178,7 @@ def test_joints_in_lanes_stop_exactly(integrator):
 
 
 @needs_robots
-def test_a_foot_that_can_jam_has_the_solution_of_the_engine():
+def test_a_foot_with_two_solutions_of_coulombs_law_has_that_of_the_engine():
     """With 0.8 |G_tn| > G_nn a standing leg may also lift off: both solutions satisfy Coulomb's
     law.
 
@@ -434,7 +434,7 @@ def test_a_step_allocates_nothing():
         b.step()
     now, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert now < 20_000  # Python itself uses this memory in 50 calls
+    assert now < 20_000  # [bytes], which Python itself uses in 50 calls
 
 
 def boxed():

@@ -107,7 +107,7 @@ def test_a_gpu_has_the_bits_of_the_cpu_for_robots(name):
     assert_same(b, g)
 
 
-def test_robots_have_parameters_forces_and_outputs(m):
+def test_a_gpu_uses_parameters_forces_and_outputs_of_each_robot(m):
     b, g = pair(m, gpu())
     rng = np.random.default_rng(0)
     for name in ("body_mass", "dof_damping", "jnt_stiffness", "opt.gravity"):

@@ -68,7 +68,7 @@ def test_the_code_of_a_gpu_has_the_bits_of_a_batch(name, tmp_path):
 
 @needs_compiler
 @pytest.mark.parametrize("longest", [cuda_code.LONGEST_FUNCTION, 0])
-def test_robots_have_parameters_forces_and_outputs(longest, tmp_path, monkeypatch):
+def test_each_robot_has_parameters_forces_and_outputs_in_cuda_code(longest, tmp_path, monkeypatch):
     """The tested functions include functions that are cut into blocks."""
     monkeypatch.setattr(cuda_code, "BLOCK", 150)
     b, other = both(arm(), tmp_path, ("xfrc_applied", *DERIVED), EXPANDED, longest=longest)
@@ -83,7 +83,7 @@ def test_robots_have_parameters_forces_and_outputs(longest, tmp_path, monkeypatc
 def test_chosen_robots_are_stepped_and_diverged_robots_are_marked(tmp_path):
     b, other = both(arm(), tmp_path)
     b.qvel[4, 2] = other.arrays["qvel"][2, 4] = np.nan
-    # the argument is still in the range of our own sine
+    # this angle is still in the range of our own sine
     b.qpos[7, 0] = other.arrays["qpos"][0, 7] = 3e4
     for ids in ([7, 4, 0], [8], None):
         b.step(ids, 3)
@@ -134,4 +134,4 @@ def test_a_function_too_long_for_nvcc_is_cut_into_blocks(tmp_path):
         memory = re.search(r"(\d+) bytes stack frame", text)
         registers = re.search(r"Used (\d+) registers", text)
         found.append(cuda_code.gave_up(int(registers[1]), int(memory[1])))
-    assert not found[-1]  # the first answer can be True
+    assert not found[-1]  # with long functions nvcc may also succeed

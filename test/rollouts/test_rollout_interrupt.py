@@ -18,7 +18,7 @@ from rbdyn_ros.rollouts.rollout import rollout
 
 m = rb.load_urdf(sys.argv[1])
 specialize, nbatch, nstep = sys.argv[2] == "True", int(sys.argv[3]), int(sys.argv[4])
-# whoever starts the tests in the background makes its children deaf
+# a shell that starts the tests in the background lets their processes ignore Ctrl-C
 signal.signal(signal.SIGINT, signal.default_int_handler)
 short = dict(nstep=5, specialize=specialize)
 before = rollout(m, m.qpos0, np.ones(6), **short)

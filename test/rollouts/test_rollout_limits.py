@@ -62,7 +62,7 @@ def test_a_joint_far_beyond_its_limit_is_named(integrator):
         pressed(soft, torque=torque)  # there is no warning
 
 
-def test_a_batch_warns_only_once():
+def test_a_batch_warns_once_about_a_joint_beyond_its_limit():
     m = light()
     b = rb.Batch(m, 4)
     b.qfrc_applied[2] = 30.0 * TORQUE

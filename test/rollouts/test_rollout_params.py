@@ -52,7 +52,7 @@ def compared(m, models, params, specialize):
     ("name", "frame"),
     [("arm", "tool0"), ("arm", "upper_arm_link"), ("floating base", "base_link")],
 )
-def test_payloads_equal_with_payload(name, frame, specialize):
+def test_payload_params_agree_with_with_payload(name, frame, specialize):
     m, rng = robot(name), np.random.default_rng(3)
     mass = rng.uniform(0.1, 3.0, NBATCH)
     mass[1] = 0.0

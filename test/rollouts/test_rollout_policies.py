@@ -88,7 +88,7 @@ def test_a_pd_policy_drives_only_actuated_joints_of_a_floating_robot(specialize)
 
 @needs_robots
 @BOTH
-def test_missing_numbers_of_a_reference_are_zero(specialize):
+def test_velocities_and_accelerations_that_a_reference_lacks_are_zero(specialize):
     m = robot("arm")
     reference = wanted(m)
     reference[:, :, 6:] = 0.0
@@ -101,7 +101,7 @@ def test_missing_numbers_of_a_reference_are_zero(specialize):
 
 @needs_robots
 @BOTH
-def test_forces_are_limited(specialize):
+def test_forces_of_a_pd_policy_with_a_limit_are_clamped(specialize):
     m = robot("arm")
     free = rolled(m, PDPolicy(5000.0, 1.0), wanted(m)[:, :, :6], specialize).qfrc_applied
     held = rolled(m, PDPolicy(5000.0, 1.0, limit=True), wanted(m)[:, :, :6], specialize)
@@ -130,7 +130,7 @@ def test_a_law_uses_the_model_and_not_the_parameters_of_robots(specialize):
 
 @needs_robots
 @BOTH
-def test_friction_is_not_compensated(specialize):
+def test_computed_torque_in_a_rollout_does_not_compensate_friction(specialize):
     """In control, friction has a feedforward of its own."""
     m = robot("arm")
     rough = m.replaced(dof_frictionloss=np.full(6, 3.0), dof_damping=np.full(6, 2.0))

@@ -95,7 +95,7 @@ def test_bad_arguments_are_refused(case):
 
 @needs_robots
 @pytest.mark.parametrize("name", ["ctrl", "qvel0"])
-def test_masked_numbers_are_refused(name):
+def test_masked_arrays_with_a_masked_number_are_refused(name):
     """The number under a mask must not be used."""
     hidden = np.ma.masked_array(np.ones(6), mask=[False] * 5 + [True])
     given = {"qpos0": ZERO, "qvel0": ZERO, "nstep": 4} | {name: hidden}
@@ -129,6 +129,6 @@ def test_bad_gains_are_refused(gain):
         PDPolicy(gain, 1.0)
 
 
-def test_only_a_model_is_allowed():
+def test_a_rollout_of_something_other_than_a_model_is_refused():
     with refused(rb.ModelError, "not-a-model"):
         rollout(3, ZERO, ZERO, nstep=1)

@@ -136,7 +136,7 @@ def test_a_closed_loop_runs_on_the_generic_engine():
 
 @pytest.mark.parametrize("specialize", [True, False])
 @pytest.mark.parametrize("policy", [None, rb.PDPolicy(1.0, 1.0), lambda *_: []])
-def test_a_robot_that_cannot_move(policy, specialize):
+def test_a_rollout_of_a_robot_without_dofs_is_empty(policy, specialize):
     box = rb.shapes.box((1, 1, 1), mass=1.0)
     m = rb.build(rb.SystemBuilder("post", base="post").body("post", box))
     assert m.nv == 0

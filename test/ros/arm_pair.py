@@ -295,7 +295,7 @@ def start_arm(simulate, urdf, start, rate=1000, space="", lockstep=False, more=(
     ]
     for name, position in start.items():
         words += ["-p", f"initial_positions.{name}:={position}"]
-    if lockstep:  # before the first command it waits once for the timeout
+    if lockstep:  # before the first command the simulator waits once for the timeout
         words += ["-p", "time_mode:=lockstep", "-p", "lockstep_timeout:=2.0"]
         words += ["-p", f"control_decimation:={1000 // rate}"]
     if space:

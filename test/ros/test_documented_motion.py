@@ -61,7 +61,7 @@ WATCHED = {
     ),
     "python examples/lockstep_controller.py": (
         "ros/simulator/test_lockstep_controller.py",
-        "test_two_runs_end_in_the_same_state",
+        "test_two_runs_with_one_seed_end_in_the_same_state",
     ),
     "python examples/record_motion.py": (
         "identification/test_record_motion.py",
@@ -164,7 +164,7 @@ def test_every_command_that_may_move_a_robot_is_watched():
 
 
 @pytest.mark.parametrize("key", WATCHED)
-def test_the_watch_of_a_command_exists(key):
+def test_the_test_named_for_each_command_exists(key):
     watch = WATCHED[key]
     file, name = ("ros/test_documented_motion.py", watch) if isinstance(watch, str) else watch
     assert f"def {name}(" in (ROOT / "test" / file).read_text()

@@ -137,7 +137,7 @@ def test_misspelled_names_are_reported(tool, peer, monkeypatch):
         (("param", "set", "/simulator", "a"), 2, "expected: rbdyn param set NODE NAME VALUE"),
     ],
 )
-def test_wrong_words_are_refused(tool, words, status, text):
+def test_wrong_commands_and_missing_arguments_are_refused(tool, words, status, text):
     found, _, err = tool(*words)
     assert (found, text in err) == (status, True), err
 

@@ -131,7 +131,7 @@ def test_a_servo_starts_from_a_moving_joint(start, mode):
     assert after.qacc[0] == pytest.approx(wanted, rel=1e-9)
 
 
-def test_a_feedforward_speed_respects_the_limit(start):
+def test_a_feedforward_speed_is_clamped_to_the_velocity_limit(start):
     loop = start(rail(limit=rb.Limit(velocity=0.5)), **WALKING)
     loop.orders.command(commanded(0, POSITION, 2.0, 0.5))
     speeds = [state.qvel[0] for state in walk(loop, 1000)]

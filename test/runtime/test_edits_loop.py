@@ -50,7 +50,7 @@ def test_states_are_set_as_a_whole_while_the_loop_runs(start):
     assert seen[-1].qpos[0] > 0.25
 
 
-def test_setting_states_skips_no_tick(start):
+def test_no_tick_is_skipped_when_states_are_set(start):
     loop = start(rail(), start_paused=False)
     for _ in range(100):
         loop.plant.set_state(np.zeros(1), np.ones(1), ALL[:1] < 0, ALL[:1] < 1)
@@ -154,7 +154,7 @@ def test_gravity_changes_between_two_ticks(start):
             assert (state.qvel == d.qvel).all()
 
 
-def test_the_servo_uses_the_exchanged_model(start):
+def test_a_servo_uses_the_new_model_after_an_exchange(start):
     """The servo compensates the weight and damping of the new model; its friction creeps."""
     loop = start(smoothly(bundled_arm()), **WALKING)
     changed = smoothly(heavier((2.0, 0.0, -20.0)).replaced(dof_damping=np.full(7, 0.7)))

@@ -100,7 +100,7 @@ def test_a_lossy_channel_loses_its_share(start):
     loop = moving_rail(start, seed=7)
     faulty(loop, state_drop=0.25)
     lost = np.array([state.measured_tick < 0 for state in walk(loop, 4000)])
-    # five standard deviations of a binomial: sqrt(4000 x 0.25 x 0.75) = 27
+    # the bound is five standard deviations of a binomial distribution: sqrt(4000 x 0.25 x 0.75)
     assert abs(lost.sum() - 1000) < 137
     pairs = (lost[1:] & lost[:-1]).sum()
     assert abs(pairs - 250) < 100  # losses are independent
@@ -200,7 +200,7 @@ ARM = """<robot name="two">
 </robot>"""
 
 
-def test_a_stuck_joint_acts_like_a_fixed_one(start):
+def test_a_stuck_joint_acts_like_a_fixed_joint(start):
     """At position zero a stuck joint is like a fixed joint."""
     loop = start(rb.load_urdf(ARM.format("revolute")), **WALKING)
     faulty(loop, stuck=np.array([False, True, False]))

@@ -43,7 +43,9 @@ def test_an_error_ends_the_other_process(started, monkeypatch):
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_useless_compilations_are_not_started(started, monkeypatch, compiled):
+def test_no_process_compiles_ahead_on_one_core_or_for_compiled_kernels(
+    started, monkeypatch, compiled
+):
     monkeypatch.setattr(module, "is_compiled", lambda: compiled)
     monkeypatch.setattr(module.os, "sched_getaffinity", lambda _: {0})
     with head_start() as finished:

@@ -91,7 +91,7 @@ def test_each_joint_is_held_until_its_own_first_command(start):
 
 
 @pytest.mark.parametrize("delay", [0, 20])
-def test_a_release_ends_lent_commands_also_under_way(start, delay):
+def test_a_release_ends_lent_commands_also_those_still_delayed(start, delay):
     """A later command for joint 2 and a trajectory for joint 4 stay in force."""
     loop = held(start, bundled_arm(), POSE)
     loop.plant.set_faults(dataclasses.replace(Faults.none(7), command_delay=1e-3 * delay))
@@ -128,7 +128,7 @@ def test_a_walker_stands_on_its_brakes(start, policy):
 
 
 def test_the_first_command_ends_the_brakes(start):
-    """Servos hold each other leg until it is commanded."""
+    """Servos hold the other legs until these are commanded."""
     m, qpos = walker(contact=True)
     loop = held(start, m, qpos)
     walk(loop, 200)
@@ -154,7 +154,7 @@ def test_without_a_floor_a_root_floats_until_the_first_command(start):
     assert heights[0] - heights[1] == pytest.approx(0.5 * 9.81 * 0.25, rel=0.01)
 
 
-def test_the_future_of_a_saved_hold_is_the_same(start):
+def test_a_loaded_state_continues_the_hold_with_the_same_bits(start):
     m, qpos = walker(contact=True)
     loop = held(start, m, qpos)
     walk(loop, 50)
@@ -191,7 +191,7 @@ def test_the_motors_of_a_parallel_robot_carry_its_platform(start):
     assert np.abs(walk(held(start, m, qpos), 1000)[-1].qpos - qpos).max() < 1e-9
 
 
-def test_objects_are_not_held():
+def test_a_scene_of_objects_alone_is_not_held():
     m = rb.scene(objects=[rb.Object("cube", rb.Box((0.1, 0.1, 0.1)), mass=1.0)])
     held = held_at(m, m.qpos0)
     assert (held.text, held.dofs.any()) == ("", False)

@@ -142,7 +142,7 @@ def test_a_speed_beyond_the_effort_limit_names_its_joint(start, limit):
 UR5 = np.array([0.0, -1.2, 1.5, -1.0, -1.57, 0.3])
 
 
-def test_hold_stays_under_a_push(start):
+def test_an_arm_in_hold_stays_within_a_milliradian_under_a_push(start):
     loop = start(load(find("ur5_robot.urdf")), UR5, **PAUSING, on_timeout="hold")
     walk(loop, 100)
     push(loop, loop.m.nbody - 1, (0.0, 0.0, -20.0), 5.0)
@@ -332,7 +332,7 @@ def test_the_joints_of_an_arm_share_the_time_constant_of_its_softest_gear(start)
     assert np.abs([state.qpos[elbow] - 0.6 for state in states]).max() < 1e-3
 
 
-def test_a_grip_survives_a_pause_of_commands(start):
+def test_a_gripper_holds_a_cube_during_a_pause_of_commands(start):
     m = rb.load("config/scenes/gripper.yaml")
     dofs = m.jnt_dofadr[[m.jnt_id(name) for name in ("lift", "left", "right")]]
     cube = m.jnt_qposadr[next(m.jnt_id(name) for name in m.jnt_names if "cube" in name)] + 2
@@ -359,7 +359,7 @@ def test_a_grip_survives_a_pause_of_commands(start):
 
 
 @pytest.mark.parametrize("mode", [POSITION, VELOCITY])
-def test_an_arm_moves_under_a_push(start, mode):
+def test_an_arm_reaches_its_command_under_a_push(start, mode):
     loop = start(load(find("ur5_robot.urdf")), UR5, **WALKING)
     push(loop, loop.m.nbody - 1, (0.0, 10.0, -30.0))
     loop.orders.command(commanded(np.arange(6), mode, UR5 + 0.2, 0.3 if mode == VELOCITY else 0.0))
@@ -380,7 +380,7 @@ def test_a_trajectory_is_tracked_under_a_push(start):
     zero = np.zeros_like(goals)
     loop.orders.track(TrajectoryOrder(np.arange(6), np.array([0.2, 1.2]), goals, zero, zero, 5))
     states = walk(loop, 1500)
-    assert states[699].qpos == pytest.approx(UR5 + 0.15, abs=1e-3)  # half way
+    assert states[699].qpos == pytest.approx(UR5 + 0.15, abs=1e-3)  # half of the way is done
     assert states[-1].qpos == pytest.approx(UR5 + 0.3, abs=1e-6)
 
 
@@ -449,7 +449,7 @@ def test_noise_of_encoders_is_not_taken_for_a_load(start):
     loop.orders.command(commanded(np.arange(7), POSITION, 0.3))
     states = walk(loop, 1000)
     rough = np.std(np.diff([state.effort for state in states[200:]], axis=0), axis=0)
-    # M 2 sigma / T in each tick, and the difference of two ticks
+    # the effort has the noise M 2 sigma / T in each tick; the difference of two has sqrt(2) of it
     rows = np.linalg.norm(rb.mass_matrix(loop.m, placed(loop.m, 0.3)), axis=1)
     assert (rough < 1.2 * np.sqrt(2.0) * 2.0 * sigma / 0.01 * rows).all()
     assert np.abs(states[-1].qpos - 0.3).max() < 1e-3
@@ -462,7 +462,7 @@ def placed(m, q):
     return d
 
 
-def test_runs_with_loads_repeat_to_the_last_bit(start):
+def test_runs_of_loaded_wheels_repeat_to_the_last_bit(start):
     rows = []
     for _ in range(2):
         loop = start(TURTLEBOT3.model(), **WALKING)
@@ -471,7 +471,7 @@ def test_runs_with_loads_repeat_to_the_last_bit(start):
     assert rows[0] == rows[1]
 
 
-def test_a_saved_state_has_the_loads(start):
+def test_a_saved_state_contains_the_estimated_loads(start):
     loop = start(TURTLEBOT3.model(), **WALKING)
     drive(loop, TURTLEBOT3, (-3.0, 5.0))
     walk(loop, 100)

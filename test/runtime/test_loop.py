@@ -190,7 +190,7 @@ BOX = rb.shapes.box((0.4, 0.1, 0.1), mass=1.0, at=rb.pose((0.2, 0.0, 0.0)))
 
 
 @pytest.mark.parametrize("policy", ["gravity", "hold"])
-def test_policies_account_for_springs(start, policy):
+def test_timeout_policies_include_the_forces_of_springs(start, policy):
     """The robot rests without commands: the policy adds to the springs until gravity is held."""
     m = rb.build(
         rb.SystemBuilder("balanced")
@@ -267,7 +267,7 @@ def test_overruns_are_counted_and_not_caught_up(arm, start):
     arm.opt.timestep = 1e-3
 
 
-def test_settings_are_checked(arm):
+def test_an_unknown_policy_for_timeouts_is_refused(arm):
     with refused(rb.ParameterError, "on-timeout", "on_timeout"):
         Loop(arm, LoopSettings(on_timeout="brake"))
 

@@ -128,7 +128,7 @@ def test_a_deleted_object_leaves_no_trace_in_the_motion(start):
     assert [s.row.tobytes() for s in got] == [s.row.tobytes() for s in expected]
 
 
-def test_without_an_object_the_one_above_falls(start):
+def test_an_object_falls_when_the_object_below_is_deleted(start):
     described, _ = scene()
     lower = rb.Object("lower", rb.Box((0.1, 0.1, 0.1)), mass=1.0, pose=rb.pose((2, 0, 0.05)))
     upper = rb.Object("upper", rb.Box((0.1, 0.1, 0.1)), mass=1.0, pose=rb.pose((2, 0, 0.15)))
@@ -175,7 +175,7 @@ def test_a_change_that_fails_between_two_ticks_has_no_effect(start):
     assert got == expected
 
 
-def test_joints_in_shared_memory_stay(start):
+def test_an_object_whose_joint_is_in_shared_memory_cannot_be_deleted(start):
     described, m = scene()
     given = LoopSettings(realtime="off", **WALKING)
     port = Port(f"moved{os.getpid()}", m, {"lift": True, "cube": False}, (), given, 1_000_000)
@@ -212,7 +212,7 @@ def without_ball(states, m):
     ]
 
 
-def test_a_new_place_of_one_object_changes_nothing_for_the_others(start):
+def test_moving_one_object_leaves_the_motion_of_the_others_unchanged(start):
     """Commands, trajectories and wrenches in progress are not affected."""
 
     def after(place):
@@ -266,7 +266,7 @@ def everywhere(m):
     return dataclasses.replace(Faults.none(m.nv), encoder_noise=np.full(m.nv, 0.01))
 
 
-def test_a_loaded_state_has_its_faults_also_of_joints_that_came_back(start):
+def test_a_loaded_state_restores_the_faults_of_deleted_joints(start):
     described, m = scene()
     loop = start(m, **WALKING)
     go_on(loop, pendulums(described, "p"))

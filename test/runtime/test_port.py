@@ -76,7 +76,7 @@ def test_lockstep_through_shared_memory_equals_step_to_the_last_bit(serve, clien
     m = bundled_arm()
     loop, _ = serve(m, locked=True, **LOCKED)
     process = client(300)
-    process.stdout.readline()  # tick 0, which it answers
+    process.stdout.readline()  # the client answers tick 0
     loop.time.pause(False)
     ticks, states = states_of(process)
     answered = [tick for tick in ticks if tick > 0]
@@ -234,7 +234,7 @@ def test_a_client_may_write_any_numbers(serve, time_mode):
     assert np.isfinite(state.qpos).all()
 
 
-def test_a_memory_has_one_server_and_good_names(serve):
+def test_a_second_server_and_invalid_names_are_refused(serve):
     m = rail()
     _, port = serve(m)
     settings = LoopSettings()

@@ -41,7 +41,7 @@ def by_hand(m, d, wrenches):
 
 
 def test_a_push_equals_xfrc_applied(start):
-    """Wrenches act in world and body axes, off the centre of mass, for their number of ticks."""
+    """Wrenches act in world and body axes, at any point of a body, for their number of ticks."""
     m = bundled_arm()
     loop = start(m, POSE, **WALKING)
     pushes = [

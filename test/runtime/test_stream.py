@@ -131,7 +131,7 @@ def test_commands_due_in_python_are_left_to_python_in_order():
     assert [(stamp - BASE) // period for stamp in streamed.stamps()] == plain
 
 
-def test_the_newest_published_state_is_known():
+def test_the_newest_published_state_and_the_newest_kept_state_are_known():
     with Streamed(arm(), every=3) as streamed:
         stream = streamed.stream
         assert (stream.last, stream.kept, stream.kept_tick) == ((0, 0), None, -1)

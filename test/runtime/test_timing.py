@@ -61,7 +61,7 @@ def test_timing_counts_from_the_start():
     )
 
 
-def test_histograms_are_copies():
+def test_the_histograms_of_a_timing_are_copies():
     counts = histogram([5])
     found = Timing.of(1, 0, 1, 1, counts, 5000, counts, 5000)
     counts[5] = 9
@@ -86,14 +86,14 @@ def test_a_window_covers_the_time_after_its_start():
     np.testing.assert_array_equal(found.histogram, histogram(late))
 
 
-def test_a_new_record_in_a_window_is_exact():
+def test_the_largest_value_of_a_window_is_exact_if_it_is_a_new_maximum():
     before = timing([10])
     lateness = histogram([10, 70])
     after = Timing.of(2, 0, 1, 2_000_000, lateness, 70_400, histogram([3]), 3000)
     assert after.since(before).worst == 70.4
 
 
-def test_beyond_the_last_bin_the_worst_is_since_the_start():
+def test_the_worst_time_beyond_the_last_bin_is_that_since_the_start():
     before, after = timing([50_000]), timing([50_000, 20_000])
     assert after.since(before).worst == 50_000.0
 
@@ -109,7 +109,7 @@ def test_a_restarted_loop_counts_from_its_start():
     assert new.since(old) is new
 
 
-def test_coarse_bins_count_everything_once():
+def test_coarse_bins_count_every_value_once():
     values = [0, 0, 1, 2, 9, 10, 12, 13, 99, 100, 9999, 10_000, 123_456]
     assert coarse(histogram(values)) == {
         1: 2,
@@ -125,7 +125,7 @@ def test_coarse_bins_count_everything_once():
     }
 
 
-def test_coarse_agrees_with_numpy():
+def test_coarse_bins_agree_with_the_histogram_of_numpy():
     values = np.random.default_rng(1).integers(0, 10_000, 500)
     found = coarse(histogram(values))
     bounds = [0, *found]

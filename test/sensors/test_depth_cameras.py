@@ -147,7 +147,7 @@ def test_values_of_other_types_are_refused(given):
         camera(**given)
 
 
-def test_lists_become_tuples():
+def test_lists_in_the_arguments_of_a_camera_become_tuples():
     given = {"distortion": np.zeros(4), "exclude": ["eye"]}
     assert hash(camera(**given)) == hash(camera(distortion=(0.0,) * 4, exclude=("eye",)))
 

@@ -142,7 +142,7 @@ def test_bad_values_are_refused_with_their_line(robot, kind, key, value, code):
     assert caught.value.line is not None
 
 
-def test_a_turn_may_be_rounded_to_six_digits(robot):
+def test_the_angle_of_a_full_turn_may_be_rounded_to_six_digits(robot):
     """The number has six digits, as if written by hand; a refused number never reads like the
     limit.
     """

@@ -116,7 +116,7 @@ def test_early_columns_of_a_sweep_are_measured_from_earlier_positions():
     ago = sweep * (1.0 - np.arange(columns) / columns)
     x, turn = 1.0 - 2.0 * ago, 0.3 + 1.5 * ago
     expected = (WALL - x) / np.cos(np.linspace(-0.6, 0.6, columns) + turn)
-    late = sweep / INSTANTS / 2.0  # columns of one instant belong to one state
+    late = sweep / INSTANTS / 2.0  # largest error of a column's time [s]
     assert np.abs(seen.distance[0] - expected).max() < late * (2.0 / 0.3 + 1.5 * 3.0 * 4.0)
     middle = slice(4, None, 10)  # between columns 4 and 5 of ten is the instant itself
     between = 0.5 * (seen.distance[0, middle] + seen.distance[0, 5::10])
@@ -129,7 +129,7 @@ def test_early_columns_of_a_sweep_are_measured_from_earlier_positions():
 def test_a_range_sensor_measures_the_nearest_in_its_cone():
     m = cart()
     d = rb.make_data(m)
-    d.qpos[1] = math.atan2(4.0, 0.0) - 0.15  # the ball is off the axis of the sensor
+    d.qpos[1] = math.atan2(4.0, 0.0) - 0.15  # the ball is 0.15 rad beside the axis of the sensor
     sensor = {"rate": 20.0, "near": 0.1, "far": 8.0}
     narrow = rb.scan(m, d, RangeSpec("r", "chassis", **sensor))
     wide = rb.scan(m, d, RangeSpec("r", "chassis", field_of_view=0.5, rays=2000, **sensor))
@@ -172,7 +172,7 @@ def test_rounding_and_the_ends_of_the_range_come_after_the_noise():
         assert rb.scan(m, d, sensor, seed=0).distance.item() == pytest.approx(expected)
 
 
-def test_a_suite_reads_as_scan_does_and_waits_for_a_sweep():
+def test_a_suite_gives_the_readings_of_scan_and_waits_for_a_whole_sweep():
     m = cart()
     specs = [lidar(noise=RangeNoise(0.01), sweep=0.1), lidar(rate=100.0)]
     suite = Suite(m, builder().description(), specs, 1_000_000, seed=3)
@@ -236,7 +236,7 @@ def test_values_that_are_not_allowed_are_refused_together(given, elements):
 @pytest.mark.parametrize(
     "given", [{"field_of_view": math.pi}, {"radiation": "sonar"}, {"rays": 0}]
 )
-def test_a_range_sensor_with_such_values_is_refused(given):
+def test_a_range_sensor_with_bad_values_is_refused(given):
     with refused(rb.ParameterError, "bad-argument", next(iter(given))):
         RangeSpec("r", "chassis", rate=1.0, near=0.0, far=1.0, **given)
 

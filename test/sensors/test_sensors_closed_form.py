@@ -258,7 +258,7 @@ def test_the_bearings_of_a_loop_carry_its_weight():
     np.testing.assert_allclose(rest, 0.0, atol=1e-9)
 
 
-def test_bearings_of_a_loop_carry_what_its_actuator_can_do():
+def test_bearings_of_a_loop_carry_the_limited_torque_of_its_actuator():
     """A drive gives at most 0.2 of the 2 N m that are commanded."""
     system = four_bar(0.1, 0.25, 0.2, 0.3)
     m = rb.build(system)

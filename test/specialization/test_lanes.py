@@ -74,7 +74,7 @@ def test_every_lane_has_the_bits_of_one_robot(robots, width):
             )
 
 
-def test_lanes_do_not_depend_on_other_lanes(robots):
+def test_a_lane_does_not_depend_on_other_lanes(robots):
     """The neighbours are NaN, infinite or huge; the robot is in the first, a middle and the last
     lane.
     """
@@ -91,7 +91,7 @@ def test_lanes_do_not_depend_on_other_lanes(robots):
             assert not np.isfinite(found["qvel"][others]).all()
 
 
-def test_programs_share_their_arrays():
+def test_two_programs_of_lanes_share_their_arrays():
     """One program writes accelerations, the other reads them and computes the forces."""
     m = specialised_models.model("springs")
     names = ("forward_dynamics", "inverse")
@@ -110,7 +110,7 @@ def test_programs_share_their_arrays():
 
 
 @pytest.mark.parametrize("width", [1, 4])
-def test_no_other_memory_is_written(width):
+def test_lanes_write_only_their_own_memory(width):
     m = specialised_models.model("springs")
     step = specialised.program_of(m, "step")
     lanes = compile_lanes({"step": step}, width)

@@ -69,7 +69,7 @@ def files(folder):
     return sorted(folder.iterdir())
 
 
-def test_code_is_found_in_this_process_and_in_the_next(compiler, tmp_path, monkeypatch):
+def test_code_is_compiled_once_for_this_process_and_the_next(compiler, tmp_path, monkeypatch):
     m = pendulum()
     before = swing(m)
     assert compiler.count == 1
@@ -93,7 +93,7 @@ def test_cached_code_needs_no_llvm_text(compiler, tmp_path, monkeypatch):
     assert compiler.count == 1
 
 
-def test_another_model_option_or_processor_needs_other_code(compiler, tmp_path, monkeypatch):
+def test_another_model_option_or_processor_is_compiled_anew(compiler, tmp_path, monkeypatch):
     """Everything that determines the code is in the key; an earlier value finds its file."""
     m = pendulum()
     s = rb.specialize(m)
@@ -124,7 +124,7 @@ def test_another_model_option_or_processor_needs_other_code(compiler, tmp_path, 
     assert compiler.count == len(files(tmp_path)) == expected + 1
 
 
-def test_each_frame_needs_other_code(compiler):
+def test_each_frame_has_its_own_code(compiler):
     m = pendulum()
     d = rb.make_data(m)
     d.qpos = 0.4
@@ -135,7 +135,7 @@ def test_each_frame_needs_other_code(compiler):
     assert compiler.count == m.nframe == 2
 
 
-def test_another_function_of_a_user_joint_needs_other_code(compiler, tmp_path):
+def test_another_function_of_a_user_joint_is_compiled_anew(compiler, tmp_path):
     """A joint registered again is another joint, although the Model's hash is equal."""
     with specialised_models.registered():
 
@@ -237,7 +237,7 @@ def test_code_works_on_a_full_disk(compiler, tmp_path, monkeypatch):
     assert [file.suffix for file in files(tmp_path)] == [".o"]
 
 
-def test_the_cache_is_pruned(compiler, tmp_path, monkeypatch):
+def test_a_full_cache_loses_the_least_recently_used_code(compiler, tmp_path, monkeypatch):
     """The least recently used file is removed; loading a file counts as use."""
     models = [pendulum(length) for length in (0.5, 0.6, 0.7)]
     kept = []
@@ -267,7 +267,7 @@ def test_only_this_user_can_read_the_cache():
     assert folder.stat().st_uid == os.getuid()
 
 
-def test_another_program_or_width_needs_other_code_for_lanes(compiler, tmp_path):
+def test_another_program_or_width_of_lanes_is_compiled_anew(compiler, tmp_path):
     """The name, the width, the constants and the order of operations are in the key."""
 
     def lanes(name="f", constant=2.0, width=2, out="y"):

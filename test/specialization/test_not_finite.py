@@ -63,7 +63,7 @@ def dependence(program):
     ],
 )
 @pytest.mark.parametrize("name", MODELS)
-def test_nan_reaches_the_same_entries(name, function, integrator):
+def test_nan_reaches_the_same_entries_as_in_the_engine(name, function, integrator):
     m = specialised_models.model(name)
     m.opt.integrator = integrator
     program = specialised.program_of(m, function)
@@ -106,7 +106,7 @@ def test_a_nan_state_stays_visible(name):
         assert found["nsingular"][k, 0] == theirs["nsingular"][0]
 
 
-def test_an_exact_zero_removes_its_factor():
+def test_specialised_code_leaves_out_a_factor_of_an_exact_zero():
     """A slide along z does not read a force along x; in the engine 0 times NaN is NaN."""
     builder = rb.SystemBuilder("slide").body("a", specialised_models.BODY)
     m = rb.build(builder.joint("j", "prismatic", "base", "a", axis=(0, 0, 1)))
@@ -124,7 +124,7 @@ def test_an_exact_zero_removes_its_factor():
     assert np.isnan(d.qvel[0])
 
 
-def test_nan_reaches_the_same_entries_in_machine_code():
+def test_nan_in_machine_code_reaches_the_same_entries_as_in_the_engine():
     m = specialised_models.model("coupled")
     s = rb.specialize(m)
     cases = spoiled(m)
@@ -139,7 +139,7 @@ def test_nan_reaches_the_same_entries_in_machine_code():
                 assert values == found[field][k], where
 
 
-def test_inertia_that_is_not_positive_is_counted():
+def test_a_joint_inertia_that_is_not_positive_is_counted_in_nbad():
     """A last link has no inertia: D is zero, or negative with a negative armature."""
     builder = rb.SystemBuilder("light").body("a", specialised_models.BODY)
     builder.joint("j", "revolute", "base", "a", axis=(0, 1, 0), armature=0.1)

@@ -86,7 +86,7 @@ def test_functions_of_rows_equal_the_engine(name):
             compare_rows(s, rows, function, name)
 
 
-def test_ten_steps_are_ten_times_one():
+def test_ten_steps_in_one_call_give_the_bits_of_ten_single_steps():
     """Bits are equal for both ways to call; a thousand steps equal the engine's up to rounding."""
     m = specialised_models.model("panda.urdf")
     s = rb.specialize(m)
@@ -193,7 +193,7 @@ def test_a_robot_without_dofs_has_empty_arrays():
     assert s.frame_jacobian(d, m.frame_names[-1]).shape == (6, 0)
 
 
-def test_threads_do_not_interfere():
+def test_threads_that_share_specialised_code_do_not_interfere():
     """The code keeps nothing between calls, so threads do not interfere."""
     from concurrent.futures import ThreadPoolExecutor
 

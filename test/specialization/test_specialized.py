@@ -161,7 +161,7 @@ def test_unknown_functions_are_refused(name):
 
 @pytest.mark.parametrize("wrong", ["step", None, 5, [1], [["step"]], [None], b"step", object()])
 @pytest.mark.parametrize("what", ["functions", "symbolic"])
-def test_names_must_be_lists_of_strings(what, wrong):
+def test_names_that_are_not_a_list_of_strings_are_refused(what, wrong):
     with refused(ParameterError, "specialize", what):
         rb.specialize(pendulum(), **{what: wrong})
 
@@ -226,7 +226,7 @@ def test_a_pickled_data_has_no_specialised_timestep():
 
 
 @pytest.mark.parametrize(("name", "runs"), [("kinematics", 2), ("step", 2**4)])
-def test_too_many_runs_are_refused(monkeypatch, name, runs):
+def test_a_kernel_that_needs_too_many_runs_for_its_branches_is_refused(monkeypatch, name, runs):
     """A user's joint with a branch takes two runs of the kernel, a step of Runge-Kutta 2^4."""
     m = specialised_models.model("user_defined")
     m.opt.integrator = "rk4"
@@ -275,7 +275,7 @@ def test_a_pickled_specialised_compiles_again():
     assert d.time == pytest.approx(3 * again.model.opt.timestep, rel=1e-15)
 
 
-def test_programs_of_unknown_frames_are_refused():
+def test_programs_with_unknown_frames_and_references_are_refused():
     s = rb.specialize(rb.load_urdf("config/robots/pendulum.urdf"), ())
     for frame in (9999, -5):
         with refused(rb.ModelError, "unknown-frame", str(frame)):

@@ -79,7 +79,7 @@ RULES = {
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_each_rule_is_the_derivative(name):
+def test_each_differentiation_rule_agrees_with_differences(name):
     f, point = RULES[name], np.array([0.7, 1.3])
     by_x = derivative(lambda s: f(point[0] + s, point[1]), h=5e-3)
     by_y = derivative(lambda s: f(point[0], point[1] + s), h=5e-3)
@@ -94,7 +94,7 @@ def test_derivatives_are_defined_at_kinks_and_edges():
     assert np.isnan(slopes_of(lambda x, y: x * y, (np.nan, 1.0))[1])
 
 
-def test_the_unselected_operand_has_no_effect():
+def test_the_operand_that_is_not_selected_has_no_effect_on_derivatives():
     """For a unit quaternion, the square root that is not selected has no derivative."""
 
     def length(x, y):
@@ -121,7 +121,7 @@ def test_independent_outputs_have_zero_derivatives_and_add_no_operation():
     assert jacobian(graph, [output], []).shape == (1, 0)
 
 
-def test_a_given_derivative_replaces_the_computed_one():
+def test_a_given_derivative_replaces_the_computed_derivative():
     graph = SymbolGraph()
     x, y = (graph.enter(("input", "x", k)) for k in range(2))
     inner = x * y
@@ -275,7 +275,7 @@ def refused_in_motion(name):
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_models_refused_by_the_toolbox_have_slopes(name):
+def test_refused_models_have_traced_derivatives(name):
     m, d = refused_in_motion(name)
     qacc = d.qacc.copy()
 
@@ -348,7 +348,7 @@ def test_timestep_and_gravity_may_be_inputs():
         case.close("A, B", given_later, step_slopes(m, d), tolerance)
 
 
-def test_derivatives_of_a_step_with_explicit_damping_are_right():
+def test_derivatives_of_a_step_with_explicit_damping_equal_differences():
     m, d = in_motion("coupled")
     compare_step_slopes("coupled", m, d, "euler")
 

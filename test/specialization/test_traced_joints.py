@@ -63,7 +63,7 @@ def test_traced_steps_are_finite_at_a_singularity(integrator, distance):
         assert ours["nbad"][k] == theirs["nbad"]
 
 
-def test_the_states_reach_both_sides_of_branches():
+def test_the_states_of_these_tests_reach_both_sides_of_branches():
     """The states above exceed limits, reach both sides of branches, and are far from rest."""
     library = specialised_models.model("library")
     for name, least in (("library", 1), ("balls", 1), ("coordinates", 2)):

@@ -21,7 +21,8 @@ VARIABLE = [
     (r"0x[0-9a-f]{6,}", "0xADDRESS"),
     (r"\b[0-9a-f]{64}\b", "SHA256"),
     (r"(process|pid|port) \d+", r"\1 NUMBER"),
-    (r"([a-z])\1{19,}(?=\.\.\.)", r"\1\1\1"),  # the length of such a path depends on the folder
+    # a long path is cut to a fixed length, so the number of its letters depends on the folder
+    (r"([a-z])\1{19,}(?=\.\.\.)", r"\1\1\1"),
     (r"\n", r"\\n"),
 ]
 

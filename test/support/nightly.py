@@ -33,36 +33,36 @@ ONE_IN = {
     "specialization/test_traced_joints.py::test_a_traced_step_equals_the_engine": 4,
     "specialization/test_traced_joints.py::test_traced_functions_equal_the_engine": 3,
     "specialization/test_traced_joints.py::test_traced_steps_are_right_near_a_singularity": 2,
-    "specialization/test_trace_derivatives.py::test_models_refused_by_the_toolbox_have_slopes": 2,
+    "specialization/test_trace_derivatives.py::test_refused_models_have_traced_derivatives": 2,
     "specialization/test_trace_derivatives.py::test_a_step_of_a_refused_model_has_derivatives": 2,
     "specialization/test_row_code.py::test_a_step_of_rows_equals_the_engine": 3,
     "specialization/test_lanes.py::test_every_lane_has_the_bits_of_one_robot": 4,
-    "specialization/test_not_finite.py::test_nan_reaches_the_same_entries": 4,
+    "specialization/test_not_finite.py::test_nan_reaches_the_same_entries_as_in_the_engine": 4,
     "textbook/test_textbook_loops.py::test_K_is_the_derivative_of_the_error": 3,
     "textbook/test_textbook_loops.py::test_k_is_minus_the_rate_of_K_times_qd": 3,
     "textbook/test_maximal.py::test_joint_forces_balance_every_body": 3,
-    "textbook/test_maximal.py::test_lambda_is_the_smallest": 3,
+    "textbook/test_maximal.py::test_lambda_of_redundant_constraints_has_the_least_norm": 3,
     "textbook/test_maximal.py::test_maximal_kkt_and_projection_agree": 3,
     "textbook/test_engine_constraints.py::test_closed_loops_agree_with_the_textbook": 3,
     "engine/test_joint_library.py::test_the_motion_subspace_is_the_derivative_of_the_pose": 3,
     "engine/test_joint_library.py::test_the_derivative_of_the_subspace_is_exact": 3,
     "engine/test_integrators.py::test_an_integrator_has_its_order": 3,
-    "textbook/test_links.py::test_unit_vectors_give_the_acceleration_of_the_trunk": 3,
+    "textbook/test_links.py::test_the_unit_vector_method_gives_the_acceleration_of_the_trunk": 3,
     "model/test_graph.py::test_random_graphs_are_numbered_by_the_rules": 5,
     # scenes with contact, each judged by the same law
     "engine/test_contact_places.py::test_the_depth_is_the_distance_that_separates": 3,
-    "engine/test_contact_places.py::test_no_contact_depends_on_the_bounding_sphere": 3,
+    "engine/test_contact_places.py::test_contacts_do_not_depend_on_the_bounding_radius": 3,
     "engine/test_contact_terrain.py::test_a_flat_height_field_acts_as_a_plane": 3,
-    "engine/test_one_law.py::test_random_systems_have_one_answer_whose_forces_balance": 2,
+    "engine/test_one_law.py::test_forces_of_random_systems_balance_and_agree_in_all_functions": 2,
     "engine/test_implicit.py::test_the_energy_of_boxes_on_ball_joints_is_kept": 3,
     # places of a file, a state or an option, each with the same kind of damage
-    "loading/test_storage.py::test_another_shape_is_refused": 8,
+    "loading/test_storage.py::test_arrays_of_another_shape_are_refused": 8,
     "loading/test_storage.py::test_an_index_out_of_range_is_refused": 4,
-    "loading/test_storage.py::test_an_index_changed_within_its_range_is_checked": 4,
+    "loading/test_storage.py::test_another_index_is_refused_or_can_be_simulated": 4,
     "loading/test_storage.py::test_nan_and_infinity_are_refused": 6,
-    "loading/test_storage.py::test_any_type_on_any_joint_is_checked": 4,
+    "loading/test_storage.py::test_another_joint_type_is_refused_or_can_be_stepped": 4,
     "description/test_kinds.py::test_bad_values_raise_only_errors_of_the_package": 4,
-    "identification/test_identification_solve.py::test_absurd_motions_are_refused_or_fitted": 5,
+    "identification/test_identification_solve.py::test_extreme_motions_are_refused_or_fitted": 5,
     # generated code and rollouts: the same laws by other means
     "rollouts/test_rollout_laws.py::test_laws_compute_the_same_as_numpy": 4,
     "rollouts/test_rollout_params.py::test_joint_parameters_equal_a_model_with_replaced_fields": 3,
@@ -108,7 +108,9 @@ LONG = {
     "engine/test_contact_pairs.py::test_contacts_of_real_robots_match_the_distances": [
         "talos_reduced.urdf-25",
     ],
-    "engine/test_contact_force.py::test_sums_include_all_contacts": ["talos_reduced.urdf"],
+    "engine/test_contact_force.py::test_cfrc_contact_and_qfrc_contact_sum_all_contacts": [
+        "talos_reduced.urdf",
+    ],
     "engine/test_self_contact.py::test_a_robot_at_rest_does_not_push_itself": ["icub.urdf"],
     "engine/test_contact_rest.py::test_a_robot_on_the_floor_stands_still": ["anymal.urdf"],
     "loading/test_geometry_masses.py::test_masses_equal_those_of_jacobians": [
@@ -118,14 +120,14 @@ LONG = {
     "runtime/test_loaded_servos.py::test_a_square_of_two_metres_is_driven_by_wheel_speeds": [
         "turtlebot3",
     ],
-    # parts of a larger case, which runs
+    # a larger case, which always runs, includes these
     "rollouts/test_rollout_bits.py::test_a_rollout_has_the_bits_of_steps": ["balls", "springs"],
     "dynamics/test_quantities.py::test_a_centre_of_mass_is_the_weighted_mean_of_bodies": [
         "mixed", "three trees", "reversed", "coupled", "lossy",
     ],
     "dynamics/test_quantities.py::test_rates_of_frames_are_exact": ["mixed", "three trees"],
     # further scenes under one law
-    "engine/test_contact_scenes.py::test_forces_satisfy_the_law": ["dominoes"],
+    "engine/test_contact_scenes.py::test_forces_in_scenes_satisfy_the_contact_law": ["dominoes"],
     "engine/test_contact_scenes.py::test_dominoes_fall_one_after_the_other": ["31"],
     "engine/test_contact_scenes.py::test_hulls_thrown_on_a_pile_come_to_rest": ["0", "6"],
     "engine/test_contact_solution.py::"
@@ -133,14 +135,16 @@ LONG = {
     "engine/test_contact_robots.py::test_each_step_of_a_falling_humanoid_satisfies_the_law": [
         "False",
     ],
-    "engine/test_contact_bodies.py::test_forces_satisfy_the_law": ["panda"],
+    "engine/test_contact_bodies.py::test_forces_between_bodies_satisfy_the_law": ["panda"],
     "engine/test_contact_bits.py::test_bits_do_not_depend_on_earlier_calls": ["humanoid"],
     "engine/test_contact_bits.py::test_threads_leave_the_bits_of_step": ["humanoid"],
     "engine/test_contact_bodies.py::test_implicit_integrators_use_the_step_with_contact": [
         "implicit_midpoint",
     ],
     "dynamics/test_linearise.py::test_the_discrete_system_is_exact_at_an_equilibrium": ["case1"],
-    "rollouts/test_contact_lanes.py::test_joints_in_lanes_stop_exactly": ["implicit_damping"],
+    "rollouts/test_contact_lanes.py::test_joints_with_friction_step_in_lanes_as_in_the_engine": [
+        "implicit_damping",
+    ],
     "rollouts/test_contact_lanes.py::test_a_wrong_contact_law_fails_the_comparison": [
         "rbdyn_ros.rollouts.contact.newton-_linear_force-<lambda>",
         "rbdyn_ros.rollouts.contact_programs-follow_arcs-<lambda>",
@@ -156,14 +160,16 @@ LONG = {
     "codegen/test_c_robots.py::test_single_precision_code_is_close_to_double": [
         "anymal", "reversed",
     ],
-    "codegen/test_c_blocks.py::test_blocks_compute_the_same_as_one_function": ["7"],
+    "codegen/test_c_blocks.py::test_blocks_give_the_bits_of_one_long_function": ["7"],
     "specialization/test_processors.py::test_code_uses_the_instructions_of_the_chosen_processor": [
         "x86-64-v3", "skylake-avx512",
     ],
     "rollouts/test_cuda_code.py::test_nvcc_compiles_the_kernels_and_reports_registers": [
         "sm_80-float", "sm_90-double",
     ],
-    "rollouts/test_cuda_code.py::test_robots_have_parameters_forces_and_outputs": ["5200"],
+    "rollouts/test_cuda_code.py::test_each_robot_has_parameters_forces_and_outputs_in_cuda_code": [
+        "5200",
+    ],
     "rollouts/test_rollout_interrupt.py::test_ctrl_c_ends_a_rollout_at_once": [
         "1-10000000000-False", "1000000-10000-True",
     ],
@@ -180,7 +186,7 @@ LONG = {
         "panda.urdf", "kinova.urdf",
     ],
     # the fit with the smallest strength takes the most iterations
-    "identification/test_identification_solve.py::test_absurd_options_are_refused_or_used": [
+    "identification/test_identification_solve.py::test_extreme_options_are_refused_or_used": [
         "1e-300-strength",
     ],
     # isolated controllers have the same limit of time
@@ -198,7 +204,7 @@ LONG = {
     # signals between the first and the last of the moments that run
     "ros/simulator/test_start_and_end.py::test_ctrl_c_ends_a_starting_simulator": ["0.01", "0.1"],
     # the paths of all kinds of drives are in test/control/mobile
-    "ros/simulator/test_mobile_base_node.py::test_a_square_closes_within_a_percent": [
+    "ros/simulator/test_mobile_base_node.py::test_a_driven_square_closes_within_a_percent": [
         "mecanum", "public", "skid", "car", "planar", "omni",
     ],
     "ros/arm/test_arm_tracks_node.py::"

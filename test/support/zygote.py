@@ -29,8 +29,8 @@ MESSAGES += ("rbdyn_interfaces", "simulation_interfaces")
 
 def main():
     """Serve requests; in a forked process return the code to run."""
-    sys.path[0] = ""  # as for python -c
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until a new process is ready
+    sys.path[0] = ""  # python -c sets the same value
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a new process unblocks it
     with Path(__file__).open() as script:
         fcntl.flock(script, fcntl.LOCK_EX)  # one process at a time compiles
         prepare()

@@ -44,7 +44,7 @@ def test_the_solution_with_implicit_constraints_solves_the_equations(x):
     assert found.rank == rank(x.K)
 
 
-def test_lambda_is_the_smallest(x):
+def test_lambda_is_the_solution_of_least_norm(x):
     found = constraints.implicit(x.H, x.C, x.tau, x.K, x.k)
     close(null_matrix(x.K.T).T @ found.lam, np.zeros(len(x.k) - found.rank))
     tau_c = x.H @ found.qdd + x.C - x.tau
@@ -83,7 +83,7 @@ def test_explicit_forms_agree_with_the_implicit_form(x):
     close(constraints.projection(x.H, x.C, x.tau, G, g), ydd)
 
 
-def test_a_projection_is_again_a_system(x):
+def test_a_projected_mass_matrix_is_positive_definite_and_keeps_the_energy(x):
     """H_G is symmetric and positive definite; energy and power are unchanged (3.22, 3.23)."""
     G, g = constraints.explicit_from_implicit(x.K, x.k)
     H_G, _ = constraints.projected(x.H, x.C, G, g)
@@ -100,7 +100,7 @@ def test_the_motion_does_not_depend_on_coordinates(x):
     G, g = constraints.explicit_from_implicit(x.K, x.k)
     rng = np.random.default_rng(2)
     A = rng.uniform(-1.0, 1.0, (G.shape[1], G.shape[1])) + 2.0 * np.eye(G.shape[1])
-    shift = G @ rng.uniform(-1.0, 1.0, G.shape[1])  # the freedom of g along S
+    shift = G @ rng.uniform(-1.0, 1.0, G.shape[1])  # g may be shifted along S
     qdd, tau_c, _ = constraints.explicit(x.H, x.C, x.tau, G, g)
     other_qdd, other_tau_c, _ = constraints.explicit(x.H, x.C, x.tau, G @ A, g + shift)
     np.testing.assert_allclose(other_qdd, qdd, atol=1e-9)

@@ -37,7 +37,7 @@ def linear_first(a):
     return np.concatenate([a[3:], a[:3]])
 
 
-def test_the_motion_of_all_links_agrees(system):
+def test_the_motion_of_all_links_agrees_with_the_engine(system):
     """(vo, w) and (dvo, dw) are cvel and cacc about the world's origin; sv, sw is cdof."""
     x = system
     rb.fwd_position(x.m, x.d)
@@ -64,7 +64,7 @@ def test_the_motion_of_all_links_agrees(system):
             case.close("sv", links[i].sv, axis[3:] + np.cross(com[i], axis[:3]), TOLERANCE)
 
 
-def test_torques_and_the_wrench_on_the_trunk_agree(system):
+def test_torques_and_the_wrench_on_the_trunk_agree_with_the_engine(system):
     x = system
     expected = newton_euler_absolute(*x.state, x.d.qacc, x.f_ext)
     first = int(x.where.endswith("floating"))
@@ -100,7 +100,7 @@ def with_rotors(x):
     return m, d, rotor_inertia
 
 
-def test_unit_vectors_give_the_accelerations(system):
+def test_the_unit_vector_method_gives_the_accelerations_of_the_aba(system):
     """The result without rotors is that of the textbook's ABA, with rotors that of the engine."""
     x = system
     m, d, rotor_inertia = with_rotors(x)
@@ -115,7 +115,7 @@ def test_unit_vectors_give_the_accelerations(system):
         assert np.abs(by_rnea - bare).max() > 0.1 * np.abs(by_rnea).max()
 
 
-def test_unit_vectors_give_the_acceleration_of_the_trunk(system):
+def test_the_unit_vector_method_gives_the_acceleration_of_the_trunk(system):
     """Figures 6.20 and 6.29: [dvo; dw; ddq] of a floating robot, ddq of a fixed one."""
     x = system
     m, d, rotor_inertia = with_rotors(x)
@@ -134,7 +134,7 @@ def test_unit_vectors_give_the_acceleration_of_the_trunk(system):
 
 
 @pytest.mark.parametrize("name", ["mixed-n13-b1.6", "panda"])
-def test_unit_vectors_work_with_any_inverse_dynamics(name):
+def test_the_unit_vector_method_works_with_any_inverse_dynamics(name):
     x = moving(name)
     s, q, qd = x.state
     u, none = x.d.qfrc_inverse, np.zeros(x.m.nv)

@@ -105,7 +105,7 @@ def ends(x):
     return tree + chords
 
 
-def test_lambda_is_the_smallest(case):
+def test_lambda_of_redundant_constraints_has_the_least_norm(case):
     """With redundant constraints, lambda has no component in the null space of P T."""
     x, tau, f_ext, _ = case
     found = maximal(x.s, x.q, x.qd, tau, f_ext)

@@ -94,7 +94,7 @@ def test_every_vector_agrees_in_both_coordinates(system):
         case.close("cacc", motion_about_origin(x.m, x.d, x.d.cacc)[1:], base.a[1:], TOLERANCE)
 
 
-def test_three_forms_agree(arm):
+def test_three_forms_of_newton_euler_give_the_same_torques(arm):
     x = arm
     body = rnea(*x.state, x.d.qacc, x.f_ext)
     with Comparison("Luh, Walker, Paul", x.where) as case:
@@ -155,7 +155,7 @@ def test_gravity_and_coriolis_terms_equal_the_recursion(system):
 
 
 def test_forces_across_joints_carry_the_weight():
-    """At rest, the force of the ground on the base is the weight of all bodies (E6)."""
+    """At rest, the force of the ground on the base is the weight of all bodies."""
     x = moving("hinge-n15-b2.0")
     zero = np.zeros(x.s.nv)
     ground = newton_euler_absolute(x.s, x.d.qpos, zero, zero).f[0]

@@ -37,11 +37,11 @@ def subspace(request):
     return rng.uniform(-1.0, 1.0, (6, request.param)), rng
 
 
-def test_the_basis_does_not_matter(subspace):
+def test_a_subspace_does_not_depend_on_its_basis(subspace):
     S, rng = subspace
     A = rng.uniform(-1.0, 1.0, (S.shape[1], S.shape[1]))
     assert same(S, S @ A)
-    assert same(S, np.hstack([S @ A, S]))  # columns that depend on others
+    assert same(S, np.hstack([S @ A, S]))  # some columns depend on others
     assert same(S, range_matrix(S))
     assert rank(np.hstack([S, S])) == S.shape[1]
 
@@ -116,7 +116,7 @@ def test_subspaces_without_a_direct_sum_are_found():
     assert not is_direct_sum(one[:, :2], one[:, 3:])  # too few dimensions
     assert not is_direct_sum(one[:, :3], one[:, 2:])  # the subspaces intersect
     assert not is_direct_sum(one[:, :3], one[:, 2:5])  # 6 dimensions, but they intersect
-    assert not is_direct_sum(one[:, [0, 0]], one[:, 2:])  # a direction twice is one direction
+    assert not is_direct_sum(one[:, [0, 0]], one[:, 2:])  # a repeated direction counts once
 
 
 def test_the_accelerating_force_agrees_with_example_3_1(subspace):

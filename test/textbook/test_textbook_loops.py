@@ -71,7 +71,7 @@ def test_a_closed_loop_has_no_error(kind):
 
 
 @each_loop
-def test_the_position_of_the_joint_is_found(kind):
+def test_the_position_of_a_loop_joint_is_found_from_its_pose(kind):
     x = one_loop(kind)
     loop = loop_motions(x.s, x.q, x.qd)[0]
     jtype = x.s.loops[0].jtype

@@ -123,7 +123,7 @@ def test_impossible_actuators_are_refused_with_their_line(tmp_path, vary):
     assert "actuators: {" in written.splitlines()[caught.value.line - 1]
 
 
-def test_a_trial_needs_an_actuators_file_that_suits_its_robot(tmp_path):
+def test_a_missing_or_unsuitable_actuators_file_of_a_trial_is_refused(tmp_path):
     (tmp_path / "actuators.yaml").write_text(FILE.replace(joint(), "knee"))
     for changed, code in (
         ({"actuators": "actuators.yaml"}, "bad-actuators"),

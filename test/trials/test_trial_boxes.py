@@ -62,7 +62,7 @@ def of_box(folder, *words, controller="", robot="panda.urdf", time=300):
 
 def is_running(word):
     for file in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):  # the process has ended
+        with contextlib.suppress(OSError):  # the process has ended already
             if word.encode() in file.read_bytes().split(b"\0"):
                 return True
     return False
@@ -144,7 +144,7 @@ def of_ur(folder, code, duration=1.5, time=300):
 
 
 def test_a_script_moves_the_arm_after_its_sender_has_ended(tmp_path):
-    found = trials.run(of_ur(tmp_path, SENDER), workers=2)  # two boxes at a time
+    found = trials.run(of_ur(tmp_path, SENDER), workers=2)  # two boxes run at a time
     assert [run.why for run in found.runs] == [""] * 4
     for run in found.runs:
         assert run.measures["turn"] == pytest.approx(0.1, abs=0.02)
@@ -217,7 +217,7 @@ def test_only_the_end_of_a_long_output_is_kept(tmp_path, monkeypatch):
         assert "EOFError" in user.ended()
 
 
-def test_messages_give_the_number_of_a_signal_without_a_name(tmp_path):
+def test_the_message_about_an_unnamed_signal_gives_its_number(tmp_path):
     code = "import os; os.kill(os.getpid(), 40)"
     with UserProcess(UserProgram(("python3", "-c", code), box="ur"), tmp_path, 2048) as user:
         while user.status is None:
@@ -252,7 +252,7 @@ def test_a_missing_program_is_refused_before_the_first_run(tmp_path):
         trials.run(found, workers=1)
 
 
-def test_the_address_is_part_of_the_digest_as_it_is_meant(tmp_path):
+def test_the_digest_contains_the_address_of_the_box_also_if_it_is_the_default(tmp_path):
     digests = [
         of_box(tmp_path, controller=command("a", "127.0.0.1", "127.0.0.2", box=box)).digest
         for box in ("franka", "franka@127.0.0.1", "franka@127.0.0.2")
@@ -274,7 +274,7 @@ def test_a_scene_with_another_arm_is_refused(tmp_path):
         trials.load(tmp_path / "two.yaml")
 
 
-def test_an_address_is_replaced_as_a_whole():
+def test_only_whole_addresses_in_a_command_are_replaced():
     words = ("127.0.0.10", "--at=127.0.0.1:1337", "1127.0.0.1", "127.0.0.1")
     assert with_address(words, "127.0.0.1", "127.9.9.9") == (
         "127.0.0.10", "--at=127.9.9.9:1337", "1127.0.0.1", "127.9.9.9",

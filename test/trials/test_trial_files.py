@@ -146,14 +146,14 @@ def test_a_smooth_motion_passes_its_points_and_rests_at_both_ends(tmp_path):
     assert q[0] == q[20] == 0.0
     assert q[-1] == q[150] == 0.4
     assert v[0] == v[-1] == 0.0
-    # velocities and accelerations are the derivatives: central differences are off by h^2 / 6
+    # velocities and accelerations are the derivatives: central differences have errors of h^2 / 6
     step = float(m.opt.timestep)
     smooth = slice(22, 148)
     np.testing.assert_allclose(np.gradient(q, step)[smooth], v[smooth], atol=2e-3 * abs(v).max())
     np.testing.assert_allclose(np.gradient(v, step)[smooth], a[smooth], atol=2e-3 * abs(a).max())
 
 
-def test_the_digest_depends_on_everything_that_runs_depend_on(tmp_path):
+def test_the_digest_depends_on_exactly_the_keys_that_change_a_run(tmp_path):
     digest = trial(tmp_path).digest
     assert trial(tmp_path, runs=3, limits="{energy: 1}", name="other").digest == digest
     for changed in (

@@ -55,7 +55,7 @@ def test_a_node_has_the_same_runs_as_its_law_in_python(tmp_path):
     there = trials.run(found, workers=2)
     assert [run.why for run in there.runs] == ["", ""]
     recorded = tmp_path / "run.mcap"
-    with ros_in_use():  # such a process cannot be forked for a run
+    with ros_in_use():  # a process that uses ROS cannot be forked for a run
         assert trials.repeat(found, 1) == there.runs[1]
         assert trials.record(found, 1, recorded) == there.runs[1]
     states = read_run(recorded)
@@ -66,7 +66,7 @@ def test_a_node_has_the_same_runs_as_its_law_in_python(tmp_path):
     for one, other in zip(there.runs, alike.runs, strict=True):
         assert one.values == other.values
         assert one.measures == pytest.approx(other.measures, rel=1e-9)
-        assert one.state == other.state  # the engine's own code in both
+        assert one.state == other.state  # both run the engine's own code
 
 
 def test_measures_of_a_slower_node_use_only_the_states_of_its_ticks(tmp_path):

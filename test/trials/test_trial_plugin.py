@@ -65,7 +65,7 @@ def test_a_session_runs_trials_in_tests_and_reports_their_verdicts(tmp_path):
     verdicts = [x["value"] for x in found if x["name"] == "rbdyn_verdict"]
     assert verdicts[0].startswith("passed: 5 of 5 runs")
     folders = sorted((tmp_path / "out").iterdir())
-    assert [folder.name[:-9] for folder in folders] == [  # without the hash
+    assert [folder.name[:-9] for folder in folders] == [  # the name less its hash
         "test_controller_test_fails_pendulum",
         "test_controller_test_passes_pendulum",
     ]

@@ -105,7 +105,7 @@ def test_code_that_cannot_be_loaded_is_refused_before_the_first_run(tmp_path):
         trials.run(found, workers=1)
 
 
-def test_another_process_does_the_runs_of_a_process_that_ended(tmp_path, monkeypatch):
+def test_another_process_repeats_the_runs_of_a_killed_process(tmp_path, monkeypatch):
     found, killed = trial(tmp_path, runs=12), []
     monkeypatch.setattr("rbdyn_ros.trials.simulation.runs.SHARD", 3)
     give = workers.Worker.give
@@ -170,7 +170,7 @@ def test_an_interrupted_trial_simulates_only_the_missing_runs(tmp_path):
     trials.run(trial(tmp_path, runs=8), out, workers=1)
     file = out / RUNS_NAME
     text = file.read_text()
-    file.write_text(text[:-30])  # as if the process ended while it wrote
+    file.write_text(text[:-30])  # the process seems to have ended while it wrote
     added = []
     found = trials.run(trial(tmp_path), out, workers=1, progress=added.extend)
     assert [run.seed for run in added] == list(range(7, 20))
@@ -182,14 +182,15 @@ def test_an_interrupted_trial_simulates_only_the_missing_runs(tmp_path):
     assert strict.verdict.passes == 0
 
 
-def test_results_of_another_trial_are_not_mixed(tmp_path):
+def test_a_folder_with_results_of_another_trial_is_refused(tmp_path):
     out = tmp_path / "out"
     trials.run(trial(tmp_path, runs=2), out, workers=1)
     other = trial(tmp_path, runs=2, duration=0.1)
     with refused(ParameterError, "other-results"):
         trials.run(other, out, workers=1)
     head, *_ = (out / RUNS_NAME).read_text().splitlines(keepends=True)
-    (out / RUNS_NAME).write_text(head)  # without a run, whose hash would also show it
+    # a run would also reveal the other trial by its hash, so the file has only its head
+    (out / RUNS_NAME).write_text(head)
     with refused(ParameterError, "other-results"):
         trials.run(other, out, workers=1)
     assert len(trials.run(other, out, workers=1, fresh=True).runs) == 2
@@ -199,7 +200,7 @@ def test_results_of_another_trial_are_not_mixed(tmp_path):
             trials.run(other, out, workers=1)
 
 
-def test_changed_results_are_refused(tmp_path):
+def test_edited_results_in_the_folder_are_refused(tmp_path):
     out, found = tmp_path / "out", trial(tmp_path, runs=3)
     trials.run(found, out, workers=1)
     file = out / RUNS_NAME

@@ -85,7 +85,7 @@ def test_an_invalid_address_of_a_cluster_is_refused(tmp_path, address):
 
 def test_an_address_that_accepts_no_connections_is_refused(tmp_path):
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # but it does not listen
+        taken.bind(("127.0.0.1", 0))  # the socket does not listen
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with refused(ParameterError, "no-cluster", "ray"):
             trials.run(trial(tmp_path), ray=address)

@@ -47,7 +47,7 @@ def test_the_interval_of_the_rate_matches_clopper_and_pearson(tmp_path):
         ("{pass_rate: 0.8}", 10, "failed"),
     ],
 )
-def test_the_decision_follows_the_rule(tmp_path, rule, broken, decision):
+def test_the_decision_of_a_verdict_follows_its_rule(tmp_path, rule, broken, decision):
     found = trial(tmp_path, verdict=rule)
     runs = made(found, [0.2] * broken + [0.0] * (20 - broken))
     assert judge(found, runs).decision == decision
@@ -80,7 +80,7 @@ def test_the_spread_of_a_measure_is_reported(tmp_path):
     assert list(judge(found, runs).failures) == [3, 4, 5, *range(19, 10, -1)]
 
 
-def test_a_large_trial_has_the_interval_of_a_normal_distribution(tmp_path):
+def test_the_interval_of_the_mean_of_a_large_trial_is_that_of_a_normal_distribution(tmp_path):
     found = trial(tmp_path, runs=5000)
     values = np.random.default_rng(0).exponential(size=5000)
     spread = judge(found, made(found, values)).measures["tracking_max"]
@@ -121,7 +121,7 @@ def test_the_report_is_one_file_that_requests_nothing(tmp_path):
     page = (tmp_path / "out" / "report.html").read_text()
     assert "<script>" not in page
     assert "http" not in page.split("data:image")[0]
-    assert page.count("data:image/svg+xml;base64") == 3  # a histogram, two scatters
+    assert page.count("data:image/svg+xml;base64") == 3  # a histogram and two scatter plots
     assert "<td>tracking_max [rad or m]</td>" in page
     assert '<th class="words">reasons</th>' in page
     assert "follow the smooth law" in page

@@ -176,7 +176,7 @@ def test_a_floating_base_has_a_height_and_a_tilt(tmp_path):
     assert states.qpos.shape == (200, 14)
 
 
-def test_a_run_does_not_depend_on_the_others(tmp_path):
+def test_a_run_does_not_depend_on_the_other_runs(tmp_path):
     found = trial(tmp_path, faults=FAULTS)
     whole = run_shard(found, list(range(20)))
     assert run_shard(found, [7]) == [whole[7]]
@@ -191,7 +191,7 @@ def test_every_run_gets_a_new_object_of_a_controller_class(tmp_path):
         assert trials.repeat(kept, seed) == trials.repeat(plain, seed)
 
 
-def test_an_infinite_command_and_a_diverging_state_are_results(tmp_path):
+def test_a_run_with_nan_commands_or_a_diverging_state_has_a_status(tmp_path):
     nan = "import numpy as np\ndef control(t, qpos, qvel, reference):\n"
     nan += "    return qvel * np.where(t > 0.05, np.nan, 0.0)\n"
     found = trial(tmp_path, nan, controller="{traced: 'policy.py:control'}")

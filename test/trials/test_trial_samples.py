@@ -19,7 +19,7 @@ EXPECTED = [
 
 
 @pytest.mark.parametrize(("own", "expected"), EXPECTED, ids=[str(own) for own, _ in EXPECTED])
-def test_samples_are_the_quantiles_of_the_distribution(own, expected):
+def test_quantiles_of_each_distribution_agree_with_scipy(own, expected):
     u = np.linspace(0.001, 0.999, 97)
     np.testing.assert_allclose(own.quantile(u), expected.ppf(u), rtol=1e-9)
     low, high = own.range

@@ -43,7 +43,7 @@ class PlainClient:
     def _read(self):
         from websockets.exceptions import ConnectionClosed
 
-        with contextlib.suppress(OSError, ConnectionClosed):  # see vanish
+        with contextlib.suppress(OSError, ConnectionClosed):  # `vanish` has closed it
             for _ in self._pipe:
                 pass
 

@@ -92,7 +92,7 @@ def test_driven_joints_move_with_the_time():
     assert np.trace(first.T @ later) == pytest.approx(1.0 + 2.0 * np.cos(np.sin(k / 25.0)))
 
 
-def test_the_box_has_the_inertia_of_the_body():
+def test_the_box_drawn_for_a_body_has_its_inertia():
     inertial = shapes.box((0.3, 0.5, 0.7), mass=2.0)
     edges = equivalent_box(np.array([2.0]), np.array([inertial.inertia[:3]]))
     assert np.allclose(edges, [[0.3, 0.5, 0.7]], rtol=1e-12)
@@ -168,7 +168,7 @@ def test_each_object_of_a_scene_has_a_colour():
 
 
 @pytest.mark.parametrize("size", [(300, 100), (100, 300)])
-def test_the_camera_sees_all_of_the_motion(m, size):
+def test_the_robot_is_in_the_picture_during_the_whole_motion(m, size):
     """The corners of the robot at all instants are in the picture, and nearly fill it."""
     qpos = np.linspace(0.0, 6.0, 20)[:, None] * np.ones(m.nq)
     instants = animation._given(m, qpos, None, None, 25.0)
@@ -195,7 +195,7 @@ def boxed():
     return m, d
 
 
-def test_a_film_has_the_floor_of_the_world(path):
+def test_a_film_shows_the_floor_of_the_world(path):
     m, d = boxed()
     animate(m, [d.qpos], path, size=SIZE)
     (corner,) = frames(path)[0][:, -1, 0]
@@ -287,7 +287,7 @@ def test_a_data_of_another_model_is_refused(m, path):
         animate(3, [[0.0]], path)
 
 
-def test_another_suffix_is_refused(m, tmp_path):
+def test_a_film_with_an_unknown_suffix_is_refused(m, tmp_path):
     with refused(rb.ParameterError, "unknown-suffix", "path"):
         animate(m, [[0.0]], tmp_path / "film.avi")
 

@@ -21,7 +21,7 @@ def test_a_history_keeps_the_last_rows():
     rows, kept = rng.normal(size=(40, 3)), []
     for k, row in enumerate(rows):
         assert history.add(0.5 * k, row)
-        assert not history.add(0.5 * k, row + 1.0)  # time has not passed
+        assert not history.add(0.5 * k, row + 1.0)  # no time has passed
         kept = [*kept, [0.5 * k, *row]][-7:]
         assert len(history) == len(kept)
         assert np.array_equal(history.table(), kept)
@@ -31,7 +31,7 @@ def test_a_history_keeps_the_last_rows():
     assert history.table().shape == (0, 4)
 
 
-def test_a_table_is_a_copy():
+def test_changing_a_table_does_not_change_the_history():
     history = ChartSamples(1, length=2)
     for at in range(3):
         history.add(float(at), [0.0])
@@ -40,7 +40,7 @@ def test_a_table_is_a_copy():
     assert np.array_equal(history.table(), [[1.0, 0.0], [2.0, 0.0]])
 
 
-def test_numbers_of_joints_are_under_their_names():
+def test_each_column_of_a_chart_has_the_number_of_its_joint():
     """The system has joints of several freedoms, mimic joints, drives and loops."""
     register()
     m = rb.build(everything())
@@ -172,7 +172,7 @@ def test_charts_are_updated_only_while_they_are_shown(arm, clocked):
     panel["Show charts"].set(True)
     assert drawn.shown
     run(30.0, 5.0)
-    fixed += 2  # the drawer and its tab
+    fixed += 2  # the drawer and its tab are two more parts
     plots = panel.parts[fixed:]
     assert [plot.label.split(" [")[0] for plot in plots] == list(TITLES)
     flat = [plot.scales["y"] == {"range": (-charts.FLAT, charts.FLAT)} for plot in plots]
@@ -211,7 +211,7 @@ def test_charts_are_drawn_ten_times_a_second(arm, clocked):
     assert 20 <= changes <= 30
 
 
-def test_signals_are_chosen_frozen_and_saved(arm, clocked):
+def test_signals_of_charts_can_be_chosen_frozen_and_saved(arm, clocked):
     panel, still = Panel(), Instant.still(arm, arm.qpos0)
     drawn = Charts(panel, arm, "arm")
     panel["Show charts"].set(True)

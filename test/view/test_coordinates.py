@@ -27,7 +27,7 @@ def m():
     return rb.build(everything(), floating_base=True)
 
 
-def test_every_free_coordinate_has_a_number_and_no_other(m):
+def test_exactly_the_free_coordinates_have_a_number(m):
     found = coordinates_of(m, 2.0)
     assert sum(c.entry >= 0 for c in found) + 4 * sum(c.word == "yaw" and c.entry < 0
                                                       for c in found) == m.nq  # fmt: skip
@@ -50,7 +50,7 @@ def test_coordinates_have_names_and_units(m):
     assert (free[0].low, free[0].high) == (-2.0, 2.0)
 
 
-def test_limits_match_the_joint():
+def test_limits_of_a_coordinate_are_those_of_its_joint():
     turn, slide = coordinates_of(rb.load_urdf(ARM), 1.0)
     assert (turn.low, turn.high, turn.unit, turn.word) == (-0.5, 1.2, "rad", "")
     assert (slide.low, slide.high, slide.unit) == (-0.1, 0.3, "m")
@@ -60,14 +60,14 @@ def test_limits_match_the_joint():
     assert (slide.low, slide.high) == (-1.0, 1.0)
 
 
-def test_numbers_written_are_numbers_read(m):
+def test_numbers_written_to_a_configuration_are_read_back(m):
     found, rng = coordinates_of(m, 2.0), np.random.default_rng(0)
     numbers = [rng.uniform(0.9 * c.low, 0.9 * c.high) for c in found]
     qpos = write_numbers(m, found, numbers, m.qpos0)
     assert np.allclose(read_numbers(m, found, qpos), numbers, rtol=0.0, atol=1e-12)
 
 
-def test_angles_are_yaw_pitch_roll_about_turned_axes():
+def test_the_angles_of_a_floating_base_are_intrinsic_yaw_pitch_roll():
     m = rb.load_urdf(ARM, floating_base=True)
     found = coordinates_of(m, 1.0)
     rng = np.random.default_rng(1)
@@ -90,7 +90,7 @@ def test_looking_straight_up_or_down_keeps_the_orientation(pitch, yaw):
     assert (turn.inv() * again).magnitude() < 1e-6
 
 
-def test_another_joint_leaves_a_quaternion_as_it_is():
+def test_moving_another_joint_keeps_the_bits_of_a_quaternion():
     m = rb.load_urdf(ARM, floating_base=True)
     found, qpos = coordinates_of(m, 1.0), np.array([*FLOATING, 0.1, 0.2])
     numbers = read_numbers(m, found, qpos)

@@ -78,7 +78,7 @@ def check_against_rays(m, d, eye, shapes=None):
     ],
     ids=["plain", "intrinsics", "near-and-far", "exclude", "odd-size"],
 )
-def test_every_kind_of_shape_is_where_rays_meet_it(given):
+def test_rendered_depths_of_every_kind_of_shape_agree_with_rays(given):
     m = scene()
     d = rb.make_data(m)
     d.qpos[:] = (0.2, 0.05, -0.03, 0.02, 0.1)
@@ -86,7 +86,7 @@ def test_every_kind_of_shape_is_where_rays_meet_it(given):
 
 
 @pytest.mark.parametrize("sees_inside", ["ball", "can", "pill", "crate"])
-def test_a_camera_within_a_solid_sees_its_inside(sees_inside):
+def test_a_depth_camera_within_a_solid_measures_its_inside(sees_inside):
     shape = {
         "ball": rb.Sphere(0.5),
         "can": rb.Cylinder(0.5, 1.0),
@@ -115,7 +115,7 @@ def test_a_camera_within_a_solid_sees_its_inside(sees_inside):
         ("talos_reduced.urdf", "arm_left_3_link", False),
     ],
 )
-def test_robots_are_seen_as_by_rays(name, link, visual):
+def test_rendered_depths_of_robots_agree_with_rays(name, link, visual):
     path = find(name)
     m = rb.load_urdf(path, contact=True, strict=False)
     d = rb.make_data(m)
@@ -148,7 +148,7 @@ def test_a_process_draws_the_same_depths_also_of_another_model():
 @pytest.mark.parametrize(
     "lens", [(-0.25, 0.05, 0.002, -0.001), (0.2, 0.1, -0.003, 0.001, 0.02)], ids=str
 )
-def test_every_kind_of_shape_is_seen_through_a_lens_as_by_rays(lens, given):
+def test_rendered_depths_through_a_lens_agree_with_rays_for_every_kind_of_shape(lens, given):
     m = scene()
     d = rb.make_data(m)
     d.qpos[:] = (0.2, 0.05, -0.03, 0.02, 0.1)
@@ -159,7 +159,7 @@ def test_every_kind_of_shape_is_seen_through_a_lens_as_by_rays(lens, given):
 
 
 @needs_robots
-def test_a_robot_is_seen_through_a_lens_as_by_rays():
+def test_rendered_depths_of_a_robot_through_a_lens_agree_with_rays():
     path = find("panda.urdf")
     m = rb.load_urdf(path, strict=False)
     d = rb.make_data(m)
@@ -169,7 +169,7 @@ def test_a_robot_is_seen_through_a_lens_as_by_rays():
     assert check_against_rays(m, d, eye, rb.visual_shapes(m, path)) < 1e-3
 
 
-def test_only_a_depth_camera_is_scanned():
+def test_a_depth_renderer_refuses_an_argument_that_is_not_a_depth_camera():
     m = scene()
     with refused(rb.ParameterError, "bad-argument", "camera"):
         rb.DepthRenderer(m).scan(rb.make_data(m), "eye")

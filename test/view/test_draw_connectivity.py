@@ -40,7 +40,7 @@ def linkage(loop="J4", names=("ground", "crank", "rod", "slider")):
 
 
 @pytest.mark.parametrize("suffix", [*STARTS, ".PNG"])
-def test_a_picture_is_written(tmp_path, suffix):
+def test_a_graph_is_written_in_each_picture_format(tmp_path, suffix):
     path = tmp_path / f"graph{suffix}"
     draw_connectivity(linkage(), path)
     assert path.read_bytes().startswith(STARTS[suffix.lower()])
@@ -60,7 +60,7 @@ def texts(m):
     return picture, [(text.get_text(), box) for text, box in zip(written, boxes, strict=True)]
 
 
-def test_the_graph_has_labels():
+def test_the_graph_labels_links_joints_and_its_size():
     _, written = texts(linkage())
     told = [text for text, _ in written]
     assert told[0] == "linkage:  N_B = 3, N_J = 4, N_L = 1"
@@ -119,7 +119,7 @@ def test_arrows_run_from_predecessor_to_successor():
     assert [marker[2] + 90.0 for marker in arrows[:3]] == [180.0 * flag for flag in reversed_]
 
 
-def test_only_the_base_is_hollow():
+def test_only_the_circle_of_the_base_is_white():
     picture, _ = texts(linkage())
     (bodies,) = [c for c in picture.axes.collections if not hasattr(c, "get_segments")]
     white = [tuple(color[:3]) == (1.0, 1.0, 1.0) for color in bodies.get_facecolor()]
@@ -147,7 +147,7 @@ def test_names_are_drawn_verbatim(tmp_path, name):
     draw_connectivity(linkage(names=("ground", name, "rod", "slider")), tmp_path / "graph.svg")
 
 
-def test_robots_without_joints_and_floating_ones_can_be_drawn(tmp_path):
+def test_robots_without_joints_and_floating_robots_can_be_drawn(tmp_path):
     stone = '<robot name="stone"><link name="stone"/></robot>'
     draw_connectivity(rb.load_urdf(stone), tmp_path / "stone.svg")
     _, written = texts(trees.build(trees.auto_tree(2), floating_base=True))
@@ -163,7 +163,7 @@ def test_bodies_have_rows_and_columns():
     assert (layout.bend > layout.x).all()
 
 
-def test_chords_keep_apart_and_miss_bodies():
+def test_chords_pass_bodies_and_each_other_at_a_distance():
     p, s = np.array([0.0, 0.0]), np.array([0.0, -3.0])
     between = np.array([p, s, [0.75, -1.5]])
     free = chord_curve(p, s, 0.13, 0, between[:2])
@@ -192,7 +192,7 @@ def test_a_label_is_placed_in_free_space():
         ("/no/such/folder/graph.svg", "unwritable-file"),
     ],
 )
-def test_paths_not_writable_are_refused(path, code):
+def test_paths_that_are_not_writable_are_refused(path, code):
     with refused(rb.ParameterError, code, "path"):
         draw_connectivity(linkage(), path)
 
@@ -231,7 +231,7 @@ def test_a_missing_plot_extra_is_reported():
     assert told.stdout.splitlines() == wanted
 
 
-def test_no_state_of_pyplot_is_touched():
+def test_drawing_does_not_import_pyplot():
     code = (
         "import sys\n"
         "import rbdyn_ros.view.pictures.animation, rbdyn_ros.view.pictures.connectivity\n"

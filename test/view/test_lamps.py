@@ -75,7 +75,7 @@ def test_a_point_light_fades_with_distance_and_angle(drawn):
 
 
 @needs_renderer
-def test_a_spot_lights_a_circle(drawn):
+def test_a_spot_light_brightens_a_circle_of_its_angle(drawn):
     dark = drawn(LAMP.format("spot").replace("0.4 0.4 0.4", "0 0 0"))
     light = drawn(LAMP.format("spot"))
     radius = HEIGHT * math.tan(0.5)
@@ -87,7 +87,7 @@ def test_a_spot_lights_a_circle(drawn):
 
 
 @needs_renderer
-def test_parallel_light_is_the_sun_of_a_picture(drawn):
+def test_parallel_light_of_a_picture_falls_with_the_cosine_of_its_angle(drawn):
     """The floor gets the cosine of its direction, and no light from below."""
     dark, light, slanted = (
         drawn(SUN.format(direction)) for direction in ("0 0 1", "0 0 -1", "0 -0.6 -0.8")
@@ -137,7 +137,7 @@ def test_the_page_has_the_lights_of_the_file_instead_of_its_own(tmp_path, kind):
         else:
             assert tuple(node.position) == (0.0, 0.0, 2.0)
             assert node.distance == 50.0
-            # 1 / 1.75 at 1 m and 1 / 31 at 10 m
+            # by its attenuation the lamp has 1 / 1.75 of its intensity at 1 m and 1 / 31 at 10 m
             assert node.decay == pytest.approx(math.log10(31.0 / 1.75))
             assert node.intensity == pytest.approx(3.0 * 0.4 / 1.75)
         if kind == "spot":

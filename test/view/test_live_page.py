@@ -49,7 +49,7 @@ def test_the_page_polls_rarely_without_a_client(near):
     loop, _, server = near
     looks = []
     wait_until(lambda: len(looks) > 40 or looks.append(loop.looks), "almost a second")
-    assert looks[-1] - looks[0] < 8  # at thirty a second it would be far more
+    assert looks[-1] - looks[0] < 8  # with thirty polls a second there would be far more
     with PlainClient(server):
         wait_until(lambda: loop.looks > looks[-1] + 30, "many looks")
 
@@ -112,7 +112,8 @@ def test_a_link_is_pulled_by_the_mouse(browser, near):
         robot, link = live.robots[0], "forearm"
         camera = next(iter(server.get_clients().values())).camera
         stood, looked = np.array(camera.position), np.array(camera.look_at)
-        waits = (min(0.5 * 2**k, 16.0) for k in itertools.count())  # a slow page gets more [s]
+        # a slow page gets more time [s]
+        waits = (min(0.5 * 2**k, 16.0) for k in itertools.count())
 
         def grab():
             """Try to pull the middle of the link up; return whether the link was grabbed."""
@@ -126,7 +127,7 @@ def test_a_link_is_pulled_by_the_mouse(browser, near):
                 if loop.all_of("pull"):
                     return True
                 page.wait_for_timeout(50)
-            page.mouse.up()  # the camera was turned instead
+            page.mouse.up()  # the drag has turned the camera instead
             camera.position = stood
             camera.look_at = looked
             return False
@@ -212,7 +213,7 @@ def test_a_drag_in_paused_time_acts_if_it_is_held_when_time_goes_on(near, told, 
         assert np.any(loop.state.xfrc) != let_go
 
 
-def test_the_world_is_not_dragged(near, told):
+def test_a_drag_of_the_world_has_no_effect(near, told):
     """A drag of the base turns the camera; a program that sends it as a drag has no effect."""
     loop, live, server = near
     position, _ = live.robots[0].show.pose("hand")
@@ -274,7 +275,9 @@ def test_keys_and_follow_move_the_camera(browser, near):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("phone", [False, True])
-def test_a_narrow_page_shows_the_robot_first_and_follows_a_dark_system(browser, near, phone):
+def test_a_narrow_page_starts_with_closed_panels_and_the_colours_of_the_system(
+    browser, near, phone
+):
     """The width of a phone's page is 980 until its head has been read."""
     _, live, server = near
     size = {"width": 390, "height": 700}
@@ -385,19 +388,19 @@ def test_buttons_pause_and_resume_time(shown, page):
     press(page, "Resume")
     wait_until(lambda: loop.loop.time.tick > before + 260, "time to go on", page)
     page.get_by_role("button", name="Pause", exact=True).wait_for()
-    press(page, "Step")  # which is refused while time runs
+    press(page, "Step")  # a step is refused while time runs
     page.get_by_text("the simulation runs; pause it first").wait_for()
     press(page, "Reset")
     wait_until(lambda: loop.all_of("reset"), "the reset", page)
 
 
-def test_the_row_of_time_sets_the_speed_and_follows_it(shown, page):
+def test_the_buttons_of_time_set_the_speed_and_the_row_shows_the_wanted_speed(shown, page):
     loop, _ = shown
     press(page, SLOWER)
     wait_until(lambda: loop.all_of("set_speed") == [(0.5,)], "the speed", page)
     assert loop.loop.time.real_time_factor == 0.5
     press(page, "Pause")
-    loop.loop.time.set_real_time_factor(0.37)  # set elsewhere; it is not one of the offered speeds
+    loop.loop.time.set_real_time_factor(0.37)  # another program sets a speed that is not offered
     page.get_by_text("0.37 x wanted").wait_for()
     press(page, FASTER)
     wait_until(lambda: loop.all_of("set_speed") == [(0.5,), (0.5,)], "the speed", page)

@@ -108,7 +108,7 @@ def test_the_buttons_change_the_speed_from_the_current_one(m):
     row, answer = server.parts["Time"], ""
     still = replace(Instant.still(m, m.qpos0), wanted=0.7)
     row.act(value=SLOWER)
-    row.act(value=SLOWER)  # before the simulation has reported that it is slower
+    row.act(value=SLOWER)  # the simulation has not yet reported the lower speed
     assert asked == [0.5, 0.2]
     clock.put([replace(still, wanted=0.35)])  # another client sets the speed
     row.act(value=FASTER)
@@ -197,7 +197,7 @@ def test_the_help_is_hidden_by_its_key_and_by_escape():
         assert not open_sheets
 
 
-def test_the_noise_of_a_force_is_rounded_away(m):
+def test_a_force_is_shown_with_three_digits(m):
     still, body = Instant.still(m, m.qpos0), m.body_names.index("hand")
     for force, text in ((3e-12, "0 N"), (12.345, "12.3 N")):
         xfrc = np.zeros((m.nbody, 6))
@@ -205,7 +205,7 @@ def test_the_noise_of_a_force_is_rounded_away(m):
         assert _strength(replace(still, xfrc=xfrc), body, turns=False) == text
 
 
-def test_the_history_lists_the_orders(m):
+def test_the_history_lists_commands_and_their_refusals(m):
     refusals = {"step": "time runs"}
     taken = []
 
@@ -221,7 +221,7 @@ def test_the_history_lists_the_orders(m):
     history.instants()
     assert history.step(3) == "time runs"
     history.pause(True)
-    for goal in (0.1, 0.2, 0.2, 0.3):  # a slider on its way
+    for goal in (0.1, 0.2, 0.2, 0.3):  # a slider that is being moved
         history.drive(0, {}, {"elbow": goal, "wrist": 0.0})
     history.drive(0, {"wrist": 2.0}, {"elbow": 0.3})
     history.release(0)
@@ -243,7 +243,7 @@ def test_the_history_lists_the_orders(m):
     assert "left: release<br>" in server.parts[""].content
 
 
-def test_a_slider_reaches_to_the_limit_or_lifts_the_load(m):
+def test_the_range_of_an_effort_slider_is_the_limit_or_enough_for_the_load(m):
     free = m.replaced(jnt_effort=np.where(np.arange(m.njnt) == 2, 33.0, np.inf))
     assert effort_range(free, m.jnt_names[2]) == 33.0
     for name in (m.jnt_names[0], m.jnt_names[-1]):
@@ -255,7 +255,7 @@ def test_a_slider_reaches_to_the_limit_or_lifts_the_load(m):
     assert weightless > 0.0
 
 
-def test_torques_are_held_until_a_refusal(m, cast):
+def test_torques_are_repeated_until_a_refusal(m, cast):
     server, driven, released = Server(), [], []
     answers = ["", "", "no such effort"]
 
@@ -273,17 +273,17 @@ def test_torques_are_held_until_a_refusal(m, cast):
     server.parts["elbow_pitch [N m]"].act(value=-2.0)
     joints.hold()
     assert driven == [({"wrist_roll": 1.5}, {}), ({"wrist_roll": 1.5, "elbow_pitch": -2.0}, {})]
-    joints.hold()  # which is refused
+    joints.hold()  # the command is refused
     assert server.told == ["no such effort"]
     assert not joints.held
     assert released == [1]
     assert {server.parts[f"{name} [N m]"].value for name in m.jnt_names} == {0.0}
-    # as viser reports our own settings
+    # viser also reports settings that our code makes
     server.parts["wrist_roll [N m]"].act(client=None, value=0.0)
     assert not joints.held
 
 
-def test_positions_follow_the_robot_until_one_is_moved(m, cast, monkeypatch):
+def test_position_sliders_follow_the_robot_until_one_slider_is_moved(m, cast, monkeypatch):
     clock = SimpleNamespace(now=10.0)
     monkeypatch.setattr(
         "rbdyn_ros.view.live.joints.time", SimpleNamespace(monotonic=lambda: clock.now)
@@ -331,7 +331,7 @@ def test_a_release_ends_earlier_settings(m, cast):
     joints.hold()
     assert (driven, released, joints.held) == ([], [1], False)
     server.parts["Release"].act()
-    server.parts["wrist_roll [N m]"].act(value=0.5)  # after the release, so it stays
+    server.parts["wrist_roll [N m]"].act(value=0.5)  # a command after the release stays in force
     joints.hold()
     assert server.told == ["it has ended"]
     joints.hold()
@@ -347,14 +347,14 @@ def test_a_reset_ends_the_holds_of_sliders():
     assert order == ["let go", "reset"]
 
 
-def test_joints_never_accepted_have_no_sliders(m, cast):
+def test_joints_whose_commands_are_always_refused_have_no_sliders(m, cast):
     server = Server()
     JointSliders(server, m, replace(cast, refusals={"drive": "<lock & step>"}), None, None)
     assert any("&lt;lock &amp; step&gt;" in label for label in server.parts)
     assert not set(m.jnt_names) & set(server.parts)
 
 
-def test_a_push_suits_the_bodies_joined_to_the_link():
+def test_the_default_force_of_a_push_follows_from_the_mass_of_the_robot_or_object():
     cube = rb.Object("cube", rb.Box((0.05, 0.05, 0.05)), mass=0.1)
     m = rb.scene(bundled_robot("seven_dof_arm"), objects=[cube])
     server, pushed = Server(), []
@@ -427,7 +427,7 @@ def test_a_pull_is_renewed_and_ends_with_the_button(m, hand):
     assert point == pytest.approx([0.01, 0.02, 0.03])
     assert goal == pytest.approx(at - ORIGIN)
     assert moved == pytest.approx(at - ORIGIN + 0.1)
-    assert second == pytest.approx(4.0 * first)  # in simulated time
+    assert second == pytest.approx(4.0 * first)  # the interval is measured in simulated time
     run(made.dragged("hand", event("end", at, at)))
     assert made.held  # the last pull must end
     made.hold()

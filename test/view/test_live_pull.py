@@ -151,7 +151,7 @@ def test_the_point_follows_the_cursor_and_does_not_swing(begin, model, link, poi
     start, length = place(loop, link, point), np.linalg.norm(WAY)
     hang(loop, link, point, load)
     way = drag(loop, link, point, start + WAY, 2.0)
-    late = len(way) // 4  # half a second
+    late = len(way) // 4  # number of samples in half a second
     assert np.linalg.norm(way[late:] - start - WAY, axis=1).max() < 0.05
     along = (way - start) @ WAY / length
     assert along.max() < 1.1 * length
@@ -159,7 +159,7 @@ def test_the_point_follows_the_cursor_and_does_not_swing(begin, model, link, poi
     assert back.max() < 0.1 * length
 
 
-def test_a_load_that_is_taken_over_is_gone_with_the_next_drag(begin):
+def test_the_load_estimated_during_a_drag_is_zero_at_the_next_drag(begin):
     """The goal leads by load over stiffness, at most as far as the largest load needs."""
     loop = begin(cube())
     spring, up = HandSpring(loop), np.array([0.0, 0.0, 1.0])
@@ -175,7 +175,7 @@ def test_a_load_that_is_taken_over_is_gone_with_the_next_drag(begin):
     assert lead(np.zeros(3), 0.2) == pytest.approx(min(first, MOST_LOAD * 0.981), rel=1e-3)
     assert lead(np.zeros(3), 0.3) == pytest.approx(MOST_LOAD * 0.1 * USUAL_GRAVITY)
     assert lead(np.zeros(3), 0.0) == 0.0  # the pause was longer than a pull lasts
-    assert lead(0.01 * up, 0.1) == 0.0  # another point has no load
+    assert lead(0.01 * up, 0.1) == 0.0  # a pull at another point begins without a load
 
 
 def test_a_thrown_cube_flies_on(begin):
@@ -225,7 +225,7 @@ def test_a_coarse_timestep_softens_the_spring(begin):
 
 
 @pytest.mark.parametrize("robot", ["seven_dof_arm", "pendulum"])
-def test_no_direction_is_heavier_than_the_robot(begin, robot):
+def test_the_effective_mass_of_a_pull_is_at_most_the_mass_of_the_robot(begin, robot):
     """If the robot cannot move at all, as along a stretched arm, its inertia has no bound."""
     m = rb.load_urdf(bundled_robot(robot))
     loop, link = begin(m), m.body_names[-1]
@@ -237,7 +237,7 @@ def test_no_direction_is_heavier_than_the_robot(begin, robot):
     assert heavy <= light * MOST_STIFFER / LEAST_EASE * (1.0 + 1e-9)
 
 
-def test_joints_with_a_servo_belong_to_the_link(begin):
+def test_a_robot_held_by_its_servos_is_pulled_as_one_body(begin):
     """A robot whose joints are all commanded to their positions is pulled as one body."""
     m = rb.load_urdf(find("go2.urdf"), floating_base=True, strict=False)
     loop = begin(m)

@@ -52,7 +52,7 @@ def test_a_data_shows_its_present_state():
     assert "<td>nan</td>" in d._repr_html_()
 
 
-def test_names_are_escaped_and_long_tables_end():
+def test_names_are_escaped_and_long_tables_are_cut():
     builder = rb.SystemBuilder("chain", base="b0")
     for k in range(MOST_JOINTS + 5):
         builder = builder.body(f"b{k + 1}", rb.shapes.box((0.1, 0.1, 0.1), density=100.0))

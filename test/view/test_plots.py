@@ -54,7 +54,7 @@ def commanded(m, time, position):
     return {"/joint_commands": Series("/joint_commands", names, time, position, empty, empty)}
 
 
-def test_peaks_of_long_runs_are_kept():
+def test_peaks_of_long_curves_are_kept_when_they_are_thinned():
     rng, n = np.random.default_rng(1), 1_000_000
     time, values = np.sort(rng.uniform(0.0, 100.0, n)), rng.normal(size=n)
     values[123_456], values[654_321] = 50.0, -60.0
@@ -71,7 +71,7 @@ def test_peaks_of_long_runs_are_kept():
         assert few[there].min() == values[here].min()
 
 
-def test_gaps_stay_gaps():
+def test_gaps_in_a_curve_are_kept_when_it_is_thinned():
     time = np.arange(10_000.0)
     values = np.sin(time / 100.0)
     values[4000:6000] = np.nan
@@ -165,7 +165,7 @@ def test_the_most_loaded_bodies_have_their_contact_forces_drawn():
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
-def test_a_run_is_drawn(tmp_path, suffix):
+def test_a_run_is_drawn_in_each_file_format(tmp_path, suffix):
     m = arm()
     run = run_of(m, commanded=commanded(m, np.array([0.5, 1.0]), np.array([1.0, 2.0])))
     path = tmp_path / f"run{suffix}"

@@ -75,7 +75,7 @@ def test_rendered_objects_are_at_the_hits_of_rays(cubes, lens, slide):
 
 
 @needs_renderer
-def test_a_picture_is_the_same_twice_and_changes_with_the_robot(cubes):
+def test_a_picture_repeats_to_the_bit_and_changes_with_the_robot(cubes):
     looks = read_appearance(CUBES)
     renderers = [Renderer(cubes, looks) for _ in range(2)]
     still = Instant.still(cubes, np.zeros(1))
@@ -135,7 +135,7 @@ def test_without_an_appearance_boxes_of_inertia_are_drawn(cubes):
 
 @pytest.mark.nightly  # test_rendered_objects_are_at_the_hits_of_rays looks through the same lens
 @needs_renderer
-def test_opencv_finds_the_intrinsics_again():
+def test_a_calibration_by_opencv_finds_the_intrinsics_of_the_camera():
     """A calibration with pictures of a checkerboard finds the parameters of the camera."""
     cv2 = pytest.importorskip("cv2", reason="opencv-python is not installed")
     squares = [
@@ -171,7 +171,7 @@ def test_opencv_finds_the_intrinsics_again():
     error, matrix, coefficients, _, _ = cv2.calibrateCamera(
         [board] * len(found), found, (1280, 960), None, None, flags=cv2.CALIB_FIX_K3
     )
-    assert error < 0.15  # in pixels
+    assert error < 0.15  # [pixels]
     fx, fy, cx, cy = matrix[0, 0], matrix[1, 1], matrix[0, 2], matrix[1, 2]
     assert (fx, fy) == pytest.approx((1000.0, 1010.0), rel=1e-3)
     assert (cx, cy) == pytest.approx((645.0, 472.0), abs=1.0)

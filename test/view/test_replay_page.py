@@ -61,7 +61,7 @@ def test_a_player_advances_its_time():
     assert not still.advance(1.0)
 
 
-def test_a_run_has_charts():
+def test_the_charts_of_a_run_have_its_values_and_a_cursor():
     run = a_run()
     quantities = Quantities(run.m)
     table = chart_table(run, quantities)

@@ -54,7 +54,7 @@ def test_visuals_are_where_pinocchio_has_them(name):
     q = pin.neutral(model)
     rng = np.random.default_rng(3)
     qpos = np.zeros(m.nq)
-    for j in range(m.njnt):  # all of one coordinate, and of the same name there
+    for j in range(m.njnt):  # all joints have one coordinate, and Pinocchio uses the same names
         if m.jnt_dofnum[j] == 1:
             qpos[m.jnt_qposadr[j]] = rng.uniform(-1.0, 1.0)
             q[model.joints[model.getJointId(m.jnt_names[j])].idx_q] = qpos[m.jnt_qposadr[j]]
@@ -133,7 +133,7 @@ def test_balls_at_centres_of_mass_grow_with_mass():
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_the_hand_of_a_joint_reaches_the_end_of_its_arc_at_its_limit(reverse):
+def test_the_pointer_of_a_joint_reaches_the_end_of_its_arc_at_its_limit(reverse):
     ends = ("base", "arm")
     m = rb.build(_one_joint(*reversed(ends)) if reverse else _one_joint(*ends))
     assert m.jnt_reversed.any() == reverse
@@ -152,7 +152,7 @@ def test_the_hand_of_a_joint_reaches_the_end_of_its_arc_at_its_limit(reverse):
         last = np.linalg.norm(world(placed, mark.parent, mark.limits[-1:, 0])[0] - tip)
         hit.add("last" if last < 1e-9 else near)
         assert min(distances[near], last) < 1e-9
-    assert hit == {"last", 0}  # either limit has its own end
+    assert hit == {"last", 0}  # one limit is at the first point, the other at the last
 
 
 def _one_joint(parent, child):
@@ -217,7 +217,7 @@ def test_an_arrow_lies_on_the_central_axis_of_its_wrench():
 
 
 def test_arrows_are_finite_and_no_longer_than_the_view():
-    far = [0.1, 0.0, 0.0, 0.0, 1e3, 0.0]  # an axis that is kilometres away
+    far = [0.1, 0.0, 0.0, 0.0, 1e3, 0.0]  # the central axis is kilometres away
     wrench = np.array([[1e9, 0, 0, 0, 0, 0], [np.nan] * 6, [0.0] * 6, [np.inf] * 6, far])
     arrows = wrench_arrows(wrench, np.zeros((5, 3)), weight=1.0, size=2.0)
     assert arrows.shape == (2, 2, 3)
@@ -225,7 +225,7 @@ def test_arrows_are_finite_and_no_longer_than_the_view():
     assert np.array_equal(arrows[1, 0], np.zeros(3))
 
 
-def test_torques_without_a_force_have_arrows_of_their_own():
+def test_torques_without_a_force_have_their_own_arrows():
     wrench = np.array([[0, 0, 0, 0, 4.0, 0], [1.0, 0, 0, 0, 4.0, 0], [0] * 6], float)
     arrows = couple_arrows(wrench, np.ones((3, 3)), weight=4.0, size=2.0)
     # the length of a force equal to the torque over the robot's size
@@ -316,7 +316,7 @@ def test_lines_of_springs_follow_their_ends():
     assert len(lines.bodies) > m.nspring > 0
 
 
-def test_loop_joints_are_drawn_closed_where_they_are():
+def test_loop_joints_are_drawn_closed_at_their_bodies():
     m = rb.build(mechanisms.delta(passive=True))
     scene = Scene(m, NONE)
     placed = scene.place(at(m, m.qpos0))
@@ -335,7 +335,7 @@ def test_closed_rods_and_bands_are_drawn():
     assert len(lines.bodies) == m.nspring + legs + 3 * m.nloop
 
 
-def test_the_first_layers_are_chosen_by_the_robot():
+def test_the_layers_shown_at_first_depend_on_the_robot():
     m = rb.load_urdf(ARM)
     box = rb.Box((0.1, 0.1, 0.1))
     seen, lost = LinkShape("upper", box), LinkShape("upper", Placeholder("gone.stl"))
@@ -389,7 +389,7 @@ def test_the_grid_is_at_the_floor_or_below_the_robot():
     assert Scene(on_floor, Appearance((high,))).floor == -7.0
 
 
-def test_obstacles_stand_where_they_are():
+def test_obstacles_are_drawn_at_their_poses():
     box = rb.Obstacle("box", rb.Box((1.0, 2.0, 3.0)), rb.pose(xyz=(1.0, 2.0, 3.0)))
     ball = rb.Obstacle("ball", rb.Sphere(0.5), rb.pose(xyz=(-1.0, 0.0, 0.0)))
     m = rb.load_urdf(ARM, contact=rb.Contact((box, ball, rb.Obstacle("floor", rb.Plane()))))

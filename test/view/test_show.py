@@ -76,7 +76,7 @@ def test_the_server_listens_at_this_machine_alone_and_prints_its_address(server)
         assert b"<html" in page.read().lower()
 
 
-def test_a_taken_port_gives_the_next_free_one():
+def test_the_next_free_port_is_used_if_a_port_is_taken():
     with taken_ports(2) as first:
         server = open_server(first)
         try:
@@ -190,7 +190,7 @@ def test_a_page_of_the_internet_gets_no_websocket(server):
     assert knock(server, {"Origin": "http://evil.example"}, host="evil.example") == 403
     assert knock(server, {}, host="evil.example") == 403
     assert knock(server, {"Origin": address_of(server)}) == 101
-    assert knock(server, {}) == 101  # programs of this machine
+    assert knock(server, {}) == 101  # programs of this machine send no origin
     assert server.get_clients() == {}
 
 
@@ -235,7 +235,7 @@ def test_an_instant_moves_only_the_frames_of_bodies(server):
     for body in (1, 2):
         turned = sent.of("SetOrientationMessage", f"/arm/{body}").wxyz
         assert np.allclose(turned, placed.xquat[body])
-    assert len(sent.messages) == 3  # body 1 turns in place
+    assert len(sent.messages) == 3  # body 1 rotates without moving
 
 
 class _Sent:
@@ -285,7 +285,7 @@ def test_forces_are_sent_where_they_act(server):
     assert arrows["touches"].points.shape == (1, 3)
 
 
-def test_frames_at_one_place_share_a_label():
+def test_frames_at_the_same_position_share_a_label():
     link = '<link name="{}"/><joint name="{}" type="fixed"><parent link="{}"/><child link="{}"/>'
     link += '<origin xyz="{} 0 0"/></joint>'
     parts = [("b", "a", 0.01), ("c", "b", 0.01), ("d", "c", 0.01), ("e", "a", 0.5)]
@@ -319,7 +319,7 @@ def test_layers_are_made_only_on_request(server):
     assert BOXES not in show.nodes._layers
 
 
-def test_frames_are_seen_through_the_robot(server):
+def test_frames_are_visible_through_the_robot(server):
     display = Show(server, rb.load_urdf(ARM), LOOKS).display
     display.set(FRAMES, True)
     assert display.opacity.value == TRANSLUCENT
@@ -372,7 +372,7 @@ def test_a_click_selects_a_body_and_a_second_click_ends_the_selection(server):
 
 
 def room(*names):
-    """Return a Model of an arm and objects, each with another shape without a colour."""
+    """Return a Model of an arm and uncoloured objects of different shapes."""
     items = [rb.Object(name, rb.Sphere(0.1 + 0.1 * k), mass=1.0, pose=Pose((1.0 + k, 0.0, 1.0)))
              for k, name in enumerate(names)]  # fmt: skip
     return rb.scene(ARM, objects=items)
@@ -402,11 +402,11 @@ def test_objects_come_and_go_and_unchanged_ones_keep_their_nodes(server):
     qpos[m.jnt_qposadr[m.jnt_id("third")]] = 5.0
     show.put(Instant.still(m, qpos))
     assert now["third"].position[0] == 5.0
-    show._click("third")  # by its name, whatever its index in the Model
+    show._click("third")  # a click names the body, whatever its index in the Model
     assert show.picked == "third"
 
 
-def test_names_of_a_hostile_file_are_text_and_nothing_else(server):
+def test_names_of_a_hostile_file_are_shown_as_plain_text(server):
     name = "<img src=x onerror=alert(1)>{7*7}/../"
     text = ARM.replace('"upper"', f'"{name.replace("<", "&lt;")}"')
     m = rb.load_urdf(text.replace('name="arm"', f'name="{name.replace("<", "&lt;")}"'))
@@ -428,7 +428,7 @@ def test_a_robot_can_be_removed_from_the_view(server):
     show.put(Instant.still(m, m.qpos0))
 
 
-def test_sliders_of_a_loop_keep_it_closed_or_go_back(server):
+def test_sliders_of_a_loop_keep_the_loop_closed_or_return(server):
     m = rb.load("examples/delta_robot.yaml")
     sliders = Sliders(Show(server, m, Appearance()))
     one = sliders._coordinates[0]
@@ -527,7 +527,7 @@ def test_a_view_follows_a_data_that_is_stepped():
     d = rb.make_data(m)
     with rb.view(m, d, ARM, port=0) as view:
         shown = view._show.nodes._bodies[2]
-        d.qpos[:] = np.nan, 0.0  # while it diverges, the last state stays
+        d.qpos[:] = np.nan, 0.0  # the view keeps the last finite state
         d.qpos[:] = 0.3, 0.1
         end = time.monotonic() + 60.0
         expected = d.copy()
@@ -553,7 +553,7 @@ def test_a_view_may_be_framed_by_notebooks_only():
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_page_has_our_head(server, packed):
+def test_the_head_of_the_page_is_ours(server, packed):
     wanted = {"Accept-Encoding": "gzip"} if packed else {}
     request = urllib.request.Request(address_of(server), headers=wanted)
     with urllib.request.urlopen(request) as answer:
@@ -645,7 +645,7 @@ def test_the_command_names_joints_that_do_not_start_at_zero():
         (["ARM", "--address", "example.org"], 2, "'example.org'"),
     ],
 )
-def test_refusals_of_the_command_are_one_line(tmp_path, words, status, named):
+def test_a_refusal_of_the_command_is_one_line(tmp_path, words, status, named):
     path = tmp_path / "arm.urdf"
     path.write_text(ARM)
     process = run_view(*(path if word == "ARM" else word for word in words))

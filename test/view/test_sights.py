@@ -30,7 +30,7 @@ def test_depths_are_bright_where_they_are_small():
     assert near == 255 > middle > far > nothing == 0
 
 
-def test_a_small_step_of_depth_is_seen_from_afar():
+def test_a_small_step_of_depth_is_visible_at_a_large_distance():
     """A cube on a table is visible to a camera with a much larger range."""
     depth = np.full((4, 4), 0.5)
     depth[1:3, 1:3] = 0.45
@@ -42,13 +42,13 @@ def test_a_small_step_of_depth_is_seen_from_afar():
     assert not sight(DepthSpec("eye", "hand", **wide), blind).picture.any()
 
 
-def test_colours_stay_and_pictures_become_smaller():
+def test_pictures_are_made_smaller_and_keep_their_colours():
     picture = np.random.default_rng(0).integers(0, 255, (480, 640, 3), np.uint8)
     seen = sight(ColorSpec("eye", "hand", **PICTURE), picture)
     np.testing.assert_array_equal(seen.picture, picture[::2, ::2])
 
 
-def test_points_are_those_that_were_measured_and_not_too_many():
+def test_points_shown_are_measured_points_up_to_a_limit():
     rng = np.random.default_rng(0)
     along = rng.normal(size=(300, 100, 3))
     distance = rng.uniform(1.0, 5.0, (300, 100))
@@ -83,7 +83,8 @@ def test_a_view_shows_pictures_and_points(arm):
         seen[0] = Sight("eye", "hand", picture=pictures[1])
         sights._next = np.inf
         sights.look()
-        np.testing.assert_array_equal(sights._pictures["eye"].image, pictures[0])  # too early
+        # a new picture so early is not shown
+        np.testing.assert_array_equal(sights._pictures["eye"].image, pictures[0])
         sights._next = 0.0
         sights.look()
         np.testing.assert_array_equal(sights._pictures["eye"].image, pictures[1])

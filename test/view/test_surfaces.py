@@ -71,7 +71,7 @@ def test_round_sides_share_corners_and_edges_do_not():
     assert len(single(Sphere(1.0)).vertices) == 642  # 10 * 4^3 + 2
     assert len(single(Capsule(1.0, 1.0)).vertices) == each_place_once(single(Capsule(1.0, 1.0)))
     can = single(Cylinder(1.0, 1.0))
-    # those of the rims twice, those in the middle of the lids once
+    # the corners of the rims count twice, the centres of the lids once
     assert len(can.vertices) == 4 * surfaces.ROUND + 2
     assert each_place_once(can) == 2 * surfaces.ROUND + 2
 
@@ -86,7 +86,7 @@ def test_round_sides_share_corners_and_edges_do_not():
         [(1, 2, 3)] * 5,
     ],
 )
-def test_points_without_volume_are_shown_thin(points):
+def test_points_without_volume_become_a_thin_surface(points):
     found = single(Points(tuple(points)))
     assert volume(found) > 0.0
     assert np.allclose(size([found]), np.ptp(points, axis=0) + surfaces.THIN, atol=1e-6)
@@ -168,7 +168,7 @@ RED, PICTURE = (f'<instance_material symbol="m" target="#{name}"/>' for name in 
 
 
 def dae(**parts):
-    """Two tetrahedra with legs of length 1, the second at x = 5; red unless messages otherwise."""
+    """Two tetrahedra with legs of length 1, the second at x = 5, both red by default."""
     default = {
         "unit": "1", "picture": "none.png", "alpha": "", "sampled": "s", "z": "1",
         "scale": "1 1 1", "bind": RED, "bind2": RED,
@@ -207,7 +207,7 @@ def test_a_mirroring_scale_keeps_the_sides(keep, scale):
     low, high = found.vertices.min(axis=0), found.vertices.max(axis=0)
     assert np.allclose(low, np.minimum(scale, 0.0))
     assert np.allclose(high, np.maximum(scale, 0.0))
-    assert len(found.vertices) == 12  # sharp edges all around
+    assert len(found.vertices) == 12  # all edges are sharp
     assert found.color is None
 
 
@@ -393,7 +393,7 @@ def test_bounding_boxes_match_pinocchio(name):
         ("ur5_robot.urdf", [(64, 89, 104), (36, 36, 36)]),
         ("panda.urdf", [(255, 255, 255), (64, 64, 64), (230, 235, 237)]),
         ("go2.urdf", [(230, 242, 242), (171, 177, 197), (0, 0, 0)]),
-        ("anymal.urdf", [(26, 26, 26)]),  # the colour of its feet, whose picture is broken
+        ("anymal.urdf", [(26, 26, 26)]),  # the colour of the feet, whose picture is broken
     ],
 )
 def test_real_robots_have_their_colours(name, expected):

@@ -135,7 +135,7 @@ def test_a_mesh_has_the_image_that_it_names(folder, kind, image):
 
 
 @needs_renderer
-def test_the_image_of_the_urdf_is_on_a_mesh_with_places_and_without_a_material(folder):
+def test_a_mesh_with_texture_coordinates_and_no_material_gets_the_image_of_the_urdf(folder):
     geometry = mesh(folder, "m.obj", OBJ)
     assert quarters_seen(*appearance(folder, geometry, MATERIAL), (3, 0, 0)) == QUARTERS.tolist()
 
@@ -181,7 +181,7 @@ def one_finding(m, looks):
     ],
 )
 @pytest.mark.parametrize("kind", ["urdf", "obj"])
-def test_a_texture_that_cannot_be_read_is_one_warning(folder, kind, name, data, code):
+def test_a_texture_that_cannot_be_read_causes_one_warning(folder, kind, name, data, code):
     if data is not None:
         (folder / name).write_bytes(data)
     if kind == "urdf":
@@ -194,14 +194,14 @@ def test_a_texture_that_cannot_be_read_is_one_warning(folder, kind, name, data, 
     assert name in finding.message
 
 
-def test_an_image_cut_short_is_one_warning(folder):
+def test_a_truncated_image_causes_one_warning(folder):
     data = (folder / "quarters.png").read_bytes()
     (folder / "quarters.png").write_bytes(data[: len(data) // 2])
     assert one_finding(*appearance(folder, BOX, MATERIAL)).code == "bad-texture"
 
 
 @pytest.mark.parametrize(("name", "least"), [("MAX_PIXELS", 128 * 128), ("MAX_IMAGE_BYTES", 100)])
-def test_an_image_that_is_too_large_is_one_warning(folder, monkeypatch, name, least):
+def test_a_too_large_image_causes_one_warning(folder, monkeypatch, name, least):
     monkeypatch.setattr(textures, name, least - 1)
     finding = one_finding(*appearance(folder, BOX, MATERIAL))
     assert finding.code == "texture-too-large"
@@ -214,7 +214,7 @@ def test_a_large_image_is_reduced_and_every_format_has_three_colours(folder):
         assert textures.read_texture(path).shape == (341, 1024, 3)
 
 
-def test_a_texture_for_a_shape_without_places_is_one_warning(folder):
+def test_a_texture_for_a_shape_without_texture_coordinates_causes_one_warning(folder):
     geometry = mesh(folder, "m.obj", OBJ.replace("/1", "").replace("/2", "").replace("/3", "")
                     .replace("/4", ""))  # fmt: skip
     assert "texture coordinates" in one_finding(*appearance(folder, geometry, MATERIAL)).message

@@ -91,7 +91,7 @@ def test_a_slow_request_does_not_block_the_others(far):
     answers = []
     pausing = threading.Thread(target=lambda: answers.append(remote.pause(True)))
     pausing.start()
-    for k in range(50):  # while the other waits
+    for k in range(50):  # these requests are answered while the slow one waits
         assert remote.push(k, "hand", [1, 2, 3], [0, 0, 4], [0, 0, 0], 0.5) == (
             f"({k}, 'hand', [1, 2, 3], [0, 0, 4], [0, 0, 0], 0.5)"
         )
@@ -123,7 +123,7 @@ def test_an_invalid_request_ends_only_the_service(said):
     assert not asked
 
 
-def test_failures_are_messages(far):
+def test_failed_requests_return_a_message(far):
     remote, echo, _ = far
     assert remote.step(3) == "step failed: ValueError(3)"
     assert remote.instants() == []
@@ -132,7 +132,7 @@ def test_failures_are_messages(far):
     assert "failed: TypeError" in answered(echo, "push", ({},) * 0 or None)
 
 
-def test_pace_is_measured_over_the_last_second_and_restarts():
+def test_the_pace_is_measured_over_the_last_second_and_anew_after_a_reset():
     pace = Pace()
     assert math.isnan(pace.at(10.0, 0.0, False))
     for k in range(1, 40):
@@ -155,7 +155,7 @@ def test_an_instant_has_the_contact_points_of_a_loop_and_their_forces():
     watched = Watched(loop)
     loop.start()
     try:
-        assert watched.instant().points.shape == (0, 6)  # in the air
+        assert watched.instant().points.shape == (0, 6)  # the robot is in the air
         loop.time.request_steps(2000)
         loop.time.wait_for_steps()
         instant = watched.instant()
@@ -168,7 +168,7 @@ def test_an_instant_has_the_contact_points_of_a_loop_and_their_forces():
     assert np.allclose(instant.points[:, 3:].sum(axis=0), instant.contact[1, :3], atol=1e-9)
 
 
-def test_energies_follow_the_exchanged_plant(path):
+def test_energies_are_those_of_the_exchanged_plant(path):
     """Oracle: the robot of the file, and a point mass at its tip, in another gravity."""
     m = rb.load_urdf(path)
     loop = Loop(m, LoopSettings(realtime="off", start_paused=True), np.full(m.nq, 0.3))
@@ -290,7 +290,7 @@ def test_a_killed_view_is_reported_once_and_the_simulation_continues(shown):
         ({"port": 99999}, "99999"),
     ],
 )
-def test_the_reason_why_it_cannot_serve_is_reported(shown, options, found):
+def test_the_reason_why_the_view_cannot_serve_is_reported(shown, options, found):
     loop, start = shown
     view, said = start(loop, **options)
     assert not view.wait(60.0)
@@ -304,7 +304,7 @@ MESH = '<visual><geometry><mesh filename="{}"/></geometry></visual>'
 
 
 @needs_viser
-def test_unusable_meshes_are_one_warning(shown, tmp_path):
+def test_unusable_meshes_cause_one_warning(shown, tmp_path):
     """The files are missing, or one has only the name of a mesh."""
     loop, start = shown
     (tmp_path / "empty.stl").write_bytes(b"no mesh")
@@ -325,9 +325,10 @@ def test_unusable_meshes_are_one_warning(shown, tmp_path):
 
 
 @needs_viser
-def test_an_unreadable_appearance_is_one_warning(shown):
+def test_an_unreadable_appearance_causes_one_warning(shown):
     loop, start = shown
-    loop.cast = replace(loop.cast, text="", path=Path("gone.yaml"))  # changed after it was read
+    # the file is gone after it was read
+    loop.cast = replace(loop.cast, text="", path=Path("gone.yaml"))
     view, said = start(loop)
     assert view.wait(60.0), said
     wait_until(lambda: len(said) > 1, "the warning")

@@ -57,7 +57,7 @@ def delta(browser):
         yield all_of_it
 
 
-def test_a_slider_moved_in_the_page_moves_the_joint_here(arm):
+def test_a_slider_moved_in_the_browser_moves_the_joint_in_the_program(arm):
     page, _, sliders = arm
     thumb = slider(page, "turn")
     assert float(thumb.get_attribute("aria-valuemin")) == -0.5
@@ -118,7 +118,7 @@ def test_the_page_shows_the_robot_and_its_layers(arm):
     wait_until(lambda: not node.visible, "the ellipsoids to go", page)
 
 
-def test_a_mechanism_out_of_reach_goes_back_with_a_reason(delta):
+def test_an_impossible_position_of_a_mechanism_is_undone_with_a_reason(delta):
     page, _, sliders = delta
     before = sliders.qpos
     slider(page, "motor_1").press("ArrowRight")
@@ -152,10 +152,10 @@ def test_a_click_on_a_body_shows_its_name_as_plain_text(browser):
         wait_for_picture(page)
         box = scene.bounding_box()
         middle = {"x": box["width"] / 2, "y": box["height"] / 2}
-        waits = (0.5 * 2**k for k in range(9))  # [s]; a second click would let it go again
+        waits = (0.5 * 2**k for k in range(9))  # [s]; a second click would end the selection
 
         def picked():
-            scene.click(position=middle)  # the one body is where the camera looks
+            scene.click(position=middle)  # the camera points at the only body
             for _ in range(round(next(waits) / 0.05)):
                 if show.picked:
                     break

@@ -126,7 +126,7 @@ def slider(page, label):
 def press(page, text):
     """Press the button with this text, by its key: a panel that unfolds moves it under a mouse."""
     button = page.get_by_role("button", name=text, exact=True).first
-    button.click(trial=True)  # waits until a person could press it
+    button.click(trial=True)  # waits until the button can be pressed
     button.press("Enter")
 
 

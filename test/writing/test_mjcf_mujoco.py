@@ -59,7 +59,7 @@ def test_random_trees_agree_in_mujoco(seed, turned, tmp_path):
     compare(rb.build(tree), mm, seed, tree.name)
 
 
-def test_balls_agree_in_mujoco(tmp_path):
+def test_ball_joints_agree_in_mujoco(tmp_path):
     """Where the joint frame is not rotated in the link, quaternions of balls are equal."""
     tree = trees.auto_tree(6, 2.0, kinds=("spherical", "revolute"), seed=2)
     findings, mm = written(tree, tmp_path)
@@ -183,7 +183,7 @@ def test_gears_springs_and_limits_agree_in_mujoco(tmp_path):
     np.testing.assert_array_equal(mm.jnt_range[0], (-1.0, 2.0))
     np.testing.assert_array_equal(mm.jnt_actfrcrange[0], (-30.0, 30.0))
     np.testing.assert_array_equal(mm.dof_armature, m.dof_armature)
-    # the spring between the links pulls like ours; without the spring of the joint
+    # only the spring between the links is compared, without the spring of the joint
     d = rb.make_data(m)
     d.qpos, d.qvel = md.qpos.copy(), (0.3, -0.2)
     md.qvel[:] = d.qvel
@@ -214,7 +214,7 @@ def shapes():
     return system
 
 
-def test_written_shapes_are_where_they_were(tmp_path):
+def test_written_shapes_keep_their_poses(tmp_path):
     findings, mm = written(shapes(), tmp_path)
     assert {str(finding).split(": ")[1] for finding in findings if finding.code == "left-out"} == {
         "its restitution is left out"
@@ -235,7 +235,7 @@ def test_written_shapes_are_where_they_were(tmp_path):
         distance = mujoco.mj_ray(mm, md, start, aim, None, 1, -1, geom)
         hit = start + distance * aim
         if geom[0] == mm.geom("hills").id and np.any(np.abs(hit - (4, 1, 0))[:2] > (1.499, 0.999)):
-            theirs[n] = np.nan  # on a side, which our fields lack
+            theirs[n] = np.nan  # MuJoCo hits a side, which our height fields lack
         elif distance >= 0.0:
             theirs[n] = distance
     seen = ~np.isnan(theirs)

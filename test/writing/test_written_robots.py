@@ -43,7 +43,7 @@ def lost(findings):
 @needs_robots
 @each_robot
 @pytest.mark.parametrize("suffix", [".urdf", ".yaml"])
-def test_a_robot_survives_writing_and_reading(path, suffix, tmp_path):
+def test_a_written_robot_is_read_as_the_same_model(path, suffix, tmp_path):
     written = tmp_path / f"robot{suffix}"
     rb.convert(path, written, strict=False)
     m = rb.load_urdf(path, strict=False, contact=SHAPES, srdf=suffix == ".urdf")
@@ -72,7 +72,7 @@ def test_a_mechanism_file_equals_its_builder(name, tmp_path):
     same(rb.build(MECHANISMS[name]), rb.load(written))
 
 
-def test_values_that_a_format_lacks_are_named(tmp_path):
+def test_values_that_a_format_lacks_have_a_finding(tmp_path):
     system = (
         rb.SystemBuilder("losses", base="ground")
         .body("one", rb.shapes.sphere(0.1, mass=1.0))
@@ -226,7 +226,7 @@ def test_foreign_files_are_not_replaced(tmp_path):
     hull = arm.geometry("hull", "arm", rb.Points(((0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1))))
     written = tmp_path / "robot.urdf"
     rb.convert(hull, written)
-    rb.convert(hull, written)  # equal files are no obstacle
+    rb.convert(hull, written)  # existing files with equal content are accepted
     before = written.read_bytes()
     for name in ("robot.srdf", "robot_meshes/hull_hull.obj"):
         other = tmp_path / name

@@ -174,7 +174,7 @@ def test_an_error_of_yaw_becomes_a_sideways_error():
 
 @pytest.mark.parametrize("turn", [0.7, 2e-4, 3e-5, 0.0])
 def test_the_derivatives_of_an_arc_match_small_differences(turn):
-    """The frame is off the axle; the motion is given by pose and by steps."""
+    """The frame is not on the axle; the motion is given by pose and by steps."""
     drive = drive_of(TURTLEBOT3.urdf.replace('<origin xyz="0.0 ', '<origin xyz="0.1 '))
     way, begin, small = np.array([0.4, 0.1, turn]), np.array([0.3, -0.2, 0.9]), 1e-6
 

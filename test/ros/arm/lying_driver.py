@@ -23,7 +23,7 @@ LOADED = {"payload": "arm_controller/payload", "unknown_payload": "simulator/pay
 
 
 class LyingDriver(Relay):
-    """A relay that lies; arguments as Relay.
+    """A relay that lies. Its other arguments are those of Relay.
 
     With `paced`, once the relay lies, the time of the states passes no faster than the clock: the
     clock brakes a blind arm, and a simulation in lock-step could be faster.
@@ -134,7 +134,7 @@ class LyingDriver(Relay):
 
 
 def _close(node, publisher):
-    """Destroy a publisher after all its messages have arrived: others would be lost with it."""
+    """Destroy a publisher after all its messages have arrived, so that none is lost."""
     assert publisher.wait_for_all_acked(Duration(seconds=120))
     node.destroy_publisher(publisher)
 

@@ -121,7 +121,7 @@ def test_the_client_returns_efforts_by_name(client, controller):
     assert found == {"panda_joint3": g[2], "panda_joint2": g[1]}
 
 
-def test_every_argument_arrives(client, controller, monkeypatch):
+def test_every_argument_reaches_the_service(client, controller, monkeypatch):
     """Fields are compared one by one; test_arm_services checks the numbers of the answers."""
     asked = []
 
@@ -156,7 +156,7 @@ def test_every_argument_arrives(client, controller, monkeypatch):
     assert asked[2] == ("get_computed_torque", state | wanted | flags)
 
 
-def test_efforts_may_be_clamped(client):
+def test_efforts_are_clamped_on_request(client):
     found = client.computed_torque({"panda_joint1": 50.0}, clamp=True)
     assert found == {"panda_joint1": 20.0}
     assert found.saturated
@@ -194,10 +194,10 @@ def test_missing_and_silent_services_are_reported(peer, controller):
             client.arm()
         controller.answer.set()
         client._caller._timeout = 30.0
-        assert client.disarm() == "disarm: done"  # not the late answer of arm
+        assert client.disarm() == "disarm: done"  # the late answer of `arm` is dropped
 
 
-def test_a_callback_of_a_single_threaded_node_may_call(peer, client):
+def test_the_client_works_in_a_callback_of_a_single_threaded_node(peer, client):
     said = []
 
     def on_timer():
@@ -209,7 +209,7 @@ def test_a_callback_of_a_single_threaded_node_may_call(peer, client):
     assert said == ["arm: done"]
 
 
-def test_several_threads_may_call(client):
+def test_the_client_can_be_used_by_several_threads(client):
     said = []
     threads = [
         threading.Thread(target=lambda m=mode: said.append(client.set_mode(m)))
@@ -268,7 +268,7 @@ def test_an_action_client_is_made_in_the_thread_that_spins(peer, client, control
     assert (makers, raised) == (["rbdyn-client"], [])
 
 
-def test_the_reason_for_the_end_of_a_trajectory_is_raised(peer, client, controller):
+def test_the_error_of_a_failed_trajectory_names_the_reason(peer, client, controller):
     arm = controller.following
     tolerance = {"path_tolerance": {"turn": 0.5}, "goal_tolerance": {"lift": 0.1}}
     work = lambda: client.follow(path_message(path(), ("lift", "turn")), **tolerance)  # noqa: E731
@@ -312,7 +312,7 @@ def test_a_node_that_stops_answering_is_reported(peer, client, controller):
     silent.set()
     thread.join(30.0)
     worded("arm-client", raised[0])
-    peer.until(lambda: arm.stops == 1)  # cancelled, once it answers again
+    peer.until(lambda: arm.stops == 1)  # the goal is cancelled once the node answers again
 
 
 def test_closing_cancels_the_goal_and_follow_raises(peer, client, controller):
@@ -394,7 +394,7 @@ INVALID = {
 
 
 @pytest.mark.parametrize("case", INVALID)
-def test_arguments_that_do_not_fit_into_a_message_are_refused(client, case):
+def test_arguments_with_wrong_types_or_lengths_are_refused(client, case):
     with refused(RbdynError, "arm-client"):
         INVALID[case](client)
 
@@ -404,7 +404,7 @@ def test_an_invalid_node_name_is_refused(peer):
         client.arm()
 
 
-def test_the_status_of_success_equals_that_of_ros():
+def test_the_status_of_success_has_the_number_of_ros():
     assert SUCCEEDED == GoalStatus.STATUS_SUCCEEDED
 
 
@@ -475,6 +475,7 @@ def test_a_real_controller_follows_a_path(simulate, control, peer):
         closed.start()
         ended(closed)
         assert raised == ["the client is closed; the goal is cancelled"]
-        assert np.abs(pair.arm.rest() - place).max() < 0.09  # it holds its position of that time
+        # the arm holds the position at the time of the cancellation
+        assert np.abs(pair.arm.rest() - place).max() < 0.09
     pair.until_said("computed_torque", "armed")
     pair.end_well()

@@ -123,12 +123,12 @@ def lasting_nan(pair, relay):
 
 
 def stamps_that_jump(pair, relay):
-    for seconds in (5.0, -5.0, -2e9):  # the last ones are negative
+    for seconds in (5.0, -5.0, -2e9):  # stamps after the last jump are negative
         relay.change = lambda state: later(turned_round(state), seconds)  # noqa: B023
         ends(pair, "clock", "holding")
         pair.do("disarm", "clear_fault")
         pair.arm_it()
-    relay.change = turned_round  # a jump once more, on the way back
+    relay.change = turned_round  # the way back is a jump too
     ends(pair, "clock", "holding")
 
 
@@ -140,7 +140,7 @@ def later(state, seconds):
 
 def garbage(pair, relay):
     """A few states name three of the joints; those of another device are ignored."""
-    if SENDERS_KNOWN:  # otherwise it is a rival at first, see test_claim_node.py
+    if SENDERS_KNOWN:  # otherwise the publisher is a rival at first (test_claim_node.py)
         publisher = pair.peer.publisher(JointState, "relayed_states")
         for _ in range(5):
             publisher.publish(JointState(name=["nobody"], position=[NAN]))
@@ -187,11 +187,11 @@ def test_a_blind_answer_has_the_stamp_of_a_state(relayed):
     pair.push("tool0", 0.0, 40.0, 10.0)
     spoilt.append(True)
     pair.until_said("fault finite", "silent")
-    assert len(answers) > 5  # during blind_time, at 200 Hz
+    assert len(answers) > 5  # answers go on at 200 Hz during blind_time
     assert [stamp for stamp in answers if stamp not in stamps] == []
 
 
-def test_names_suddenly_in_another_order_silence_the_controller(relayed):
+def test_joint_names_that_change_their_order_silence_the_controller(relayed):
     """The joints seem to jump, so the controller sends no more efforts."""
     pair, relay = relayed
     pair.arm_it()

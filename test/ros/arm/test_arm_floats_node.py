@@ -14,8 +14,8 @@ from support.robots import find
 
 SEVEN = Path(__file__).parents[3] / "config/robots/seven_dof_arm.urdf"
 
-#: robot: start position, rate of its states [Hz], pushed link, force [N].
-#: The forces turn a joint by about half a radian.
+#: By robot: start position, rate of its states [Hz], pushed link, force [N]. The forces rotate a
+#: joint by about half a radian.
 ROBOTS = {
     "ur5_robot.urdf": (UR5_START, 500, "tool0", (0.0, 45.0, 15.0)),
     "panda.urdf": (PANDA_START, 500, "panda_hand", (10.0, 12.0, 0.0)),

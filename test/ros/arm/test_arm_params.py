@@ -39,7 +39,7 @@ def test_the_defaults_are_the_safe_choices():
     assert values.friction_compensation == 0.0
 
 
-def test_only_limits_are_live():
+def test_only_limits_can_change_while_the_node_runs():
     live = {p.name for p in PARAMETERS if p.live}
     assert live == set(TIGHTENING)
 
@@ -55,14 +55,14 @@ def test_limits_are_refused_with_the_allowed_range(name, wrong):
     assert f"from {row.low:g} to {row.high:g}" in str(caught.value)
 
 
-def test_the_largest_limits_of_the_start_still_protect():
+def test_the_largest_allowed_limits_of_acceleration_and_latency_are_bounded():
     rows = {p.name: p for p in PARAMETERS}
     # in its 5 ms a velocity may change by 5 rad/s; a lag never exceeds state_timeout
     assert rows["acceleration_limit"].high == 1000.0
     assert rows["latency_limit"].high == 0.1
 
 
-def test_the_library_has_the_same_defaults():
+def test_node_and_library_have_the_same_defaults():
     """This test finds a default that is changed in only one place."""
     assert plain_settings(arm_params.settings(defaults())) == plain_settings(ControlSettings())
     assert arm_params.gate_settings(defaults(), False) == GateSettings()

@@ -33,7 +33,7 @@ from rbdyn_ros.ros.arm import services as arm_services
 from rbdyn_ros.ros.arm.queries import ArmQueries
 from rbdyn_ros.ros.arm.services import ArmServices
 
-#: two engines, no inverse mass matrix: rounding only
+#: Without an inverse mass matrix two engines differ only by rounding.
 CLOSE = {"rtol": 0.0, "atol": 1e-10}
 
 
@@ -78,7 +78,7 @@ def answered(peer, kind, service, **fields):
     return answer
 
 
-def test_all_joints_are_taken_as_measured(peer, robot):
+def test_use_current_state_takes_all_joints_as_measured(peer, robot):
     g = Twin().inverse(robot.qpos, 0 * robot.qpos, 0 * robot.qpos)
     answer = answered(peer, GetGravityEffort, "get_gravity_effort", use_current_state=True)
     assert tuple(answer.name) == robot.arm.names
@@ -127,7 +127,7 @@ def test_friction_and_own_gravity_compensation_are_included(peer, robot):
     np.testing.assert_allclose(np.subtract(plain.effort, command.effort), g, **CLOSE)
 
 
-def test_a_command_leaves_out_all_that_the_robot_adds(peer, robot):
+def test_a_command_leaves_out_gravity_and_coriolis_forces_that_the_robot_adds(peer, robot):
     """Gravity and Coriolis forces at the measured velocity."""
     m = rb.load_urdf(find("panda.urdf"))
     robot.arm = Arm(m, robot_compensates_gravity=True, robot_compensates_coriolis=True)
@@ -220,7 +220,7 @@ BODY.izz = 2.5
 MOMENTS = np.array([[1.0, 0.1, 0.2], [0.1, 2.0, 0.3], [0.2, 0.3, 2.5]])
 
 
-def test_payloads_come_by_service_and_by_topic(peer, robot):
+def test_payloads_can_be_set_by_service_and_by_topic(peer, robot):
     sha256 = robot.arm.sha256
     loaded = Twin(pin.Inertia(2.0, np.array([0.1, 0.0, 0.3]), MOMENTS))
     zeros = np.zeros(8)
@@ -345,7 +345,7 @@ def test_a_bad_payload_is_refused(peer, robot, capfd):
     assert robot.arm.payloads == {}
 
 
-def test_a_refusal_has_the_model_but_no_state(peer, robot):
+def test_a_refusal_has_the_hash_of_the_model_but_no_state(peer, robot):
     kind = GetGravityEffort
     answer = peer.call(kind, "/arm/get_gravity_effort", kind.Request(name=["panda_joint9"]))
     assert not answer.success
@@ -393,7 +393,8 @@ REFUSED = [
     ("inverse_dynamics", {**AT, "acceleration": [0.0] * 3}, QUERY, "acceleration"),
     ("inverse_dynamics", {**AT, "position": [0.0, np.nan]}, QUERY, "position"),
     ("inverse_dynamics", {**AT, "velocity": [-np.inf, 0.0]}, QUERY, "velocity"),
-    ("inverse_dynamics", {**AT, "velocity": [1e300, 0.0]}, ARM, ""),  # the result overflows
+    # this velocity makes the result overflow
+    ("inverse_dynamics", {**AT, "velocity": [1e300, 0.0]}, ARM, ""),
     ("inverse_dynamics", {"as_command": True}, ARM, ""),
     ("computed_torque", {"name": TWO}, ARM, ""),
     ("computed_torque", {"name": TWO, "desired_position": [0, np.inf]}, QUERY, "desired_position"),
@@ -418,7 +419,7 @@ def test_bad_requests_are_refused(held, query, fields, code, element):
     request = KINDS[query].Request(**{"use_current_state": True, **fields})
     with refused(RbdynError, code, element):
         getattr(queries, query)(request)
-    asked = GetGravityEffort.Request(use_current_state=True)  # and the next one is answered
+    asked = GetGravityEffort.Request(use_current_state=True)  # the next request is answered
     assert np.isfinite(queries.gravity_effort(asked).effort).all()
 
 
@@ -436,7 +437,7 @@ def test_before_the_first_state_all_positions_are_needed(held):
     assert answer.stamp_ns == 0
 
 
-def test_the_data_of_the_control_loop_is_unchanged(held):
+def test_a_query_does_not_change_the_data_of_the_control_loop(held):
     """Queries run in another thread than the loop, which uses arm.d."""
     d = held.arm.d
     fields = {k: v for k in dir(d) if isinstance(v := getattr(d, k), np.ndarray)}
@@ -450,7 +451,7 @@ def test_the_data_of_the_control_loop_is_unchanged(held):
         assert np.array_equal(v, getattr(d, k), equal_nan=True), k
 
 
-def test_one_twin_serves_until_the_arm_changes(held):
+def test_the_copy_of_the_arm_for_queries_is_made_once(held):
     made = []
     real = held.arm.twin
     held.arm = SimpleNamespace(**{k: getattr(held.arm, k) for k in ("names", "m")})

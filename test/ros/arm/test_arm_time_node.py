@@ -41,7 +41,7 @@ def test_the_clock_is_used_only_for_states_that_are_stamped_with_it():
 
 def test_an_armed_arm_uses_a_clock_that_starts_late():
     arm = ArmTime(None, simulated=False)
-    arm.arrival(1_700_000_000 * S)  # the time of another clock than the simulator's
+    arm.arrival(1_700_000_000 * S)  # this stamp is of another clock than the simulator's
     arm.hear(5 * S, armed=True)
     assert not arm.simulated
     arm.arrival(5 * S)
@@ -78,7 +78,7 @@ def pair(simulate, control, peer):
 
 def test_a_stopped_process_does_not_age_the_states(pair):
     pair.arm_it("computed_torque")
-    pair.until_commanded()  # before that the simulator does not wait, so states do become old
+    pair.until_commanded()  # the simulator waits for commands only from now on
     pair.arm.wait(0.1)
     for stopped in (pair.controller, pair.simulator):
         stopped.process.send_signal(signal.SIGSTOP)

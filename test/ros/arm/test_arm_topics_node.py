@@ -90,7 +90,7 @@ def bad_trajectories(pair):
         path([(1, far)]),
         path([(1, q)], effort=q),
         path([(9, [9.0, *q[1:]])]),
-        path([(9, folded)]),  # the wrist in the upper arm
+        path([(9, folded)]),  # the wrist would be in the upper arm
         path([(0, [q[0] + 0.1, *q[1:]]), (1, q)]),
     )
     refused(pair, JointTrajectory, "joint_trajectory", hostile)
@@ -100,7 +100,7 @@ def bad_trajectories(pair):
     logged = lambda: "and 'wall' would be" in pair.controller.text()  # noqa: E731
     pair.peer.insist(publisher, into_the_wall, logged)
     assert np.abs(pair.arm.position - q).max() < 1e-3
-    # the wall was published every 10 ms, so a queue of ten may be full; wait until it has this one
+    # the path into the wall was sent every 10 ms and can still fill a queue of ten messages
     good = path([(1, there)], velocities=[0.0] * 6)
     send = lambda: pair.peer.send(JointTrajectory, f"{pair.node}/joint_trajectory", good)  # noqa: E731
     persist(pair, "computed_torque", send, lambda: np.abs(pair.arm.position - there).max() < 2e-3)

@@ -24,7 +24,7 @@ LEG = 0.9  # time of each motion, there and back [s]: up to 1.875 * 1.2 / 0.9 = 
 AROUND = 0.2
 LATE = np.arange(0.0, 2.0 * AROUND, 2e-3)
 
-#: robot: start position, rate of its states [Hz], way of each joint [rad or m].
+#: By robot: start position, rate of its states [Hz], displacement of each joint [rad or m].
 FAST = {
     "ur5_robot.urdf": (UR5_START, 1000, (1.2, 0.6, -0.8, 0.8, 0.8, 1.0)),
     "panda.urdf": (PANDA_START, 500, (0.8, 0.5, -0.6, 0.6, 0.8, 0.8, 1.0, 0.01)),
@@ -38,11 +38,11 @@ def test_computed_torque_tracks_twenty_times_closer_than_pd(simulate, control, p
     gains = {
         "computed_torque.stiffness": [STIFFNESS],
         "computed_torque.damping": [DAMPING],
-        # PD in mode impedance: the same gains for the inertia of each joint at the start
+        # PD control in mode impedance has the same gains, times each joint's inertia at the start
         "impedance.feedforward": "false",
         "impedance.stiffness": (STIFFNESS * felt_inertia(m, start)).tolist(),
         "impedance.damping": (DAMPING * felt_inertia(m, start)).tolist(),
-        "friction_compensation": 1.0,  # of the Panda; the model is exact
+        "friction_compensation": 1.0,  # the friction of the Panda is known exactly
     }
     robot = simulate, control, peer, find(name), start, rate
     pair = start_pair(*robot, mode="computed_torque", lockstep=True, **gains)
@@ -78,7 +78,7 @@ def rms_error(pair, way):
     began = pair.arm.rows[pair.arm.until_moving(first, 1e-3, send)][0] - AROUND
     pair.peer.until(lambda: pair.arm.time > began + 2.0 * (LEG + AROUND))
     rows = [row for row in pair.arm.rows[first:] if 0.0 <= row[0] - began <= 2.0 * (LEG + AROUND)]
-    assert len(rows) > 100  # 900 or more are sent
+    assert len(rows) > 100  # at least 900 states are sent
     t = np.array([row[0] for row in rows]) - began
     q = np.array([row[1][: len(way)] for row in rows])
     assert np.abs(q - place).max() > 0.9 * np.abs(way).max()
@@ -108,8 +108,8 @@ def trajectory(names, times, points):
     return message
 
 
-def test_a_load_sags_until_the_controller_is_told_its_mass(simulate, control, peer):
-    # so that it soon rests; as much at a light wrist would be too much for 1 kHz
+def test_an_arm_sags_under_a_load_until_its_payload_is_set(simulate, control, peer):
+    # with this damping the arm soon rests; at a light wrist it would be unstable at 1 kHz
     robot, damped = find("ur5_robot.urdf"), {"impedance.damping": [40.0] * 3 + [5.0] * 3}
     pair = start_pair(simulate, control, peer, robot, UR5_START, lockstep=True, **damped)
     load = SetPayload.Request(link="tool0", inertia=Inertia(m=2.0, com=Vector3(z=0.05)))

@@ -47,7 +47,7 @@ def test_a_driver_that_restarts_takes_over_when_the_old_one_is_silent():
     assert accepted((ARM, 0), (OTHER, QUIET + 1), (OTHER, QUIET + 2)) == [True, True, True]
 
 
-def test_a_second_publisher_is_a_rival_until_it_has_been_silent_for_a_second():
+def test_states_are_disputed_until_one_publisher_has_been_silent_for_a_second():
     source = StateSource()
     for message in ((ARM, 0), (OTHER, MS), (ARM, 2 * MS)):
         source.accepts(*message)
@@ -55,7 +55,7 @@ def test_a_second_publisher_is_a_rival_until_it_has_been_silent_for_a_second():
     assert not source.disputed(MS + QUIET + 1)
 
 
-def test_messages_with_a_common_joint_are_of_one_device():
+def test_messages_with_a_common_joint_count_as_one_device():
     claim = ArmClaim(None, "", {}, "")
     for names in (["finger"], ["finger", "thumb"], ["thumb"], [], ["head"], ["finger"]):
         claim.note_device(names)

@@ -44,7 +44,7 @@ def load():
     return message
 
 
-def test_a_payload_is_estimated_and_taken(simulate, control, peer, tmp_path):
+def test_a_payload_is_estimated_and_applied(simulate, control, peer, tmp_path):
     real = rough(tmp_path)
     pair = start_pair(
         lambda *words, **how: simulate(*(w.replace(str(SEVEN), str(real)) for w in words), **how),
@@ -86,7 +86,7 @@ def test_a_payload_is_estimated_and_taken(simulate, control, peer, tmp_path):
     truth = [MASS, *(MASS * np.array(COM)), SCALE]
     assert (np.abs(values[0] - truth) < 3.0 * std).all()
     assert std[0] < 0.2
-    assert std[4] < 0.3  # so it is not 1
+    assert std[4] < 0.3  # the scale of friction is identified
     np.testing.assert_allclose(covariance, covariance.T, atol=1e-15)
     inertia = found[-1].inertia
     assert found[-1].header.frame_id == LINK

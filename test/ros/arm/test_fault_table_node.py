@@ -26,7 +26,7 @@ TIGHT = {
     "position_inset": 1.7,  # the elbow is at 1.4 rad of 3.14
     "velocity_scale": 0.1,  # of the limit 3.15 rad/s
     "acceleration_limit": 20.0,
-    "power_limit": 6.0,  # 31 N m in the shoulder
+    "power_limit": 6.0,  # [W]; the shoulder needs 31 N m
     "tracking_tolerance": 0.002,
     "target_timeout": 0.3,
     "gravity_damping": 0.0,
@@ -149,7 +149,7 @@ def lied_to(shared):
 
 
 @pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: f"{kind.code}-{kind.reaction}")
-def test_each_row_of_the_table_of_faults_is_true(kind, lied_to):
+def test_each_fault_of_the_table_occurs_with_its_reaction(kind, lied_to):
     if (kind.code, kind.reaction) == ("rivals", "blind") and not SENDERS_KNOWN:
         pytest.skip("this rclpy does not give the publisher of a message")
     for _ in range(TRIES):

@@ -101,7 +101,7 @@ def test_a_goal_gives_feedback_and_succeeds(peer, arm, goals):
     error = desired[:2] - actual
     assert np.array_equal([feedback.error.positions, feedback.error.velocities], error)
     assert len(feedback.actual.accelerations) == 0
-    assert feedback.index == 1  # on the way to the second point
+    assert feedback.index == 1  # the arm is on its way to the second point
     arm.arrive()
     ended = goals.result(handle)
     assert ended.status == GoalStatus.STATUS_SUCCEEDED
@@ -110,7 +110,7 @@ def test_a_goal_gives_feedback_and_succeeds(peer, arm, goals):
     assert arm.stops == 0
 
 
-def test_feedback_continues(peer, goals):
+def test_feedback_is_sent_repeatedly(peer, goals):
     handle = goals.send(there([0.5, 0.25]))
     peer.until(lambda: len(goals.feedback) >= 10)
     handle.cancel_goal_async()
@@ -145,10 +145,10 @@ def test_the_goal_may_be_reached_late(peer, arm, goals):
     handle = goals.send(goal)
     arm.arrive(off=(0.2, 5.0))
     seen = len(goals.feedback)
-    peer.until(lambda: len(goals.feedback) > seen + 2)  # waits
+    peer.until(lambda: len(goals.feedback) > seen + 2)  # the goal waits for the arm
     arm.arrive(seconds=1.9, off=(0.2, 5.0))
     seen = len(goals.feedback)
-    peer.until(lambda: len(goals.feedback) > seen + 2)  # still
+    peer.until(lambda: len(goals.feedback) > seen + 2)  # the goal still waits
     arm.arrive(off=(0.05, 5.0))
     assert goals.result(handle).status == GoalStatus.STATUS_SUCCEEDED
 
@@ -195,7 +195,7 @@ def test_a_new_goal_aborts_the_one_before(arm, goals):
     assert goals.result(handles[-1]).status == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_many_goals_may_come_at_the_same_time(peer, arm, goals):
+def test_of_many_goals_at_the_same_time_one_succeeds_and_the_others_abort(peer, arm, goals):
     sent = [goals.client.send_goal_async(there([1.0, 0.1 * k])) for k in range(8)]
     peer.until(lambda: all(future.done() for future in sent))
     handles = [future.result() for future in sent]
@@ -233,7 +233,7 @@ def test_a_trajectory_on_the_topic_aborts_the_goal(arm, goals):
 
 def test_a_trajectory_that_another_client_stops_is_aborted(arm, goals):
     handle = goals.send(there([1.0, 0.5]))
-    arm.change(done=True)  # at 0, at rest
+    arm.change(done=True)  # the arm is at rest at 0
     ended = goals.result(handle)
     assert ended.status == GoalStatus.STATUS_ABORTED
     worded("follow_joint_trajectory", ended.result.error_string)
@@ -352,7 +352,7 @@ def test_an_exception_of_one_goal_does_not_affect_the_next(arm, goals, capfd):
     assert goals.result(handle).status == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_without_control_msgs_it_is_off(peer, arm, monkeypatch, capfd):
+def test_without_control_msgs_the_action_is_off(peer, arm, monkeypatch, capfd):
     def missing(name):
         raise ImportError(name)
 
@@ -421,7 +421,7 @@ def test_time_is_counted_from_the_stamp():
 
 
 @pytest.mark.parametrize("cause", ["replaced", "failed"])
-def test_a_cancelled_goal_that_also_ends_is_cancelled(cause):
+def test_a_cancelled_goal_stays_cancelled_if_it_also_ends(cause):
     now = at(1.0, number=6) if cause == "replaced" else at(1.0, failed="a fault")
     ending = monitor().ending(now, lambda: True)
     assert (ending.how, ending.stop) == ("canceled", False)

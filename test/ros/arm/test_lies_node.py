@@ -38,7 +38,7 @@ BRAKING, COASTING = 10.0, 5.0
 JUDGED = 1.5
 #: A push is over by this time after the arm began to move [s].
 PUSHED = 0.15
-#: Parts of a path at constant velocity [s]: begin, go on, stop.
+#: Durations of the parts of a path [s]: speeding up, constant velocity, slowing down.
 PARTS = 0.3, 0.4, 0.3
 #: Rows of the ordinary suite, in one scene, and those of the nightly one, without rows about time.
 FEW = "nan", "frozen", "second_efforts", "unknown_payload", "controller_restart"

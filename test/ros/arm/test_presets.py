@@ -28,7 +28,7 @@ def facts(preset):
     return [*(fact for group in groups for fact in group.values()), *preset.traps]
 
 
-def test_the_drivers_of_the_issue_are_there():
+def test_there_is_a_preset_for_each_listed_driver():
     assert [path.stem for path in FILES] == [
         "flexiv", "franka", "kinova_gen3", "lbr_iiwa", "so101", "ur", "xarm",
     ]  # fmt: skip
@@ -39,7 +39,7 @@ def test_the_drivers_of_the_issue_are_there():
 
 
 @each_preset
-def test_every_fact_has_a_source(preset):
+def test_every_value_of_a_preset_has_the_url_of_its_source(preset):
     for fact in facts(preset):
         assert re.fullmatch(r"https://\S+", fact.source), fact
 
@@ -122,7 +122,7 @@ def test_friction_counted_twice_is_refused():
     assert not friction_of(values, m).coulomb.any()
 
 
-def test_files_are_read_as_they_are_written(tmp_path):
+def test_a_copy_of_a_preset_file_gives_the_same_presets(tmp_path):
     text = FILES[0].read_text()
     path = tmp_path / "mine.yaml"
     path.write_text(text)

@@ -73,7 +73,7 @@ def of_file(path, document):
     return Source(*urdf.read_file(path), RobotFile(path))
 
 
-def test_a_robot_from_a_topic_or_a_file_is_checked(tmp_path):
+def test_a_robot_from_a_topic_or_a_file_is_checked_for_self_collision(tmp_path):
     for source in (of_text(text()), of_file(tmp_path / "arm.urdf", text())):
         check, lines = made(source)
         assert lines == []
@@ -105,7 +105,7 @@ def test_a_tool_that_overlaps_at_the_start_is_named_once_and_not_checked():
     check.check([Path([0.0, 2.0], np.array([np.zeros(3), [0.0, 0.0, 0.5]]))], np.zeros(3))
 
 
-def test_an_srdf_next_to_the_file_or_given_is_used(tmp_path):
+def test_an_srdf_is_used_if_it_is_given_or_lies_next_to_the_file(tmp_path):
     source = of_file(tmp_path / "arm.urdf", text())
     other = tmp_path / "other.srdf"
     other.write_text(SRDF)
@@ -228,7 +228,7 @@ def test_the_robot_of_the_scene_is_the_arm_unless_one_is_named(tmp_path):
         ("box: {size: [4, 0.1, 4]}", "height_field: {file: hill.csv, size: [2, 2]}"),
     ],
 )
-def test_scenes_that_are_not_surroundings_of_an_arm_are_refused(old, new, tmp_path):
+def test_scenes_that_an_arm_controller_cannot_use_are_refused(old, new, tmp_path):
     assert old in SCENE
     with refused(RbdynError, "arm-scene", "scene"):
         read_arm_scene(scene_file(tmp_path, SCENE.replace(old, new)))

@@ -59,7 +59,7 @@ def rows(command):
     return dict(zip(command.dofs.tolist(), table, strict=True))
 
 
-def test_the_arrays_given_choose_the_mode(parser):
+def test_the_arrays_of_a_message_determine_its_mode(parser):
     names = ["b", "a"]
     assert rows(parser.by_name(names, [1, 2], [3, 4], [5, 6])) == {
         B: (POSITION, 1.0, 3.0, 5.0, 0.0, 0.0),
@@ -106,7 +106,7 @@ def test_an_effort_at_a_mimic_joint_is_feedforward_of_its_leader(parser):
     }
 
 
-def test_partial_messages_are_completed(make):
+def test_messages_without_all_joints_are_completed_or_refused_by_policy(make):
     assert rows(make("zero").by_name(["b"], [1.0])) == {
         A: (EFFORT, 0.0, 0.0, 0.0, 0.0, 0.0),
         B: (POSITION, 1.0, 0.0, 0.0, 0.0, 0.0),
@@ -132,7 +132,7 @@ def test_a_later_message_for_the_same_joints_is_checked_too(parser):
     for wrong in ([[1.0], [], [math.nan]], [[-2e100], [], []], [[1.0], [1.0, 2.0], []]):
         with refused(rb.RbdynError, "request"):
             parser.by_name(["a"], *wrong)
-    for effort in (1.0, 2.0):  # at a mimic joint
+    for effort in (1.0, 2.0):  # jaw is a mimic joint
         assert rows(parser.by_name(["jaw"], effort=[effort]))[A][3] == -2.0 * effort
 
 
@@ -153,7 +153,7 @@ REFUSED_BY_NAME = [
 
 
 @pytest.mark.parametrize(("names", "position", "velocity", "effort"), REFUSED_BY_NAME)
-def test_bad_commands_by_name_are_refused(parser, names, position, velocity, effort):
+def test_bad_commands_with_joint_names_are_refused(parser, names, position, velocity, effort):
     with refused(rb.RbdynError, "request") as error:
         parser.by_name(names, position, velocity, effort)
     assert all(f"'{name}'" in str(error.value) for name in names if name not in ("a", "b"))
@@ -178,7 +178,7 @@ REFUSED_BY_MODE = [
 
 
 @pytest.mark.parametrize(("names", "modes", "arrays"), REFUSED_BY_MODE)
-def test_bad_commands_by_mode_are_refused(parser, names, modes, arrays):
+def test_bad_commands_with_modes_are_refused(parser, names, modes, arrays):
     with refused(rb.RbdynError, "request"):
         parser.by_mode(names, modes, **arrays)
 
@@ -213,7 +213,7 @@ BASE, PERIOD = 7_000_000_003, 3_333_333  # ns
 STAMPS = TickStamps(BASE, PERIOD)
 
 
-def test_only_exact_stamps_belong_to_a_tick():
+def test_only_the_exact_stamp_of_a_tick_belongs_to_the_tick():
     assert [STAMPS.tick_of(STAMPS.of(k)) for k in (0, 1, 10**9)] == [0, 1, 10**9]
     for wrong in (BASE - PERIOD, BASE + 1, BASE + PERIOD - 1, 0):
         assert STAMPS.tick_of(wrong) is None
@@ -227,7 +227,7 @@ def test_a_stamp_of_another_tick_is_refused():
             STAMPS.check(stamp, 15)
 
 
-def test_a_late_answer_to_tick_0_is_not_called_unstamped():
+def test_the_error_about_a_late_answer_to_tick_0_names_the_tick():
     with refused(rb.RbdynError, "request") as caught:
         TickStamps(0, PERIOD).check(0, 15)
     assert "tick 0" in str(caught.value)
@@ -240,7 +240,7 @@ def test_arrays_of_a_command_that_differ_in_length_are_an_error():
         Command([0, 1], [0, 0], one, one, one, one, one)
 
 
-def test_orders_have_arrays_for_compiled_code():
+def test_commands_have_contiguous_arrays_of_the_right_types():
     command = Command.of_efforts([2, 0], (1, 2.5))
     assert command.dofs.dtype == command.mode.dtype == np.int64
     assert command.effort.tolist() == [1.0, 2.5]

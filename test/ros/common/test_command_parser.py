@@ -82,7 +82,7 @@ def test_naming_a_mimic_joint_counts_as_naming_its_leader(parser):
         ([], ""),
     ],
 )
-def test_joints_without_commands_are_refused(parser, names, element):
+def test_commands_with_unsuitable_joint_names_are_refused(parser, names, element):
     with refused(rb.RbdynError, "request", element):
         parser().by_name(names, effort=[1.0] * len(names))
 
@@ -116,7 +116,7 @@ def start_refused(m, element, **given):
         start_position(m, {f"initial_positions.{name}": value for name, value in given.items()})
 
 
-def test_joints_without_a_position_of_their_own_have_no_start():
+def test_initial_positions_of_joints_without_their_own_position_are_refused():
     m = rb.build(system())
     assert start_position(m, {"initial_positions.slack": 2})[:2].tolist() == [0.0, 2.0]
     for name in ("quarter", "rail", "many", "laed"):
@@ -150,10 +150,10 @@ def test_a_mechanism_starts_closed_around_the_given_positions():
 def test_a_mechanism_starts_within_its_limits_or_not_at_all():
     m = rb.load(CRANK_SLIDER)
     ranges = m.jnt_range.copy()
-    ranges[2] = -0.15, -0.05  # not at qpos0
+    ranges[2] = -0.15, -0.05  # qpos0 is outside this range
     assert -0.15 <= start_position(m.replaced(jnt_range=ranges), {})[2] <= -0.05
     start_refused(m.replaced(jnt_range=ranges), "initial_positions", main_bearing=0.0)
-    ranges[2] = 0.01, 0.05  # outside the reach of the mechanism
+    ranges[2] = 0.01, 0.05  # the mechanism cannot reach this range
     start_refused(m.replaced(jnt_range=ranges), "initial_positions")
 
 

@@ -46,7 +46,7 @@ def test_the_file_and_the_launch_file_have_the_same_robots():
 
 
 @pytest.mark.parametrize("file", ["simulator.yaml", *TABLES])
-def test_files_for_any_robot_name_no_joint(file):
+def test_parameter_files_for_any_robot_name_no_joint(file):
     joints = set(rb.load_urdf(str(bundled_robot("seven_dof_arm"))).jnt_names)
     nodes = yaml.safe_load((CONFIG / file).read_text())
     values = {n: v for body in nodes.values() for n, v in flat(body["ros__parameters"])}
@@ -93,6 +93,6 @@ def test_rviz_shows_each_robot_with_its_topics_and_frames():
     assert manager["Global Options"]["Fixed Frame"] == "map"
 
 
-def test_rviz_gets_the_description_of_an_earlier_robot():
+def test_rviz_subscribes_transiently_locally_to_the_description():
     topic = displays(TEMPLATE)["robot"]["Description Topic"]
     assert topic["Durability Policy"] == "Transient Local"

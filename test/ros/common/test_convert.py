@@ -20,7 +20,7 @@ def test_quaternions_become_xyzw():
     assert convert.xyzw([1.0, 2.0, 3.0, 4.0]).tolist() == [2.0, 3.0, 4.0, 1.0]
 
 
-#: The last ones are before 1970.
+#: Stamps [ns]; the last two are before 1970.
 STAMPS = 0, 999_999_999, 1_000_000_000, 86_400_000_000_000 + 123, -1, -(2**31) * 10**9
 BEYOND = (2**31 - 1) * 10**9 + 2**32 - 1
 
@@ -56,7 +56,8 @@ def test_prepared_odometry_has_its_twist_in_the_child_frame():
     prepared = Prepared(convert.odometry(messages.Odometry(), "world", "base"), 13)
     turned = [np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]  # wxyz: by 90 degrees about z
     qpos = np.array([1.0, 2.0, 3.0, *turned])
-    qvel = np.array([0.5, 0.0, 0.25, 7.0, 8.0, 9.0])  # along the world's x, the base's -y
+    # along x of the world, which is -y of the base
+    qvel = np.array([0.5, 0.0, 0.25, 7.0, 8.0, 9.0])
     filled = prepared.filled(1_500_000_000, convert.odometry_numbers(qpos, qvel))
     odom = deserialize_message(filled, messages.Odometry)
     assert (odom.header.stamp.sec, odom.header.stamp.nanosec) == (1, 500_000_000)

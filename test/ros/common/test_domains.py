@@ -6,7 +6,7 @@ import socket
 from rbdyn_ros.ros.common.graph.domains import COUNT, FIRST, Domain
 
 
-def test_linux_gives_the_ports_of_a_domain_to_no_other_connection():
+def test_linux_does_not_use_the_ports_of_a_domain_for_other_connections():
     """The domains are not 0, the default, and their ports are below 32768.
 
     OMG DDSI-RTPS 2.5, 9.6.2.3: a domain has 250 ports from 7400 + 250 domain on.
@@ -15,7 +15,7 @@ def test_linux_gives_the_ports_of_a_domain_to_no_other_connection():
     assert 7400 + 250 * (FIRST + COUNT - 1) + 249 < 32768
 
 
-def test_a_used_domain_is_not_given_twice():
+def test_a_domain_in_use_is_not_assigned_again():
     first = Domain()
     second = Domain()
     assert second.number != first.number

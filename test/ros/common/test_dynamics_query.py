@@ -128,7 +128,7 @@ def test_external_wrenches_are_included(file):
     # the centre of mass is not at the frame of the first link
     body = 3
     case.now.xfrc[body] = (3.0, -5.0, 7.0, 0.5, 1.5, -0.7)
-    # the same on Pinocchio's joint, about its origin in its axes
+    # the same wrench on Pinocchio's joint, about the joint's origin and in its axes
     joint = model.getJointId(case.m.jnt_names[list(case.m.jnt_bodyid).index(body)])
     pin.forwardKinematics(model, data, q)
     wrench = pin.Force(case.now.xfrc[body, :3], case.now.xfrc[body, 3:])

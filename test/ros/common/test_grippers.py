@@ -19,7 +19,7 @@ def values(*grippers, **more):
     return SimpleNamespace(**found | {"grippers": grippers})
 
 
-def test_presets_have_their_makers_figures():
+def test_presets_have_the_dimensions_of_their_vendors():
     presets = gripper_presets()
     assert set(presets) == {"franka_hand", "robotiq_2f_85", "robotiq_2f_140", "so101"}
     assert presets["franka_hand"].slope == 2.0  # two fingers
@@ -92,7 +92,7 @@ def test_without_a_preset_width_and_force_are_not_known():
         ("robotiq_2f_140", "in the robot that is none of its joints"),
     ],
 )
-def test_a_joint_that_moves_no_gripper_is_refused(name, words):
+def test_a_joint_that_cannot_be_the_joint_of_a_gripper_is_refused(name, words):
     with pytest.raises(RbdynError) as caught:
         grippers_of(rb.load_urdf(find("panda.urdf")), values(name))
     assert words in str(caught.value)

@@ -106,7 +106,7 @@ def test_a_changed_interface_is_built_again(monkeypatch, tmp_path, changed):
     assert before["interfaces"] != after["interfaces"]
 
 
-def test_installed_interfaces_have_these_fields():
+def test_installed_interfaces_have_the_fields_of_the_repository():
     srv = pytest.importorskip("rbdyn_interfaces.srv")
     if not hasattr(srv, "GetDynamics"):
         pytest.skip("rbdyn_interfaces is not built")

@@ -34,7 +34,7 @@ def test_defaults_are_allowed_and_other_types_are_not(row):
 
 
 @pytest.mark.parametrize("table", [simulator.PARAMETERS, arm.PARAMETERS])
-def test_names_are_unique_and_roles_stay_together(table):
+def test_parameter_names_are_unique_and_sorted_by_role(table):
     names = [row.name for row in table]
     assert len(set(names)) == len(names)
     roles = [row.role for row in table]
@@ -42,13 +42,13 @@ def test_names_are_unique_and_roles_stay_together(table):
     assert all(roles)
 
 
-def test_types_are_in_the_words_of_interfaces():
+def test_types_of_parameters_have_the_names_of_ros():
     rows = [Parameter("p", default, "") for default in (True, 1, 1.0, "", (), [1.0, 2.0])]
     types = [row.type for row in [*rows, per_joint("p", 0.0, "", "")]]
     assert types == ["bool", "int", "double", "string", "string[]", "double[2]", "double[]"]
 
 
-def test_empty_names_are_left_out():
+def test_an_empty_list_of_names_is_read_in_each_form_that_ros_sends():
     """ROS has no type for an empty list: it arrives as no value or as one empty string."""
     names = Parameter("names", (), "")
     assert names.checked(None) == names.checked([""]) == names.checked([]) == []
@@ -91,7 +91,7 @@ def test_all_wrong_values_are_reported_at_once():
     ],
     ids=lambda row: row.type,
 )
-def test_a_refusal_names_the_value_and_the_allowed_ones(row):
+def test_the_error_about_a_value_names_the_value_and_the_allowed_values(row):
     wrong = np.inf
     with refused(rb.ParameterError, "parameter", row.name, found="inf", allowed=row.allowed):
         row.checked(wrong)

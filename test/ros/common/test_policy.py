@@ -40,7 +40,7 @@ def may(role, right, name):
     return any(fnmatchcase(name, pattern) for pattern in allowed(role, right))
 
 
-def test_the_file_has_the_form_of_sros2():
+def test_the_policy_file_has_the_format_of_sros2():
     root = policy()
     assert (root.tag, root.get("version")) == ("policy", "0.2.0")
     paths = [enclave.get("path") for enclave in root.iterfind("enclaves/enclave")]
@@ -59,7 +59,7 @@ def rows(node, heading):
     """Return the first cells of the table after a heading in the reference of a node."""
     text = (ROOT / f"docs/reference/{node}.md").read_text()
     table = text[text.index(heading) :].split("\n\n")[1]
-    return re.findall(r"^\| (.*?) \|", table, re.MULTILINE)[1:]  # without the header
+    return re.findall(r"^\| (.*?) \|", table, re.MULTILINE)[1:]  # the first row is the header
 
 
 def full(name, space, node):
@@ -91,7 +91,7 @@ def test_a_node_has_the_rights_of_its_reference(node, space):
 
 
 @pytest.mark.parametrize("space", ["/policy", "/policy/of"])
-def test_the_simulator_has_rights_to_all_that_it_opens(simulate, peer, space):
+def test_the_policy_allows_every_endpoint_of_the_simulator(simulate, peer, space):
     simulate("--ros-args", "-r", f"__ns:={space}", "-p", "floating_base:=true", clock=True)
     who = ("simulator", space)
     wait_for(peer, who, f"{space}/joint_states", f"{space}/simulator/reset")
@@ -100,7 +100,7 @@ def test_the_simulator_has_rights_to_all_that_it_opens(simulate, peer, space):
 
 
 @pytest.mark.parametrize("space", ["/policy", "/policy/of"])
-def test_the_arm_controller_has_rights_to_all_that_it_opens(simulate, peer, space, two_joints):
+def test_the_policy_allows_every_endpoint_of_the_arm_controller(simulate, peer, space, two_joints):
     given = {"urdf": two_joints, "output": "both", "dry_run": "false", "use_sim_time": "true"}
     words = [word for name, value in given.items() for word in ("-p", f"{name}:={value}")]
     words = ["--ros-args", "-r", f"__ns:={space}", *words]

@@ -23,7 +23,7 @@ from rbdyn_ros.ros.common.lifecycle.process import ManagedNode
 from rbdyn_ros.ros.common.lifecycle.stop import SIGNALS, TEXT, stalled
 
 
-def test_a_failed_load_ends_loading(domain):
+def test_a_node_is_no_longer_loading_after_a_failed_load(domain):
     rclpy.init(domain_id=domain)
     node = ManagedNode("loader", threading.Event())
 
@@ -52,10 +52,10 @@ sys.stdin.read()
 """
 
 
-def test_the_files_that_block_a_start_are_named(tmp_path, monkeypatch, capsys):
+def test_a_message_names_the_files_that_can_block_a_start(tmp_path, monkeypatch, capsys):
     (tmp_path / "fastdds_port7002").touch()
     (tmp_path / "fastdds_port7411").write_text("of a process that runs")
-    (tmp_path / "fastdds_port7002_el").touch()  # a lock is empty
+    (tmp_path / "fastdds_port7002_el").touch()  # a lock file is always empty
     monkeypatch.setattr(process, "MEMORY", tmp_path)
     monkeypatch.setattr(process, "FILLED", 0.01)
     said = []
@@ -99,7 +99,7 @@ sys.exit(process.run(make, []))
 
 
 @pytest.mark.parametrize("second", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_second_signal_does_not_cut_the_end_short(second):
+def test_a_second_signal_does_not_interrupt_the_end_of_a_process(second):
     words = [sys.executable, "-c", TWICE, str(int(signal.SIGINT)), str(int(second))]
     done = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120.0)
     assert (done.stdout, done.stderr, done.returncode) == ("has ended True\n", "", 0)
@@ -149,7 +149,7 @@ sys.exit(process.run(make, []))
 """
 
 
-def test_a_handler_takes_no_lock():
+def test_a_second_signal_during_a_handler_does_not_block_the_process():
     """`ros2 launch` and `timeout` send a second signal at once."""
     words = [sys.executable, "-c", LOCKED]  # killed after the timeout
     done = subprocess.run(words, check=False, timeout=60.0)
@@ -217,12 +217,12 @@ def test_a_clean_end_may_take_longer_on_a_busy_machine(tmp_path, machine, said, 
     assert (done.stderr, done.returncode) == (said, status)
 
 
-def test_the_time_for_which_tasks_waited_is_read(tmp_path):
+def test_the_stall_time_is_read_from_the_pressure_file(tmp_path):
     path, text = tmp_path / "pressure", np.zeros(96, np.uint8)
     path.write_text("some avg10=1.25 avg60=0.50 avg300=0.07 total=1234567\nfull total=9\n")
     file = os.open(path, os.O_RDONLY)
     assert stalled(file, text) == 1234567
-    assert stalled(-1, text) == 0  # a Linux without this file
+    assert stalled(-1, text) == 0  # some Linux systems lack this file
     os.close(file)
 
 

@@ -92,7 +92,7 @@ def test_each_mismatch_is_one_line_that_names_the_node(reporter, peer):
     weak = log_line("/robot/in", QoSPolicyKind.RELIABILITY, ["/peer"], publishes=False)
     latched = log_line("/robot/out", QoSPolicyKind.DURABILITY, ["/peer"], publishes=True)
     peer.until(lambda: {weak, latched} <= set(reporter.lines))
-    # the same node is not reported again, but another node is
+    # a node is reported only once, but another node is reported too
     peer.node.create_publisher(String, "/robot/in", BEST_EFFORT)
     other = rclpy.create_node("other", context=peer.context)
     other.create_publisher(String, "/robot/in", BEST_EFFORT)

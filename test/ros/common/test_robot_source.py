@@ -41,7 +41,7 @@ def test_xacro_arguments_reach_the_robot_and_its_description(found):
 
 
 @pytest.mark.parametrize("words", [["prefix"], ["prefix:=a", "prefix:=b"]])
-def test_words_that_are_not_arguments_are_refused(found, words):
+def test_invalid_or_repeated_xacro_arguments_are_refused(found, words):
     with refused(ParameterError, "xacro-args"):
         found(xacro_args=words)
 

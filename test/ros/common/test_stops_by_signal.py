@@ -83,8 +83,8 @@ TrajectoryController.try_arm, ArmTopics.stop = slow_try_arm, stop_topics
 arm_controller()
 """,
 }
-#: A group of its own, as ros2 launch is one with its nodes. It does not ignore signals, as pytest
-#: does under nohup or behind `&`.
+#: Put the process into its own group, as ros2 launch does with its nodes, and handle signals by
+#: default: under nohup or behind `&` pytest ignores them.
 PRELUDE = """
 import os, signal
 os.setpgid(0, 0)
@@ -387,7 +387,7 @@ PHASES = {starting: 1, configuring: 2, running: 1, recording: 1, answering: 1, s
 PHASES |= {armed: 3, compiling: 1}
 
 
-def test_a_storm_of_stops_leaves_the_process_whole(storm, request):
+def test_a_process_that_is_stopped_and_continued_repeatedly_keeps_working(storm, request):
     count = request.config.getoption("--stops")
     turns = [phase for phase, often in PHASES.items() for _ in range(often)]
     for phase in itertools.islice(itertools.cycle(turns), count):
@@ -406,7 +406,7 @@ def test_an_arm_answers_its_calls_before_it_ends(storm):
 
 
 @pytest.mark.parametrize("ends", [False, True])
-def test_a_process_that_was_stopped_sends_nothing_late(storm, ends):
+def test_a_process_that_was_stopped_sends_no_old_efforts(storm, ends):
     """The process was stopped, as by Ctrl-Z, or the machine slept: its data is old."""
     with armed_arm(storm, state_timeout=PAUSE / 3) as driver:
         os.kill(storm.process.pid, signal.SIGSTOP)

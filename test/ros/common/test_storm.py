@@ -20,7 +20,7 @@ STORM = 1900
 
 def storm(peer, name, begin_to_serve):
     """Send requests, then let them be served; return the answers."""
-    # a client has a queue of its own, with room for 10 requests and 10 answers by default
+    # the queue of a client has room for 10 requests and 10 answers by default
     client = peer.node.create_client(Trigger, name, qos_profile=QoSProfile(depth=STORM))
     peer.until(client.service_is_ready)
     peer.spin(0.3)  # the server must discover the client, too
@@ -42,7 +42,7 @@ def node(peer):
     node.destroy_node()
 
 
-def test_a_service_answers_all(peer, node):
+def test_a_service_answers_all_requests_of_a_storm(peer, node):
     executor = SingleThreadedExecutor(context=peer.context)
     executor.add_node(node)
     serve(node, Trigger, "~/hit", lambda *_: "hit")
@@ -53,7 +53,7 @@ def test_a_service_answers_all(peer, node):
     assert [answer.message for answer in answers] == ["hit"] * STORM
 
 
-def test_a_long_service_answers_all(peer, node):
+def test_a_service_with_its_own_thread_answers_all_requests_of_a_storm(peer, node):
     steps = ActionThread(node, "steps", "a request")
 
     def answer(_, response):

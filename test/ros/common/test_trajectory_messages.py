@@ -60,7 +60,7 @@ def message(names, *points, stamp=0.0):
     return built
 
 
-def test_positions_alone_are_straight_lines(parser):
+def test_a_trajectory_of_positions_alone_has_order_1(parser):
     names = ["turn", "lift"]
     found = parser.parse(message(names, point(0.5, [1, 2]), point(1.25, [-3, 0])), NOW)
     assert isinstance(found, TrajectoryOrder), found
@@ -87,7 +87,7 @@ def test_a_message_without_points_stops_the_trajectory(parser):
         parser.parse(message(["lfit"]), NOW)
 
 
-def test_a_stamp_is_the_start(parser):
+def test_the_stamp_of_a_trajectory_is_its_start_time(parser):
     points = [point(0.0, [0.0], [1.0]), point(1.0, [0.5], [1.0]), point(3.0, [1.0], [0.0])]
     later = parser.parse(message(["lift"], *points, stamp=21.25), NOW)
     assert later.times.tolist() == [1.25, 2.25, 4.25]
@@ -140,7 +140,7 @@ def test_bad_trajectories_are_refused(parser, built):
         parser.parse(built, NOW)
 
 
-def test_a_limit_may_be_reached_to_rounding(parser):
+def test_positions_may_exceed_a_limit_by_rounding(parser):
     at_limits = message(["lift"], point(0.0, [2.0 + 5e-10]), point(0.75, [-1.0 - 5e-10]))
     assert parser.parse(at_limits, NOW).positions[0, 0] == 2.0 + 5e-10
 

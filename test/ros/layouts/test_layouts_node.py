@@ -146,7 +146,7 @@ def test_rviz_gets_messages_of_the_publishers(written):
     assert rviz["Visualization Manager"]["Global Options"]["Fixed Frame"] == "world"
 
 
-def test_every_panel_has_one_place(written):
+def test_every_panel_is_once_in_the_layout(written):
     _, layout, _ = written
 
     def names(tree):
@@ -180,7 +180,7 @@ def test_a_robot_without_sensors_has_a_layout(tmp_path):
         ("p.rviz", "rbdyn_sensors: 1\nsensors: {s: {type: imu, link: leg}}", 1, "'leg'"),
     ],
 )
-def test_refusals_write_nothing(tmp_path, output, sensors, status, text):
+def test_a_refused_layout_writes_no_file(tmp_path, output, sensors, status, text):
     words = ["layout", bundled_robot("pendulum"), tmp_path / output]
     if sensors:
         (tmp_path / "sensors.yaml").write_text(sensors)
@@ -221,7 +221,7 @@ def test_names_that_no_simulator_has_are_refused(tmp_path, option, value):
     assert not (tmp_path / "p.json").exists()
 
 
-def test_sensors_may_have_the_names_of_plots(mast, tmp_path):
+def test_a_sensor_with_the_name_of_a_plot_gets_its_own_panel(mast, tmp_path):
     (tmp_path / "s.yaml").write_text(
         "rbdyn_sensors: 1\nsensors: {joint_position: {type: imu, link: laser}}"
     )

@@ -67,7 +67,7 @@ def test_messages_are_built_again_for_other_versions_only(environment, monkeypat
     assert len(built) == count
 
 
-def test_other_fields_are_other_versions(monkeypatch, tmp_path):
+def test_changed_fields_change_the_version(monkeypatch, tmp_path):
     before = build._versions()
     assert before == build._versions()
     for path in LISTS.glob("*.ini"):
@@ -76,7 +76,7 @@ def test_other_fields_are_other_versions(monkeypatch, tmp_path):
     assert build._versions() != before
 
 
-def test_an_older_build_is_replaced_and_not_written_to(environment, monkeypatch):
+def test_files_of_an_older_build_are_replaced_and_never_overwritten(environment, monkeypatch):
     """A node may be using its libraries."""
     packages = environment / "packages"
     monkeypatch.setattr(build.sysconfig, "get_path", lambda _: str(packages))

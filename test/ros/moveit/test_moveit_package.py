@@ -111,7 +111,7 @@ def test_limits_match_the_urdf(package):
         assert all(type(value) is float for key, value in row.items() if key.startswith("max"))
 
 
-def test_the_robot_beside_the_limits_keeps_its_own(panda):
+def test_joint_limits_yaml_does_not_change_the_limits_of_the_robot(panda):
     """The nodes read joint_limits.yaml beside the URDF: it must not narrow the robot."""
     m, original = rb.load_urdf(panda.urdf), rb.load_urdf(find("panda.urdf"))
     for name in ("jnt_velocity", "jnt_acceleration", "jnt_jerk", "jnt_range", "jnt_effort"):
@@ -156,7 +156,7 @@ def test_pinocchio_reads_states_and_pairs(package):
             assert q[at] == float(joint.get("value"))
 
 
-def test_our_reader_finds_the_srdf_beside_the_urdf(package):
+def test_the_states_of_the_srdf_are_keyframes_of_the_loaded_robot(package):
     m = rb.load_urdf(package.urdf)
     assert {row["name"] for row in package.tags("group_state")} == set(m.key_names)
     assert not [f for f in m.findings if f.severity == "warning" and "srdf" in f.element]
@@ -203,7 +203,7 @@ def test_a_robot_without_gripper_has_one_controller(ur5):
     assert "grippers" not in ur5.yaml("simulator")["simulator"]["ros__parameters"]
 
 
-def test_the_world_carries_the_root(panda):
+def test_the_srdf_fixes_the_root_in_the_world(panda):
     assert panda.tags("virtual_joint") == [
         {
             "name": "world_joint",
@@ -271,7 +271,7 @@ def test_meshes_of_an_installed_package_keep_their_names(tmp_path, monkeypatch):
     assert "<exec_depend>example-robot-data</exec_depend>" in manifest
 
 
-def test_a_state_is_within_the_limits(tmp_path):
+def test_a_state_is_within_limits_that_exclude_zero(tmp_path):
     """The simulator starts there, and MoveIt does not plan from a state beyond its limits."""
     joints = [("a", "revolute", "base", "one")]
     path = write(tmp_path, joints, ["base", "one"])
@@ -375,7 +375,7 @@ def test_arguments_out_of_range_have_status_2(tmp_path, words):
     assert str(words[1]) in done.stderr
 
 
-def test_a_joint_is_a_gripper_and_the_tip_carries_it(tmp_path):
+def test_a_joint_can_be_the_gripper_and_its_parent_is_the_tip(tmp_path):
     joints = [
         ("a", "revolute", "base", "one"),
         ("b", "revolute", "one", "two"),
@@ -391,7 +391,7 @@ def test_a_joint_is_a_gripper_and_the_tip_carries_it(tmp_path):
     assert states == {"home", "lower", "upper"}
 
 
-def test_one_leg_of_four_is_planned_for(tmp_path):
+def test_the_option_tip_selects_one_leg_of_a_quadruped(tmp_path):
     found = Package(tmp_path / "leg", find("solo12.urdf"), "--tip", "FL_FOOT")
     joints = found.yaml("arm_controller")["arm_controller"]["ros__parameters"]["joints"]
     assert joints == ["FL_HAA", "FL_HFE", "FL_KFE"]
@@ -453,13 +453,13 @@ def test_an_mjcf_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("option", ["--floating-base", "--contact", "--repair"])
-def test_useless_options_are_refused(tmp_path, option):
+def test_options_without_effect_are_refused(tmp_path, option):
     done = run("moveit", bundled_robot("seven_dof_arm"), tmp_path / "package", option)
     assert done.returncode == 2
     assert f"{option} has no effect" in done.stderr
 
 
-def test_the_folder_must_be_new_and_name_a_package(tmp_path):
+def test_a_folder_with_files_or_an_invalid_package_name_is_refused(tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
     for name, text in {"full": "it is not empty", "Bad-Name": "names the package"}.items():
@@ -469,6 +469,6 @@ def test_the_folder_must_be_new_and_name_a_package(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["full"]
 
 
-def test_states_of_all_joints_are_numbers(panda):
+def test_states_in_the_srdf_have_finite_positions(panda):
     values = [float(row["value"]) for row in panda.tags("joint")]
     assert np.isfinite(values).all()

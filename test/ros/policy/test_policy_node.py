@@ -44,7 +44,8 @@ def in_python(policy, first, command):
     found = [d.qpos.copy()]
     for tick in range(round(WALK / STEP)):
         if tick % round(0.02 / STEP) == 0:
-            legs.act(d, command if tick else [0.0, 0.0, 0.0])  # it comes after the first action
+            # the command arrives after the first action
+            legs.act(d, command if tick else [0.0, 0.0, 0.0])
         legs.apply(d)
         rb.step(m, d)
         found.append(d.qpos.copy())
@@ -90,7 +91,7 @@ def test_a_robot_walks_in_lock_step_as_in_python(walk, policy_node, tmp_path, pe
     assert len(velocities) > 1000
 
 
-def test_a_policy_that_does_not_fit_ends_with_a_sentence(policy_node, tmp_path):
+def test_a_policy_with_a_wrong_input_size_is_refused_without_a_traceback(policy_node, tmp_path):
     path = networks.trot(tmp_path)
     networks.linear(tmp_path / "trot.onnx", np.zeros((12, 7)), np.zeros(12))
     node = policy_node(path)
@@ -105,7 +106,7 @@ def test_nothing_is_commanded_without_a_policy_or_a_base(walk, policy_node, tmp_
     node = policy_node("''")
     assert node.process.wait(300) == 2
     assert "parameter 'policy' is empty" in node.text()
-    walk()  # in real time
+    walk()  # this walk runs in real time
     commands = peer.collect(JointCommand, "joint_commands_by_mode")
     node = policy_node(networks.trot(tmp_path), "-p", "base:=imu")
     node.wait_for("nothing is commanded: no message on imu was accepted")

@@ -72,7 +72,7 @@ def test_a_node_simulates_a_box(simulate, peer, tmp_path, where):
     importlib.util.find_spec("rtde_control") is None,
     reason='ur-rtde is not installed (pip install "rbdyn_ros[box-test]")',
 )
-def test_topics_and_rtde_agree_beside_the_view(simulate, peer):
+def test_joint_states_of_topics_and_rtde_agree_while_the_view_runs(simulate, peer):
     box = ("--box", f"ur@{ADDRESS}")
     view = ("-p", "view:=true", "-p", "view_port:=0")
     mode = ("-p", "time_mode:=lockstep", "-p", "lockstep_timeout:=0.0")
@@ -95,7 +95,7 @@ def test_topics_and_rtde_agree_beside_the_view(simulate, peer):
     assert "shoulder_pan_joint" in states[-1].name[0]
 
 
-def test_a_boxed_robot_needs_a_name_for_services(simulate, tmp_path):
+def test_a_robot_with_a_box_and_a_name_invalid_in_ros_is_refused(simulate, tmp_path):
     scene, box = tmp_path / "scene.yaml", f"franka@{ADDRESS}"
     robots = f"{{left arm: {{file: {find('panda.urdf')}, box: {box}}}}}"
     scene.write_text(f"rbdyn_scene: 1\nrobots: {robots}\n")

@@ -218,7 +218,7 @@ def test_depth_cameras_cast_rays_without_a_renderer(
         return
     topics = SensorTopics(node, m, description, specs, TICK)
     pictures = peer.collect(Image, "/left/eye/image_raw")
-    ticks = iter(range(100, 10**6, 100))  # a tick is read once, and a subscriber may come later
+    ticks = iter(range(100, 10**6, 100))  # each try needs a new tick
     peer.until(lambda: topics.publish(STAMP, Still(m, next(ticks))) or pictures)
     expected = rb.scan(m, rb.make_data(m), specs[0]).distance
     np.testing.assert_array_equal(pixels_of(pictures[0], "f4"), expected.astype(np.float32))
@@ -235,7 +235,7 @@ time.sleep(600)
 """
 
 
-def test_the_end_does_not_wait_for_a_picture(node, peer, monkeypatch):  # noqa: F811
+def test_closing_the_sensor_topics_does_not_wait_for_a_picture(node, peer, monkeypatch):  # noqa: F811
     monkeypatch.setattr(process, "CHILD", HANGS)
     m, description = rb.load_urdf(OPTICAL, contact=True), robot_files.read(OPTICAL)
     specs = [spec(ColorSpec, "face", width=64, height=48)]

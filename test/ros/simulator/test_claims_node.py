@@ -25,7 +25,7 @@ def test_of_two_simulators_that_start_together_one_stays(simulate, peer, two_joi
     first.wait_for("simulating '")
     peer.until(lambda: peer.node.count_publishers("/clock") == 1)
 
-    # a later one, and one in a namespace of its own, with the same frames
+    # one simulator is later, and one has another namespace but the same frames
     elsewhere = simulate(two_joints, "--ros-args", "-r", "__ns:=/left", wait=False)
     later = simulate(two_joints, wait=False)
     assert later.process.wait(300.0) == 2

@@ -46,7 +46,7 @@ def old_answers(simulator, peer, states):
 
         peer.until(send_and_look)
 
-    applies(1.0)  # the newest state
+    applies(1.0)  # this command answers the newest state
     command.header, command.effort[0] = old, 7.0
     peer.insist(publisher, command, lambda: "answers a state" in simulator.text())
     assert all(state.effort[0] != 7.0 for state in states)

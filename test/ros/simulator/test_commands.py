@@ -102,7 +102,9 @@ REFUSED = "joint 'turn' is missing; partial_commands is 'reject'"
 @pytest.mark.parametrize(
     ("policy", "after"), [("keep", [1.0, 0.5]), ("zero", [1.0, 0.0]), ("reject", [2.0, 0.5])]
 )
-def test_partial_commands_follow_the_policy(simulate, peer, two_joints, policy, after):
+def test_commands_for_some_joints_follow_the_parameter_partial_commands(
+    simulate, peer, two_joints, policy, after
+):
     simulator = simulate(two_joints, *PATIENT, "-p", f"partial_commands:={policy}")
     states = peer.hear(JointState, "joint_states")
     publisher = peer.publisher(JointState, "joint_commands")
@@ -119,7 +121,7 @@ def test_partial_commands_follow_the_policy(simulate, peer, two_joints, policy, 
     assert (REFUSED in simulator.text()) == (policy == "reject")
 
 
-def test_timeout_is_per_joint(simulate, peer, two_joints):
+def test_each_joint_has_its_own_command_timeout(simulate, peer, two_joints):
     simulate(two_joints, *FLOATING)
     states = peer.hear(JointState, "joint_states")
     publisher = peer.publisher(JointState, "joint_commands")

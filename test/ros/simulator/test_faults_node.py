@@ -124,7 +124,7 @@ def test_encoders_have_a_bias(steps):
         assert np.array_equal(noise(), drawn) == same
 
 
-def test_a_link_can_delay_and_lose_messages_and_joints_can_stick(steps):
+def test_messages_can_be_delayed_and_lost_and_joints_can_stick(steps):
     steps.fault(state_delay=0.003)
     steps.tick(3)  # the earlier measurement is already known
     steps.step(5, late=3)

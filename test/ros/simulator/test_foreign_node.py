@@ -43,7 +43,7 @@ def test_publishers_of_the_same_topics_are_named_once_with_the_remedy(
     simulator.wait_for("node /robot_state_publisher publishes /robot_description and /tf too")
     simulator.wait_for("node /localisation publishes /tf too; its frames must not be those")
     assert "publish_tf:=false" in simulator.text()
-    # each once
+    # each of the three nodes is named once
     peer.spin(4.0)
     assert simulator.text().count(" too") == 3
     simulator.end_well()

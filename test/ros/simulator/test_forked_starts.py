@@ -48,7 +48,9 @@ def start(request, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("arguments", "status"), [(["a b", 2], 1), ([], 3)])
-def test_output_and_status_are_kept(start, tmp_path, arguments, status):
+def test_a_forked_process_has_its_arguments_output_and_exit_status(
+    start, tmp_path, arguments, status
+):
     process, path = start(TELLS, *arguments)
     assert process.wait(60.0) == status
     said = path.read_text()
@@ -70,7 +72,7 @@ def test_signals_end_the_process(start):
         assert ("KeyboardInterrupt" in path.read_text()) == (number == signal.SIGINT)
 
 
-def test_an_environment_that_imports_read_is_there(start):
+def test_a_forked_process_has_the_given_environment_at_its_imports(start):
     process, path = start("import os; print(os.environ['LANG'])", LANG="xx")
     assert process.wait(60.0) == 0
     assert path.read_text() == "xx\n"

@@ -133,7 +133,8 @@ def test_a_goal_in_free_space_is_reached(hand, peer, plain):
     assert status == GoalStatus.STATUS_SUCCEEDED
     assert (result.reached_goal, result.stalled) == (True, False)
     assert abs(result.position - 0.04) < 0.01  # goal_tolerance of gripper_controllers
-    peer.until(lambda: abs(place(peer)[0] - 0.04) < 1e-5)  # it goes on to the goal itself
+    # the gripper moves on to the goal itself
+    peer.until(lambda: abs(place(peer)[0] - 0.04) < 1e-5)
     status, result = goals.result(goals.send(position=0.02, max_effort=20.0))
     assert status == GoalStatus.STATUS_SUCCEEDED
     assert goals.feedback

@@ -87,7 +87,7 @@ def test_standard_services_answer_before_activation(simulate, peer):
     assert peer.call(lifecycle.ChangeState, "simulator/change_state", request).success
     kind = srv.GetSimulationState
     state = peer.call(kind, "simulator/get_simulation_state", kind.Request()).state.state
-    assert state == 0  # stopped
+    assert state == 0  # the simulation is stopped
     play = srv.SetSimulationState.Request()
     play.state.state = 1
     result = peer.call(srv.SetSimulationState, "simulator/set_simulation_state", play).result

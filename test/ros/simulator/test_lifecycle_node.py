@@ -50,7 +50,7 @@ def test_the_simulator_follows_the_lifecycle(simulate, peer, change, two_joints)
     peer.until(lambda: len(states) > 20)
     assert states[-1].position[0] > 0.7  # the earlier fault acts
     assert change(Transition.TRANSITION_DEACTIVATE) == (True, "inactive")
-    peer.until(lambda: states[-1] == states[-2])  # the heartbeat
+    peer.until(lambda: states[-1] == states[-2])  # a heartbeat repeats the state
     stands = nanoseconds(states[-1].header.stamp)
     seen = len(states)
     peer.until(lambda: len(states) > seen)

@@ -31,7 +31,7 @@ def hash_of_a_run(simulate, domain, *parameters):
     return re.fullmatch(r"after 0\.300 s: ([0-9a-f]{64})\n", done.stdout)[1]
 
 
-def test_two_runs_end_in_the_same_state(simulate, domain):
+def test_two_runs_with_one_seed_end_in_the_same_state(simulate, domain):
     file = ("--params-file", ROOT / "config" / "hil.yaml")
     first = hash_of_a_run(simulate, domain, *file)
     assert hash_of_a_run(simulate, domain, *file) == first

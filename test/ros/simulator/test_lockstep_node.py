@@ -48,7 +48,7 @@ def expected(path, ticks):
     return d.qpos, d.qvel
 
 
-@pytest.mark.fresh_start  # other hashes of texts, other addresses
+@pytest.mark.fresh_start  # fresh processes have other hashes and addresses
 @pytest.mark.parametrize("ticks", [600, pytest.param(10_000, marks=pytest.mark.nightly)])
 def test_a_run_with_a_commander_that_jitters_repeats(simulate, peer, command, two_joints, ticks):
     found = []
@@ -159,7 +159,7 @@ def test_a_tick_uses_the_commands_with_its_stamp(simulate, peer, two_joints):
     )
     answers.refused(lambda: answers.send(base + 1_000_000, **both), late)
 
-    # while it waits it serves a pause, a step and a reset, and it ends
+    # the simulator serves a pause, a step and a reset while it waits, and it can end
     peer.pause(True)
     assert answers.tick() == 2
     answers.accepted(base + 2_000_000, **both)

@@ -123,7 +123,7 @@ SIDES = {"differential": 0.5, "mecanum": 0.5, "omni": 0.5}
 
 
 @pytest.mark.parametrize("name", SQUARES)
-def test_a_square_closes_within_a_percent(simulate, peer, tmp_path, name):
+def test_a_driven_square_closes_within_a_percent(simulate, peer, tmp_path, name):
     urdf, parameters, radius, chain = SQUARES[name]
     side = SIDES.get(name, 1.0)
     if callable(urdf):  # the arm of the robot is held, and the camera is off
@@ -240,7 +240,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("parameters", "words"), WRONG, ids=[words for _, words in WRONG])
-def test_a_base_that_does_not_fit_the_robot_is_refused(
+def test_parameters_of_a_mobile_base_that_contradict_the_robot_are_refused(
     simulate, peer, tmp_path, parameters, words
 ):
     rover = Rover(simulate, peer, TURTLEBOT3.urdf, tmp_path, wait=False, **parameters)

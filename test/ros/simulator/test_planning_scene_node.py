@@ -44,7 +44,7 @@ class MoveGroup:
     def take(self, scene):
         assert scene.is_diff
         assert scene.robot_state.is_diff
-        # a difference would replace the whole one
+        # MoveIt would replace its whole collision matrix by this matrix
         assert not scene.allowed_collision_matrix.entry_names
         self.count += 1
         for one in scene.robot_state.attached_collision_objects:
@@ -56,7 +56,7 @@ class MoveGroup:
         name = one.object.id
         if one.object.operation == CollisionObject.ADD:
             assert one.object.primitives or one.object.meshes
-            # elsewhere the pose would depend on MoveIt's state of the arm
+            # in another frame the pose would depend on MoveIt's state of the arm
             assert one.object.header.frame_id == one.link_name
             self.world.pop(name, None)
             self.attached[name] = one

@@ -327,7 +327,7 @@ def test_a_lidar_works_beside_a_real_time_loop(simulate, peer, tmp_path):
         (("contact:=true", "contact:=false"), "has none"),
     ],
 )
-def test_a_wrong_sensor_ends_the_start(simulate, tmp_path, change, words):
+def test_a_wrong_sensor_file_ends_the_node_with_a_sentence(simulate, tmp_path, change, words):
     (tmp_path / "cart.urdf").write_text(ROOM)
     (tmp_path / "sensors.yaml").write_text(FILE.replace(*change))
     values = [f"urdf:={tmp_path}/cart.urdf", f"sensors:={tmp_path}/sensors.yaml", "contact:=true"]

@@ -89,9 +89,9 @@ def test_a_run_is_recorded_and_read_back(simulate, peer, two_joints, tmp_path):
     assert run.notes == ()
     found = [state.tick for state in states_in(path)]
     steps = np.diff([0, *found])
-    assert (steps[1:] > 0).all()  # every state once
+    assert (steps[1:] > 0).all()  # every recorded state is there once
     assert found[-1] > 2000
-    # and every state, unless the log reports that publishing was too slow
+    # no state is missing, unless the log reports that publishing was too slow
     assert (steps <= 1).all() or "publishing is too slow: skipped" in simulator.text()
     assert said == state_hash(run, -1, found[-1])
     # the published messages are in it, to the last bit
@@ -109,12 +109,12 @@ def test_a_run_is_recorded_and_read_back(simulate, peer, two_joints, tmp_path):
         *("/joint_commands", "/effort_commands"),
     ):
         assert times[topic], topic
-        # in simulated time, whatever the wall clock
+        # times are simulated times
         assert 0 <= min(times[topic]) <= max(times[topic]) <= times["/simulator/state"][-1]
     assert topics["/simulator/stats"] == "rbdyn_interfaces/msg/Statistics"
     assert run.commanded["/joint_commands"].position[0].tolist() == [0.25]
     assert run.commanded["/effort_commands"].names == run.m.jnt_names
-    assert [1.0, -1.0] in run.effort.tolist()  # later ones may be without a command
+    assert [1.0, -1.0] in run.effort.tolist()  # later states may have no command
 
 
 def test_a_killed_simulator_leaves_a_readable_recording(simulate, peer, two_joints, tmp_path):
@@ -157,7 +157,7 @@ def test_a_recording_has_the_robot_that_was_simulated(simulate, peer, two_joints
     assert run.m.opt.gravity.tolist() == [3.0, 0.0, -9.0]
     assert run.m.body_mass[-1] == start.body_mass[-1] + 0.5
     assert any("payload" in note for note in run.notes)
-    # the last two states in a row: on a busy machine some are missing
+    # two successive states: on a busy machine some states are missing
     d, h = rb.make_data(run.m), run.m.opt.timestep
     k = int(np.flatnonzero(np.abs(np.diff(run.clock) - h) < 1e-9)[-1])
     run.restore(d, k)
@@ -189,7 +189,7 @@ def test_several_robots_with_sensors_are_in_one_file(simulate, peer, two_joints,
         assert f"/{name}/robot_description" in topics
 
 
-def test_fast_mode_is_in_simulated_time(simulate, peer, two_joints, tmp_path):
+def test_a_recording_in_fast_mode_has_simulated_times(simulate, peer, two_joints, tmp_path):
     path = tmp_path / "run.mcap"
     more = ("-p", "time_mode:=fast", "-p", "publish_rate:=100.0", "-p", "clock_rate:=100.0")
     simulator = simulate(*record(two_joints, path, *more), entry="node")
@@ -203,7 +203,7 @@ def test_fast_mode_is_in_simulated_time(simulate, peer, two_joints, tmp_path):
     assert (np.diff(run.clock) > 0.0099).all()
 
 
-def test_a_reset_of_time_is_a_new_beginning(simulate, peer, two_joints, tmp_path):
+def test_a_recording_is_read_from_its_last_reset_of_time(simulate, peer, two_joints, tmp_path):
     Reset = pytest.importorskip("rbdyn_interfaces.srv").Reset
     path = tmp_path / "run.mcap"
     simulator = simulate(*record(two_joints, path), entry="node", clock=True)
@@ -262,7 +262,7 @@ def test_a_deleted_recording_is_an_error_at_once_and_at_the_end(simulate, two_jo
     assert f"recorded {path}" not in simulator.text()
 
 
-def test_failures_are_reported_at_the_end(tmp_path):
+def test_closing_a_recording_reports_its_failures(tmp_path):
     recording = NodeRecording(tmp_path / "run.mcap")
     assert recording.close() == ("", True)
     recording._file = RunFile(recording.path, trouble=lambda _: None)
@@ -270,7 +270,7 @@ def test_failures_are_reported_at_the_end(tmp_path):
     assert recording.close() == ("no space is left; 7 messages dropped", False)
 
 
-def test_a_state_has_the_same_bytes_as_from_ros():
+def test_a_recorded_state_is_a_valid_message_with_all_its_numbers():
     kind = pytest.importorskip("rbdyn_interfaces.msg").State
     if not hasattr(kind(), "act"):
         pytest.skip("rbdyn_interfaces is older than rbdyn_ros")

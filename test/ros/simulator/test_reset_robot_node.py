@@ -85,7 +85,7 @@ def test_resets_keep_payload_and_gravity_as_documented(ask):
         assert (state_hash(ask) == fresh) == is_fresh, name
 
 
-def test_the_hash_depends_on_the_robot_and_not_on_its_history(ask):
+def test_the_state_hash_does_not_depend_on_the_order_of_earlier_payloads(ask):
     fresh, found = state_hash(ask), set()
     bodies = {"hand": Inertia(m=0.5), "forearm": Inertia(m=0.25, com=Vector3(z=0.1))}
     for links in (("hand", "forearm"), ("forearm", "hand")):

@@ -125,4 +125,4 @@ def test_measurements_of_a_later_time_are_not_repeated(simulate, peer, ask, two_
     peer.spin(0.2)  # earlier messages have arrived, except on a busy machine
     states.clear()
     peer.spin(2.5)
-    assert len(states) < 2  # each second one would be repeated
+    assert len(states) < 2  # a repeated state would come every second

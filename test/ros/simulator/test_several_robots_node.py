@@ -21,7 +21,7 @@ from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.share import bundled_robot
 
-# several publishers, as for tf2
+# the depth suits several publishers, as in tf2
 ALL_LATCHED = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 PARAMETERS = """
@@ -90,7 +90,7 @@ def test_several_robots_have_their_own_topics_and_one_time(two, peer):
         peer.pause(True)
         peer.until(lambda: last(a) == last(b) > stood)  # noqa: B023
         stood = last(a)
-    # the heartbeat: no message is on its way
+    # after two equal messages of the heartbeat no message is on its way
     peer.until(lambda: a[-1] == a[-2] and b[-1] == b[-2])
     stood = last(a)
     assert last(b) == stood

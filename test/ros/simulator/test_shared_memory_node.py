@@ -55,7 +55,7 @@ def test_a_node_shares_its_memory(simulate, peer, two_joints, tmp_path):
         assert state[6] == tick
         assert np.isfinite(state[7:]).all()
         if tick == 0:
-            continue  # once more, after time went on
+            continue  # the state of tick 0 comes before any step
         d.qfrc_applied = -2.0 * d.qpos - 0.5 * d.qvel + 0.25 * np.arange(2)
         rb.step(m, d)
         np.testing.assert_array_equal(state[:4], [*d.qpos, *d.qvel])

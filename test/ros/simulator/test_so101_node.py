@@ -123,7 +123,7 @@ def check_dataset(recording, folder):
     assert info["total_frames"] > 30
 
 
-def test_its_urdf_has_the_joints_of_the_preset_and_physical_servos():
+def test_the_urdf_has_the_joints_of_the_preset_and_each_servo_carries_the_stretched_arm():
     m = rb.load_urdf(SCENES / "so101.urdf")
     preset = yaml.safe_load((share_dir() / "config" / "arms" / "so101.yaml").read_text())
     assert tuple(preset["joints"]) == ARM

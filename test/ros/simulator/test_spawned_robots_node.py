@@ -91,7 +91,7 @@ def test_a_spawned_robot_is_commanded_in_its_namespace_until_it_is_deleted(
     peer.until(lambda: abs(states[-1].position[1] - 0.5) < 1e-2)
     push = Float64MultiArray(data=[0.2, 0.0])
     send = lambda: peer.send(Float64MultiArray, "crane/effort_commands", push)  # noqa: E731
-    # to its limit; states on the way are lost if this machine is busy
+    # the crane moves to its limit; on a busy machine states on the way are lost
     peer.repeat(send, lambda: abs(states[-1].position[0] - 3.0) < 1e-2)
     assert main[-1].name == ["lift", "left", "right"]
 

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 SCENE = "config/scenes/gripper.yaml"
-#: Its obstacles.
+#: Obstacles of the scene.
 FIXED = ("floor", "table")
 BOX = "primitive:box?size=0.1,0.1,0.1&mass=0.2"
 URDF = """<robot name="mallet"><link name="grip"><inertial><mass value="0.3"/>

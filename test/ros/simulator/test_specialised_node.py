@@ -113,7 +113,7 @@ def test_a_robot_that_cannot_be_specialised_is_refused(simulate, robot, more, wh
     assert "Traceback" not in simulator.text()
 
 
-def test_an_arm_is_held_with_a_load_by_specialised_laws(simulate, control, peer):
+def test_specialised_laws_hold_an_arm_with_a_payload(simulate, control, peer):
     """The specialised laws use the payload that a service sets."""
     robot = find("ur5_robot.urdf")
     pair = start_pair(simulate, control, peer, robot, UR5_START, lockstep=True, specialize="true")

@@ -112,7 +112,9 @@ def test_bad_robots_are_refused(simulate, tmp_path):
         assert "Traceback" not in simulator.text()
 
 
-def test_unknown_parameters_warn_and_facts_are_read_only(simulate, peer, two_joints):
+def test_unknown_parameters_cause_a_warning_and_informative_ones_are_read_only(
+    simulate, peer, two_joints
+):
     simulator = simulate(
         two_joints, "--ros-args", "-p", "timestap:=0.002", "-p", "timestep:=0.002"
     )

@@ -152,7 +152,7 @@ def test_one_message_has_the_diagnostics_of_two_robots(arm, peer):
         node.destroy_node()
 
 
-def test_reports_have_the_given_rate(arm, peer, monkeypatch):
+def test_reports_are_published_at_the_given_rate(arm, peer, monkeypatch):
     published = []
     robot = Robot(arm, peer.node)
     reports = Statistics(peer.node, [robot], rate=4.0)
@@ -178,7 +178,7 @@ def test_the_report_after_a_change_of_the_factor_ignores_the_pace(arm, peer, mon
     assert seen == [1.0, 1.0, None, 0.5]
 
 
-def test_missing_packages_are_warnings(arm, peer, monkeypatch):
+def test_missing_message_packages_cause_warnings(arm, peer, monkeypatch):
     def absent(name):
         raise ImportError(name)
 

@@ -76,7 +76,7 @@ def test_frames_agree_with_the_model_at_the_stamp(simulate, peer, two_joints):
         np.testing.assert_allclose(T[:3, :3], rotation, atol=1e-12)
 
 
-def test_start_is_within_the_limits_and_rates_are_exact(simulate, peer, two_joints):
+def test_the_start_is_within_the_limits_and_topics_have_exact_rates(simulate, peer, two_joints):
     simulate(
         two_joints, "--ros-args", "-p", "start_paused:=true", "-p", "tf_rate:=100.0", clock=True
     )
@@ -182,11 +182,11 @@ def publishes(simulator):
 
 
 @pytest.mark.parametrize("names", [("left", "right"), ("right", "left")])
-def test_two_simulators_share_a_clock(simulate, peer, two_joints, names):
+def test_a_second_simulator_starts_at_the_time_of_the_first(simulate, peer, two_joints, names):
     """The second simulator begins at the time of the first one, tick 7.
 
-    On a busy machine it may not discover the first, or not hear it, in the time that it waits;
-    it says so and begins at 0. test_clock.py has the rules, without DDS.
+    On a busy machine it may not discover the first, or not hear it, in the time that it waits.
+    Then it reports this and begins at 0. test_clock.py tests the rules without DDS.
     """
     first, second = names
     simulate(two_joints, *named(first), "-p", "start_paused:=true", clock=True)
@@ -217,7 +217,7 @@ def test_of_two_robots_that_start_together_the_first_by_name_publishes_the_clock
         peer.until(lambda: peer.node.count_publishers("/clock") == 1)
 
 
-def test_the_description_may_come_by_topic(simulate, peer, two_joints):
+def test_the_robot_can_come_from_the_topic_robot_description(simulate, peer, two_joints):
     simulator = simulate(entry="node", wait=False)
     simulator.wait_for("waiting for a robot on /robot_description")
     publisher = peer.node.create_publisher(String, "robot_description", LATCHED)

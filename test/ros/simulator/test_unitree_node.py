@@ -98,7 +98,7 @@ def signed(message):
     return message
 
 
-def test_a_row_is_the_message_on_the_wire_and_as_a_c_structure():
+def test_a_packed_row_equals_the_serialised_message_and_the_c_structure():
     random = np.random.default_rng(1)
     for kind in (go.LowCmd, go.LowState):
         record = UnitreeRecord(kind)
@@ -183,7 +183,7 @@ def policy_motors(robot, joints):
         ("h1", ("left_hip_yaw_joint", "right_hip_yaw_joint", "left_elbow_joint"), [10, 10, 1]),
     ],
 )
-def test_a_motor_is_on_by_the_mode_of_its_kind(robot, joints, modes):
+def test_each_kind_of_robot_has_its_mode_for_a_motor_that_is_on(robot, joints, modes):
     data = policy_motors(robot, joints).command(np.zeros(len(joints)))
     motors = {"go2": QUADRUPED, "b2": QUADRUPED, "h1": H1}[robot]
     sent = deserialize_message(data, go.LowCmd).motor_cmd
@@ -228,7 +228,7 @@ def dog(simulate, peer):
     return lambda *words, **more: Dog(simulate, peer, *words, **more)
 
 
-def test_the_robot_stands_by_its_motors_and_measures_that(dog, peer, tmp_path):
+def test_the_robot_stands_by_motor_commands_and_reports_its_state(dog, peer, tmp_path):
     (tmp_path / "s.yaml").write_text(SENSORS)
     it = dog(f"sensors:={tmp_path / 's.yaml'}", "start:=held")
     begun = len(it.states)
@@ -262,7 +262,8 @@ def test_a_motor_applies_the_law_of_its_command(dog, peer):
     it = dog("gravity:=[0.0, 0.0, 0.0]", fixed=True)
     message = low_cmd(it.pose + 0.1, kp=20.0, kd=1.0)
     message.motor_cmd[0].tau = 1.5
-    message.motor_cmd[3].q, message.motor_cmd[3].tau = 2.146e9, 0.0  # follows no position
+    # this number means: follow no position
+    message.motor_cmd[3].q, message.motor_cmd[3].tau = 2.146e9, 0.0
     message.motor_cmd[6].dq, message.motor_cmd[6].q = 16000.0, float(it.pose[6])
     begun = len(it.states)
     it.send(signed(message), lambda: it.states[-1].motor_state[0].mode == 1)
@@ -365,7 +366,7 @@ def test_a_policy_trots_by_lowcmd(dog, policy_node, peer, tmp_path):
     calf = np.array([one.motor_cmd[2].q for one in commands[:100]])
     assert it.pose[2] - 0.01 < calf[0] < it.pose[2] + 0.1
     assert 0.0 < np.diff(calf).max() < 0.01
-    # and is left damped: it sinks on its calves
+    # after the end the motors only damp, and the robot sinks on its calves
     stood = it.q()[2:12:3].mean()
     node.end_well()
     peer.until(lambda: commands[-1].motor_cmd[4].kp == 0.0)

@@ -230,7 +230,7 @@ def test_the_end_of_the_view_is_logged_and_the_node_goes_on(simulate, peer, two_
 
 
 @needs_viser
-def test_missing_meshes_are_warned_of_once(simulate, peer, two_joints):
+def test_missing_meshes_cause_one_warning(simulate, peer, two_joints):
     shape = '<visual><geometry><mesh filename="package://nowhere/{}.dae"/></geometry></visual>'
     text = two_joints.read_text().replace(
         '<link name="tool"/>', f'<link name="tool">{"".join(map(shape.format, "abc"))}</link>'
@@ -353,7 +353,7 @@ def test_objects_that_come_and_go_at_run_time_are_shown(simulate, peer, page):
     shown.get_by_text("5 bodies", exact=False).wait_for()
     wait_until(lambda: links.input_value() != "crate", "another link", shown)
     assert not shown.complaints
-    assert "view" not in simulator.text().split(SERVES)[1]  # no warning of the view
+    assert "view" not in simulator.text().split(SERVES)[1]  # the view logs no warning
     simulator.end_well()
 
 
@@ -402,7 +402,7 @@ def test_a_released_robot_returns_to_its_hold():
 
 
 @pytest.mark.parametrize("was_held", [True, False])
-def test_a_release_ends_no_commands_of_others(was_held):
+def test_a_release_of_the_view_leaves_commands_of_topics_in_force(was_held):
     """A topic commands one joint and a trajectory another one; the last command of each counts."""
     robot = DrivenRobot(**({"held": np.full(7, FLOATS)} if was_held else {"on_timeout": "hold"}))
     simulated, loop = viewed(robot), robot.loop
@@ -437,7 +437,7 @@ def test_a_release_ends_no_commands_of_others(was_held):
         loop.stop()
 
 
-def test_the_page_is_there_before_the_simulation():
+def test_the_view_shows_the_start_before_the_simulation_runs():
     robot = DrivenRobot()
     start = np.full(7, 0.2)
     robot.m, robot.world = robot.loop.m, SimpleNamespace(start=start)

@@ -180,7 +180,7 @@ def test_a_state_that_diverged_in_another_world_can_be_reset(simulated, change):
     assert goes_on(sim)
 
 
-def test_objects_with_joints_go_beside_shared_memory(simulated):
+def test_objects_with_joints_can_be_deleted_beside_shared_memory(simulated):
     sim = simulated(shared_memory=f"worlds{os.getpid()}")
     assert "shelf/drawer" in sim.robot.m.jnt_names
     sim.simulation.step(5)
@@ -264,7 +264,7 @@ def test_a_deleted_object_returns_to_its_start_beside_the_others(simulated):
 
 
 @pytest.mark.parametrize("name", ["cube", "table"])
-def test_an_object_cannot_return_into_another_object(simulated, name):
+def test_a_reset_that_would_put_an_object_into_another_object_is_refused(simulated, name):
     sim = simulated()
     first = sim.now()
     sim.entities.delete(name)
@@ -284,7 +284,7 @@ def contact_of(sim, name):
     return sim.robot.loop.readout.latest().contact[sim.robot.m.body_id(name), :3]
 
 
-def test_an_object_lies_on_an_attached_one_whose_obstacle_had_its_name(simulated):
+def test_an_object_with_the_name_of_a_deleted_obstacle_rests_on_an_attached_object(simulated):
     sim = simulated()
     sim.simulation.step(300)
     sim.robot.attach("post", "world")

@@ -98,7 +98,7 @@ def test_a_world_is_loaded_whole_and_reset_returns_to_it(simulate, peer, ask, lo
     assert "table" in done(ask("GetEntities")).entities
 
 
-def test_without_a_world_time_stands_still(simulate, peer, ask, load):
+def test_without_a_world_the_simulation_cannot_be_started(simulate, peer, ask, load):
     own = pytest.importorskip("rbdyn_interfaces.srv")
     simulate("--scene", SCENE, "--paused", "--ros-args", "-p", "on_timeout:=hold")
     states = peer.hear(JointState, "joint_states")
@@ -121,7 +121,7 @@ def test_without_a_world_time_stands_still(simulate, peer, ask, load):
     done(ask("ResetSimulation"))
     assert state(ask) == NO_WORLD
 
-    # a saved state has its world
+    # a saved state contains its world
     loaded = peer.call(own.LoadState, "/simulator/load_state", own.LoadState.Request(name="begin"))
     assert (loaded.success, loaded.state_hash) == (True, saved.state_hash), loaded.message
     assert done(ask("GetCurrentWorld")).world.name == "gripper"
@@ -218,7 +218,7 @@ def test_worlds_are_found_in_folders_by_their_tags(simulate, peer, ask, tmp_path
     assert resource_of(slab).uri == str(tmp_path / "slab.yaml")
 
 
-def test_a_source_of_the_parameter_that_is_gone_has_a_code_of_its_own(simulate, ask):
+def test_a_missing_folder_of_worlds_has_its_own_result_code(simulate, ask):
     simulate("config/robots/pendulum.urdf", "--paused",
              "--ros-args", "-p", "world_sources:=['/no/where']")  # fmt: skip
     refused(ask("GetAvailableWorlds"), 101, "/no/where")

@@ -69,7 +69,7 @@ def text_of(programs, real):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("real", REALS, ids=lambda real: real.name)
-def test_every_operation_equals_numpy(compiler, real, tmp_path):
+def test_every_operation_in_c_has_the_result_of_numpy(compiler, real, tmp_path):
     programs = [call_of(operation) for operation in OPERATIONS.values()]
     library = compiled(compiler, text_of(programs, real), tmp_path)
     array = C_TYPES[real] * 2
@@ -83,7 +83,7 @@ def test_every_operation_equals_numpy(compiler, real, tmp_path):
             np.testing.assert_allclose(out[0], expected, rtol=4.0 * real.eps, err_msg=name)
 
 
-def test_statements_are_in_order_of_computation():
+def test_statements_are_written_in_the_order_of_computation():
     graph = SymbolGraph()
     x, y = (graph.enter(("input", "q", k)) for k in range(2))
     sine = x.sin()

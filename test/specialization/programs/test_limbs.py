@@ -182,7 +182,7 @@ def lifetimes(whole, blocks):
 
 @pytest.mark.parametrize("longest", [20, BLOCK_LENGTH])
 @pytest.mark.parametrize("lanes", [1, 8])
-def test_slots_of_blocks_do_not_overlap(lanes, longest):
+def test_values_kept_at_the_same_time_have_different_slots(lanes, longest):
     """Values that are kept at the same time have different slots; a vector has several."""
     m = load("talos_reduced.urdf")
     whole = side_by_side(m, specialised.program_of(m, "step"), lanes)

@@ -111,7 +111,7 @@ def test_equal_operations_are_recorded_once(graph, x, y):
     assert len(graph.operations) - before <= 6 + 1
 
 
-def test_constants_are_equal_by_their_bits(graph):
+def test_constants_with_the_same_bits_are_one_number(graph):
     assert graph.number(0.0) != graph.number(-0.0)
     assert graph.number(math.nan) == graph.number(math.nan)
     assert graph.number(1) == graph.number(1.0) == graph.number(np.float64(1.0))
@@ -140,7 +140,7 @@ def test_operations_on_symbols_give_the_values_of_python(x, y):
         assert value_of(ours, a=x, b=y) == pytest.approx(float(theirs), rel=1e-15), ours
 
 
-def test_conditions_of_nan_and_zeros_are_as_in_python():
+def test_comparisons_of_nan_and_zeros_have_the_results_of_python():
     graph = SymbolGraph()
     a, b = graph.enter(("input", "a", 0)), graph.enter(("input", "b", 0))
     expected = {
@@ -158,7 +158,7 @@ def test_conditions_of_nan_and_zeros_are_as_in_python():
     assert written((a > b).select(1.0, 2.0))[1] == ("lt", "b", "a")
 
 
-def test_select_simplifies_equal_values(graph, x, y):
+def test_select_with_equal_values_or_a_known_condition_is_simplified(graph, x, y):
     condition = x < y
     assert condition.select(x, x) is x
     assert condition.select(2.0, 2.0) == 2.0

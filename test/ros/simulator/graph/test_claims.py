@@ -13,7 +13,7 @@ ONE = Claim(5, "a", "/simulator", "/_simulator_claims", ("/joint_states",), ("to
 
 
 @pytest.mark.parametrize(("since", "token"), [(6, "a"), (5, "b")])
-def test_of_two_simulators_one_is_first(since, token):
+def test_the_claim_of_one_of_two_simulators_is_before_the_other(since, token):
     other = Claim(since, token, ONE.node, ONE.helper)
     assert ONE.is_before(other)
     assert not other.is_before(ONE)
@@ -24,7 +24,7 @@ def test_an_announcement_is_read_as_it_was_written():
 
 
 @pytest.mark.parametrize("bad", [None, "soon", "Infinity", "[]"])
-def test_an_announcement_of_another_form_is_ignored(bad):
+def test_an_announcement_in_an_invalid_format_is_ignored(bad):
     text = ONE.to_text()
     assert Claim.from_text(text[:-1]) is None
     assert Claim.from_text("[" * 100_000) is None

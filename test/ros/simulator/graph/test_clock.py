@@ -12,7 +12,7 @@ def decides(others=(), heard=False, earlier=False, waited=DISCOVERY):
     return publishes("/me", others, heard, earlier, waited)
 
 
-def test_a_node_alone_publishes_after_the_time_of_discovery():
+def test_a_single_node_publishes_after_the_time_of_discovery():
     assert decides(waited=DISCOVERY - 0.1) is None
     assert decides()
 
@@ -28,11 +28,12 @@ def test_a_later_simulator_does_not_publish(heard):
 
 @pytest.mark.parametrize("other", ["/first", "/then"])
 def test_a_node_that_receives_the_time_of_another_does_not_publish(other):
-    assert decides([other], heard=True, waited=DISCOVERY - 0.1) is None  # it may be later
+    # the other node may be later
+    assert decides([other], heard=True, waited=DISCOVERY - 0.1) is None
     assert decides([other], heard=True) is False
 
 
 @pytest.mark.parametrize(("other", "expected"), [("/first", False), ("/then", True)])
-def test_of_silent_nodes_the_first_by_name_publishes(other, expected):
+def test_of_several_silent_nodes_the_first_by_name_publishes(other, expected):
     assert decides([other], waited=DISCOVERY + AUDIBLE - 0.1) is None
     assert decides([other], waited=DISCOVERY + AUDIBLE) is expected

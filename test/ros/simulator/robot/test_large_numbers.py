@@ -55,7 +55,7 @@ def loop_of(m):
     return SimpleNamespace(m=m, plants=plants, plant=SimpleNamespace(exchange=plants.append))
 
 
-def test_gravity_is_limited(description):
+def test_too_large_gravity_is_refused(description):
     loop = loop_of(rb.build(description))
     payloads = Payloads(loop, None)
     payloads.set_gravity((0.0, 0.0, -1e4))

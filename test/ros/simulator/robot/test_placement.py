@@ -22,7 +22,7 @@ def attached(to):
     return rb.attach(m, rb.make_data(m), "held", to)
 
 
-def test_a_joint_without_attachments_is_set_alone():
+def test_setting_a_joint_without_attachments_changes_no_other_joint():
     m, _ = attached("world")
     free = given_state(m, ["left"], [0.01], [], None)
     names = [m.jnt_names[j] for j in m.dof_jntid[free[3]]]

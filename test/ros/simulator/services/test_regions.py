@@ -30,7 +30,7 @@ def test_empty_bounds_are_not_a_region():
     assert region_of(bounds(EMPTY)) is None
 
 
-def test_a_region_contains_the_points_of_its_box():
+def test_a_region_overlaps_a_turned_cube_only_if_they_share_a_point():
     """A cube of edge 2 that is turned by 45 degrees reaches sqrt(2) along x."""
     turned = Rotation.from_euler("z", 45, degrees=True).as_quat()[[3, 0, 1, 2]]
     cube = PlacedShape(Box((2.0, 2.0, 2.0)), Pose((0.0, 0.0, 0.0), tuple(turned)))

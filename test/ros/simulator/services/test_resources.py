@@ -43,14 +43,14 @@ def spawned(uri):
 
 
 @pytest.mark.parametrize("name", ["a" * 300, "a\0b"], ids=["long", "null"])
-def test_a_name_that_the_system_refuses_is_not_a_file(name):
+def test_a_file_name_that_the_system_refuses_is_reported_as_missing(name):
     path = f"/tmp/{name}"
     refused(NOT_FOUND, "there is no file", lambda: read_world(f"{path}.yaml", "", None))
     refused(NOT_FOUND, "there is no folder or file", lambda: list(worlds_at(path, None)))
     refused(MISSING_ASSETS, "there is no file", lambda: spawned(f"{path}.urdf"))
 
 
-def test_a_start_whose_name_the_system_refuses_is_not_a_world_of_a_folder(tmp_path):
+def test_worlds_of_a_folder_are_listed_if_the_present_file_has_an_impossible_name(tmp_path):
     (tmp_path / "arm.yaml").write_text("rbdyn_scene: 1\nrobot: arm.urdf\n")
     assert list(worlds_at(str(tmp_path), Path("/tmp/" + "a" * 300))) == []
 
@@ -60,14 +60,14 @@ def test_a_start_whose_name_the_system_refuses_is_not_a_world_of_a_folder(tmp_pa
     [("", True), ("?actuators=1", True), ("?actuators=0", False), ("?actuators=0.0", False),
      ("?actuators=-0", False), ("?actuators=%30", False), ("?actuators=1.0", True)],
 )  # fmt: skip
-def test_actuators_are_compared_as_a_number(query, acts):
+def test_the_query_actuators_of_a_uri_is_a_number(query, acts):
     uri = f"config/robots/pendulum.urdf{query}"
     assert spawned(uri).name == "x"
     assert has_actuators(uri) == acts
 
 
 @pytest.mark.parametrize("uri", ["http://x/w", "ftp://x/w", "FILES:///w"])
-def test_other_schemes_are_refused(uri):
+def test_uris_with_other_schemes_are_refused(uri):
     refused(NOT_FOUND, "has the scheme", lambda: read_world(f"{uri}.yaml", "", None))
     refused(MISSING_ASSETS, "has the scheme", lambda: spawned(f"{uri}.urdf"))
 
@@ -143,7 +143,7 @@ def test_an_entity_is_named_after_the_root_of_its_text(text, name):
     assert chosen_name("", True, text, ()) == name
 
 
-def test_names_of_hostile_texts_are_searched_once():
+def test_the_name_in_a_hostile_text_is_searched_in_linear_time():
     """The time of a search in a text of 2 MB would be minutes if it were quadratic."""
     for text in ("<model " * 300_000, "<sdf>" + "<!--" * 500_000, "<!---->" * 300_000):
         assert chosen_name("", True, text, ()) == "object"

@@ -182,7 +182,7 @@ def test_the_simulation_state_can_be_set(ask, simulation):
     assert set_state(ask, STOPPED) == OK
     assert simulation.resets == [(True, True, True)]
     assert state_of(ask) == STOPPED
-    simulation.tick = 1  # as by ~/step
+    simulation.tick = 1  # as the service ~/step does
     assert state_of(ask) == PAUSED
     assert set_state(ask, 4) == UNSUPPORTED
     simulation.diverged = True
@@ -196,7 +196,7 @@ def test_a_change_of_state_that_is_refused_leaves_the_state(ask, simulation, wan
     assert state_of(ask) == STOPPED
 
 
-def test_quitting_ends_after_the_reply(ask, simulation):
+def test_setting_the_state_quitting_ends_the_simulation(ask, simulation):
     assert set_state(ask, PLAYING) == OK
     assert set_state(ask, QUITTING) == OK
     assert simulation.paused
@@ -205,7 +205,7 @@ def test_quitting_ends_after_the_reply(ask, simulation):
     assert set_state(ask, PLAYING) == INCORRECT_STATE
 
 
-def test_a_reset_has_scopes(ask, simulation):
+def test_each_scope_of_a_reset_resets_its_parts(ask, simulation):
     for scope in (0, 1, 2, 3, 4, 6, 255):
         assert result_of(ask(ResetSimulation, "reset_simulation", scope=scope)) == OK
     all_three, time, state = (True, True, True), (True, False, False), (False, True, False)
@@ -269,7 +269,7 @@ def test_the_action_makes_the_requested_steps(peer, simulation):
 
 
 def test_the_action_gives_feedback(peer, simulation):
-    # long enough for discovery on the topic of feedback
+    # the steps last long enough for discovery on the topic of feedback
     goal, feedback = start(peer, 10**6)
     peer.until(lambda: len(feedback) >= 5)
     cancelled = goal.cancel_goal_async()

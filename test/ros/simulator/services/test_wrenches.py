@@ -150,7 +150,7 @@ def test_an_arrow_shows_the_place_and_size_of_a_wrench(arm):
     assert np.linalg.norm(arrow(m, d.xmat, wrench, wrench.torque)[2]) == pytest.approx(0.05)
 
 
-def test_markers_come_and_go(arm, peer, domain):
+def test_markers_appear_and_disappear_with_their_wrenches(arm, peer, domain):
     pytest.importorskip("visualization_msgs")
     import rclpy
     from visualization_msgs.msg import Marker, MarkerArray

@@ -61,7 +61,7 @@ def level_of(name, **changes):
     return diagnosed(name, **changes)[0]
 
 
-def test_a_healthy_robot_is_ok():
+def test_the_level_of_a_healthy_robot_is_ok():
     loop, commands, state = diagnose(WELL)
     assert (loop.name, loop.level) == ("loop", Level.OK)
     assert loop.values == {
@@ -110,7 +110,7 @@ def test_a_healthy_robot_is_ok():
         *[(1005, Level.OK), (1006, Level.WARN), (1011, Level.ERROR)],
     ],
 )
-def test_the_rate_may_be_off_by_five_and_ten_hertz(ticks, level):
+def test_a_rate_wrong_by_5_hz_is_a_warning_and_by_10_hz_an_error(ticks, level):
     found, message = diagnosed("loop", window=timing(ticks))
     assert found == level
     assert (f"{ticks}.0 Hz" in message) == bool(level)
@@ -132,7 +132,7 @@ def test_one_tick_on_the_edge_of_a_short_window_is_ignored():
 @pytest.mark.parametrize(
     ("late", "level"), [(70, Level.OK), (71, Level.WARN), (141, Level.WARN), (142, Level.ERROR)]
 )
-def test_the_limit_of_scatter_is_a_share_of_the_rate(late, level):
+def test_the_limit_of_jitter_is_relative_to_the_period(late, level):
     # half at 0 and half at `late`: deviation late / 2, of the period late / sqrt(2) [us]
     assert level_of("loop", window=timing(lateness=[0, late])) == level
     # at a tenth of the rate ten times as much
@@ -140,7 +140,7 @@ def test_the_limit_of_scatter_is_a_share_of_the_rate(late, level):
     assert level_of("loop", window=slow, period_ns=10 * MS) == level
 
 
-def test_the_scatter_is_a_percentage():
+def test_the_jitter_is_reported_in_percent_of_the_period():
     assert "7.1%" in diagnosed("loop", window=timing(lateness=[0, 100]))[1]
 
 
@@ -155,7 +155,7 @@ def test_the_scatter_is_a_percentage():
         ([100, 502], Level.ERROR, "201 us"),
     ],
 )
-def test_the_time_of_a_tick_is_judged(work, level, number):
+def test_the_level_follows_from_the_computing_time_of_a_tick(work, level, number):
     slow = timing(100, work=work, period_ns=10 * MS)
     found, message = diagnosed("loop", window=slow, period_ns=10 * MS)
     assert found == level
@@ -168,7 +168,7 @@ def test_overruns_since_the_last_report_are_a_warning():
     assert "3 of 1000 ticks" in message
 
 
-def test_only_the_worst_level_is_reported():
+def test_the_message_has_only_the_reasons_of_the_worst_level():
     late = timing(900, overruns=50, work=[5000])
     level, message = diagnosed("loop", window=late)
     assert level == Level.ERROR
@@ -181,7 +181,7 @@ def test_only_the_worst_level_is_reported():
     "changes",
     [{"time_mode": "fast"}, {"time_mode": "lockstep"}, {"factor": None}, {"window": timing(0, 0)}],
 )
-def test_the_pace_is_not_checked_after_the_factor_changed(changes):
+def test_the_pace_is_checked_only_after_ticks_in_real_time_at_one_factor(changes):
     assert level_of("loop", **{"window": timing(500), **changes}) == Level.OK
 
 
@@ -198,7 +198,7 @@ def test_the_pace_is_not_checked_after_the_factor_changed(changes):
         ({"new": EventCounts(late=2)}, Level.WARN),
     ],
 )
-def test_commands_are_judged(changes, level):
+def test_the_level_follows_from_the_age_and_number_of_commands(changes, level):
     assert level_of("commands", **changes) == level
 
 
@@ -212,7 +212,7 @@ def test_commands_are_judged(changes, level):
         ({"waiting": True, "window": timing(0, 0)}, Level.WARN, "tick 5000 for 'pole', 'cart'"),
     ],
 )
-def test_the_state_is_judged(changes, level, word):
+def test_the_level_follows_from_the_state_of_the_simulation(changes, level, word):
     found, message = diagnosed("state", **changes)
     assert found == level
     assert word in message

@@ -49,7 +49,7 @@ def test_the_arm_adds_its_compensation_to_efforts_only(carried):
     np.testing.assert_allclose(
         behind.added(command).effort, [1.0, -3.0] + expected[[2, 0]], rtol=1e-12
     )
-    # a servo needs no such compensation
+    # a command to a servo gets no compensation
     goal = Command([1], [1], [0.2], [0.0], [0.5], [0.0], [0.0])
     assert behind.added(goal).effort == [0.5]
 
@@ -63,7 +63,7 @@ def test_measured_efforts_leave_out_gravity_if_the_driver_says_so():
     assert np.array_equal(behind.reported(state), state.measured)
 
 
-def test_an_arm_that_carries_nothing_has_no_driver_and_cannot_hide_gravity():
+def test_without_compensation_there_is_no_driver_and_efforts_include_gravity():
     assert driver()[0] is None
     with refused(ParameterError, "driver", "effort_includes_gravity"):
         driver("friction", includes=False)
@@ -73,6 +73,6 @@ def test_an_arm_that_carries_nothing_has_no_driver_and_cannot_hide_gravity():
     ("asked", "carries", "found"),
     [("zero", True, "gravity"), ("zero", False, "zero"), ("hold", True, "hold")],
 )
-def test_an_arm_that_carries_itself_does_so_without_commands(asked, carries, found):
+def test_without_commands_an_arm_still_compensates_gravity(asked, carries, found):
     values = SimpleNamespace(on_timeout=asked, robot_compensates_gravity=carries)
     assert policy_of(values) == found

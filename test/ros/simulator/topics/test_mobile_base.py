@@ -58,7 +58,7 @@ class Stand:
         )
 
 
-def test_a_lost_state_has_its_command_but_no_odom(peer):
+def test_a_lost_state_still_gets_a_command_but_no_odometry(peer):
     heard = peer.collect(Odometry, "odom")
     stand = Stand(peer.node)
     peer.until(lambda: stand.base._publisher.get_subscription_count() > 0)

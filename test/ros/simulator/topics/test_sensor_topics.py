@@ -65,7 +65,7 @@ def xyz(vector):
     return [vector.x, vector.y, vector.z]
 
 
-def test_a_subscriber_reads_every_kind(robot, node, peer):
+def test_a_subscriber_receives_every_kind_of_sensor(robot, node, peer):
     m, description = robot
     noise = {"angular_velocity": NoiseSpec(stddev=(0.1, 0.2, 0.3))}
     specs = [
@@ -206,7 +206,7 @@ def test_sensors_measure_a_payload_set_at_run_time(robot, node, peer):
     assert xyz(heard[0].wrench.torque) == pytest.approx([0.2 * G, 0.0, 0.0], abs=1e-12)
 
 
-def test_prepared_bytes_equal_the_messages():
+def test_prepared_bytes_equal_the_serialised_messages():
     spec = ImuSpec("imu", "hand", noise={"orientation": NoiseSpec(stddev=(0.5,) * 3)})
     numbers = np.arange(1.0, 11.0)
     data = Prepared(imu_message(spec, "hand"), 10).filled(STAMP, numbers)
@@ -241,7 +241,7 @@ def test_readings_that_are_not_finite_are_not_published(robot, node, peer, capfd
     assert capfd.readouterr().err.count("sensor 'wrist' is not published") == 1
 
 
-def test_unused_settings_of_a_sensors_file_are_warned_of(robot, node, peer, capfd):
+def test_a_contact_sensor_of_a_robot_without_contact_causes_a_warning(robot, node, peer, capfd):
     topics = SensorTopics(node, *robot, "config/sensors.yaml", 1_000_000)
     topics.publish(STAMP, Still(robot[0]))
     assert "sensor 'bumper' never reports contact" in capfd.readouterr().err

@@ -284,7 +284,7 @@ def test_a_twist_from_a_pause_does_not_move_the_arm_later(held):
     assert not held.sent
 
 
-def test_another_order_replaces_the_motion_and_its_stop(held):
+def test_another_command_replaces_the_motion_and_its_stop(held):
     """A grip after the last twist stays in force while the servo would brake."""
     held.stream(200, 0.0, 0.0, 0.1)
     held.run(110)  # the servo brakes
@@ -314,7 +314,7 @@ def test_a_moving_arm_is_taken_over_at_its_speed(held):
 
 
 @pytest.mark.parametrize("frame", ["world", "map", "left/panda_link0", ""])
-def test_the_world_is_accepted_under_its_names(held, frame):
+def test_a_twist_can_be_given_in_each_name_of_the_world_frame(held, frame):
     held.stream(100, 0.0, 0.0, 0.1, frame=frame)
     assert held.said[-1] == "moving"
 

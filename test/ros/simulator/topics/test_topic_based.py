@@ -69,7 +69,7 @@ def test_position_comes_before_velocity_before_effort(make):
     }
 
 
-def test_a_short_array_belongs_to_the_configured_joints(make):
+def test_an_array_shorter_than_the_names_is_for_the_configured_joints(make):
     parser = make(position=["c", "a"], effort=["b"])
     assert rows(parser.parse(NAMES, [1.0, 2.0], [], [3.0])) == {
         2: (POSITION, 1.0, 0.0, 0.0),
@@ -83,7 +83,7 @@ def test_a_short_array_belongs_to_the_configured_joints(make):
     }
 
 
-def test_a_bridge_without_a_controller_commands_nothing(make):
+def test_a_message_of_nan_or_empty_arrays_commands_nothing(make):
     assert rows(make().parse(NAMES, [NAN] * 3, [], [NAN] * 3)) == {}
     assert rows(make().parse(NAMES, [], [], [])) == {}
     assert rows(make(partial="zero").parse(["mount", "jaw", "b"], [NAN, NAN, 1.0], [], [])) == {

@@ -96,7 +96,7 @@ def test_a_new_object_is_raised_out_of_the_floor_now_and_after_a_reset(begin):
     assert low.m.qpos0[at] == low.start[at] == pytest.approx(0.05, abs=1e-8)
 
 
-def test_a_detached_link_leaves_the_other_welds(world):
+def test_detaching_one_link_keeps_the_other_welds(world):
     one = changes.attached(world, "ball", "tool_flange", places(world))
     two = changes.attached(one, "ball", "world", places(one))
     assert [weld.to for weld in changes.detached(two, "tool_flange", "ball").attached] == [
