@@ -168,5 +168,5 @@ def test_polynomials_that_leave_the_limits_between_points_are_refused():
         arm.loop.run(0.01)
     with refused(RbdynError, "path", "wrist_3_joint") as caught:  # the path starts at `near`
         arm.send((1.2, near), rates=[still])
-    assert "on the way" in str(caught.value)
+    assert "on the motion to the path" in str(caught.value)
     arm.send((0.9, near), rates=[still])
