@@ -233,7 +233,7 @@ def _allowed(
     else:
         numbers = f"{shape[0]} finite numbers"
     if above is not None:
-        most = "" if high is None else f", at most {exactly(high)}"
+        most = "" if high is None else f" and at most {exactly(high)}"
         return f"{numbers}{each} above {exactly(above)}{most}"
     if low is not None:
         if high is None:

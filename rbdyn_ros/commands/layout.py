@@ -68,7 +68,10 @@ def _check_names(options: argparse.Namespace) -> None:
     from rbdyn_ros.errors import not_allowed
 
     if not NAMESPACE.fullmatch(options.namespace):
-        allowed = "letters, digits and '_' in names with '/' between them, such as left"
+        allowed = (
+            "a name, or names separated by single '/', such as left or cell/left; a name has "
+            "letters, digits and '_', and does not begin with a digit"
+        )
         raise not_allowed("--namespace", options.namespace, allowed)
     if not PREFIX.fullmatch(options.frame_prefix):
         raise not_allowed("--frame-prefix", options.frame_prefix, "a text that ends with one '/'")

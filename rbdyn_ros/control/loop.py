@@ -168,7 +168,7 @@ class ControlLoop:
         return self._sent(self.gate.effort if _answer_blindly.call(*self._at, now) else None)
 
     def _moves(self) -> bool:
-        """Return whether efforts computed from old states would move the arm."""
+        """Return whether the efforts of the controller move the arm: armed, and no dry run."""
         return self.armed and not self.settings.dry_run
 
     def _coast(self, now: int) -> Array | None:

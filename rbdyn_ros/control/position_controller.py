@@ -172,7 +172,7 @@ class PositionController(Controller):
     # the loop
 
     def _moves(self) -> bool:
-        """Return False: efforts are not known, so nothing is compared with them."""
+        """Return False: this controller knows no efforts, so it makes no checks that need them."""
         return False
 
     def _answer(self) -> Array | None:

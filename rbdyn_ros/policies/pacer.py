@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pace of a policy: it acts at its own rate, on states of joints and base of one instant."""
+"""A policy acts at its own rate, on joint and base states of about the same time."""
 
 from dataclasses import dataclass
 

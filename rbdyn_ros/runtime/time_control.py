@@ -106,7 +106,7 @@ class TimeControl:
             self._requests.send(shared.STEPS, latest + ticks)
 
     def wait_for_steps(self) -> None:
-        """Wait until all requested ticks are made; they may be cancelled meanwhile."""
+        """Wait until all requested ticks are made; raise RbdynError if they are cancelled."""
         s = self._shared
         wanted = int(s.asked[shared.STEPS])
         self._requests.wait(shared.STEPS, wanted, wanted - int(s.done[shared.STEPS]))

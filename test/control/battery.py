@@ -338,7 +338,7 @@ def cases(
 
 
 def allowed(case, verdict):
-    """Return whether the table allows the code."""
+    """Return whether the lie of a case allows a verdict: it lists its code, or no codes."""
     lie = lie_of(case.lie)
     codes = set(lie.codes) | set(lie.still)
     return not codes or verdict.code in codes

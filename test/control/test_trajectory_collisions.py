@@ -95,7 +95,7 @@ class Meanwhile:
 
 
 def moving():
-    """Return an arm on its way to a point, far from the ball, and another point."""
+    """Return an arm that moves to a point far from the ball, and another point to send next."""
     arm = Guarded(0.5)
     here = arm.target
     arm.send((2.0, here + 0.5 * np.eye(6)[0]))

@@ -280,7 +280,7 @@ def test_a_client_serves_its_program_when_the_user_presses_play(said, monkeypatc
             assert b"Starting program\n" in answers
 
 
-def test_a_program_without_a_server_is_reported(said, monkeypatch):
+def test_a_missing_program_server_is_reported(said, monkeypatch):
     monkeypatch.setattr("rbdyn_ros.control_box.sockets.DIAL", 0.3)
     with socket.create_server((address(), 0)) as closed:
         monkeypatch.setattr(reverse, "SENDER", closed.getsockname())

@@ -114,7 +114,7 @@ BAD = {"flat-mesh": FLAT, "open-mesh": fork(open_at=1)}
 
 
 @pytest.mark.parametrize("code", BAD)
-def test_a_mesh_without_an_inside_is_refused_or_has_its_hull(robot, code):
+def test_a_flat_or_open_mesh_is_refused_or_replaced_by_its_hull(robot, code):
     path = robot(BAD[code])
     with refused(rb.DescriptionError, code, "link 'tool'", line=1, found="m.obj"):
         parts(path)

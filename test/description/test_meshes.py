@@ -424,7 +424,7 @@ def test_a_huge_file_is_not_read(package):
     assert trouble(package, "huge.stl") == "mesh-too-large"
 
 
-def test_materials_and_pictures_are_not_opened(package):
+def test_material_libraries_are_not_opened(package):
     """Reading the material library would be an error."""
     (package / "a.mtl").mkdir()
     (package / "m.obj").write_bytes(obj(top="mtllib a.mtl\nmtllib /etc/passwd\nusemtl x"))

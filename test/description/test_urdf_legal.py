@@ -219,7 +219,7 @@ def test_an_inertia_that_no_body_can_have_causes_a_warning(inertia, moments):
     assert [finding.found for finding in robot.findings] == [moments] * bool(moments)
 
 
-def test_without_strict_errors_are_repaired_with_a_warning():
+def test_errors_are_repaired_with_a_warning_unless_strict():
     text = f"""<robot name="r">{LINKS}<link name="c"/>
       <joint name="j" type="revolute">{ENDS}<mimic joint="x"/></joint>
       <joint name="k" type="prismatic"><parent link="a"/><child link="c"/>

@@ -87,7 +87,7 @@ def test_lines_and_numbers_do_not_depend_on_line_breaks():
     assert read_text(broken).joints[0].line == 1 + broken.count("\n")
 
 
-def test_findings_show_the_content_of_the_file():
+def test_a_finding_shows_the_attribute_as_written_in_the_file():
     (finding,) = read_text(document(place="0\t0 1")).findings
     assert (finding.element, finding.found) == ("link 'b'", "0\t0 1")
 

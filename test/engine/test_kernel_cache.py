@@ -173,7 +173,7 @@ def test_files_hold_the_names_of_views(monkeypatch):
     assert pickle.loads(again) == [views.MODEL, views.DATA]
 
 
-def test_code_is_found_on_disk(made, tmp_path, warnings):
+def test_kernels_and_callbacks_are_found_on_disk(made, tmp_path, warnings):
     assert made(tmp_path) == (42, False)
     assert sorted(files(tmp_path)) == [".nbc", ".nbi"]
     assert made(tmp_path) == (42, True)

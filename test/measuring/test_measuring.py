@@ -118,7 +118,7 @@ def test_the_robot_in_mujoco_has_the_same_mass_matrix(floating):
     ours = rb.mass_matrix(m, rb.make_data(m))
     for k, unit in enumerate(np.eye(m.nv)):
         mujoco.mj_mulM(theirs, data, column, unit)
-        # the same bodies, positions and velocities up to rounding
+        # equal mass matrices: both models have the same bodies and coordinates
         assert np.abs(column - ours[k]).max() < 1e-12 * np.abs(ours).max()
 
 

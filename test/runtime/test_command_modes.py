@@ -86,7 +86,7 @@ def test_goals_are_clamped_to_position_limits(start, goal):
     assert walk(loop, 300)[-1].qpos[0] == pytest.approx(end, abs=1e-6)
 
 
-def test_velocity_stops_at_a_position_limit(start):
+def test_a_joint_in_velocity_mode_stops_at_a_position_limit(start):
     loop = start(rail(limit=(-0.2, 0.3), damping=4.0), **WALKING)
     loop.orders.command(commanded(0, VELOCITY, velocity=0.5))
     last = walk(loop, 1500)[-1]

@@ -18,7 +18,7 @@ if jit.DISABLED:
 from rbdyn_ros.runtime.preparation import servo_times
 from rbdyn_ros.runtime.types import POSITION, VELOCITY, Command, Wrench
 
-#: A pause of commands begins after 50 ms.
+#: Settings with which commands expire after 50 ms.
 PAUSING = WALKING | {"command_timeout": 0.05}
 #: Time until a loaded joint has the commanded speed [ticks of 1 ms].
 SOON = 300

@@ -68,7 +68,7 @@ def test_loops_that_never_start_leave_no_files_open(arm):
     assert open_files() == before
 
 
-def test_a_state_counts_the_contacts_that_do_not_fit(start):
+def test_a_state_counts_the_contacts_that_exceed_the_list(start):
     """50 capsules in one place have more contacts than the list holds."""
     capsule = rb.Capsule(0.05, 0.2)
     heap = rb.SystemBuilder("heap", base="world")

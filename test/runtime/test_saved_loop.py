@@ -56,7 +56,7 @@ def test_every_field_is_part_of_the_state_or_listed_as_an_exception():
 
 
 def seen(states):
-    """Return all data of states except their epoch."""
+    """Return tick, measured_tick, stale, tracking, saturated and the numbers of each state."""
     return [
         (s.tick, s.measured_tick, s.stale, s.tracking, s.saturated, s.row.tobytes())
         for s in states

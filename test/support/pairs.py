@@ -43,7 +43,7 @@ def tree_pair(name, base):
     return trees.build(description, BASES[base]), theirs
 
 
-#: Robots that MuJoCo reads otherwise than the URDF defines.
+#: Robots that MuJoCo reads differently from what the URDF defines.
 MISREAD = {"bolt.urdf": "MuJoCo drops the inertia of a fixed link without mass (FL_FOOT)"}
 
 

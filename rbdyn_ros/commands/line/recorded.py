@@ -240,7 +240,11 @@ def _pairs(text: str) -> list[tuple[str, str]]:
 
 
 def _names_in(path: Path) -> list[tuple[str, str]]:
-    """Return the names in a YAML file; raise ArgumentTypeError for another file."""
+    """Return the pairs of joint names in a YAML file.
+
+    Raises:
+        ArgumentTypeError: the file cannot be read, or a name has no second name beside it.
+    """
     from rbdyn_ros.checks.audit import Audit
     from rbdyn_ros.description.yaml_files.text import Scalar, parse
 

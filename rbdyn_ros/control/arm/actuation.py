@@ -44,7 +44,7 @@ class Actuation(Record):
 
 @kernel
 def add_friction(a: Actuation, qvel: Vector, sign: float, effort: Vector) -> None:
-    """Add the friction at a velocity to efforts, or subtract it."""
+    """Add to efforts, times `sign`, the friction at the velocities `qvel`."""
     if a.rubs > 0:
         write_effort(
             qvel, a.viscous, a.coulomb, a.stribeck, a.stribeck_velocity, a.smoothing, a.term
@@ -57,7 +57,7 @@ def add_friction(a: Actuation, qvel: Vector, sign: float, effort: Vector) -> Non
 def add_own_gravity(
     m: Model, d: Data, a: Actuation, qpos: Vector, sign: float, effort: Vector
 ) -> None:
-    """Add the robot's own compensation at rest to efforts, or subtract it."""
+    """Add to efforts, times `sign`, the gravity forces that the robot compensates."""
     if a.own_gravity > 0:
         for k in range(m.nv):
             d.qpos[k] = qpos[k]
@@ -70,7 +70,7 @@ def add_own_gravity(
 def add_own(
     m: Model, d: Data, a: Actuation, qpos: Vector, qvel: Vector, sign: float, effort: Vector
 ) -> None:
-    """Add the robot's own compensation at a velocity to efforts, or subtract it."""
+    """Add to efforts, times `sign`, the gravity and Coriolis forces that the robot compensates."""
     add_own_gravity(m, d, a, qpos, sign, effort)
     if a.own_coriolis > 0:
         for k in range(m.nv):

@@ -128,7 +128,7 @@ class EffortCheck:
 def moving(speed: float) -> str:
     """Return the refusal of an arm that moves at a speed above FASTEST."""
     found, most = apart(speed, FASTEST, digits=3)
-    return f"the arm moves at {found}; it must rest (below {most} rad/s)"
+    return f"the arm moves at {found} rad/s; it must rest (below {most} rad/s)"
 
 
 def holdable(arm: Arm, limits: Limits, qpos: Array) -> bool:

@@ -76,7 +76,7 @@ class ModeLaws:
             self._pose[:] = self._cartesian.pose(qpos)
 
     def checked_pose(self, pose: Array, qpos: Array) -> Array:
-        """Return a desired pose of the frame with the rotation nearest to its matrix.
+        """Check a desired pose of the frame; return it with the nearest rotation matrix.
 
         Args:
             pose: (4, 3) rows of a rotation matrix, then the position [m], in the base link.

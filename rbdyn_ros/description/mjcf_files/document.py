@@ -338,14 +338,14 @@ class Item:
         text = self.text(name, default)
         if text in allowed:
             return text
-        self._wrong(name, text, listing(allowed))
+        self._wrong(name, text, f"one of {listing(allowed)}")
         return default
 
     def _use(self, name: str) -> None:
         self.document.used |= {(id(self.element), name), (self.element.tag, name)}
 
     def _wrong(self, name: str, found: str, allowed: str) -> None:
-        message = f"{name} is {quote(found)}; allowed is {allowed}"
+        message = f"{name} is {quote(found)}; it must be {allowed}"
         self.error("bad-value", message, found=found, allowed=allowed)
 
     def _located(self, message: str) -> str:

@@ -40,7 +40,7 @@ class Bound(NamedTuple):
         unit = f" {self.unit}" if self.unit else ""
         if self.low > 0.0:
             return f"sizes from {self.low:g} to {self.high:g}{unit}"
-        return f"from {-self.high:g} to {self.high:g}{unit}"
+        return f"numbers from {-self.high:g} to {self.high:g}{unit}"
 
 
 BOUNDS = {
@@ -113,5 +113,5 @@ def _outside(what: str, values: Sequence[float], quantity: str) -> tuple[str, st
     found = exactly(next(value for value in values if not within(quantity, (value,))))
     noun = what.partition(" of ")[0]
     is_plural = noun.endswith("s") and not noun.endswith("axis")
-    number = "is" if len(values) == 1 else "have" if is_plural else "has"
+    number = "is" if len(values) == 1 else "contain" if is_plural else "contains"
     return found, f"the {what} {number} {found}; allowed are {BOUNDS[quantity].allowed}"

@@ -171,11 +171,11 @@ class Number(Kind):
         text = "a finite number"
         if self.above > -math.inf:
             text = f"a number above {exactly(self.above)}"
-            text += f", at most {exactly(self.high)}" if self.high < math.inf else ""
+            text += f" and at most {exactly(self.high)}" if self.high < math.inf else ""
         elif self.low > -math.inf:
             last = f" to {exactly(self.high)}" if self.high < math.inf else " or more"
             text = f"a number {'from' if last != ' or more' else 'of'} {exactly(self.low)}{last}"
-        return f"{text}, below {exactly(self.below)}" if self.below < math.inf else text
+        return f"{text} and below {exactly(self.below)}" if self.below < math.inf else text
 
     def read(self, node: Node, at: ValuePlace) -> float | None:
         value: float | None = super().read(node, at)

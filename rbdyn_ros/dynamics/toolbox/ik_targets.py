@@ -29,9 +29,10 @@ def targets_of(position: ArrayLike | None, rotation: ArrayLike | None) -> tuple[
     n = max(len(places), len(turns)) if len(places) and len(turns) else 0
     if not (len(places) in (1, n) and len(turns) in (1, n)):
         text = (
-            f"there are {len(places)} positions and {len(turns)} rotations; give the same number"
+            f"there are {len(places)} positions and {len(turns)} rotations; give as many "
+            "rotations as positions, or a single one of either"
         )
-        raise ParameterError(Finding("target", f"{text}, or one", "error", "rotation"))
+        raise ParameterError(Finding("target", text, "error", "rotation"))
     targets = np.empty((n, 12))
     targets[:, :3], targets[:, 3:] = places, turns
     wrong = _straighten.call(targets, NEARLY)

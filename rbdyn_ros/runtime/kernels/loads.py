@@ -33,7 +33,7 @@ EFFORT, NEED, EFFORT_EFFORT, EFFORT_NEED, NEED_NEED = range(5)
 #: load are equal.
 GAIN = 4.0
 
-#: The same gain for a joint with an actuator, which delays efforts and may twist a gear.
+#: The same gain for a joint with an actuator, which delays efforts and may have an elastic gear.
 GAIN_WITH_DRIVE = 0.2
 
 #: Limits of the apparent inertia of a joint over its own inertia.

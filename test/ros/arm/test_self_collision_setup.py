@@ -270,7 +270,7 @@ def test_hulls_keep_clear_of_obstacles_without_a_warning_about_forces(tmp_path):
         check.check([TO_THE_WALL], np.zeros(3))
 
 
-def test_an_obstacle_around_the_arm_at_zero_position_pushes_nothing(tmp_path):
+def test_an_obstacle_that_overlaps_the_arm_at_zero_position_adds_no_warning(tmp_path):
     document = SCENE.replace("xyz: [0, 1.5, 2]", "xyz: [0, 0, 2]")
     _, lines = made(of_text(text()), read_arm_scene(scene_file(tmp_path, document)))
     assert lines == [("info", "trajectories keep clear of floor, wall")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/lockstep_controller.py, run as by a user."""
+"""Run examples/lockstep_controller.py as a user runs it."""
 
 import os
 import re

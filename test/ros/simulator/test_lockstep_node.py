@@ -174,8 +174,9 @@ def test_a_tick_uses_the_commands_with_its_stamp(simulate, peer, two_joints):
     answers.accepted(base + 3_000_000, turn=1.0)
     peer.spin(0.2)
     assert answers.tick() == 3  # a refused step is not made later
+    # the reset counts as a tick and discards the two accepted commands
     peer.trigger("simulator/reset")
-    peer.until(lambda: answers.tick() == 4)  # and these commands are dropped
+    peer.until(lambda: answers.tick() == 4)
     peer.pause(False)
     peer.until(lambda: stats[-1].waiting)
     peer.trigger("simulator/reset")

@@ -117,8 +117,8 @@ SQUARES = {
     "omni": (omni(24), {"base.kind": "auto"}, 0.0, ["odom"]),
     "planar": (car(), {"base.kind": "planar"}, 0.0, ["odom_x", "odom_y"]),
 }
-#: The sides of the squares [m]: rollers are nearly a hundred bodies and slow, and each run of
-#: the tests drives the first square.
+#: Sides of the squares that are shorter than 1 m [m]. The nearly one hundred bodies of rollers are
+#: slow to simulate, and every test run drives the first square.
 SIDES = {"differential": 0.5, "mecanum": 0.5, "omni": 0.5}
 
 

@@ -161,7 +161,7 @@ def _lighter(m, g, h):
 
 @inline
 def _relative_velocity(m, d, g, h, mover, x, late):
-    """Return velocity at x and angular velocity of a geometry relative to the other."""
+    """Return the velocity at x and the angular velocity of `mover` relative to the other one."""
     body, other = m.geom_bodyid[mover], m.geom_bodyid[g if mover == h else h]
     v, w = velocity_in_step(m, d, body, x, late), turn_rate_in_step(m, d, body, late)
     if other > 0:

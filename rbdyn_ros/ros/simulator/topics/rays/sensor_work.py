@@ -117,7 +117,7 @@ class SensorWork:
             self._thread.start()
 
     def _run(self) -> None:
-        if sys.platform == "linux":  # only Linux has priorities of threads
+        if sys.platform == "linux":  # only on Linux does setpriority act on a single thread
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
         try:
             while (job := self._next()) is not None:
