@@ -11,8 +11,7 @@ from support.refusals import refused
 from support.robots import find, needs_robots
 
 import rbdyn_ros as rb
-from rbdyn_ros.rollouts import contact_programs
-from rbdyn_ros.rollouts.contact import check, newton
+from rbdyn_ros.rollouts.contact import check, newton, places
 
 #: Error of the forces of a step, as a share of the largest force. The engine's solver ends at an
 #: error of 5e-7; in a joint errors of several contacts, dry friction and limits add up.
@@ -335,7 +334,7 @@ def test_a_ball_at_rest_carries_its_weight(mass):
     ("module", "name", "wrong"),
     [
         (newton, "_linear_force", lambda f: lambda line, way: [-x for x in f(line, way)]),
-        (contact_programs, "follow_arcs", lambda _: lambda m, d: None),  # noqa: ARG005
+        (places, "follow_arcs", lambda _: lambda m, d: None),  # noqa: ARG005
         (check, "LATE_LISTS", lambda _: 0),
     ],
 )

@@ -18,14 +18,23 @@ each_robot = pytest.mark.parametrize(
     ids=list(map(robot_id, SOUND)),
 )
 SHAPES = rb.Contact(obstacles=())
+#: Beginnings of the names of fields that depend on the pairs of links that can touch each other.
+PAIRS = ("exclude_", "push_", "distance_", "face_", "geom_face")
 
 
-def same(ours, theirs):
-    """Assert that two Models have the same arrays, to rounding."""
+def of_one_sign(name, other, value):
+    """Return `other`, quaternions with the signs of those of `value`: q and -q turn the same."""
+    if not name.endswith("quat"):
+        return other
+    return other * np.where((other * value).sum(-1, keepdims=True) < 0.0, -1.0, 1.0)
+
+
+def same(ours, theirs, but=()):
+    """Assert that two Models have the same arrays, to rounding; `but` begins names left out."""
     for name, value in vars(ours).items():
-        if not isinstance(value, np.ndarray):
+        if not isinstance(value, np.ndarray) or name.startswith(but):
             continue
-        other = getattr(theirs, name)
+        other = of_one_sign(name, getattr(theirs, name), value)
         assert value.shape == other.shape, name
         if value.dtype.kind == "f":
             # principal axes turn by the rounding of the inertia over the gap of its moments;
@@ -45,9 +54,11 @@ def lost(findings):
 @pytest.mark.parametrize("suffix", [".urdf", ".yaml"])
 def test_a_written_robot_is_read_as_the_same_model(path, suffix, tmp_path):
     written = tmp_path / f"robot{suffix}"
-    rb.convert(path, written, strict=False)
+    left_out = lost(rb.convert(path, written, strict=False))
+    # a mechanism file has no place for the <selfCollide> of PR2's fingers, and convert says so
+    but = PAIRS if any(text.startswith("pair ") for text in left_out) else ()
     m = rb.load_urdf(path, strict=False, contact=SHAPES, srdf=suffix == ".urdf")
-    same(m, rb.load(written, contact=SHAPES))
+    same(m, rb.load(written, contact=SHAPES), but)
 
 
 INWARDS = (
@@ -183,15 +194,18 @@ def test_a_written_sdf_moves_like_the_robot(path, tmp_path):
     m = rb.load_urdf(path, strict=False, contact=SHAPES, srdf=False)
     again = rb.load(written, contact=SHAPES)
     assert again.jnt_names == m.jnt_names
-    for name in MOVING:
+    moving = {name: getattr(m, name).copy() for name in MOVING}
+    masses = moving["body_mass"][1:]
+    np.maximum(masses, 1e-6, out=masses)  # SDF has no link without a mass
+    for name, value in moving.items():
         np.testing.assert_allclose(
-            np.clip(getattr(again, name), -1e9, 1e9),
-            np.clip(getattr(m, name), -1e9, 1e9),
+            np.clip(of_one_sign(name, getattr(again, name), value), -1e9, 1e9),
+            np.clip(value, -1e9, 1e9),
             rtol=1e-11,
             atol=1e-11,
             err_msg=name,
         )
-    assert again.body_mass.sum() == pytest.approx(m.body_mass.sum(), rel=1e-12)
+    assert again.body_mass.sum() == pytest.approx(moving["body_mass"].sum(), rel=1e-12)
 
 
 def with_frames(base="world"):

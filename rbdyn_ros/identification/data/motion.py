@@ -16,6 +16,9 @@ from rbdyn_ros.model.model import Model
 
 #: Code of the findings about a motion.
 CODE = "bad-motion"
+
+#: Larger numbers could give parameters beyond the range of a Model.
+LARGEST = 1e50
 #: Efforts above this fraction of the limit are saturated.
 SATURATED = 0.999
 
@@ -191,7 +194,7 @@ def _blank(name: str) -> str:
 
 
 def _rows(kind: str, values: object, shape: Shape) -> Array:
-    return finite(f"motion.{kind}", values, shape, code=CODE, element="motion")
+    return finite(f"motion.{kind}", values, shape, -LARGEST, LARGEST, code=CODE, element="motion")
 
 
 def _marks(values: object, shape: tuple[int, ...]) -> Bools:
