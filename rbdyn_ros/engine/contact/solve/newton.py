@@ -301,7 +301,8 @@ def _slips(d, c):
 @kernel
 def _fill_matrix(m, d):
     """Write skyline and skyline_upper of the islands that work: M + h B + h J^T C J."""
-    if are_free(m, d):
+    free = are_free(m, d)
+    if free:
         for i in range(1, m.nbody):
             if works(d, i):
                 write_block(d, first_row(m, d, i), inertia_with_damping(m, d, i))
@@ -312,7 +313,9 @@ def _fill_matrix(m, d):
     while c < d.ncon:
         end = next_bodies(d, c)
         if works(d, d.contact_body[c, 1]):
-            if end == c + 1 and is_point(d, c) and not are_free(m, d):
+            if free:
+                _add_to_blocks(m, d, c, end)
+            elif end == c + 1 and is_point(d, c):
                 _add_point(m, d, c)
             else:
                 _add_contacts(m, d, c, end)
@@ -356,22 +359,23 @@ def _add_point(m, d, c):
         away = dot3(normal, v)
         f = add_scaled3(scaled3(v, h * across), normal, h * (along - across) * away)
         f = add_scaled3(f, slip, h * (grows * away - across * dot3(slip, v)))
-        start = diagonal_of(k) - d.skyline_depth[k]
         for a in range(number):
-            i, value = d.path_row[a], dot3(load3(d.path_axis, a), f)
-            if i < k:
-                d.skyline_upper[start + d.skyline_depth[i]] += value
-            else:
-                d.skyline[place_of(d, i, k)] += value
+            _add_entry(d, d.path_row[a], k, dot3(load3(d.path_axis, a), f))
+
+
+@inline
+def _add_entry(d, i, k, value):
+    """Add to row i and column k of the matrix."""
+    if i < k:
+        d.skyline_upper[place_of(d, k, i)] += value
+    else:
+        d.skyline[place_of(d, i, k)] += value
 
 
 @kernel
 def _add_contacts(m, d, first, end):
     """Add h J^T C J of the contacts of two bodies."""
     A = with_slopes(d, first, end, ZERO21)
-    if are_free(m, d):
-        _add_to_blocks(m, d, first, end, A)
-        return
     _middle, number = list_paths(m, d, first)
     for b in range(number):
         axis, k = load6(d.path_axis, b), d.path_row[b]
@@ -382,20 +386,15 @@ def _add_contacts(m, d, first, end):
                     F, load6(d.contact_grows, c), dot6(load6(d.contact_closes, c), axis)
                 )
         F = scaled6(F, m.opt.timestep)
-        start = diagonal_of(k) - d.skyline_depth[k]
         for a in range(number):
-            i, value = d.path_row[a], dot6(load6(d.path_axis, a), F)
-            if i < k:
-                d.skyline_upper[start + d.skyline_depth[i]] += value
-            else:
-                d.skyline[place_of(d, i, k)] += value
+            _add_entry(d, d.path_row[a], k, dot6(load6(d.path_axis, a), F))
 
 
-@inline
-def _add_to_blocks(m, d, first, end, A):
-    """Add the contacts of two bodies with the symmetric slopes A to their blocks."""
+@kernel
+def _add_to_blocks(m, d, first, end):
+    """Add the contacts of two bodies to their blocks."""
     h = m.opt.timestep
-    p, q, r, x, y, z = columns21(scaled21(A, h))
+    p, q, r, x, y, z = columns21(scaled21(with_slopes(d, first, end, ZERO21), h))
     for c in range(first, end):
         if _slips(d, c):
             grows, closes = scaled6(load6(d.contact_grows, c), h), load6(d.contact_closes, c)
