@@ -333,13 +333,12 @@ def test_a_motion_with_all_efforts_at_their_limits_is_refused():
         identify(truth, motion)
 
 
-def test_numbers_that_overflow_are_refused():
+def test_a_motion_refuses_speeds_beyond_1e50():
     truth = load("seven_dof_arm")
     motion = recorded(truth, rubbing(truth), seed=1, samples=50)
     fast = np.full_like(motion.qvel, 1e200)
-    motion = Motion(motion.names, motion.time, motion.qpos, fast, motion.qacc, motion.effort)
-    with np.errstate(all="ignore"), refused(rb.ParameterError, "bad-motion", "motion"):
-        identify(truth, motion)
+    with refused(rb.ParameterError, "bad-motion", "motion"):
+        Motion(motion.names, motion.time, motion.qpos, fast, motion.qacc, motion.effort)
 
 
 def test_the_correlation_length_of_noise_is_found():
