@@ -319,16 +319,17 @@ def locked(path: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def install(env: Environment, extras: str) -> None:
-    """Install this checkout, editable, with some extras; pip writes into the checkout too."""
+def install(env: Environment, *packages: str | Path) -> None:
+    """Install packages, and none again that is there."""
     options = ("--progress-bar", "off", "--no-compile")  # Python compiles the imported modules
-    with locked(ROOT):
-        run_logged(env, env.python, "-m", "pip", "install", *options, "-e", f"{ROOT}[{extras}]")
+    run_logged(env, env.python, "-m", "pip", "install", *options, *packages)
 
 
 def install_packages(env: Environment, _info: Info) -> None:
-    """Install the packages that all commands and nodes need."""
-    install(env, f"{ROS[env.ros]},{EXTRAS}")
+    """Install this checkout, editable, and the packages that all commands and nodes need."""
+    with locked(ROOT):  # pip writes into the checkout
+        install(env, "--no-deps", "--editable", ROOT)
+    install(env, f"rbdyn_ros[{ROS[env.ros]},{EXTRAS}]")
     for folder in env.folder.glob("lib/python3*/site-packages"):
         # Python would otherwise import the clone as the package in programs next to the clone
         lines = os.fsencode(f"{ROOT}\n{START}")
@@ -337,7 +338,7 @@ def install_packages(env: Environment, _info: Info) -> None:
 
 def install_tests(env: Environment, _info: Info) -> None:
     """Install the engines and robots to compare with, and the tools of developers."""
-    install(env, env.tests)
+    install(env, f"rbdyn_ros[{env.tests}]")
 
 
 def build_interfaces(env: Environment, _info: Info) -> None:
