@@ -170,7 +170,9 @@ FEW = 4
 #: Long cases of other families, whose shorter cases test the same.
 LONG = {
     # large robots, of which smaller ones run
-    "specialization/test_traced_robots.py::test_traced_functions_equal_the_engine": ["a1"],
+    "specialization/test_traced_robots.py::test_traced_functions_equal_the_engine": [
+        "a1", "anymal-kinova",
+    ],
     "specialization/test_traced_robots.py::test_forward_derivatives_of_a_robot_are_traced": [
         "a1", "anymal-kinova",
     ],
@@ -310,6 +312,9 @@ LONG = {
     "ros/arm/test_arm_tracks_node.py::"
     "test_computed_torque_tracks_twenty_times_closer_than_pd": ["panda", "ur5"],
     # further cases of the same claim, of which one or two run
+    "rollouts/test_contact_lanes.py::test_a_tip_that_touches_and_leaves_steps_as_the_engine": [
+        "slanted-6",
+    ],
     "rollouts/test_lanes_of_pairs.py::test_fingers_that_touch_each_other_step_as_the_engine": [
         "tips1", "tips2",
     ],
@@ -418,6 +423,17 @@ INSTEAD = {
         "trials/test_trial_processes.py::test_the_controller_of_a_run_ends_with_its_worker",
     "view/test_live_page.py::test_a_link_is_pulled_by_the_mouse":
         "view/test_live_pull.py::test_the_point_follows_the_cursor_and_does_not_swing",
+    # a browser draws in software, on both cores; the first tests of these pages keep one
+    "view/test_replay_page.py::test_a_page_plays_and_its_buttons_work":
+        "view/test_replay_page.py::test_a_player_advances_its_time",
+    "view/test_view_page.py::test_an_impossible_position_of_a_mechanism_is_undone_with_a_reason":
+        "view/test_view_page.py::test_a_slider_moved_in_the_browser_moves_the_joint_in_the_program",
+    "view/test_view_page.py::test_the_connectivity_graph_opens_and_closes":
+        "view/test_draw_connectivity.py::test_large_graphs_leave_texts_out",
+    "view/test_view_page.py::test_a_click_on_a_body_shows_its_name_as_plain_text":
+        "view/test_view_page.py::test_the_page_shows_the_robot_and_its_layers",
+    "ros/simulator/test_view_node.py::test_objects_that_come_and_go_at_run_time_are_shown":
+        "view/test_view_link.py::test_energies_are_those_of_the_exchanged_plant",
     # larger robots and scenes under one law
     "rollouts/test_contact_cuda.py::test_a_trot_has_the_bits_of_a_batch":
         "rollouts/test_contact_cuda.py::test_a_finger_has_the_bits_of_a_batch",
