@@ -319,17 +319,16 @@ def locked(path: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def install(env: Environment, *packages: str | Path) -> None:
-    """Install packages, and none again that is there."""
+def install(env: Environment, extras: str) -> None:
+    """Install this checkout, editable, with some extras; pip writes into the checkout too."""
     options = ("--progress-bar", "off", "--no-compile")  # Python compiles the imported modules
-    run_logged(env, env.python, "-m", "pip", "install", *options, *packages)
+    with locked(ROOT):
+        run_logged(env, env.python, "-m", "pip", "install", *options, "-e", f"{ROOT}[{extras}]")
 
 
 def install_packages(env: Environment, _info: Info) -> None:
-    """Install this checkout, editable, and the packages that all commands and nodes need."""
-    with locked(ROOT):  # pip writes into the checkout
-        install(env, "--no-deps", "--editable", ROOT)
-    install(env, f"rbdyn_ros[{ROS[env.ros]},{EXTRAS}]")
+    """Install the packages that all commands and nodes need."""
+    install(env, f"{ROS[env.ros]},{EXTRAS}")
     for folder in env.folder.glob("lib/python3*/site-packages"):
         # Python would otherwise import the clone as the package in programs next to the clone
         lines = os.fsencode(f"{ROOT}\n{START}")
@@ -338,7 +337,7 @@ def install_packages(env: Environment, _info: Info) -> None:
 
 def install_tests(env: Environment, _info: Info) -> None:
     """Install the engines and robots to compare with, and the tools of developers."""
-    install(env, f"rbdyn_ros[{env.tests}]")
+    install(env, env.tests)
 
 
 def build_interfaces(env: Environment, _info: Info) -> None:
