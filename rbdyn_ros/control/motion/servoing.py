@@ -338,7 +338,7 @@ class TwistServo:
     ) -> tuple[Array, JointRates]:
         """Return velocities (n,) a period later, and the rates that they approach.
 
-        Arguments as for `rates` and `next`.
+        For the arguments see `rates` and `next`.
         """
         found = self.rates(qpos, q + period * v, frame, twist)
         return self.next(q, v, found.velocity, period), found
@@ -375,7 +375,7 @@ class TwistServo:
     ) -> tuple[Path, JointRates]:
         """Return the motion of the joints until a twist has timed out and they rest.
 
-        Arguments as for `rates`, and v: (n,) velocities of the joints at the start. The second
+        For the arguments see `rates`; v: (n,) velocities of the joints at the start. The second
         value is the velocity of the joints in the first step. If nothing moves, the path has one
         point.
         """
