@@ -286,7 +286,8 @@ class Controller(ControlLoop):
         Args:
             path: starts at its time 0.
             begun: time of the state at which the path starts [ns]; None: the path starts now.
-            way: transition of the target into the path; None: from where the target is now.
+            way: transition of the target into the path; None: the transition starts at the present
+                target.
 
         Returns:
             True if the target follows; False if it no longer reaches the start of the transition.
@@ -400,8 +401,8 @@ class Controller(ControlLoop):
         An armed arm accepts it only at rest, and only if the measured efforts agree with it.
 
         Raises:
-            RbdynError: for the reasons of Arm.with_payload, the armed arm moves, measures other
-                efforts, or could not be held with it.
+            RbdynError: for the reasons of Arm.with_payload, or the armed arm moves, measures
+                efforts that disagree, or could not be held with the payload.
         """
         with self._payload_lock:
             arm = self.arm.with_payload(link, mass, com, inertia)  # slow, so not under _lock

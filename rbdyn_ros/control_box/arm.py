@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics of an arm as its box computes them: the arm alone, with the bodies behind it."""
+"""The dynamics of an arm as its box computes them: the arm alone, with the bodies it carries."""
 
 import re
 

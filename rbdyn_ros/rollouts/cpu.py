@@ -52,7 +52,7 @@ class Cpu:
         return self._robots.diverged
 
     def zeros(self, name: str, shape: tuple[int, ...]) -> Array:
-        """Return new memory (*shape, nsim); it is compact and begins at a cache line."""
+        """Return new C-contiguous memory (*shape, nsim) that begins at a cache line."""
         size = self.nsim * int(np.prod(shape, dtype=int))
         check_fits(8 * size + self._held, f"{name} of {self.nsim} robots")
         self._held += 8 * size

@@ -67,9 +67,9 @@ class Specialized(Substitute):
     """Functions of one robot as straight-line machine code, traced from the engine's kernels.
 
     They are called with a Data of the Model, and give the results of the functions of the same
-    names in rb up to rounding; with dry friction or limits of joints, those with m.opt.exact_stops
-    off. Only their results are written: step writes qpos, qvel, time, qacc_step, nbad, nsingular,
-    and act and actuator_force of actuators; forward_dynamics writes qacc.
+    names in rb up to rounding; with dry friction or limits of joints, the results with
+    m.opt.exact_stops off. Only their results are written: step writes qpos, qvel, time, qacc_step,
+    nbad, nsingular, and act and actuator_force of actuators; forward_dynamics writes qacc.
 
     A function is compiled at its first call, or loaded from disk. Timestep, integrator and passive
     are built in: after a change of m.opt the next call compiles the function for the new options.

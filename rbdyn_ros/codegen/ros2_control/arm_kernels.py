@@ -95,7 +95,7 @@ REFUSALS = {
 class ArmState(Record):
     """The memory of these kernels.
 
-    Angles are in rad and lengths in m; velocities and efforts go with them.
+    Angles are in rad and lengths in m; velocities and efforts have the units that follow.
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
@@ -144,7 +144,7 @@ class ArmState(Record):
     )
 
 
-#: A longer period of updates is not a number [s].
+#: A longer period of updates counts as not a number [s].
 LONGEST_PERIOD = 1e6
 
 

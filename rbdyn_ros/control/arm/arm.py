@@ -68,7 +68,8 @@ class Arm:
         friction: friction of the joints; None: no friction.
         robot_compensates_gravity: the robot itself adds g(qpos), without payloads, to every
             command.
-        robot_compensates_coriolis: it adds C qvel, without payloads, at the measured velocity.
+        robot_compensates_coriolis: the robot itself adds C qvel, without payloads, at the measured
+            velocity to every command.
         payloads: payloads by the name of their link.
         code: specialised code of the laws, see `specialized`; None: the engine computes them.
 
@@ -193,7 +194,7 @@ class Arm:
     def command(
         self, effort: Array, qpos: Array, qvel: Array, rubbing: Array | None = None
     ) -> Array:
-        """Turn efforts of the rigid body dynamics (nv,) into commands, in place.
+        """Convert efforts of the rigid body dynamics (nv,) to commands, in place.
 
         It adds friction and subtracts the robot's own compensation.
 
@@ -201,10 +202,10 @@ class Arm:
             effort: (nv,), contiguous.
             qpos: (nv,) measured positions.
             qvel: (nv,) measured velocities.
-            rubbing: (nv,) velocities of the friction; None: the measured ones.
+            rubbing: (nv,) velocities for which friction is computed; None: qvel.
 
         Raises:
-            ParameterError: one of them is not an array (nv,).
+            ParameterError: an argument is not an array (nv,).
         """
         given = (qpos, qvel, qvel if rubbing is None else rubbing)
         _to_command.call(*self._own_at, *map(self._vector, given), self._vector(effort, True))
@@ -219,7 +220,7 @@ class Arm:
             qvel: (nv,) measured velocities; None: the arm is at rest.
 
         Raises:
-            ParameterError: one of them is not an array (nv,).
+            ParameterError: an argument is not an array (nv,).
         """
         place, out = self._vector(qpos), self._vector(effort, True)
         if qvel is None:

@@ -56,13 +56,13 @@ class ControlSettings:
         admittance_axes: axes of the next four settings, "base" or "tool", see Admittance.
         admittance_mass: (6,) virtual mass, angular first [kg m^2, kg].
         admittance_damping: (6,) virtual damping [N m s/rad, N s/m].
-        admittance_stiffness: (6,) virtual stiffness; 0: the link stays where it is let go
+        admittance_stiffness: (6,) virtual stiffness; 0: the link stays where it is released
             [N m/rad, N/m].
-        admittance_deadband: (6,) torques and forces that move nothing [N m, N].
+        admittance_deadband: (6,) largest torques and forces that do not move the link [N m, N].
         admittance_wrench: "sensor", or "efforts": estimated from measured efforts.
         sensor_frame: link whose axes and origin the wrench has; empty: the link in the message.
         tool_mass: mass of the parts behind the force-torque sensor [kg].
-        tool_com: (3,) their centre of mass in the axes of the sensor [m].
+        tool_com: (3,) centre of mass of these parts in the axes of the sensor [m].
         path_frame: link that Cartesian paths move; empty: no Cartesian paths.
         path_speed, path_rotation_speed, path_acceleration, path_rotation_acceleration, path_blend:
             limits of Cartesian paths, see CartesianLimits.

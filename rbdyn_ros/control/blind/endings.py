@@ -5,7 +5,7 @@ With valid states the arm is braked until it rests, and then held. Otherwise the
 wrong, or a joint is blocked, so the reaction uses no later state: for blind_time in total, the
 efforts remove the momentum that the arm had when it became blind. Then, or if braking does not
 work, nothing is published any more, so that the arm's own watchdog takes over. The last efforts
-carry the arm.
+hold the arm against gravity.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ CALM_SPEED = 0.05
 #: After this time of braking no joint may exceed the robot's velocity limit any more [s]; before,
 #: no joint may exceed this multiple of the limit, or of its speed at the fault if that was higher.
 GRACE, EXCEEDED = 0.2, 1.2
-#: A push that begins with the fault accelerates a braked arm until the brake has estimated it [s].
+#: For this time after a fault, a push that begins with the fault can accelerate a braked arm,
+#: because the brake has not estimated the push yet [s].
 LEARNING = 0.1
 #: After that, braking must not increase the kinetic energy by this factor while a joint is faster
 #: than this share of the robot's limit, or than this speed if that is less [rad/s or m/s].
@@ -131,7 +132,7 @@ def carry(
 ) -> None:
     """Write the last efforts before silence: they hold the arm.
 
-    The driver may apply them until its timeout, so nothing in them depends on velocities.
+    The driver may apply them until its timeout, so they do not depend on velocities.
     """
     hold_still(m, d, bare, own, a, qpos, effort)
     for k in range(m.nv):
@@ -340,7 +341,7 @@ def judge_holding(s: BlindState, qpos: Vector, qvel: Vector) -> None:
 
 @kernel
 def diverge(s: BlindState, reason: int) -> None:
-    """Give up without the unexplained efforts: they may be an effect of wrong states."""
+    """Give up, and drop the unexplained efforts, which may be an effect of wrong states."""
     for k in range(len(s.carried)):
         s.carried[k] = 0.0
     silence(s, reason)

@@ -29,7 +29,7 @@ class SensedWrench:
         arm: the robot.
         frame: link on which the wrench acts.
         mass: mass of the parts behind the sensor [kg].
-        com: (3,) their centre of mass in the axes of the sensor [m].
+        com: (3,) centre of mass of these parts in the axes of the sensor [m].
         timeout: largest age [s].
         sensor: link whose axes and origin a wrench has; empty: the link in each message.
 

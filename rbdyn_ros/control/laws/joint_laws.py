@@ -75,7 +75,7 @@ class Law:
         return self._computed(qpos, qvel, target)
 
     def of_own(self, qpos: Array, qvel: Array, target: Target) -> Array:
-        """Return the efforts (nv,) as a call does, for arrays that the caller made itself."""
+        """Return the efforts (nv,) as a call does, without checks of the arrays."""
         self.arm.place(qpos, qvel)
         return self._computed(qpos, qvel, target)
 

@@ -95,7 +95,7 @@ def sampled(motion: tuple[Piece, ...], clock: float, rows: Array) -> Array:
 def way_into(path: Path, departure: Departure, since: float, fastest: Array) -> WayIn:
     """Return the transition into a path whose time began `since` seconds before the departure.
 
-    The target makes up for that time, but for at most LONGEST and half of an approach; not at all
+    The target makes up for that time, but for at most LONGEST and half of an approach. It does not
     if a joint would then exceed its velocity limit in the approach.
 
     Args:

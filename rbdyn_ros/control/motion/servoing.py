@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twists of a tool as velocities of joints, as MoveIt Servo has them.
+"""Convert twists of a tool to velocities of joints, as MoveIt Servo does.
 
 A twist is (6,) angular, then linear: the velocity of the tool's origin in the axes of a frame. The
 joints follow it exactly unless a limit is near. Near a singular posture, a position limit or a
@@ -37,7 +37,7 @@ ROUNDING = 1e-12
 #: Singular values below this share of the largest are rounding errors. POSTURES is the number of
 #: postures from which the rank is computed.
 NO_DIRECTION, POSTURES = 1e-9, 5
-#: How often the change of a velocity is halved if joints could not stop from it in time.
+#: Most halvings of a change of velocity, after which joints could not stop in time.
 HALVINGS = 30
 #: Time between two points of a path [s].
 SPACING = 0.01
@@ -228,10 +228,10 @@ def room_of(q: Array, rates: Array, limits: JointLimits, settings: ServoSettings
 
 
 def reachable_share(now: Array, wanted: Array, change: Array) -> float:
-    """Return the largest share of wanted velocities (n,) that is within a change of now (n,).
+    """Return the largest share of `wanted` (n,) that differs from `now` (n,) by at most `change`.
 
-    So joints that cannot reverse fast enough slow all joints down, and the direction stays. If
-    there is no such share, return the share whose largest change is smallest.
+    If a joint cannot reverse fast enough, all joints slow down, so the direction stays. If there
+    is no such share, return the share whose largest difference is smallest.
     """
     moved = wanted != 0.0
     middle = now[moved] / wanted[moved]
@@ -273,7 +273,7 @@ class TwistServo:
         self.path(m.qpos0, here, still, settings.frame, np.full(6, 1e-6))
 
     def _rank(self, frame: str, jacobian_at: Callable[[Array], Array]) -> int:
-        """Return how many directions of a twist in a frame the joints have in most postures."""
+        """Return the rank of the followed rows of the Jacobian in most postures."""
         if frame not in self._ranks:
             kept = [part not in self.settings.drift_dimensions for part in PARTS]
             low = np.where(np.isfinite(self.limits.lower), self.limits.lower, -np.pi)
@@ -338,7 +338,7 @@ class TwistServo:
     ) -> tuple[Array, JointRates]:
         """Return velocities (n,) a period later, and the rates that they approach.
 
-        Arguments as for `rates` and `next`.
+        For the arguments see `rates` and `next`.
         """
         found = self.rates(qpos, q + period * v, frame, twist)
         return self.next(q, v, found.velocity, period), found
@@ -375,7 +375,7 @@ class TwistServo:
     ) -> tuple[Path, JointRates]:
         """Return the motion of the joints until a twist has timed out and they rest.
 
-        Arguments as for `rates`, and v: (n,) velocities of the joints at the start. The second
+        For the arguments see `rates`; v: (n,) velocities of the joints at the start. The second
         value is the velocity of the joints in the first step. If nothing moves, the path has one
         point.
         """
@@ -397,7 +397,7 @@ class TwistServo:
 
 
 def joints_above(m: Model, frame: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those of the given joints that carry a frame, from the root on.
+    """Return the given joints that carry a frame, ordered from the root.
 
     Raises:
         ModelError: there is no such frame.

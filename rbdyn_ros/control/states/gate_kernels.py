@@ -40,8 +40,8 @@ MISSED = 2.0
 #: After a fault efforts may change this many times as fast: they may have to stop an arm that
 #: wrong states set in motion.
 HASTE = 5.0
-#: Joints with a larger effort limit may change their efforts faster, in proportion [N m or N]: a
-#: heavy arm would ring, and swing up, behind a limit of the rate that suits a light arm.
+#: Joints with a larger effort limit may change their efforts faster, in proportion [N m or N]:
+#: with a rate limit that suits a light arm, a heavy arm would oscillate more and more.
 STRONG = 150.0
 
 # states
@@ -129,9 +129,10 @@ def take_back(s: ArmLoopState) -> None:
 
 @kernel
 def count_held(s: ArmLoopState, time: float) -> None:
-    """Count the time [s] for which the last effort acted: of a burst only its pause counts.
+    """Update the mean time for which an effort acts; the last effort acted for `time` [s].
 
-    A pause longer than state_timeout is a fault by itself, after which the count begins anew.
+    In a burst of states, in practice only the pause before it counts. A pause longer than
+    state_timeout is a fault by itself, so the mean then starts anew.
     """
     time = max(time, 0.0)
     held = s.held - np.expm1(-time / HELD) * (time - s.held)
@@ -246,7 +247,7 @@ def limit(
 def blend(
     hold: float, q: float, rows: Matrix, step: float, share: float, i: int, out: Matrix
 ) -> None:
-    """Add what is left of the initial difference; the result is also within all limits.
+    """Add the rest of the initial difference to the effort of a law, within all limits.
 
     It stays between the law and the initial effort, even if the law changes meanwhile.
     """

@@ -16,7 +16,7 @@ from rbdyn_ros.control_box.franka.limits import (
 )
 from rbdyn_ros.control_box.paths import CYCLE, Stream, gap_between, turned
 
-#: A client computes differences of positions from the rounded numbers of a state; their error.
+#: Error of the position differences that a client computes from the rounded numbers of a state.
 ROUNDING = 5e-7
 #: Damping of the inverse kinematics near singular poses.
 DAMPING = 1e-4

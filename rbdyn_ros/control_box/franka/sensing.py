@@ -47,7 +47,7 @@ class Sensing:
         self.contact, self.collision = np.zeros(6), np.zeros(6)
 
     def change(self) -> None:
-        """Use the new load, if it has changed."""
+        """Use the new load if the load has changed."""
         if self._m is not self._arm.m:
             self._m = self._arm.m
             self._observer.change(self._m)

@@ -111,7 +111,7 @@ class CommandQueue(ArmProgram):
             self.tell_int(r, DONE, 0)
 
     def progress(self, r: UrRobot, value: int) -> None:
-        """Write the progress of an asynchronous operation: 0 at its begin, negative at its end."""
+        """Write the progress of an asynchronous operation: 0 at its start, negative at its end."""
         self._writes = (self._writes + 1) % 128
         self._operation = (self._operation + (value == 0)) % 128
         word = self._writes << 16 | self._operation << 24

@@ -20,7 +20,7 @@ from rbdyn_ros.control_box.ur.arm import UrArm
 
 #: Damping of the inverse kinematics near singular poses.
 DAMPING = 1e-4
-#: The length of a path that rotates more than it moves is its rotation [rad instead of m].
+#: Smaller speeds, times and lengths count as zero [rad/s; s; m or rad].
 STILL = 1e-9
 
 

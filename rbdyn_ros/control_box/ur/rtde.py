@@ -284,6 +284,6 @@ def packet(command: bytes, body: bytes) -> bytes:
 
 
 def _names(body: bytes) -> list[str]:
-    """Return the names of a recipe; a comma may end it."""
+    """Return the names of a recipe, which can end with a comma."""
     names = body.decode("ascii", "replace").split(",")
     return names[:-1] if names[-1] == "" else names

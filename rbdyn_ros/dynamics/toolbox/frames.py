@@ -63,14 +63,14 @@ def frame_jacobian(
 def frame_jacobian_dot(
     m: Model, d: Data, frame: str | int, reference: str = "local_world_aligned"
 ) -> Array:
-    """Return dJ/dt at qpos and qvel, (6, nv). Arguments and errors as frame_jacobian."""
+    """Return dJ/dt at qpos and qvel, (6, nv). Arguments and errors: see frame_jacobian."""
 
 
 @fills(_jacobian.frame_velocity, lambda _: 6).of_frame
 def frame_velocity(
     m: Model, d: Data, frame: str | int, reference: str = "local_world_aligned"
 ) -> Array:
-    """Return the velocity of a frame, (6,) [rad/s; m/s]. Arguments and errors as frame_jacobian.
+    """Return the velocity of a frame, (6,) [rad/s; m/s]. Arguments and errors: see frame_jacobian.
 
     Source: RBDA eq 2.27.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The forces of actuators on their joints, and their states after a step.
 
-An actuator takes qfrc_applied of its dof as a command. qfrc_passive receives the force of the
-actuator less this command, so all other stages see their sum. The force is A - B v: v is the speed
+The command of an actuator is qfrc_applied of its dof. The force of the actuator minus this command
+is added to qfrc_passive, so all other stages see their sum. The force is A - B v: v is the speed
 of the joint at the end of the step, so B, which goes to dof_viscosity, is implicit like damping.
 
 The rotor is rigidly connected to the joint, where its inertia is part of dof_armature, or through

@@ -82,7 +82,7 @@ def command(m, d, a):
 
 @inline
 def delay_steps(m, a):
-    """Return the number of timesteps of the delay, at most as many as act can hold."""
+    """Return the number of timesteps of the delay, limited to the commands that act can hold."""
     end = m.na
     if a + 1 < m.nu:
         end = m.actuator_actadr[a + 1]

@@ -98,7 +98,7 @@ def _face(f):
 
 @kernel
 def _reduced(S, names, n):
-    """Drop rows without weight; return the number of the others and their weighted sum."""
+    """Drop rows without weight; return the number of the remaining rows and their weighted sum."""
     kept, x = 0, ZERO3
     for row in range(n):
         weight = S[row, WEIGHT]

@@ -87,9 +87,9 @@ def sweep(m, count, place, order, pairs, first, number_of, found):
         place: the rows of the geometries, see `place_geom` and `bound`.
         order: numbers of the geometries, in the order of the last call. If a number is out of
             range, or all are zero, the sort starts anew.
-        pairs: (n, 2), ascending pairs of geometries, ascending.
+        pairs: (n, 2), pairs of geometries, the lower number first, in ascending order.
         first: for each geometry, its first pair with a later geometry.
-        number_of: for each geometry, how many pairs with later geometries it has.
+        number_of: for each geometry, the number of its pairs with later geometries.
         found: receives the numbers of the pairs, as many as fit.
     """
     _sort_along_x(place, order, count)

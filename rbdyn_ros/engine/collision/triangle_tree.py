@@ -31,7 +31,7 @@ def begin_triangles(m, o, walk):
 
 @kernel
 def next_triangle(m, o, centre, half, walk):
-    """Return the next triangle whose box meets a box at `centre` of half edges `half`, or -1.
+    """Return the next triangle whose box meets the box with `centre` and half edges `half`, or -1.
 
     The number counts from the first triangle of the mesh.
     """

@@ -69,8 +69,8 @@ def _named(name: str) -> types.Type:
 class ViewType(types.Type):
     """Numba type of a Model, Options or Data; `fields` maps a name to its index in the table.
 
-    Files of compiled code hold its name only: the hundreds of fields in each signature were more
-    than half of their bytes.
+    Files of compiled code hold only the name of a view: with its hundreds of fields in each
+    signature they would be more than twice as large.
 
     Args:
         name: name of the type.

@@ -128,7 +128,7 @@ def _find_position(m, d, i, r, E, S, R):
 
 @kernel
 def _see_joint(m, d, i, r, E, S, R):
-    """Write S and R of joint i at its position; return the difference of the pose r, E from it."""
+    """Write S and R of joint i at its position; return the pose r, E relative to it."""
     first, number = m.jnt_dofadr_all[i], m.jnt_dofnum[i]
     r_J, R_J = ZERO3, IDENTITY
     if number > 0:

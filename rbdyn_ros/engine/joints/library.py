@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uncommon joint types of the library: pose, motion axes, apparent change.
+"""Uncommon joint types of the library: pose, motion axes and their apparent derivative.
 
 Source: RBDA table 4.1, examples 4.5 and 4.6.
 """

@@ -250,7 +250,7 @@ def stop_viscously(m, d):
 
 @kernel
 def settle_still(m, d):
-    """Prepare another pass from the forces of the last pass for dofs at rest, if it is needed.
+    """If dofs at rest need another pass, prepare it from the forces of the last pass.
 
     After a pass a dof at rest still has 1e-6 of the velocity that its change of force would cause,
     and more if other dofs push it. keep_stops sets this velocity to zero. After SETTLINGS passes
@@ -309,7 +309,7 @@ def keep_stops(m, d, solved):
 
 @kernel
 def passes_a_stop(m, d):
-    """Return whether a joint reverses or passes a limit in the last pass, solved without stops.
+    """Return whether a joint reverses or passes a limit in the last pass, which had no stops.
 
     If so, nstopped is -1, and start_stops begins with the end of this pass. If not, stop_qfrc is
     the friction of the joints that slide.

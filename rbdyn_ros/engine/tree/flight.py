@@ -67,8 +67,8 @@ PLAIN, FLYING, HELD, TREE = 0, 1, 2, 3
 TOUCHING = 4
 
 #: Most iterations of Newton's method. The other numbers are errors of the equation, as parts of
-#: the momentum: below NEAR the next iteration is exact, below NEARER it is exact even with the
-#: last slopes, and below EXACT it is not needed.
+#: the momentum. Below NEAR the next iteration is exact, and below NEARER it is exact even with the
+#: slopes of the last iteration. Below EXACT no further iteration is needed.
 ITERATIONS, NEAR, NEARER, EXACT = 5, 1e-9, 1e-11, 1e-15
 
 #: A body that rotates by more than this in a step [rad] keeps its angular velocity.
@@ -134,7 +134,7 @@ def has_drive(m, d, i):
 
 @inline
 def _mark_touching(d):
-    """Mark the bodies that touch something: with euler and implicit only these fly."""
+    """Mark bodies with contact: with euler and implicit only these bodies are in flight."""
     for c in range(d.ncon):
         for side in range(2):
             d.flight_mode[d.contact_body[c, side]] = TOUCHING
@@ -167,8 +167,8 @@ def _find_held(m, d):
 def fly(m, d, h):
     """Change qacc_step to the end of the drift, and write the motion of the step to flight_work.
 
-    Needs start_flight and the accelerations of the kick. Row 0 of flight_mode is then PLAIN if all
-    bodies move by their velocities at the end of the step, as bodies at rest do.
+    Call `start_flight` first, and solve for the accelerations of the kick. Row 0 of flight_mode is
+    then PLAIN if all bodies move by their velocities at the end of the step, as bodies at rest do.
     """
     other = m.ncontact > 0 and d.hits[0] != 0
     if m.ncontact > 0 and d.ncon > 0:
@@ -335,7 +335,7 @@ def _is_slight(d, k, after, h):
 
 @inline
 def _pressed_turn(m, d, i, after, h):
-    """Return w' with the impulse of the contacts, the gyroscopic torque taken at the mean.
+    """Return w' with the impulse of the contacts, with the gyroscopic torque at the mean.
 
     The contacts are solved with the torque of the start, so the impulse is right where they hold
     the body against it. Only the work of the impulse then changes the energy.

@@ -27,7 +27,7 @@ from rbdyn_ros.engine.joints.jcalc import carried_from
 
 @kernel
 def axis_rates(m, d):
-    """Write cdof_rate, the derivative of each column of S by itself. Call `com_vel` first.
+    """Write cdof_rate, the full time derivative of each column of S. Call `com_vel` first.
 
     cdof_dot excludes the rotation of the joint itself: axes fixed in the successor lack their
     common term v_J x S, which adds nothing to S_dot qd.

@@ -22,7 +22,7 @@ from rbdyn_ros.identification.data.motion import Motion
 
 #: Columns of the equations. RISE belongs to Fs - Fc; SPEED is the derivative with respect to vs.
 SCALE, CONSTANT, COULOMB, VISCOUS, ROTOR, RISE, SPEED = range(7)
-#: Number of samples that the filter of a motion is wide.
+#: Width of the filter of a motion [samples].
 WIDTH = 5
 #: A joint may be at rest below this multiple of the noise of its speed, or below this part of its
 #: largest speed.

@@ -188,7 +188,7 @@ def _carrying(m: Model, payload: PayloadEstimate) -> Model:
 
 
 def same_unknowns(a: Unknowns, b: Unknowns) -> None:
-    """Raise ParameterError if the motions without and with the payload move other joints."""
+    """Raise ParameterError if the motions without and with the payload move different joints."""
     here, there = ({(u.motion.names[e.column], e.kind) for e in u.extras} for u in (a, b))
     same_joints(a.motion, b.motion)
     if here != there:

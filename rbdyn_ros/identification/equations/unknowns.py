@@ -18,9 +18,10 @@ from rbdyn_ros.model.model import Model
 
 #: A sample shows friction if the joint is faster than this multiple of the smoothing.
 MOVING = 5.0
-#: Friction of a joint is identified if this fraction of its samples shows it,
+#: Friction of a joint is identified if this fraction of its samples shows friction, and few of
+#: these samples are saturated, see MOST_LOST.
 MOVING_SHARE = 0.1
-#: and if at most this fraction of these samples is saturated.
+#: Largest fraction of the samples that show friction that may be saturated.
 MOST_LOST = 0.5
 #: Prior friction of a joint without described friction, as a fraction of its largest effort. It is
 #: so large that the prior hardly resists smaller or larger values.

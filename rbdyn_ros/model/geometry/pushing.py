@@ -89,7 +89,7 @@ def of_one_robot(fields: NamedArrays, pairs: Ints) -> Bools:
 
 
 def _robots(fields: NamedArrays) -> Ints:
-    """Return a number of the robot of each body, 0 for bodies on the world."""
+    """Return the number of each body's robot (nbody,), 0 for bodies on the world."""
     root = fields["body_rootid"]
     free = np.concatenate([[False], np.asarray(fields["jnt_dofnum"]) == FREE_DOFS])
     robots: Ints = np.where(free[root], root, 0)

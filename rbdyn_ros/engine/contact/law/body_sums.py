@@ -51,11 +51,11 @@ def clear_sums(m, d):
 
 @kernel
 def add_to_bodies(d, moved):
-    """Add forces to cfrc_contact of the bodies, and slopes of contacts with the world.
+    """Add forces to cfrc_contact of the bodies, and slopes to contact_slope.
 
-    The latter go to contact_slope. Slopes of contacts between two moving bodies couple the dofs of
-    both (coupled_bodies.py). `moved` is true if the iterate differs from the start of the step,
-    so that contact_change is not zero.
+    Only slopes of contacts with the world are added. Slopes of contacts between two moving bodies
+    couple the dofs of both (coupled_bodies.py). `moved` is true if the iterate differs from the
+    start of the step, so that contact_change is not zero.
     """
     c = 0
     while c < d.ncon:
@@ -71,7 +71,7 @@ def add_to_bodies(d, moved):
 
 @inline
 def next_bodies(d, c):
-    """Return the next contact with other bodies, or at another time of the step (hits.py)."""
+    """Return the first contact after c with other bodies or another contact_time (hits.py)."""
     first, body1, body2 = c, d.contact_body[c, 0], d.contact_body[c, 1]
     while c < d.ncon and d.contact_body[c, 0] == body1 and d.contact_body[c, 1] == body2:
         if d.contact_time[c] != d.contact_time[first]:
@@ -184,14 +184,14 @@ def with_slopes(d, first, end, A):
 
 @inline
 def of_one_pair(d, a, b):
-    """Return whether two contacts are of the same geometries."""
+    """Return whether two contacts are between the same geometries."""
     geoms_a, geoms_b = d.contact_geom[a], d.contact_geom[b]
     return geoms_a[0] == geoms_b[0] and geoms_a[1] == geoms_b[1]
 
 
 @inline
 def _with_friction(A, normal, centre, across, spread, radius):
-    """Return A plus the slope of a patch's friction that sticks."""
+    """Return A plus the slope of the friction of a patch that sticks."""
     A = add_rigid_inertia(A, _point_mass(across, centre))
     A = add_outer(A, wrench_at(centre, normal), -across)
     return _with_turns(A, normal, spread, across * radius * radius)

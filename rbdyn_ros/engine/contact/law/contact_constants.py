@@ -64,7 +64,7 @@ from rbdyn_ros.model.declared.contact_arrays import (
 
 DEEPEST = 1e-3  # largest depth [m] of contacts whose time constant the user has set
 
-#: D = STICK m / h.
+#: D, the slope of friction, is STICK m / h.
 STICK = 10.0
 
 #: slope = BOUNCE m / h of a contact that bounces.
@@ -138,7 +138,7 @@ def _is_closed(d, c, way):
 
 @inline
 def _copy_constants(d, c):
-    """Copy the constants of the contact before."""
+    """Copy the constants of the contact c - 1."""
     s, last = d.contact_spring[c], d.contact_spring[c - 1]
     s[K], s[B], s[MASS_BY_H], s[MOST_PUSH], s[IS_SPRING] = (
         last[K], last[B], last[MASS_BY_H], last[MOST_PUSH], last[IS_SPRING],
@@ -182,7 +182,7 @@ def _write_constants(m, d, c):
 
 @inline
 def _shortest(m, d, c):
-    """Return the shortest time constant."""
+    """Return the shortest time constant that a contact can have in a step."""
     return (1.0 if d.contact_body[c, 0] == 0 else 0.5) * m.opt.timestep / np.pi
 
 

@@ -125,9 +125,9 @@ def is_asked(m, d, g):
 
 @inline
 def may_begin(m, d, g):
-    """Return whether a geometry may begin a contact because of the accelerations of the step.
+    """Return whether the accelerations of the step can begin a contact of a geometry.
 
-    It may begin one if they move the geometry farther than `near`.
+    They can if they move the geometry farther than `near`.
     """
     i, h = m.geom_bodyid[g], m.opt.timestep
     a = load6(d.a, i)

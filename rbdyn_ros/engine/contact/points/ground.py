@@ -150,7 +150,7 @@ def list_corner(m, d, g, o, x, feature, reach):
 
 @kernel
 def _list_on_mesh(m, d, g, o, x, feature, reach):
-    """List the contacts of a corner with the triangles of a mesh that support it or it reaches."""
+    """List the contacts of a corner with the mesh triangles that support it or that it reaches."""
     walk, first, deep = stack_ints(WALK, 1), d.ncon, deepest_of(m, g)
     most = reach + deep
     way = sub3(_centre(m, d, g, o), x)

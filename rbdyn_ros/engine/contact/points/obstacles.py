@@ -385,7 +385,7 @@ def _on_axis(m, d, g, o, q, T, t, late, x, reach, feature):
     slope, square = dot3(normal, line), dot3(line, line)
     part = abs(slope) / (LEVEL_SLOPE * np.sqrt(square))
     if dist > 0.0 and part > 0.5 and part < 2.0:  # the foot of the point is on the edge
-        way = -dist * slope / square  # at most; the slope is linear along it
+        way = -dist * slope / square  # the longest distance; the slope is linear along it
         _dist, there = from_obstacle(m, o, add_scaled3(x, line, way))
         x = add_scaled3(x, line, way * slope / (slope - dot3(there, line)))
         dist, normal = from_obstacle(m, o, x)

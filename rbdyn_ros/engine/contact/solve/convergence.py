@@ -38,7 +38,7 @@ PULL = 1e-9
 
 @kernel
 def write_step_and_forces(m, d):
-    """Write contact_step, from the iterate to the solution of the pass, and the forces there.
+    """Write contact_step, from the iterate to the solution of the pass, and the forces at its end.
 
     Return whether the step is too short to change a force, and the lagged forces are then right.
     """

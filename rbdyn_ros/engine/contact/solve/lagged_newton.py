@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Newton's method for the lagged normal forces, where moves by the gap do not converge.
+"""Newton's method for the lagged normal forces, where the moves of lagged.py do not converge.
 
 The normal forces n(N) of a step are a piecewise linear function of the lagged forces N: the
 friction of a contact that slips is mu N, and changes the normal forces of all contacts. A pass of
@@ -169,7 +169,7 @@ def _change_of_force(m, d, c):
 
 @inline
 def _follow_the_gap(d, number):
-    """Reverse the step if it points against the gap."""
+    """Reverse the step if it would increase the gap."""
     along = 0.0
     for a in range(number):
         along += d.lagged_step[a] * d.contact_gap[d.lagged_slipping[a], 0]

@@ -84,7 +84,7 @@ def keep_iterate(m, d):
 
 @kernel
 def move_iterate(m, d, share):
-    """Write iterate_a and iterate_qacc: the old ones moved by `share` towards the present ones."""
+    """Move iterate_a and iterate_qacc by `share` towards the present accelerations."""
     for i in range(m.nbody):
         kept = scaled6(load6(d.iterate_a, i), 1.0 - share)
         store6(d.iterate_a, i, add_scaled6(kept, load6(d.a, i), share))

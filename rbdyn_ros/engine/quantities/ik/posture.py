@@ -114,7 +114,7 @@ def _null_step(d, task, w):
 
 @kernel
 def _stay_at_limits(d, task, w):
-    """Hold the dofs that are at a limit and would pass it; return whether any is held."""
+    """Hold the dofs that are at a limit and would pass it; return whether a dof is held."""
     passed = False
     for n in range(task.dofs.size):
         k = task.at[n]

@@ -79,7 +79,7 @@ def free_step(task, w, damping):
 
 @kernel
 def _hold_at_limits(d, task, w):
-    """Hold dofs at the limit that their step would pass; return whether any is newly held."""
+    """Hold dofs at the limit that their step would pass; return whether a dof was added."""
     passed = False
     for n in range(task.dofs.size):
         if task.at[n] >= 0 and not w.held[n]:
@@ -125,7 +125,7 @@ def _solve(w):
 
 @kernel
 def clip(m, d, task):
-    """Move every coordinate with limits into them."""
+    """Move every coordinate with limits into its range."""
     for n in range(task.dofs.size):
         if task.at[n] >= 0:
             q = d.qpos[task.at[n]]
