@@ -176,8 +176,7 @@ def _report(text: str, processor: str) -> str:
 def _gpu() -> str:
     """Return the name of the GPU.
 
-    Raises:
-        RbdynError: there is none.
+    Raises: RbdynError: there is no GPU.
     """
     from rbdyn_ros.rollouts.cuda import cupy
 

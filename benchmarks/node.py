@@ -133,7 +133,7 @@ class Controller:
 
     Args:
         joint: joint that gets the torques, the first one of joint_states.
-        answers: whether it answers each state, with efforts of 0 for all joints, instead.
+        answers: whether it answers each state instead, with efforts of 0 for all joints.
     """
 
     def __init__(self, joint: str = "shoulder_yaw", answers: bool = False) -> None:

@@ -105,7 +105,8 @@ def _kuka(number: int) -> Callable[[Path], Samples]:
 
 def _kuka_robot(folder: Path) -> Model:
     text = (folder / "model/kuka_lwr4.urdf").read_text()
-    return rb.load_urdf(text.replace('<origin rpy="0 0 0" xyz="-0.25 0 1"/>', ""))  # has two
+    # the URDF has this element twice
+    return rb.load_urdf(text.replace('<origin rpy="0 0 0" xyz="-0.25 0 1"/>', ""))
 
 
 BAGS = "unisa-acg/inverse-dynamics-solver"

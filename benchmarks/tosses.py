@@ -65,7 +65,7 @@ def _errors(toss: Array, surface: rb.Surface) -> tuple[float, float]:
 
 
 class _Tensors(pickle.Unpickler):
-    """Reads a PyTorch file of before 1.6 without PyTorch; other classes are refused."""
+    """Reads a PyTorch file from before version 1.6 without PyTorch; other classes are refused."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == ("collections", "OrderedDict"):

@@ -24,9 +24,9 @@ from rbdyn_ros.share import bundled_robot
 
 MOTOR = 2.0  # largest torque [N m]
 NSTEP, HORIZON = 20, 400  # 20 ms an action, 8 s an episode
-#: Weights of a policy.
+#: Number of weights of a policy.
 WEIGHTS = 5
-#: Robots with the same weights, which start differently; the reward is that of the worst one.
+#: Number of robots with the same weights and different starts; the worst one gives the reward.
 STARTS = 8
 
 

@@ -244,7 +244,7 @@ def layers(rng, *sizes):
 
 
 def symmetric(net, seen, done):
-    """Return the layers of net(x) + net(x seen) done, side by side."""
+    """Return the layers of net(x) + net(x @ seen) @ done, side by side."""
     (w1, b1), (w2, b2), (w3, b3) = net
     return [
         (jnp.hstack([w1, seen @ w1]), jnp.hstack([b1, b1])),
@@ -307,7 +307,7 @@ def improve(state, batch, rows, rate):
 
 
 def advantages(rewards, values, over):
-    """Return generalised advantages, (actions, robots); there is one value more."""
+    """Return generalised advantages, (actions, robots); `values` has one row more."""
     found, later = np.zeros_like(rewards), 0.0
     for k in reversed(range(len(rewards))):
         error = rewards[k] + GAMMA * values[k + 1] * ~over[k] - values[k]

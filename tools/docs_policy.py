@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generate the SROS2 policy config/sros2/policy.xml: the rights of each role with our nodes.
 
-A role has groups of names. Another role subscribes to the topics that one role publishes.
+A role has groups of names. If one role publishes a topic, another role subscribes to it.
 """
 
 from __future__ import annotations

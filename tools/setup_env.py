@@ -130,7 +130,8 @@ class Environment(NamedTuple):
 
 def say(text: str) -> None:
     """Print one line immediately, in place of the latest line of a command."""
-    sys.stdout.write(f"{CLEAR * sys.stdout.isatty()}{text}\n")  # one call: steps run in parallel
+    # a single call, because steps run in parallel
+    sys.stdout.write(f"{CLEAR * sys.stdout.isatty()}{text}\n")
     sys.stdout.flush()
 
 
@@ -359,7 +360,7 @@ STEPS = {
     "tests": ("installing what tests and benchmarks compare with", install_tests),
 }
 FOR_USERS = ("environment", "packages", "interfaces", "engine")
-#: The others need the results of these, and run at the same time.
+#: Steps before all others, which need their results and run at the same time.
 FIRST = ("environment", "packages")
 
 

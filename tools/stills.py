@@ -88,7 +88,7 @@ def blocks(page: str) -> Iterator[tuple[str, State]]:
 
 
 def python_tutorial() -> None:
-    """A picture for each section, from the state after its last block, or after each."""
+    """Draw a picture of each section, from the state after its last block or after each block."""
     arm = read_appearance(bundled_robot("seven_dof_arm"))
     held = dict[str, list[State]]()
     for heading, after in blocks("python_tutorial.md"):

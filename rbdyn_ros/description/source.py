@@ -37,7 +37,7 @@ class Source:
     Attributes:
         text: URDF, as expanded by xacro; empty for a file in another format.
         file: the file that it came from, or None.
-        received: another node publishes it.
+        received: whether another node publishes it.
         parts: of the scene file that it came from; then `text` is the URDF of its only robot, or
             empty.
     """

@@ -41,8 +41,8 @@ SUFFIX = ".npz"
 FORMAT = "rbdyn_ros model"
 HEADER = "header"
 VERSION = 12
-MAX_BYTES = 1 << 30  # size of unpacked arrays: a robot of a million bodies
-MAX_HEADER = 1 << 26  # size of unpacked names and findings
+MAX_BYTES = 1 << 30  # largest size of unpacked arrays: enough for a million bodies
+MAX_HEADER = 1 << 26  # largest size of unpacked names and findings
 
 _DTYPES = {"int": np.dtype("<i8"), "float": np.dtype("<f8")}
 _SEVERITIES = ("error", "warning", "note")
@@ -93,7 +93,7 @@ def load_model(path: str | Path) -> Model:
     Joint types and motions of the user must be registered before.
 
     Raises:
-        DescriptionError: there is no such file, `save` did not write it, or in another version; or
+        DescriptionError: there is no such file, or `save` of this version did not write it; or
             with all errors of its content.
         ModelError: a function of the user is not registered, or its derivatives are wrong.
     """

@@ -43,7 +43,7 @@ def as_policy_file(path: Path, data: bytes, network: str | Path, joints: Sequenc
         path: path of the file.
         data: its content, if it is not an ONNX file.
         network: path of another ONNX file; empty: none.
-        joints: names, for exports without names.
+        joints: names of the joints, for exports without names.
 
     Raises:
         DescriptionError: an export lacks something or cannot be used.
@@ -104,7 +104,7 @@ def _term(name: str, path: Path, **more: Any) -> Words:
 
 
 def _of_isaac_lab(given: Given, path: Path, joints: Sequence[str]) -> Words:
-    """Gains are in the order of the robot's interface, all else in the network's order."""
+    """Gains are in the robot's order of joints, all other lists in the network's order."""
     order, places = given["joint_ids_map"], len(given["stiffness"])
     names = _named(joints, places, path)
     if len(set(order)) != len(order) or max(order, default=0) >= places:
@@ -142,7 +142,7 @@ def _of_isaac_lab(given: Given, path: Path, joints: Sequence[str]) -> Words:
 
 
 def _of_legged_gym(given: Given, path: Path, other: bool, joints: Sequence[str]) -> Words:
-    """The layout of the observation follows from its size, as in the scripts that run it."""
+    """The size of the observation determines its layout, as in the scripts that run the policy."""
     count = len(given["default_angles"])
     names = _named(joints, count, path)
     _check_lengths(path, count, kps=given["kps"], kds=given["kds"])

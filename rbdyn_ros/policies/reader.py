@@ -56,7 +56,7 @@ def read_policy_text(
     """
     audit = Audit()
     given = DIALECT.read(DIALECT.parse(text, source, audit), audit)
-    audit.raise_errors(source)  # only sound lists have lengths to compare
+    audit.raise_errors(source)  # lengths can only be compared if the lists have no errors
     spec = _spec(given, folder)
     audit.raise_errors(source)
     return spec

@@ -175,7 +175,7 @@ class McapFile:
 
 
 class _Bounded(BufferedReader):
-    """A file whose reads are bounded by its size, because a read allocates its length."""
+    """A file that reads no more bytes than it has, because a read first allocates its length."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(FileIO(path))
@@ -187,7 +187,7 @@ class _Bounded(BufferedReader):
 
 
 def _has_summary(rest: Iterator[tuple[Any, int]]) -> bool:
-    """Return whether a file has a summary: a full disk leaves a file without one."""
+    """Return whether the rest of a file has a summary; after a full disk there is no summary."""
     from mcap import records
 
     return all(x.summary_start for x, _ in rest if isinstance(x, records.Footer))

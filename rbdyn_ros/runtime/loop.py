@@ -156,7 +156,8 @@ class Loop:
         """Go on with a Model that has other objects, between two ticks; time goes on.
 
         Parts of both Models, by name, keep their state to the last bit. New parts start at
-        base.qpos0, at rest. Robots come first in both Models: the dofs of commands stay.
+        base.qpos0, at rest. Robots come first in both Models, so the dofs of commands stay the
+        same.
 
         Args:
             base: the new Model without payloads; it becomes `m`.
@@ -165,14 +166,15 @@ class Loop:
             between: called with the Data of the last tick, after the last state of the old Model
                 and before the first of the new one; it must read all states. It may return other
                 Models of the same layout, made from this tick, to use instead of `base` and `m`.
-            resets: whether the caller resets or loads the state next: it may have diverged, and
-                stays frozen until then.
-            of_new: faults of the joints of `base`, for those that are new; None: no fault.
+            resets: whether the caller resets or loads the state next. Then the state may have
+                diverged, and stays frozen until the reset.
+            of_new: faults of the joints of `base`, of which only those of new joints are used;
+                None: no fault.
 
         Raises:
-            RbdynError: the loop does not run, makes single steps, its state diverged, its
-                timestep is specialised for another Model, or the shared memory has joints that
-                would be gone. Nothing has changed then, nor if `between` raises.
+            RbdynError: the loop does not run, makes single steps, its state diverged, its timestep
+                is specialised for another Model, or the shared memory has joints that `m` lacks.
+                Nothing has changed then, nor if `between` raises.
         """
         self.plant.check_move(m)
         if self._port is not None:

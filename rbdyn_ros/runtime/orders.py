@@ -47,8 +47,8 @@ class OrderMark:
 
     Attributes:
         dofs: degrees of freedom of the command.
-        arrivals: identify it, one per dof.
-        trajectory: the trajectory that was sent last before it.
+        arrivals: identify the command, one per dof.
+        trajectory: the trajectory that was sent last before the command.
     """
 
     dofs: Ints
@@ -108,7 +108,7 @@ class Orders:
             command: finite numbers for actuated dofs; the caller checks them.
             tick: in lock-step, the tick of the command.
             arrival_ns: arrival of the command, by time.monotonic_ns(); None: now.
-            lent: `release` ends the command.
+            lent: whether `release` ends the command.
             after: an earlier command of the caller; None: the command replaces any other order.
 
         Returns:
@@ -173,7 +173,7 @@ class Orders:
         """End the lent commands that no other command or trajectory has replaced.
 
         Args:
-            hold: dofs that LoopSettings.held names wait for a first command again.
+            hold: whether dofs that LoopSettings.held names wait for a first command again.
 
         Raises:
             RbdynError: the loop does not answer.
@@ -197,7 +197,7 @@ class Orders:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """In this block no other thread sends orders."""
+        """Keep all other threads from sending orders during this block."""
         with self._lock, self._pushes.held():
             yield
 

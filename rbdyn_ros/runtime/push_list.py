@@ -92,7 +92,7 @@ class PushList:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """In this block no other thread changes the list."""
+        """Keep all other threads from changing the list during this block."""
         with self._lock:
             yield
 

@@ -107,7 +107,7 @@ class StateStream:
 
     @property
     def newest(self) -> tuple[int, int]:
-        """Epoch and stamp [ns] of the state that was published last; (-1, 0): none was."""
+        """Epoch and stamp [ns] of the state published last, or (-1, 0) before any."""
         last, s = self.last, self._shared
         return (-1, 0) if last is None else (last[0], self.time_base + last[1] * int(s.period))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The joints of MJCF: hinges and slides, of which joints of several coordinates are composed."""
+"""The joints of MJCF: hinges and slides. Joints of several coordinates consist of these."""
 
 import math
 from xml.etree import ElementTree as ET
@@ -95,7 +95,7 @@ def _composed(body: ET.Element, joint: Joint, left: LeftOut) -> None:
             part.set("actuatorfrcrange", words(-effort, effort))
 
 
-#: Replaces the missing bound of a joint with only one bound [rad or m].
+#: Replaces the missing bound of a joint that has only one bound [rad or m].
 FAR = 1e9
 #: The smallest range and effort limit that are written [rad, m, N m or N].
 LEAST = 1e-9

@@ -63,10 +63,10 @@ def _energy(m: rb.Model, d: Any) -> float:
 
 
 def most_energy(m: rb.Model, d: Any) -> float:
-    """Return the allowed energy of a scene: its own, a part of its motion, and of a step.
+    """Return the largest allowed energy: the present energy, a share of the motion, and a swing.
 
-    Velocities of a semi-implicit step are half a step off, so the energy swings by the work that
-    forces do in it.
+    Velocities of a semi-implicit step are half a step off, so the energy swings by the work of the
+    forces in half a step.
     """
     twin = d.copy()
     rb.forward(m, twin)

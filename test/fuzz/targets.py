@@ -187,7 +187,7 @@ def fuzz_image(data: bytes) -> None:
 
 
 def fuzz_materials(data: bytes) -> None:
-    """A material file, and the surfaces of a mesh that names it."""
+    """Read a material file, and the surfaces of a mesh that names it."""
     written(data, "m.mtl")
     mesh = b"mtllib m.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nusemtl m\nf 1/1 2/1 3/1\n"
     read_parts(written(mesh, "named.obj"), Materials(folder() / "named.obj"))

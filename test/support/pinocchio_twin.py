@@ -139,7 +139,7 @@ def _inertia(inertial):
 
 
 class Twin:
-    """Pinocchio's model beside ours, at one state.
+    """Pinocchio's model next to ours, in the same state.
 
     Args:
         m, d: our Model and Data at some qpos and qvel.

@@ -42,7 +42,7 @@ def is_sampling(options: argparse.Namespace) -> bool:
 
 
 def check_file(file: Path) -> None:
-    """Raise ParameterError for a file whose joint space is not sampled."""
+    """Raise ParameterError for a saved Model or a scene: their joint space is not sampled."""
     from rbdyn_ros.description.scene_files.scene import is_scene
     from rbdyn_ros.errors import Finding, ParameterError
     from rbdyn_ros.loading.storage import SUFFIX

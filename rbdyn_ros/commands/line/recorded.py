@@ -26,8 +26,8 @@ def recorded(
 ) -> tuple[Array, Motion, float]:
     """Return the positions (nv,) of joints at rest, the motion of a recording and its delay [s].
 
-    Efforts are moved by the delay; None: it is estimated, unless --no-delay. Warnings about the
-    recording are printed on stderr.
+    Efforts are shifted by the delay. If the delay is None, it is estimated, unless --no-delay is
+    given. Warnings about the recording are printed on stderr.
 
     Raises:
         ModelError: the robot cannot be identified.
@@ -243,7 +243,7 @@ def _names_in(path: Path) -> list[tuple[str, str]]:
     """Return the pairs of joint names in a YAML file.
 
     Raises:
-        ArgumentTypeError: the file cannot be read, or a name has no second name beside it.
+        ArgumentTypeError: the file cannot be read, or a name has no second name next to it.
     """
     from rbdyn_ros.checks.audit import Audit
     from rbdyn_ros.description.yaml_files.text import Scalar, parse
@@ -265,7 +265,7 @@ def _names_in(path: Path) -> list[tuple[str, str]]:
 
 
 def _mapped(name: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """Return the name of a joint in the recording: by its whole name, else by its beginning."""
+    """Return the recording's name of a joint: by a pair with its name, else with its beginning."""
     whole = dict(pairs)
     if name in whole:
         return whole[name]
@@ -276,7 +276,7 @@ def _mapped(name: str, pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def _back(renamed: Mapping[str, str], path: Path) -> dict[str, str]:
-    """Return the robot's names of joints by the names in the recording."""
+    """Return the robot's joint names by the joint names of the recording."""
     from rbdyn_ros.recording.bags import recording_error
 
     back: dict[str, str] = {}

@@ -61,7 +61,7 @@ def _audit_states(states: Iterable[geometries.GroupState], audit: Audit) -> None
 def audit_exclusions(
     description: Description, exclusions: Collection[geometries.Exclusion], audit: Audit
 ) -> bool:
-    """Return whether a description has all names of some exclusions; add an error for others."""
+    """Return whether a description has all names of the exclusions; if not, add errors."""
     if audit.partial or not exclusions:
         return True
     before = len(audit.findings)

@@ -197,7 +197,7 @@ class _CouplingReader:
         return constant, ratio
 
     def _coupling(self, item: Item, name: str) -> None:
-        """Let a joint follow another, or add a gear if it has a leader or would follow itself."""
+        """Let a joint follow another; add a gear if it has a leader or would follow itself."""
         line, follower = self._line(item), self._joint(item, "joint1")
         leader = self._joint(item, "joint2") if item.given("joint2") else ""
         if line is None or not follower or (item.given("joint2") and not leader):

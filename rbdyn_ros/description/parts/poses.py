@@ -65,8 +65,8 @@ class Pose:
 
     Attributes:
         pos: origin [m].
-        quat: rotation as unit quaternion (w, x, y, z); one of nearly unit length, as of rounded
-            numbers, is divided by its length.
+        quat: rotation as unit quaternion (w, x, y, z); a quaternion of nearly unit length, as from
+            rounded numbers, is divided by its length.
     """
 
     pos: Vec3 = ZERO

@@ -69,7 +69,7 @@ def read_robots(top: Given, folder: Path, surfaces: Surfaces) -> dict[str, Place
 def _robot(
     given: Given | str | None, line: int, folder: Path, surfaces: Surfaces
 ) -> Placed | None:
-    """Return a robot, of which a string is the file, or None after an error."""
+    """Return a robot, or None after an error; a string is the file of the robot."""
     if given is None:
         return None
     if isinstance(given, str):

@@ -138,7 +138,7 @@ def _of_address(path: str) -> str:
 
 
 def _cached(address: str) -> Iterator[Path]:
-    """Yield the folders of a model in the cache of Fuel: its version, or all from the newest.
+    """Yield the folders of a model in the cache of Fuel: its version, or all, the newest first.
 
     gz-fuel-tools keeps HOST/OWNER/models/NAME/VERSION there, in small letters.
     """

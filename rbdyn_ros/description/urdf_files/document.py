@@ -65,8 +65,8 @@ def _by_name(root: Element, tag: str) -> dict[str, Element]:
 
 
 def is_element(element: Element, tag: str) -> bool:
-    """Return whether it is an element of URDF, not a comment and without a namespace prefix."""
-    name = element.tag  # of a comment it is a function; it may have a "{namespace}"
+    """Return whether a node is an element of URDF: no comment, and without a namespace prefix."""
+    name = element.tag  # the tag of a comment is a function; a tag may begin with a "{namespace}"
     return isinstance(name, str) and element.prefix is None and name.split("}")[-1] == tag
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _LARGEST = BOUNDS["limit"].high
 
-#: Attributes that hold numbers, also of shapes.
+#: Attributes that hold numbers, including those of shapes.
 _NUMERIC = {
     name for spec in schema.SCHEMA.values() for name, count in spec.kinds.items() if count
 } | {*("size", "radius", "length", "scale", "rgba", "value")}

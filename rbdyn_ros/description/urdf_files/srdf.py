@@ -118,7 +118,7 @@ def text_beside(robot: Path, name: str) -> str:
 
 
 def check_srdf(srdf: object) -> None:
-    """Raise ParameterError unless it is a path, a text, True or False."""
+    """Raise ParameterError unless `srdf` is a path, a text, True or False."""
     if not isinstance(srdf, str | bytes | Path | bool):
         text = f"srdf is {shown(srdf)}; allowed are a path, the text of an SRDF, True and False"
         raise ParameterError(Finding("bad-srdf", text, "error", "srdf", None, shown(srdf)))

@@ -38,7 +38,7 @@ ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """The settings for files that are read with a URDF; without contact only the named states."""
+    """The settings for the files that belong to a URDF; without contact, only states are read."""
 
     contact: Contact | None
     meshes: Meshes

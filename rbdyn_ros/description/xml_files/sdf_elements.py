@@ -75,7 +75,7 @@ class SdfElement:
 
     @property
     def line(self) -> int:
-        """The line in the first file: of the element, or of the include."""
+        """The line of the element in the first file, or of the include that leads to it."""
         at = self.document.at
         return self.element.line if at is None else at
 
@@ -85,7 +85,7 @@ class SdfElement:
 
     @property
     def subject(self) -> Subject:
-        """The element for findings of others."""
+        """The element as the subject of findings."""
         return Subject(self.audit, self.owner, self.element.line)
 
     @property

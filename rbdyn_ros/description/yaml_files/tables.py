@@ -114,7 +114,8 @@ class Table(_TableKind):
         keys: its rows.
         one: keys of which exactly one is needed.
         code: of the error about more or fewer of them.
-        make: makes the value of all fields, which then have no error; None: they are the value.
+        make: makes the value from all fields, if they have no error; None: the fields are the
+            value.
         owner: element of its values, but not of its keys; empty: the same.
     """
 
@@ -207,7 +208,7 @@ class ByName(kinds.Kind):
         kind: of each value.
         each: noun for a value, such as "joint".
         element: word for each of them in messages, if they are elements.
-        empty: whether nothing is an empty table.
+        empty: whether a missing value is read as an empty table.
         own: keys that are not names, and their kinds.
     """
 

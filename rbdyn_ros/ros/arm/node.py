@@ -325,7 +325,8 @@ class ArmController(process.ManagedNode):
         if status != self._last_status:
             self._last_status = status
             self._status.publish(String(data=status))
-            if self._arm.fault is not None:  # rclpy allows one level per line of code
+            # rclpy allows only one level for each line of code that logs
+            if self._arm.fault is not None:
                 self.get_logger().error(status)
             elif self._arm.failed_test:
                 self.get_logger().warning(status)

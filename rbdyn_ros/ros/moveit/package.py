@@ -222,7 +222,7 @@ def _limit(kind: str, most: float, usual: float = math.inf) -> dict[str, Any]:
 
 
 def kinematics(groups: Groups) -> dict[str, Any]:
-    """Return kinematics.yaml; fewer than six joints reach positions of the tip only."""
+    """Return kinematics.yaml; with fewer than six joints only the tip's position is solved for."""
     solver: dict[str, Any] = {
         "kinematics_solver": "kdl_kinematics_plugin/KDLKinematicsPlugin",
         "kinematics_solver_search_resolution": 0.005,

@@ -140,7 +140,7 @@ class RobotSemantics:
         return [f"  {xml_tag('virtual_joint', '/', **fixed, child_link=root)}"]
 
     def _passive(self) -> list[str]:
-        """Return the joints that move and that nothing can command."""
+        """Return the joints that move but cannot be commanded."""
         m = self.m
         return [
             name

@@ -118,7 +118,7 @@ class UnitreeMotors:
 class Rise:
     """The motion of the joints from where they are to a pose, before a policy acts.
 
-    It goes on by at most LONGEST with each state: the joints must not jump if states were lost.
+    It advances by at most LONGEST with each state: the joints must not jump if states were lost.
 
     Args:
         pose: (n,) at its end [rad].

@@ -282,7 +282,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
                 if self._claims is not None and self._setup is None:
                     robot.foreign.poll(now, self._claims.nodes())
                 if robot.shared_memory is not None:
-                    robot.shared_memory.poll()  # notes commands, which the watch then judges
+                    robot.shared_memory.poll()  # this notes commands, which the watch then judges
                 for reception in robot.receptions:
                     reception.watch.poll(now)
         if self._started and self._statistics is not None:

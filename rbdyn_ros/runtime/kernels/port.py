@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The port: states and commands of the loop in memory that another process shares.
 
-Both directions are mailboxes as in mailbox.py, at addresses. The loop finds them only in the table
-of its Port (runtime/port.py): it reads no address, length or count that the other process may
-write. A record of commands is accepted as a whole, or refused as a whole.
+Each direction has a mailbox as in mailbox.py, which the loop uses by its address. The loop finds
+them only in the table of its Port (runtime/port.py): it reads no address, length or count that the
+other process may write. A record of commands is accepted as a whole, or refused as a whole.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _is_late(s, t, record):
 
 @kernel
 def _refuse(t, joint, reason):
-    """Note a refused command, and show it to the other process."""
+    """Note a refused command and its reason, and show both to the other process."""
     count = word_at(t, layout.T_REFUSED) + 1
     set_word_at(t, layout.T_WHY, layout.REASONS * joint + reason)
     set_word_at(t, layout.T_REFUSED, count)

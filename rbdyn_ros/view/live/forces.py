@@ -93,8 +93,8 @@ def _links(m: Model) -> tuple[str, ...]:
 def usual_push(m: Model, link: str) -> float:
     """Return a force that moves a link [N], with two digits.
 
-    It is half the weight of the bodies joined to the link, or twice the weight if that is
-    free, because it may lie on a floor with friction.
+    It is half the weight of the bodies joined to the link, or twice this weight if they are free,
+    because they may lie on a floor with friction.
     """
     body = int(m.frame_bodyid[m.frame_id(link)])
     free = m.jnt_dofnum[m.body_rootid[body] - 1] == 6

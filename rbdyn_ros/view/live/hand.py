@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Duration of a pull that is not renewed, in wall time [s].
 HELD = 0.25
-#: A hand that pulls this long while the simulation is paused gets a note [s].
+#: A user who pulls this long while the simulation is paused gets a note [s].
 PATIENCE = 1.0
 #: A drag by this part of the robot's size rotates a link by one radian.
 TURN = 0.2
@@ -157,7 +157,7 @@ class Hand:
         self._grip, self._ending = None, self._grip
 
     def move(self) -> None:
-        """Continue with other objects; a pull at a link that is gone ends."""
+        """Continue with other objects; a pull on a link that was removed ends."""
         grip, self._instant = self._grip, None
         if grip is not None and grip.link not in self._show.m.body_names:
             self._grip = None

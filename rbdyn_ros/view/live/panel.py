@@ -287,7 +287,7 @@ def _end_with(pipe: Connection) -> None:
 
 
 def _lower_priority() -> None:
-    """Set a low priority, whatever the parent has."""
+    """Set a low priority, whatever priority the parent has."""
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.nice(NICE)

@@ -56,7 +56,7 @@ def wide_view(
     Args:
         camera: with distortion.
         pad: pixels around the picture.
-        largest: columns and rows.
+        largest: largest number of columns and of rows.
 
     Returns:
         Columns and rows, intrinsics, and where each pixel of the camera is (height, width, 2).

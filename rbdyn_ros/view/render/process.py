@@ -65,7 +65,8 @@ class RenderProcess:
     Args:
         m: the robot.
         looks: its appearance.
-        cameras: a picture of each is drawn at once, so that later ones take no longer.
+        cameras: each draws a picture at once, so that its first picture in use is not slower than
+            later pictures.
         shapes: the shapes visible to each depth camera.
 
     Attributes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merge and split the corners of a surface, so that it looks smooth or sharp as it is.
+"""Merge and split the corners of a surface, so that curved parts look smooth and edges sharp.
 
 A renderer averages the normals of the triangles that share a corner. Mesh files are not reliable
 in this: some share every corner, others no corner.
@@ -71,7 +71,8 @@ def _with_normals(vertices: Array, faces: Faces) -> tuple[Faces, Array, NDArray[
 def _shared_corners(faces: Faces, normals: Array) -> tuple[Ints, Ints]:
     """Return pairs of shared corners; corner k of triangle f has number 3 f + k."""
     begin = np.arange(faces.size)
-    end = begin.reshape(-1, 3)[:, [1, 2, 0]].ravel()  # for the edge that begins at each corner
+    # the end of the edge that begins at each corner
+    end = begin.reshape(-1, 3)[:, [1, 2, 0]].ravel()
     at = faces.ravel()
     swap = at[begin] > at[end]
     low, high = np.where(swap, end, begin), np.where(swap, begin, end)

@@ -29,7 +29,8 @@ from rbdyn_ros.view.scene.creases import Faces, creased
 
 MOST_TRIANGLES = 2_000_000  # most triangles of a mesh
 MOST_COLORS = 32  # most colours of a mesh; further colours are not reported
-LEAST_OPACITY = 0.05  # a smaller opacity means transparency, as some programs write it
+# an opacity below this counts as 1: some programs write the transparency instead
+LEAST_OPACITY = 0.05
 
 MARKER_COLOR = (1.0, 0.0, 1.0, 1.0)
 MARKER_SIZE = 0.04  # size from corner to corner [m]

@@ -142,7 +142,7 @@ class ActionThread:
         self._send_results()
         self._silent.set()
         self._executor.shutdown(PATIENCE)
-        if self._thread.ident is not None:  # it was started
+        if self._thread.ident is not None:  # the thread was started
             self._thread.join(PATIENCE)
         while self._servers:
             self._servers.pop().destroy()

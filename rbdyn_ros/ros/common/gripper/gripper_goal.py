@@ -35,7 +35,7 @@ class GripperEnding:
         how: method of the goal's handle: succeed, abort or canceled.
         stalled, reached: for the result.
         why: reason for the log if the goal is aborted.
-        hold: the gripper stays where it is.
+        hold: whether the gripper stays where it is.
     """
 
     how: str

@@ -152,7 +152,7 @@ def _check_finite(points: list[Any], names: list[str]) -> None:
     for kind, field in FIELDS.items():
         rows = [getattr(point, field) for point in points]
         flat = np.fromiter(chain.from_iterable(rows), np.float64)
-        wrong = np.flatnonzero(~(np.abs(flat) <= LARGEST))  # also NaN
+        wrong = np.flatnonzero(~(np.abs(flat) <= LARGEST))  # this also finds NaN
         if len(wrong):
             ends = np.cumsum([len(row) for row in rows])
             at = int(np.searchsorted(ends, wrong[0], side="right"))

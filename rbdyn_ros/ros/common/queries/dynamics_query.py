@@ -74,7 +74,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Rows and columns are in the order of `name`; terms that were not asked for are empty.
+    """The terms of an answer, in the order of `name`; terms that were not asked for are empty.
 
     Attributes:
         mass_matrix, coriolis_matrix: (n, n).

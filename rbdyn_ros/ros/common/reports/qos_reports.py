@@ -124,7 +124,7 @@ def log_line(topic: str, policy: int, nodes: Sequence[str], *, publishes: bool) 
         topic: full name.
         policy: a QoSPolicyKind.
         nodes: nodes at the other end; empty: unknown.
-        publishes: our end publishes.
+        publishes: whether our end publishes.
     """
     who = f"node {', '.join(nodes)}" if nodes else "an unknown node"
     theirs, ours = ("subscription", "publisher") if publishes else ("publisher", "subscription")

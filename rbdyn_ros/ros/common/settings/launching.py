@@ -203,7 +203,7 @@ def restrict_discovery(context: Any) -> list[SetEnvironmentVariable]:
     chosen = context.launch_configurations["discovery"]
     if chosen != "localhost" or any(name in os.environ for name in DISCOVERY):
         return []
-    # the first works from Iron on, the second up to Humble; each ignores the other
+    # Humble and older releases read only ROS_LOCALHOST_ONLY, newer ones prefer the range
     distro = os.environ.get("ROS_DISTRO", "")
     if distro in ("humble", "foxy", "galactic"):
         return [SetEnvironmentVariable("ROS_LOCALHOST_ONLY", "1")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claims of simulators: one on each joint_states topic, and one that publishes /clock.
+"""The claims of simulators: one simulator publishes a joint_states topic, and one /clock.
 
 Every simulator announces its topics on a hidden topic, with the time of its start. Of two
 simulators that claim the same topic the later one gives it up. The order is the same for both, so

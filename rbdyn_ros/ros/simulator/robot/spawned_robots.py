@@ -37,7 +37,7 @@ class SpawnedRobots:
     """Opens and closes topics as robots come and go; for the thread that serves the node.
 
     Args:
-        node: node of the robot of the start; its executor serves the others.
+        node: node of the initial robot; its executor serves the other nodes.
         loop: simulates all of them.
         outputs: publish the states.
         stamps: stamps of the ticks of the loop.

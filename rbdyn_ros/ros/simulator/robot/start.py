@@ -70,9 +70,9 @@ def held_at(m: Model, qpos: Array) -> Held:
 def start_position(m: Model, given: dict[str, Any]) -> Array:
     """Return qpos at the start (nq,).
 
-    Named joints are at the given positions. The other joints of a tree are at 0 or, if it is
-    outside their limits, in the middle of these (unlimited to one side: at the limit). With closed
-    loops they are at the closed position nearest to m.qpos0.
+    Named joints are at the given positions. The other joints of a tree are at 0 or, if 0 is
+    outside their limits, in the middle of the limits (with only one limit, at this limit). With
+    closed loops they are at the closed position nearest to m.qpos0.
 
     Args:
         m: the robot.

@@ -89,7 +89,7 @@ class EntityServices(results.OfferedServices):
         return any(map(region.overlaps, self._entities.shapes(name) or [point]))
 
     def _info(self, name: str) -> EntityInfo:
-        """Return a client's info of an entity, else its category."""
+        """Return the info that a client gave about an entity, or else its category."""
         from simulation_interfaces.msg import EntityCategory
 
         categories = {

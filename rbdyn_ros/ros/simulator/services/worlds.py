@@ -67,7 +67,8 @@ class Worlds(OfferedServices):
         begin = simulation.robots[0].begin
         opened: list[Path] = []
         try:
-            # the user named the scene of the start, so its files are read as at the start
+            # the user named this scene at the start, so its files are read as they were at the
+            # start
             with nullcontext(opened) if self._is_first(resource.uri) else for_others() as opened:
                 how = begin.strict, begin.package_dirs
                 file, parts = read_world(resource.uri, resource.resource_string, first, *how)

@@ -144,7 +144,7 @@ class Alarms:
             self._logger.warning(text)
 
     def _report_contact(self, m: Model, state: LoopState) -> None:
-        """Warn once of contact forces that are not right."""
+        """Warn once if contact forces are wrong."""
         if state.unsolved > 0 and not self._unsolved:
             self._unsolved = True
             self._logger.warning(

@@ -136,7 +136,7 @@ class PlanarJoints:
         return str(m.body_names[m.jnt_bodyid[m.jnt_names.index(SLIDES[-1])]])
 
     def check(self, twist: Array) -> None:
-        """Every twist is possible."""
+        """Accept every twist."""
 
     def capped(self, twist: Array) -> Array:
         return twist

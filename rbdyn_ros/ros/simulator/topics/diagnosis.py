@@ -76,8 +76,8 @@ class Observation:
         time_mode: realtime, lockstep or fast.
         factor: wanted real-time factor during the window; None if it changed.
         tick: number of the newest state.
-        paused: time is paused on request.
-        waiting: time waits for commands.
+        paused: whether time is paused on request.
+        waiting: whether time waits for commands.
         unanswered: joints whose commands lock-step waits for, or lacked at its last timeout.
         fault: name of the joint whose state diverged or whose drive locked; empty: none.
         stale: number of joints whose command is expired or missing.

@@ -50,7 +50,7 @@ class SceneContent:
 
     Attributes:
         m: the Model.
-        description: it was made from this, nothing attached.
+        description: the Model was made from it; it has no attachments.
         welds: welds of links that are attached.
         places: returns the poses of links at a position (nq,) and a time.
     """

@@ -21,7 +21,7 @@ class Publisher:
 
     Args:
         wakeup: wake-up of the loops.
-        robots: the outputs of each.
+        robots: the outputs of each robot.
 
     Attributes:
         failure: the error that ended the thread.

@@ -196,7 +196,7 @@ class ObjectPoses:
         return commit
 
     def is_heard(self) -> bool:
-        """Return whether somebody subscribes."""
+        """Return whether a node subscribes."""
         return bool(self._publisher.get_subscription_count() > 0)
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:

@@ -53,7 +53,7 @@ def begun(
     strict: bool,
     package_dirs: Sequence[str | Path] = (),
 ) -> World:
-    """Return the world of the start.
+    """Return the initial world.
 
     Args:
         given: the source of the robot.
@@ -74,7 +74,7 @@ def begun(
 
 
 def _name(scene: Description) -> str:
-    """Return a robot's name that no object or obstacle has; a world may have a floor."""
+    """Return a name of the robot that no object or obstacle has, nor a floor added later."""
     others = {FLOOR.name, *scene.objects, *(obstacle.name for obstacle in scene.obstacles)}
     return free_name(f"{scene.name}_robot" if scene.name in others else scene.name, others)
 
@@ -171,15 +171,15 @@ def released(world: World) -> World:
 
 
 def with_info(world: World, name: str, info: EntityInfo) -> World:
-    """Keep a client's info of an entity, or of the robot (name empty)."""
+    """Keep the info that a client gives about an entity, or about the robot (name empty)."""
     return replace(world, infos={**world.infos, name: info}, first=world.as_loaded)
 
 
 def robots_alone(begin: World, now: World) -> World:
-    """Return the world of the start with its robots alone; no world is loaded.
+    """Return the initial world with its robots alone; no world is loaded.
 
     Args:
-        begin: the world of the start.
+        begin: the initial world.
         now: the present one, whose infos of these robots stay.
     """
     base, kept = _with_fixed_base(begin), {"", *begin.first_robots}
@@ -190,7 +190,7 @@ def robots_alone(begin: World, now: World) -> World:
 def loaded(
     begin: World, now: World, file: WorldFile, parts: SceneParts
 ) -> tuple[World, list[Finding]]:
-    """Return the robots of the start with the objects and obstacles of a file, and warnings.
+    """Return the initial robots with the objects and obstacles of a file, and warnings.
 
     Args:
         begin: as for robots_alone.
@@ -218,7 +218,7 @@ def loaded(
 def without_namesakes(world: World, qpos: Array) -> World:
     """Remove spawned objects that have the names of deleted objects, which return.
 
-    It raises RbdynError if an entity would return into something.
+    It raises RbdynError if an entity that returns would be inside another body.
 
     Args:
         world: the present one.

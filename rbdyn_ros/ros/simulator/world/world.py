@@ -92,8 +92,8 @@ class World:
         start: (nq,) position after a reset.
         strict: as for load_urdf.
         package_dirs: as for load_urdf.
-        first_robots: the robots of the start: their names as entities, by their names in the
-            scene; a robot alone may have an empty name there.
+        first_robots: the initial robots: their names as entities, by their names in the scene; a
+            robot alone may have an empty name there.
         contact: whether the robot was loaded with contact.
         spawned: the objects and obstacles that were not there at the start, by name.
         attached: the welds of links.

@@ -113,7 +113,7 @@ def _cloud(spec: LidarSpec, scan: Scan) -> PointCloud2:
 
 
 def depth_cloud(scan: Scan) -> PointCloud2:
-    """Return the points of a picture in its rows and columns: x, y, z [m], NaN without one."""
+    """Return the points of a picture in its rows and columns: x, y, z [m]; NaN for no return."""
     return _cloud_message(scan.points.astype("<f4").tobytes(), scan, FIELDS[:3], 12)
 
 
