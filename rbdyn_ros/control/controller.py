@@ -293,7 +293,8 @@ class Controller(ControlLoop):
             True if the target follows; False if it no longer reaches the start of the transition.
 
         Raises:
-            RbdynError: the arm is not armed, its mode follows no paths, or as PathTracker.follow.
+            RbdynError: the arm is not armed, its mode follows no paths, or for the reasons of
+                PathTracker.follow.
         """
         with self._lock:
             self.check_following()
@@ -359,7 +360,8 @@ class Controller(ControlLoop):
         """Set the desired pose of mode impedance (4, 3): rows of a rotation matrix, then position.
 
         Raises:
-            RbdynError: the arm is not armed, its mode has no pose, or as ModeLaws.checked_pose.
+            RbdynError: the arm is not armed, its mode has no pose, or for the reasons of
+                ModeLaws.checked_pose.
         """
         with self._lock:
             pose = self._checked_pose(pose)
@@ -386,7 +388,7 @@ class Controller(ControlLoop):
         return self._rehearsal.rehearsed(qpos, qvel, pose, posture, self._dofs)
 
     def _checked_pose(self, pose: Array) -> Array:
-        """Return a pose that the arm would take now; raise RbdynError if it would not."""
+        """Check a pose and return it; raise RbdynError if the arm cannot move to it now."""
         if self.mode != "impedance":
             raise refusal(f"the mode is {self.mode}; a pose needs impedance", "mode", self.mode)
         self._check_armed()

@@ -311,7 +311,10 @@ class ControlLoop:
             self._trip(fault)
 
     def set_rivals(self, fault: Fault | None) -> None:
-        """Set the fault that other nodes command the arm, or None. It also prevents arming."""
+        """Set the fault that other nodes command the arm, or None.
+
+        The fault also prevents arming.
+        """
         with self._lock:
             self.rivals = fault
             if fault is not None:

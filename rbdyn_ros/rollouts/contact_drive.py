@@ -176,7 +176,7 @@ def _solve(plan, row, memory):
 
 @kernel
 def _left_by_loops(plan, memory, left):
-    """Add lanes that loops of other files leave to the engine, and mark them as solved."""
+    """Set the bits of lanes that other loops leave to the engine; mark these lanes as solved."""
     width = plan.width
     if plan.touch == 0:
         return left

@@ -147,7 +147,7 @@ class EngineStep:
         return address, row.reshape(-1, 1)
 
     def _make_parts_act(self, table: NDArray[np.int64]) -> None:
-        """Activate parts of the Model that only some robots have, by their own nonzero numbers."""
+        """Activate parts that the Model may lack, but that robots have by their own numbers."""
         if "dof_frictionloss" in self._moved:
             table[list(SIZES).index("nstop")] += 1
         if "jnt_stiffness" in self._moved:

@@ -192,7 +192,7 @@ class SensorScene:
 
 
 def _as_driven(parts: Model, plant: Model) -> Model:
-    """Return the parts with the options of the plant, and with its actuators if they count.
+    """Return the parts with the plant's options, and with its actuators if these matter.
 
     The forces of constraints depend on the forces of the actuators; a tree has its wrenches from
     its motion alone.

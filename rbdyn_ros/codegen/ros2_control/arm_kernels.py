@@ -237,7 +237,7 @@ def start(
 
 @kernel
 def set_mode(m: Model, d: Data, b: BlindState, s: ArmLoopState, c: ArmState, mode: int) -> None:
-    """Change the mode; the joints stay where they are, and the gains must not shake the arm."""
+    """Change the mode unless its gains would shake the arm; the joints stay where they are."""
     c.refusal = 0
     weigh(m, d, s, c)
     judge_gains(b, s, c, mode)

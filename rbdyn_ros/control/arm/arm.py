@@ -151,7 +151,7 @@ class Arm:
     def with_payload(
         self, link: str, mass: float, com: Sequence[float], inertia: Sequence[float] = (0.0,) * 6
     ) -> Arm:
-        """Return the arm with a rigid body fixed to a link; it replaces the payload of this link.
+        """Return the arm with a rigid body fixed to a link, which replaces the link's payload.
 
         Args:
             link: name of a link that moves.

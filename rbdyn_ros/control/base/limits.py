@@ -218,7 +218,7 @@ def left_out(m: Model) -> list[str]:
 
 
 def _why_not(m: Model, j: int) -> str:
-    """Return the reason why a joint is not controlled, or "" if it can be."""
+    """Return the reason why a joint is not controlled, or "" if it can be controlled."""
     if m.jnt_mimic[j] >= 0:
         return f"is a mimic joint; control its leader '{m.jnt_names[m.jnt_mimic[j]]}'"
     if m.jnt_dofnum[j] != 1:

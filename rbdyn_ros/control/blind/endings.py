@@ -141,7 +141,7 @@ def carry(
 
 @kernel
 def since(s: BlindState, now: int) -> float:
-    """Return the time since the last effort without states [s], or 1 ms before the first."""
+    """Return the time since the last effort without states [s]; before the first one, 1 ms."""
     return max(seconds(s.answered, now), 0.0) if s.phase == BLIND else 1e-3
 
 

@@ -47,7 +47,7 @@ def uncontrolled(m: Model, dofs: Ints, pairs: Ints) -> Uncontrolled:
 
 
 def _above(m: Model) -> Bools:
-    """Return whether body i is body j or is carried by it, [i, j] of (nbody, nbody)."""
+    """Return a mask (nbody, nbody): whether body i is body j or is carried by body j."""
     above = np.eye(m.nbody, dtype=bool)
     for i in range(1, m.nbody):
         above[i] |= above[m.body_parentid[i]]

@@ -92,7 +92,7 @@ class WheelDrive:
             )
 
     def rows(self, angles: Array) -> Array:
-        """Return wheel speeds per (vx, vy, wz) of the reference point (n, 3).
+        """Return the wheel speeds (n, 3) per unit of vx, vy and wz of the reference point.
 
         Args:
             angles: angles of the steering joints, to the left [rad].

@@ -84,7 +84,7 @@ def until(motion: tuple[Piece, ...], now: float, at: float) -> tuple[Piece, ...]
 
 
 def sampled(motion: tuple[Piece, ...], clock: float, rows: Array) -> Array:
-    """Write and return the target of a motion, (3, n)."""
+    """Write and return the target (3, n) of a motion at a time of its clock."""
     for piece in motion:
         if clock < piece.end:
             return piece.path.sample(clock - piece.shift, rows)

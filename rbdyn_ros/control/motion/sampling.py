@@ -19,7 +19,7 @@ HALVINGS = 60
 
 @entry
 def sample(times: Vector, nodes: Cube, order: int, t: float, rows: Matrix) -> None:
-    """Write position, velocity and acceleration at time t, (3, n); outside, the joints rest."""
+    """Write position, velocity and acceleration (3, n) at time t; joints rest outside the path."""
     last = len(times) - 1
     if t < times[0] or t >= times[last]:
         i = 0 if t < times[0] else last

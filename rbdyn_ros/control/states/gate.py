@@ -99,7 +99,7 @@ class SafetyGate:
         s.latency, s.contact = limits.latency, limits.contact
 
     def trip(self, fault: Fault) -> None:
-        """Latch a fault, unless there is one, and end a bumpless start: it would delay braking."""
+        """Latch a fault unless one is latched; end a bumpless start, which would delay braking."""
         self.fault = self.fault or fault
         self.s.faulty, self.s.since_start = 1, math.inf
 

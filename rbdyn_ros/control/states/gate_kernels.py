@@ -237,7 +237,7 @@ def share_left(x: float) -> float:
 def limit(
     tau: float, hold: float, q: float, rows: Matrix, step: float, i: int, out: Matrix
 ) -> None:
-    """Write the effort of a law within its limit, not into a stop, with a limited rate."""
+    """Write the effort of a law, limited in size and rate, and not further into a limit."""
     out[SATURATED, i] = abs(tau) > rows[3, i]
     before = out[LIMITED, i]
     out[LIMITED, i] = min(max(allowed(tau, hold, q, rows, i), before - step), before + step)
@@ -261,7 +261,7 @@ def blend(
 
 @kernel
 def allowed(tau: float, hold: float, q: float, rows: Matrix, i: int) -> float:
-    """Return an effort within its limit; at a stop, at most the effort that holds the joint."""
+    """Return an effort within its limit; at a position limit, at most the effort that holds."""
     tau = min(max(tau, -rows[3, i]), rows[3, i])
     if q >= rows[1, i]:
         tau = min(tau, max(hold, 0.0))

@@ -115,7 +115,7 @@ class ClientMotion:
         self._given = given
 
     def advance(self) -> str:
-        """Follow the command of this cycle, or continue; return an error by its name."""
+        """Follow this cycle's command, or continue without one; return an error's name or ""."""
         came, self.fresh = self.fresh, False
         if self.asynchronous:
             return self._go(came)

@@ -398,7 +398,7 @@ class UrRobot(BoxedRobot):
             self._check(x, v)
 
     def _check(self, x: Array, v: Array) -> None:
-        """Stop joints that could not brake before their limits; x and v were allowed last."""
+        """From x and v, stop joints that became too fast, or cannot brake before a limit."""
         if self.safety != modes.SafetyMode.NORMAL:
             return
         arm, now = self.arm, self.joints

@@ -263,7 +263,7 @@ def _bounds(
 
 
 def _step_limits(d: Data, problem: _VelocityProblem, dt: float) -> tuple[Array, Array]:
-    """Return the smallest and the largest step of each dof that moves; 0 is always between."""
+    """Return the smallest and the largest step of each dof that moves; 0 is always allowed."""
     q = np.where(problem.at >= 0, d.qpos[problem.at], 0.0)
     fastest = np.minimum(problem.fastest * dt, UNBOUNDED)
     low = np.maximum(np.minimum(problem.limits[:, 0] - q, 0.0), -fastest)

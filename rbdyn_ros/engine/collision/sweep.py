@@ -131,7 +131,7 @@ def _sort_along_x(place, order, count):
 
 @inline
 def _pair(pairs, low, end, h):
-    """Return the number of the pair from `low` to `end` with the later geometry h, or -1."""
+    """Return the number of the pair whose later geometry is h, from `low` to `end`, or -1."""
     high = end
     while low < high:
         middle = (low + high) // 2

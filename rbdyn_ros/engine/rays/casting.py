@@ -177,7 +177,7 @@ def load_size(shape, g):
 
 @inline
 def _is_first(t, g, best, first):
-    """Return whether a hit is the first; of equal distances the lowest shape number counts."""
+    """Return whether a hit is the first; at equal distances the lowest shape number counts."""
     return t < best or (t == best and t < np.inf and (first < 0 or g < first))
 
 

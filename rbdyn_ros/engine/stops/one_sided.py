@@ -91,7 +91,7 @@ def at_its_edge(force, slope, spring, past, width):
 
 @inline
 def spring_of_mass(k, b, by_h, h, dist, leaving):
-    """Return push and slope of the force in a step, linear about the motion of a single mass."""
+    """Return push and slope of the force in a step, linearised at the motion of a single mass."""
     push, slope, edge, width = spring_in_step(k, b, by_h, h, dist, leaving)
     if width == 0.0:
         return push, slope

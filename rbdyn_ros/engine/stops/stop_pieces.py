@@ -60,7 +60,7 @@ ROUNDING_ERROR = 1e-15
 
 @kernel
 def start_stops(m, d):
-    """Choose the pieces at the start of the step, or, after a pass without stops, at its end."""
+    """Choose the pieces at the start of the step, or at the end of a pass without stops."""
     h, tried = m.opt.timestep, d.nstopped < 0
     d.nstopped = max(abs(d.nstopped), 1)
     for k in range(m.nv):

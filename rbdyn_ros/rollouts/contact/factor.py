@@ -73,7 +73,7 @@ def _above(m: Model, k: int) -> list[int]:
 
 
 def _eliminate(m: Model, L: list[list[Any]]) -> tuple[list[Any], list[Any]]:
-    """Replace M by L with M = L^T D L; return D and 1 / D. As crb.factor."""
+    """Replace M by L with M = L^T D L, as crb.factor does; return D and 1 / D."""
     D: list[Any] = [0.0] * m.nv
     inverse: list[Any] = [0.0] * m.nv
     for k in range(m.nv - 1, -1, -1):

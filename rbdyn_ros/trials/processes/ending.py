@@ -45,7 +45,7 @@ def children() -> set[int]:
 
 
 def end_children(but: set[int]) -> None:
-    """Kill all children of this process except those in `but`, and all their descendants."""
+    """Kill the children of this process and their descendants, except the children in `but`."""
     while left := children() - but:
         for child in left:
             os.kill(child, signal.SIGKILL)

@@ -104,7 +104,7 @@ def moved_by(p, R, v, w, t):
 
 @inline
 def carried_back(x, p, R, q, T):
-    """Return a point of a body at the pose q, T when the body is at the pose p, R."""
+    """Return where the point x of a body at the pose q, T is when the body is at the pose p, R."""
     return add3(p, mat_vec(R, mat_vec(transposed(T), sub3(x, q))))
 
 

@@ -108,7 +108,7 @@ def _holds(m, g, o, triangle, x, centre, dist):
 
 @inline
 def _keep(points, names, number, x, up, dist, name, near):
-    """Keep a point if it is new and one of the deepest; return how many there are."""
+    """Keep a point if it is new and one of the deepest; return the number of kept points."""
     place = min(number, MAX_TRIANGLES - 1)
     for n in range(number):
         between = sub3(load3(points, n), x)

@@ -357,7 +357,7 @@ def _rims(m, d, g, o, reach):
 
 @kernel
 def _middle(m, d, g, o, q, T, t, late, reach):
-    """Add the contact of the point of a capsule's axis nearest to a box, unless it is an end.
+    """Add the contact of the axis point of a capsule nearest to a box, unless it is an end point.
 
     If the axis is parallel to a face, a whole segment is equally near, and both its ends make
     contact. Each end is found as the nearest point of an axis tilted a little to its side.

@@ -301,7 +301,7 @@ def _slips(d, c):
 
 @kernel
 def _fill_matrix(m, d):
-    """Write skyline and skyline_upper of the islands that work: M + h B + h J^T C J."""
+    """Write skyline and skyline_upper of the unsolved islands: M + h B + h J^T C J."""
     free = are_free(m, d)
     if free:
         for i in range(1, m.nbody):
