@@ -182,7 +182,7 @@ class Controller(ControlLoop):
         self._test = self._made_test(self._test_ways())
 
     def _test_ways(self) -> Array:
-        """Return the displacements (n,) of a start-up test here; raise as test_ways."""
+        """Return the displacements (n,) of a start-up test here; raise the errors of test_ways."""
         limits = self.gate.limits
         return test_ways(limits, self.gate.measured.qpos, slides(self.arm, limits))
 

@@ -65,7 +65,7 @@ class Rows(NamedTuple):
 
 
 class Health(NamedTuple):
-    """The health of robots.
+    """The counters of bad inertias, and the divergence of robots.
 
     Attributes:
         nbad: (robots,), the counter.

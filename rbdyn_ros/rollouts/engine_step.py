@@ -115,7 +115,7 @@ class EngineStep:
         memory = self._take("law", lanes.size)
         at = {name: (memory + first, count) for name, (first, count) in lanes.slots.items()}
         self.slots |= {name: at[name] for name in {REFERENCE, *law.gains} & set(at)}
-        nothing = 0, 0  # a robot without joints needs this, too
+        nothing = 0, 0  # for a robot without joints, whose law has no forces
         plan["law"], plan["law_memory"] = lanes.address("law"), memory
         plan["law_forces"] = at.get(APPLIED, nothing)[0]
         # the law can read only the first entries, or no entries

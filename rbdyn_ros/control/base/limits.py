@@ -24,8 +24,8 @@ ACCELERATION, LATENCY = 300.0, 0.02
 OVERSHOOT = 2.0
 #: Rows of Limits.rows.
 LOWER, UPPER, VELOCITY, EFFORT, POWER, GAIN = range(6)
-#: A joint that stands still is frozen if its efforts should have moved it this far, or its
-#: repeated velocity this far [rad or m]. Coarse encoders repeat within their resolution.
+#: A joint that stands still is frozen if its efforts should have moved it by FROZEN, or its
+#: repeated velocity by PASSED [rad or m]. A coarse encoder repeats its numbers.
 FROZEN, PASSED = 0.04, 0.015
 
 

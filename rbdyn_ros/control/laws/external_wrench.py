@@ -16,7 +16,7 @@ from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian, frame_pose
 from rbdyn_ros.errors import RbdynError, apart, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
-#: Larger forces [N] and torques [N m] are not measured.
+#: Larger forces [N] and torques [N m] are refused.
 LARGEST = 1e6
 #: Directions in which a link moves less than this per unit of a joint are ignored [m or 1].
 MOVES = 1e-2

@@ -37,7 +37,7 @@ STEP = 2e-3
 #: Most messages that wait for clients, most messages logged in a second, and longest message
 #: [letters].
 MOST_MESSAGES, SENTENCES, LONGEST = 100, 20, 500
-#: Speeds above the limit by this share are a violation.
+#: A speed that exceeds its limit by more than this share is a violation.
 TOLERANCE = 1e-2
 
 

@@ -63,7 +63,7 @@ class IkResult(NamedTuple):
     too_near: Any
 
     def check(self) -> Array:
-        """Return qpos.
+        """Return qpos if every target was reached.
 
         Raises:
             ModelError: a target was not reached; the message contains the remaining errors.

@@ -121,7 +121,7 @@ class _FitProblem:
         return np.asarray(self.seen * z - self.target)
 
     def value(self, z: Array) -> float:
-        """Return the terms of the prior, infinite if z is not consistent."""
+        """Return the sum of the prior's terms, infinite if z is not consistent."""
         return _value(self.x(z), self.prior)
 
 
@@ -229,7 +229,7 @@ def _divergence(x: Array, prior: Prior) -> tuple[float, Array, Array]:
 
 
 def _value(x: Array, prior: Prior) -> float:
-    """Return the terms of the prior, infinite if x is not consistent."""
+    """Return the sum of the prior's terms, infinite if x is not consistent."""
     bodies, positive, free = _parts(x, prior)
     if not (positive > 0.0).all():
         return float("inf")

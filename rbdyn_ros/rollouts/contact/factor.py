@@ -56,7 +56,7 @@ def factor(m: Model, shelf: Shelf, stops: Stops, graph: Any) -> dict[str, Any]:
 def _reduced(
     h: float, inverse: list[Any], rows: list[list[Any]], y: list[Any], u: Objects
 ) -> tuple[Objects, Objects]:
-    """Return G times the timestep, and the velocities at its end without contact forces."""
+    """Return G times the timestep, and the velocities after the step without contact forces."""
     G = np.full((len(rows), len(rows)), 0.0, object)
     free = np.full(len(rows), 0.0, object)
     for a, row in enumerate(rows):

@@ -67,7 +67,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Touching:
-    """Pairs of a Model.
+    """The contact pairs of a Model, by the code that handles them.
 
     Attributes:
         planes: pairs of a sphere, or of an end of a capsule, and a plane, with a contact point in
@@ -100,7 +100,7 @@ class Touching:
 
 
 def touching(m: Model) -> Touching:
-    """Return the pairs of a Model.
+    """Return the contact pairs of a Model.
 
     Raises:
         ModelError: the contacts of the Model need the engine's own code.

@@ -74,7 +74,7 @@ class Tracer:
         self._signals = ctypes.create_string_buffer(128)  # a sigset_t
 
     def call(self, name: str) -> None:
-        """Call before_fork, or after_fork_child or after_fork_parent."""
+        """Call LTTng's function before_fork, after_fork_child or after_fork_parent."""
         for prefix in ("lttng_ust_", "ust_"):
             if hasattr(self._library, prefix + name):
                 getattr(self._library, prefix + name)(self._signals)

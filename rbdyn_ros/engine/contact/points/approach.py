@@ -128,7 +128,7 @@ def is_still(m, state):
 
 @inline
 def looks_of(state):
-    """Return the gap and the normal of the first iteration, and the normal of the deepest."""
+    """Return gap and normal of the first iteration, and the normal of the deepest iteration."""
     return state[5], state[6], state[7]
 
 

@@ -49,7 +49,7 @@ NORMAL, DIST, COLUMNS = 3, 6, 7
 
 @kernel
 def list_rims(m, d, g, o, R, t, reach):
-    """List the contacts of a cylinder at R, t in the frame of the terrain."""
+    """List the contacts of a cylinder at the pose R, t in the frame of the terrain."""
     first, most = d.ncon, m.geom_rbound[g] + reach
     for end in range(2):
         points, names = stack_floats(MAX_TRIANGLES, COLUMNS), stack_ints(MAX_TRIANGLES, 1)
