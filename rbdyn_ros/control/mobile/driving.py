@@ -195,7 +195,7 @@ def _bend(x: float, y: float, angle: float) -> float:
 def ramped_arc(
     now: tuple[float, float], target: tuple[float, float], most: tuple[float, float], period: float
 ) -> tuple[float, float]:
-    """Return speed and curvature a period later, on a straight line to the target.
+    """Return the speed and curvature a period later, on a straight line to the target.
 
     A base with steered wheels thus reverses without turning its wheels across. Speed and curvature
     arrive together.

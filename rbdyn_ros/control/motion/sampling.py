@@ -48,7 +48,7 @@ def _segment(times, t, last):
 
 @kernel
 def _between(nodes, order, i, k, x, h):
-    """Return position, velocity, acceleration of a joint at the fraction x of a segment."""
+    """Return the position, velocity and acceleration of a joint at the share x of a segment."""
     first = nodes[0, i, k], nodes[1, i, k], nodes[2, i, k]
     last = nodes[0, i + 1, k], nodes[1, i + 1, k], nodes[2, i + 1, k]
     return hermite(order, x, h, first, last)

@@ -159,7 +159,7 @@ def joint_rates(
 
 
 def _inverse(J: Array, twist: Array, worst: float, rank: int | None) -> tuple[Array, float]:
-    """Return joint velocities and the condition number of J.
+    """Return the joint velocities and the condition number of J.
 
     The inverse is the pseudo-inverse up to the condition number `worst`. Beyond it, the gain of
     the weak directions falls again, to 0 in a singular posture.

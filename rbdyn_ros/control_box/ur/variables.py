@@ -203,7 +203,7 @@ _STATES = (
 
 
 def _bit_registers(side: str) -> list[tuple[str, str, int, int]]:
-    """Return name, type, lowest bit and number of bits of the registers with bits."""
+    """Return the name, type, lowest bit and number of bits of the registers with bits."""
     words = [(f"{side}put_bit_registers{k}_to_{k + 31}", "UINT32", k, 32) for k in (0, 32)]
     return words + [(f"{side}put_bit_register_{k}", "BOOL", k, 1) for k in range(64, 128)]
 

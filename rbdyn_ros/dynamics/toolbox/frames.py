@@ -23,7 +23,7 @@ _frame_pose = public(_jacobian.frame_pose)
 
 
 def frame_pose(m: Model, d: Data, frame: str | int) -> tuple[Array, Array]:
-    """Return position (3,) and rotation (3, 3) of a frame in the world at qpos.
+    """Return the position (3,) and rotation (3, 3) of a frame in the world at qpos.
 
     Args:
         m: the Model.

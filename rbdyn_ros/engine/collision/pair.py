@@ -37,7 +37,7 @@ def in_order(m, g, h):
 
 @inline
 def relative(place, a, b):
-    """Return rotation and position of B in A."""
+    """Return the rotation and position of B in A."""
     p_A, R_A = pose_of(place, a)
     p_B, R_B = pose_of(place, b)
     R_T = transposed(R_A)
@@ -66,7 +66,7 @@ def nearest_points(m, a, b, R, t, reach, axis):
 
 @kernel
 def hull_distance(m, a, b, R, t, apart, axis):
-    """Return distance, normal and nearest points of two geometries by GJK and EPA.
+    """Return the distance, normal and nearest points of two geometries by GJK and EPA.
 
     The distance is infinite if the cores are farther apart than `apart`.
     """

@@ -183,7 +183,7 @@ def _is_first(t, g, best, first):
 
 @inline
 def _seen_from(placed, g, start, along):
-    """Return start and direction of a ray in the frame of a shape."""
+    """Return the start and direction of a ray in the frame of a shape."""
     R = transposed(_rotation(placed, g))
     return mat_vec(R, sub3(start, load3(placed, g))), mat_vec(R, along)
 

@@ -259,7 +259,7 @@ def _find_cones(m, d):
 
 @inline
 def _cone_spring(m, j, inertia, beyond, speed, memory):
-    """Return push and slope of the limit of a ball joint, and its force at the present state.
+    """Return the push and slope of the limit of a ball joint, and its force at the present state.
 
     A step is straight, so a joint that slides around its cone gets beyond it. The next step
     removes half of this, at most at the speed EMERGE, so the limit needs no memory. A joint that

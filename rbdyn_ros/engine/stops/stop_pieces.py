@@ -345,7 +345,7 @@ def remember_stops(m, d):
 
 @kernel
 def stops_at_end(m, d):
-    """Add friction and limit forces of a step with acceleration qacc to qfrc_passive.
+    """Add the friction and limit forces of a step with acceleration qacc to qfrc_passive.
 
     A dof at rest can have any friction. If the last solution held it, and it ends at rest with
     qacc, it has the force of that solution, stop_qfrc; otherwise the law with the remembered force

@@ -78,11 +78,11 @@ class Prior:
         return self.terms(x)[1]
 
     def terms(self, x: Array) -> tuple[Array, Array]:
-        """Return slope r and curve C at x; C^T r is the gradient of the prior's terms."""
+        """Return the slope r and curve C at x; C^T r is the gradient of the prior's terms."""
         return _divergence(x, self)[1:]
 
     def masses(self, A: Array, x: Array, strength: float) -> tuple[Array, Array]:
-        """Return standard deviations of masses at a solution, and their shares of the prior.
+        """Return the standard deviations of masses at a solution, and their shares of the prior.
 
         Args:
             A: (r, N) equations in units of a standard deviation.

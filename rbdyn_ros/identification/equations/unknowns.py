@@ -125,7 +125,7 @@ class Unknowns:
         return self.motion.effort - rotors - friction_effort(known, self.motion, self.dofs)
 
     def found(self, values: Array) -> tuple[Friction, Array, Array]:
-        """Return friction, armature and offsets (nv,) of a solution."""
+        """Return the friction, armature and offsets (nv,) of a solution."""
         rows = {kind: getattr(self.friction, kind).copy() for kind in FRICTION}
         rows |= {"armature": self.m.dof_armature.copy(), "offset": np.zeros(self.m.nv)}
         for extra, value in zip(self.extras, values, strict=True):

@@ -110,7 +110,7 @@ def _load_at_start(d, c, moved):
 
 @inline
 def at_point(d, c, friction, force):
-    """Return force and torque at the point of a contact from its friction and normal force.
+    """Return the force and torque at the point of a contact from its friction and normal force.
 
     The component of friction along the normal is a torque against spin, see patches.py.
     """
@@ -255,7 +255,7 @@ def sum_forces(m, d):
 
 @inline
 def wrench_at_end(d, c):
-    """Return force and torque at the point of a contact at the end of the last pass."""
+    """Return the force and torque at the point of a contact at the end of the last pass."""
     f, torque = at_point(d, c, load3(d.contact_end, c), d.contact_end[c, NORMAL])
     if has_torque(d, c):
         torque = add3(torque, load3(d.contact_end_torque, c))

@@ -43,7 +43,7 @@ def corner_of(m, o, grid, r, c):
 
 @inline
 def _cell(columns, triangle):
-    """Return row and column of a triangle's cell, and whether it is the lower triangle."""
+    """Return the row and column of a triangle's cell, and whether it is the lower triangle."""
     cell = triangle // 2
     return cell // columns, cell % columns, triangle % 2 == 1
 
