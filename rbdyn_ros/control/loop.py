@@ -227,7 +227,7 @@ class ControlLoop:
         return self._test is not None
 
     def _average(self, step: float) -> None:
-        """Average the period of the states after the first state; a pause hardly counts."""
+        """Update the mean period of the states; a long pause counts as two periods."""
         if math.isnan(self.period):
             self.period = step if step > SHORTEST else math.nan
         else:

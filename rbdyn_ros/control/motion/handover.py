@@ -24,7 +24,7 @@ class Piece:
     Attributes:
         path: path of which it is a part.
         shift: time on the clock of the motion at which the time of the path is 0 [s].
-        end: time on the clock of the motion [s].
+        end: time on the clock of the motion at which the part ends [s].
     """
 
     path: Path

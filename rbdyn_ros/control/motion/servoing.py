@@ -251,13 +251,13 @@ class TwistServo:
         settings: see ServoSettings.
 
     Attributes:
-        names: the joints above the tool, n.
+        names: the n joints above the tool.
         limits: limits of these joints.
         settings: the settings.
 
     Raises:
         ModelError: there is no such frame.
-        ParameterError: none of the joints moves it.
+        ParameterError: none of the joints moves the frame.
     """
 
     def __init__(self, m: Model, names: tuple[str, ...], settings: ServoSettings) -> None:
@@ -401,7 +401,7 @@ def joints_above(m: Model, frame: str, names: tuple[str, ...]) -> tuple[str, ...
 
     Raises:
         ModelError: there is no such frame.
-        ParameterError: none of the joints moves it.
+        ParameterError: none of the joints moves the frame.
     """
     found, body = list[str](), int(m.frame_bodyid[m.frame_id(frame)])
     while body > 0:

@@ -170,7 +170,7 @@ class UrRobot(BoxedRobot):
         return self.runtime == modes.RuntimeState.PAUSED
 
     def start(self, program: ArmProgram) -> None:
-        """Start a program; the running program ends."""
+        """Start a program, or say why not; a started program ends the running one."""
         if self.mode != modes.RobotMode.RUNNING or self.safety != modes.SafetyMode.NORMAL:
             self.say(
                 f"program {program.name} does not start: the robot is {self.mode.name}, its "

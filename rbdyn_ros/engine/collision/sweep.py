@@ -160,7 +160,7 @@ def bounds_near(m, place, g, h):
 
 @kernel
 def sort(found, number):
-    """Sort the first numbers of an array by Shell's method."""
+    """Sort the first `number` entries of an array by Shell's method."""
     step = 1
     while step < number // 3:
         step = 3 * step + 1

@@ -118,7 +118,7 @@ def find_stops(m, d):
 
 @inline
 def _write_limit(m, d, j, k, q, lower, upper):
-    """Write the limits of a dof, and its position in stop_place."""
+    """Write the limits of a dof, and to stop_place where it is relative to them."""
     spring, inertia, v = d.stop_spring[k], m.dof_inertia0[k], d.qvel[k]
     if d.drive_mode[k] != FORCE:
         return

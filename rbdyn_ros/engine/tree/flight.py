@@ -232,7 +232,7 @@ def _turn_rate(m, d, i):
 
 @inline
 def _drift(m, d, i, h):
-    """Return whether the motion of a body differs from its final velocity times h."""
+    """Write the drift of a body; return whether it differs from its final velocity times h."""
     k, r = m.body_dofadr[i], load3(m.body_ipos, i)
     v, w = _end_of_kick(d, k, h), _end_of_kick(d, k + 3, h)
     mean = after = w

@@ -183,7 +183,7 @@ def _height(m: Model, d: Data, pair: Pair) -> float:
 
 
 def _parents(m: Model, body: int) -> set[int]:
-    """Return the bodies between a body and the world."""
+    """Return the bodies that carry a body, with the world."""
     found = set()
     while body > 0:
         body = int(m.body_parentid[body])

@@ -120,7 +120,7 @@ class Stops:
         return [d.qvel[k], loss, friction, low, low_slope, high, high_slope, at, stiff, load]
 
     def acting(self, shelf: Shelf, graph: SymbolGraph) -> tuple[dict[int, Any], dict[int, Any]]:
-        """Return loads and slopes of the dofs."""
+        """Return the load and the slope of the present piece of each dof, by dof."""
         if not self.dofs:
             return {}, {}
         acting = shelf.state(graph, "acting").reshape(-1, 2)

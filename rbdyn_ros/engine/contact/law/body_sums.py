@@ -277,7 +277,7 @@ def add_wrench_pair(d, c, f, t):
 
 @inline
 def wrench_at(arm, f):
-    """Return [moment; force] of a force at an arm."""
+    """Return [moment; force] of the force f that acts at the end of `arm`."""
     n = cross3(arm, f)
     return n[0], n[1], n[2], f[0], f[1], f[2]
 

@@ -188,7 +188,7 @@ def _shortest(m, d, c):
 
 @inline
 def _spring(m, g, shortest, mass, tree):
-    """Return the stiffness and damping."""
+    """Return the stiffness and the damping of geometry g's spring in a contact."""
     h, ratio = m.opt.timestep, m.geom_solref[g, 1]
     k, b = m.geom_stiffness[g], m.geom_damping[g]
     if is_rigid(m, g):

@@ -265,7 +265,7 @@ def _clip(old, names, number, half_u, half_v):
 
 @kernel
 def _edges(p, R, t, C, own, other, pair, apart, points, names):
-    """Write the point at which two edges cross."""
+    """Write the contact point of two crossing edges; return the count of points and the normal."""
     i, j = pair // 3, pair % 3
     n, square = _across(C, pair)
     n = scaled3(n, (1.0 if dot3(n, t) >= 0.0 else -1.0) / np.sqrt(square))

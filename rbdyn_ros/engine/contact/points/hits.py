@@ -72,7 +72,7 @@ def centre_velocity(m, d, body):
 
 @inline
 def _place_at_start(m, d, body, x, t, late):
-    """Return where a point of a flying body that is at x at the time t is at the start of a path.
+    """Return the start of the path of a flying body's point that is at x at the time t.
 
     The arm from the centre of mass to the point is the same at both times.
     """
