@@ -176,7 +176,7 @@ def _solve(plan, row, memory):
 
 @kernel
 def _left_by_loops(plan, memory, left):
-    """Set the bits of lanes that other loops leave to the engine; mark these lanes as solved."""
+    """Return `left` with lanes that other loops leave to the engine; mark its lanes as solved."""
     width = plan.width
     if plan.touch == 0:
         return left

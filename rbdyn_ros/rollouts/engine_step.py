@@ -102,7 +102,7 @@ class EngineStep:
         ])  # fmt: skip
 
     def _take(self, name: str, count: int) -> int:
-        """Allocate slots for an array."""
+        """Allocate slots for an array; return the first."""
         slot: int = self.end
         self.slots[name] = slot, count
         self.end += -(-count // LINE) * LINE

@@ -364,7 +364,7 @@ class TwistServo:
         return brake
 
     def _stops(self, q: Array, v: Array, new: Array, period: float) -> bool:
-        """Return whether joints at velocities a period later can stop before their limits."""
+        """Return whether joints with new velocities in a period can stop before their limits."""
         ahead = q + 0.5 * period * (v + new)
         time = float(np.max(np.abs(new) / self.limits.acceleration)) + period
         room = room_of(ahead, new, self.limits, self.settings)

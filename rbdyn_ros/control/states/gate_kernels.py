@@ -229,7 +229,7 @@ def release(s: ArmLoopState, wanted: Vector, holding: Vector, dt: float, last: b
 
 @kernel
 def share_left(x: float) -> float:
-    """Decrease smoothly from 1 to 0 as x increases from 0 to 1."""
+    """Return a share that falls smoothly from 1 to 0 as x increases from 0 to 1."""
     return 0.5 + 0.5 * np.cos(np.pi * x) if x < 1.0 else 0.0
 
 

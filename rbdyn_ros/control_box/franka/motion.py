@@ -179,7 +179,7 @@ class ClientMotion:
         return joint_error(_JOINT, self.joints, jerk, self.arm)
 
     def _go(self, came: bool) -> str:
-        """Move to the goal of an asynchronous motion."""
+        """Move to the goal of an asynchronous motion; return the name of the error, or ""."""
         if came:
             goal = self._given["q_c"].copy()
             self.is_finite = _is_plain(goal)

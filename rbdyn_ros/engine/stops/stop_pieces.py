@@ -250,7 +250,7 @@ def stop_viscously(m, d):
 
 @kernel
 def settle_still(m, d):
-    """If dofs at rest need another pass, prepare it from the forces of the last pass.
+    """Return whether dofs at rest need another pass; prepare it from the forces of the last pass.
 
     After a pass a dof at rest still has 1e-6 of the velocity that its change of force would cause,
     and more if other dofs push it. keep_stops sets this velocity to zero. After SETTLINGS passes

@@ -174,7 +174,8 @@ def _axis(k):
 def _face(reach, p, R, t, C, own, other, k, of_B, points, names):
     """Write the corners of the part of the other box above face k of the own box.
 
-    They are clipped as (u, v, w) in the face's axes, w along its normal.
+    They are clipped as (u, v, w) in the face's axes, w along its normal. Return their number and
+    normal.
     """
     clip, clip_names = stack_floats(BOX_POINTS, 3), stack_ints(BOX_POINTS, 2)
     sign = 1.0 if t[k] >= 0.0 else -1.0

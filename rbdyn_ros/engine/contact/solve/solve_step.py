@@ -241,7 +241,7 @@ def _solve_without_gain(m, d, stops, gained):
 
 @inline
 def _solve_again(m, d, stops, share):
-    """Solve from the present solution, with a share of the restitution."""
+    """Solve from the present solution, with a share of the restitution; return as `_solve`."""
     keep_iterate(m, d)
     if stops:
         move_stop_iterate(m, d, 1.0)
