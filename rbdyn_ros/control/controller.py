@@ -39,7 +39,7 @@ class Progress:
         desired: (3, n) desired position, velocity and acceleration of the controlled joints.
         actual: (2, n) measured position and velocity.
         number: number of the path that was started last; paths are counted.
-        done: no path is in progress.
+        done: whether no path is in progress.
         failed: reason why no path can be followed any more; empty if nothing is wrong.
     """
 
@@ -267,7 +267,7 @@ class Controller(ControlLoop):
         """Return the transition of the target into a path, which begins in `ahead` seconds.
 
         Args:
-            path: starts at its time 0.
+            path: the path, which starts at its time 0.
             begun: time of the state at which the path starts [ns]; None: at the departure.
             ahead: time until the target leaves its motion [s].
 
@@ -284,7 +284,7 @@ class Controller(ControlLoop):
         """Follow a path of the controlled joints, in their order.
 
         Args:
-            path: starts at its time 0.
+            path: the path, which starts at its time 0.
             begun: time of the state at which the path starts [ns]; None: the path starts now.
             way: transition of the target into the path; None: the transition starts at the present
                 target.

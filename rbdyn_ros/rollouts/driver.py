@@ -68,7 +68,7 @@ class Health(NamedTuple):
     """The counters of bad inertias, and the divergence of robots.
 
     Attributes:
-        nbad: (robots,), the counter.
+        nbad: (robots,), number of bad inertias so far.
         diverged: (robots,), whether a number of the state is not finite.
         slots: slots of nbad and of the state.
     """

@@ -107,8 +107,8 @@ class EstimatedWrench:
     Args:
         seen: the newest state.
         frame: link on which the wrench acts.
-        dofs: (n,) the joints that carry it.
-        includes_gravity: efforts contain the gravity compensation of the robot itself.
+        dofs: (n,) degrees of freedom of the joints that carry this link.
+        includes_gravity: whether efforts contain the gravity compensation of the robot itself.
     """
 
     def __init__(self, seen: Measured, frame: str, dofs: Ints, includes_gravity: bool) -> None:

@@ -54,7 +54,7 @@ class ServoSettings:
         acceleration: acceleration of joints for which the robot has no limit [rad/s^2 or m/s^2].
         lower_singularity_threshold: condition number of the Jacobian (in rad and m) from which an
             approach to a singular posture is slowed down.
-        hard_stop_singularity_threshold: condition number at which it ends.
+        hard_stop_singularity_threshold: condition number at which this approach ends.
         joint_limit_margin: distance from the limits of joints that is kept [rad or m]; at most
             a quarter of a joint's range.
         drift_dimensions: names of PARTS that need not be followed.
@@ -105,8 +105,8 @@ class JointRates:
 
     Attributes:
         velocity: (n,) [rad/s or m/s].
-        scale: share of the twist that they follow.
-        reason: reason why they follow only a part of the twist: `singularity`, `velocity`,
+        scale: share of the twist that the joints follow.
+        reason: reason why the joints follow only a part of the twist: `singularity`, `velocity`,
             `limit`, `direction`; or "".
         joint: number of the joint whose limit is the reason, or -1.
     """
@@ -420,7 +420,7 @@ def towards(place: Array, R: Array, goal: Array, R_goal: Array, gain: float) -> 
 
     Args:
         place: (3,) position of the tool in the axes of the twist [m].
-        R: (3, 3) its rotation.
+        R: (3, 3) rotation of the tool in these axes.
         goal: (3,) position to reach [m].
         R_goal: (3, 3) rotation to reach.
         gain: rate [1/s].

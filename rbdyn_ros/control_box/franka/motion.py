@@ -39,11 +39,12 @@ class ClientMotion:
         joints: the desired joints, which follow the commands.
         path: path of a Cartesian motion, or None.
         deviation: (3,) largest deviation from the path: [m], [rad], elbow [rad].
-        asynchronous: goals arrive at irregular times, and the box moves to them within `speed`.
+        asynchronous: whether goals arrive at irregular times, and the box moves to them within
+            `speed`.
         speed: (7,) speed of an asynchronous motion.
         begun: whether a command has arrived.
         answered: message_id of the newest command.
-        fresh: whether it arrived in this cycle.
+        fresh: whether a command arrived in this cycle.
         lost: number of consecutive cycles without a command.
         finished: whether the last command ends the motion.
         is_finite: whether the last command had only finite numbers below LARGEST.

@@ -79,7 +79,7 @@ class CartesianPath:
 
     Attributes:
         T: commanded pose (4, 4).
-        twist: its velocity and acceleration; the positions of this stream are not used.
+        twist: velocity and acceleration of this pose; the positions of this stream are not used.
         elbow: commanded position of joint 3.
     """
 

@@ -75,8 +75,7 @@ class Touching:
         pairs: pairs of the robot's own spheres and capsules, each with one contact point.
             `obstacle` is the first geometry.
         fields: pairs of a sphere and a height field, with larger keys.
-        guarded: pairs of any other geometry and a plane. guarded_fields: pairs of any other
-            geometry and a height field.
+        guarded, guarded_fields: pairs of any other geometry and a plane, or a height field.
         own: whether the robot can touch itself. If a pair without a contact point may touch, the
             engine does the step.
     """

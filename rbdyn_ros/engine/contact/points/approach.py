@@ -152,7 +152,7 @@ def look(m, state, dist, rate, normal):
         m: the Model.
         state: the state before.
         dist: the distance at the time of the iteration, negative inside.
-        rate: the closing speed; an upper bound of it while the gap is open.
+        rate: the closing speed, or an upper bound of this speed while the gap is open.
         normal: the normal at the time of the iteration.
     """
     tangents, way, flush, looks, _over, gap, now, then = state
@@ -194,7 +194,7 @@ def next_look(tangents, gap, rate, flush):
             and its largest closing speed; the same three after the least gap; the time of the
             least gap found, and this gap.
         gap: the distance at the time of the iteration, negative inside.
-        rate: the closing speed; an upper bound of it while the gap is open.
+        rate: the closing speed, or an upper bound of this speed while the gap is open.
         flush: the depth at which the search ends.
     """
     t, low, gap_low, rate_low, high, gap_high, rate_high, best, least = tangents
