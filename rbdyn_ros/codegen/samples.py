@@ -109,7 +109,7 @@ def _sample(project: CProject, m: Model, rng: np.random.Generator, last: bool) -
 
 
 def _condition(m: Model, d: Data) -> float:
-    """Return the condition number of M, or of the accelerations by the positions."""
+    """Return the larger of cond(M) and the relative change of accelerations by positions."""
     twin = d.copy()
     api.forward_dynamics(m, twin)
     before = twin.qacc.copy()

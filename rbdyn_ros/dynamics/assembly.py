@@ -224,7 +224,7 @@ def _open(m: Model, error: Array, tolerance: float) -> list[Finding]:
 
 
 def constraint_rows(m: Model) -> list[tuple[str, str, slice]]:
-    """Return kind, name and equations of every constraint, in the order of efc_pos."""
+    """Return the kind, name and equations of every constraint, in the order of efc_pos."""
     rows: list[tuple[str, str, slice]] = []
     counts = [("loop joint", m.loop_names, m.loop_efcnum.tolist())]
     for kind, names, number in (

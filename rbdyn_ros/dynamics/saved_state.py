@@ -72,7 +72,7 @@ def load_state(m: Model, d: Data, saved: SavedState) -> None:
 
 
 def _check_state(saved: object) -> None:
-    """Raise ParameterError unless `saved` has the types of a SavedState; it may be from a file."""
+    """Raise ParameterError unless `saved`, which may be from a file, has a SavedState's types."""
     if not isinstance(saved, SavedState):
         text = f"load_state: expected a result of save_state, got {shown(saved)}"
         raise ParameterError(Finding("not-a-state", text, "error", "saved"))

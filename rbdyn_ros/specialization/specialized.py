@@ -157,7 +157,7 @@ class Specialized(Substitute):
         return self._filled("mass_matrix", d)
 
     def frame_pose(self, d: Data, frame: str | int) -> tuple[Array, Array]:
-        """Return position (3,) and rotation (3, 3) of a frame, like rb.frame_pose."""
+        """Return the position (3,) and rotation (3, 3) of a frame, like rb.frame_pose."""
         out = self._filled("frame_pose", d, self.model.frame_id(frame))
         return out[3], out[:3]
 

@@ -77,7 +77,7 @@ def loop_constraints(s: System, q: Array, qd: Array) -> Constraints:
 
 
 def loop_motions(s: System, q: Array, qd: Array) -> list[LoopMotion]:
-    """Return position and motion of every loop joint."""
+    """Return the position and motion of every loop joint."""
     iX_0, v = kinematics(s, q, qd)
     return [_loop_motion(joint, iX_0, v) for joint in s.loops]
 

@@ -66,10 +66,10 @@ class Arm:
         gravity: (3,) in the world [m/s^2].
         mounting: roll, pitch, yaw of the base link in the world [rad].
         friction: friction of the joints; None: no friction.
-        robot_compensates_gravity: the robot itself adds g(qpos), without payloads, to every
-            command.
-        robot_compensates_coriolis: the robot itself adds C qvel, without payloads, at the measured
-            velocity to every command.
+        robot_compensates_gravity: whether the robot itself adds g(qpos), without payloads, to
+            every command.
+        robot_compensates_coriolis: whether the robot itself adds C qvel, without payloads, at the
+            measured velocity to every command.
         payloads: payloads by the name of their link.
         code: specialised code of the laws, see `specialized`; None: the engine computes them.
 
@@ -81,8 +81,8 @@ class Arm:
         names: names of the joints with a dof, in the order of the dofs (nv).
         sha256: hash of the Model as loaded.
         actuation: friction and the robot's own compensation, for kernels.
-        is_plain: a command is the effort of the rigid body dynamics: there is no friction, and the
-            robot compensates neither gravity nor Coriolis forces.
+        is_plain: whether a command is the effort of the rigid body dynamics: there is no friction,
+            and the robot compensates neither gravity nor Coriolis forces.
 
     Raises:
         ModelError: a joint has several coordinates, the robot has loops, or the code is of
@@ -151,7 +151,7 @@ class Arm:
     def with_payload(
         self, link: str, mass: float, com: Sequence[float], inertia: Sequence[float] = (0.0,) * 6
     ) -> Arm:
-        """Return the arm with a rigid body fixed to a link; it replaces the payload of this link.
+        """Return the arm with a rigid body fixed to a link, which replaces the link's payload.
 
         Args:
             link: name of a link that moves.

@@ -25,7 +25,7 @@ class ControlSettings:
     """Gains, tolerances and times; a gain is one number or one per degree of freedom.
 
     Attributes:
-        dry_run: no effort is sent to the robot.
+        dry_run: whether efforts are computed but not sent to the robot.
         blind_time: how long an arm without states is held before no more efforts are sent [s].
         target_timeout: a fault if no trajectory follows another within this time; 0: never [s].
         gravity_damping: rate at which motion decays in mode gravity [1/s].
@@ -47,7 +47,8 @@ class ControlSettings:
         start_up_test: move each joint by some mrad before the arm is armed, and compare the motion
             with the model, or with the positions sent.
         start_up_tolerance: factor by which accelerations may differ from the model in this test.
-        effort_includes_gravity: measured efforts contain the robot's own gravity compensation.
+        effort_includes_gravity: whether measured efforts contain the robot's own gravity
+            compensation.
         tracking_tolerance: distance from the target above which a fault occurs; 0: no limit [rad
             or m].
         start_tolerance: largest distance of a trajectory's start from the target, at most

@@ -366,7 +366,7 @@ def check_order(s: StartUp, a: Actuation) -> int:
 def record(
     s: StartUp, r: Reply, qpos: Vector, qvel: Vector, effort: Vector, released: Vector
 ) -> None:
-    """Remember a state."""
+    """Add a state to the reply of the driven joint."""
     for i in range(len(s.dofs)):
         s.most[i] = max(s.most[i], abs(qpos[s.dofs[i]] - s.start[i]))
     i, k = s.k, s.dofs[s.k]

@@ -139,7 +139,7 @@ def take_terms_out(r: Reply, signal: Vector) -> None:
 
 @kernel
 def add_term(r: Reply) -> None:
-    """Add the term in the next row of the basis, unless the others explain it."""
+    """Add the term in the next row of the basis, unless the other terms explain it."""
     term = r.basis[r.terms]
     before = np.sqrt(dot(r, term, term))
     take_terms_out(r, term)

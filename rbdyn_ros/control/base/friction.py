@@ -89,7 +89,7 @@ class Friction:
         return self
 
     def scaled(self, share: float) -> Friction:
-        """Return this friction scaled; overcompensation makes a joint creep, so use less than 1.
+        """Return this friction times `share`. Overcompensated joints creep, so use less than 1.
 
         Raises:
             ParameterError: the share is not a finite number, 0 or more.

@@ -46,7 +46,7 @@ LEARNING = 0.1
 #: After that, braking must not increase the kinetic energy by this factor while a joint is faster
 #: than this share of the robot's limit, or than this speed if that is less [rad/s or m/s].
 GROWTH, FAST_SHARE, FAST = 1.5, 0.5, 1.5
-#: Farthest that a held joint may be moved away [rad or m].
+#: Largest allowed displacement of a joint of a held arm [rad or m].
 HELD = 0.3
 #: After a wrong state that jumped and was dropped, the next states must be near where a braked arm
 #: is: by less than these differences [rad or m], [rad/s or m/s].
@@ -141,7 +141,7 @@ def carry(
 
 @kernel
 def since(s: BlindState, now: int) -> float:
-    """Return the time since the last effort without states [s], or 1 ms before the first."""
+    """Return the time since the last effort without states [s]; before the first one, 1 ms."""
     return max(seconds(s.answered, now), 0.0) if s.phase == BLIND else 1e-3
 
 

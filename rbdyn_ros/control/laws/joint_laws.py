@@ -32,7 +32,7 @@ class Law:
 
     Attributes:
         effort: (nv,), result of the last call.
-        tracks: the law follows a desired velocity.
+        tracks: whether the law follows a desired velocity.
 
     Raises:
         ParameterError: a gain is negative or not a number.

@@ -92,7 +92,7 @@ class WheelDrive:
             )
 
     def rows(self, angles: Array) -> Array:
-        """Return wheel speeds per (vx, vy, wz) of the reference point (n, 3).
+        """Return the wheel speeds (n, 3) per unit of vx, vy and wz of the reference point.
 
         Args:
             angles: angles of the steering joints, to the left [rad].
@@ -195,7 +195,7 @@ def _bend(x: float, y: float, angle: float) -> float:
 def ramped_arc(
     now: tuple[float, float], target: tuple[float, float], most: tuple[float, float], period: float
 ) -> tuple[float, float]:
-    """Return speed and curvature a period later, on a straight line to the target.
+    """Return the speed and curvature a period later, on a straight line to the target.
 
     A base with steered wheels thus reverses without turning its wheels across. Speed and curvature
     arrive together.

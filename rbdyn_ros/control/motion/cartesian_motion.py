@@ -190,7 +190,7 @@ def _gentle(before: _Segment, after: _Segment) -> float:
 
 
 def _change(before: Array, after: Array) -> float:
-    """Return the distance between two unit vectors, at least 1."""
+    """Return the distance between the directions of two vectors, but at least 1."""
     sizes = np.linalg.norm(before), np.linalg.norm(after)
     if min(sizes) <= NOTHING:
         return 1.0

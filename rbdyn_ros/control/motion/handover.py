@@ -24,7 +24,7 @@ class Piece:
     Attributes:
         path: path of which it is a part.
         shift: time on the clock of the motion at which the time of the path is 0 [s].
-        end: time on the clock of the motion [s].
+        end: time on the clock of the motion at which the part ends [s].
     """
 
     path: Path
@@ -84,7 +84,7 @@ def until(motion: tuple[Piece, ...], now: float, at: float) -> tuple[Piece, ...]
 
 
 def sampled(motion: tuple[Piece, ...], clock: float, rows: Array) -> Array:
-    """Write and return the target of a motion, (3, n)."""
+    """Write and return the target (3, n) of a motion at a time of its clock."""
     for piece in motion:
         if clock < piece.end:
             return piece.path.sample(clock - piece.shift, rows)

@@ -54,7 +54,7 @@ class ServoSettings:
         acceleration: acceleration of joints for which the robot has no limit [rad/s^2 or m/s^2].
         lower_singularity_threshold: condition number of the Jacobian (in rad and m) from which an
             approach to a singular posture is slowed down.
-        hard_stop_singularity_threshold: condition number at which it ends.
+        hard_stop_singularity_threshold: condition number at which this approach ends.
         joint_limit_margin: distance from the limits of joints that is kept [rad or m]; at most
             a quarter of a joint's range.
         drift_dimensions: names of PARTS that need not be followed.
@@ -105,8 +105,8 @@ class JointRates:
 
     Attributes:
         velocity: (n,) [rad/s or m/s].
-        scale: share of the twist that they follow.
-        reason: reason why they follow only a part of the twist: `singularity`, `velocity`,
+        scale: share of the twist that the joints follow.
+        reason: reason why the joints follow only a part of the twist: `singularity`, `velocity`,
             `limit`, `direction`; or "".
         joint: number of the joint whose limit is the reason, or -1.
     """
@@ -159,7 +159,7 @@ def joint_rates(
 
 
 def _inverse(J: Array, twist: Array, worst: float, rank: int | None) -> tuple[Array, float]:
-    """Return joint velocities and the condition number of J.
+    """Return the joint velocities and the condition number of J.
 
     The inverse is the pseudo-inverse up to the condition number `worst`. Beyond it, the gain of
     the weak directions falls again, to 0 in a singular posture.
@@ -251,13 +251,13 @@ class TwistServo:
         settings: see ServoSettings.
 
     Attributes:
-        names: the joints above the tool, n.
+        names: the n joints above the tool.
         limits: limits of these joints.
         settings: the settings.
 
     Raises:
         ModelError: there is no such frame.
-        ParameterError: none of the joints moves it.
+        ParameterError: none of the joints moves the frame.
     """
 
     def __init__(self, m: Model, names: tuple[str, ...], settings: ServoSettings) -> None:
@@ -364,7 +364,7 @@ class TwistServo:
         return brake
 
     def _stops(self, q: Array, v: Array, new: Array, period: float) -> bool:
-        """Return whether joints at velocities a period later can stop before their limits."""
+        """Return whether joints with new velocities in a period can stop before their limits."""
         ahead = q + 0.5 * period * (v + new)
         time = float(np.max(np.abs(new) / self.limits.acceleration)) + period
         room = room_of(ahead, new, self.limits, self.settings)
@@ -401,7 +401,7 @@ def joints_above(m: Model, frame: str, names: tuple[str, ...]) -> tuple[str, ...
 
     Raises:
         ModelError: there is no such frame.
-        ParameterError: none of the joints moves it.
+        ParameterError: none of the joints moves the frame.
     """
     found, body = list[str](), int(m.frame_bodyid[m.frame_id(frame)])
     while body > 0:
@@ -420,7 +420,7 @@ def towards(place: Array, R: Array, goal: Array, R_goal: Array, gain: float) -> 
 
     Args:
         place: (3,) position of the tool in the axes of the twist [m].
-        R: (3, 3) its rotation.
+        R: (3, 3) rotation of the tool in these axes.
         goal: (3,) position to reach [m].
         R_goal: (3, 3) rotation to reach.
         gain: rate [1/s].

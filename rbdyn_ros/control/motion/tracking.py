@@ -141,7 +141,7 @@ class PathTracker:
         Args:
             path: path of the n joints.
             limits: limits of positions and velocities. A target beyond a limit may come back.
-            tolerance: largest distance of its start from the target [rad or m].
+            tolerance: largest distance of the path's start from the target [rad or m].
             way: transition into the path; None: it starts at the present target.
 
         Raises:

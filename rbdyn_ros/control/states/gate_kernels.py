@@ -229,7 +229,7 @@ def release(s: ArmLoopState, wanted: Vector, holding: Vector, dt: float, last: b
 
 @kernel
 def share_left(x: float) -> float:
-    """Decrease smoothly from 1 to 0 as x increases from 0 to 1."""
+    """Return a share that falls smoothly from 1 to 0 as x increases from 0 to 1."""
     return 0.5 + 0.5 * np.cos(np.pi * x) if x < 1.0 else 0.0
 
 
@@ -237,7 +237,7 @@ def share_left(x: float) -> float:
 def limit(
     tau: float, hold: float, q: float, rows: Matrix, step: float, i: int, out: Matrix
 ) -> None:
-    """Write the effort of a law within its limit, not into a stop, with a limited rate."""
+    """Write the effort of a law, limited in size and rate, and not further into a limit."""
     out[SATURATED, i] = abs(tau) > rows[3, i]
     before = out[LIMITED, i]
     out[LIMITED, i] = min(max(allowed(tau, hold, q, rows, i), before - step), before + step)
@@ -261,7 +261,7 @@ def blend(
 
 @kernel
 def allowed(tau: float, hold: float, q: float, rows: Matrix, i: int) -> float:
-    """Return an effort within its limit; at a stop, at most the effort that holds the joint."""
+    """Return an effort within its limit; at a position limit, at most the effort that holds."""
     tau = min(max(tau, -rows[3, i]), rows[3, i])
     if q >= rows[1, i]:
         tau = min(tau, max(hold, 0.0))

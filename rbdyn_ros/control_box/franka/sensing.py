@@ -26,7 +26,7 @@ class Sensing:
     Attributes:
         at: the state with its dynamics.
         flange: pose of the flange (4, 4).
-        gravity: torques (7,).
+        gravity: torques that hold the arm against gravity (7,).
         tau, dtau: torques behind gear, rotor and friction, and their rate (7,).
         external: torques of the robot on its surroundings (7,), filtered.
         wrench: wrench of the robot on its surroundings at K, in the axes of O (6,).

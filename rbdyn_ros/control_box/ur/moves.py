@@ -288,7 +288,7 @@ class SpeedJoints(Streamed):
 
 
 class SpeedLine(SpeedJoints):
-    """speedl: a twist of the tool in the axes of O, linear first, with the same acceleration."""
+    """speedl: a twist of the tool in axes of O, linear first; `a` limits each of its parts."""
 
     def step(self, c: Course) -> bool:
         self.spend(c)

@@ -23,7 +23,7 @@ _frame_pose = public(_jacobian.frame_pose)
 
 
 def frame_pose(m: Model, d: Data, frame: str | int) -> tuple[Array, Array]:
-    """Return position (3,) and rotation (3, 3) of a frame in the world at qpos.
+    """Return the position (3,) and rotation (3, 3) of a frame in the world at qpos.
 
     Args:
         m: the Model.
@@ -84,7 +84,7 @@ def frame_acceleration(
 
     It is the derivative of the six numbers of frame_velocity: J qacc + dJ/dt qvel. So it is the
     classical acceleration of the frame's origin for "local_world_aligned", and the spatial
-    acceleration for the two other references. Gravity is left out. Arguments and errors as
+    acceleration for the two other references. Gravity is left out. Arguments and errors: see
     frame_jacobian.
 
     Source: RBDA eq 2.45, 2.48.

@@ -47,7 +47,7 @@ def com_jacobian(m: Model, d: Data, body: str | int = 0) -> Array:
 
 @fills(_momentum.centroidal_momentum_matrix, lambda m: (6, m.nv))
 def centroidal_momentum_matrix(m: Model, d: Data) -> Array:
-    """Return A(qpos), (6, nv): centroidal_momentum is A qvel. [angular; linear].
+    """Return A(qpos), (6, nv), with rows [angular; linear]: centroidal_momentum is A qvel.
 
     Raises:
         ModelError: d was not made for m.

@@ -110,7 +110,10 @@ def expanded(P, planes, faces, edges, count, corner, above):
 
 @inline
 def _toggled(edges, count, i, j):
-    """Add an edge, or remove it if the adjacent face has added it in the opposite direction."""
+    """Add an edge, or remove it if its opposite is listed; return the number of edges.
+
+    The opposite edge is that of the adjacent face.
+    """
     for e in range(count):
         if edges[e, 0] == j and edges[e, 1] == i:
             edges[e, 0], edges[e, 1] = edges[count - 1, 0], edges[count - 1, 1]

@@ -44,7 +44,7 @@ def place_geom(m, d, g, place):
 
 @inline
 def store_pose(place, g, p, R):
-    """Write position and rotation of a geometry in the world."""
+    """Write the position and rotation of a geometry in the world."""
     store3(place, g, p)
     place[g, 3], place[g, 4], place[g, 5] = R[0], R[1], R[2]
     place[g, 6], place[g, 7], place[g, 8] = R[3], R[4], R[5]
@@ -53,7 +53,7 @@ def store_pose(place, g, p, R):
 
 @inline
 def pose_of(place, g):
-    """Return position and rotation of a geometry in the world."""
+    """Return the position and rotation of a geometry in the world."""
     p = (place[g, 0], place[g, 1], place[g, 2])
     R = (
         place[g, 3], place[g, 4], place[g, 5],
@@ -131,7 +131,7 @@ def _sort_along_x(place, order, count):
 
 @inline
 def _pair(pairs, low, end, h):
-    """Return the number of the pair from `low` to `end` with the later geometry h, or -1."""
+    """Return the number of the pair whose later geometry is h, from `low` to `end`, or -1."""
     high = end
     while low < high:
         middle = (low + high) // 2
@@ -160,7 +160,7 @@ def bounds_near(m, place, g, h):
 
 @kernel
 def sort(found, number):
-    """Sort the first numbers of an array by Shell's method."""
+    """Sort the first `number` entries of an array by Shell's method."""
     step = 1
     while step < number // 3:
         step = 3 * step + 1

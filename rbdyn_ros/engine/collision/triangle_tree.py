@@ -16,7 +16,7 @@ WALK = 64
 
 @inline
 def mesh_of(m, o):
-    """Return first corner, first triangle, number of triangles and first box of a mesh."""
+    """Return indices of a mesh: first corner, first triangle, number of triangles, first box."""
     k = m.geom_trimeshid[o]
     return m.trimesh_vertadr[k], m.trimesh_faceadr[k], m.trimesh_facenum[k], m.trimesh_nodeadr[k]
 

@@ -77,7 +77,7 @@ class ViewType(types.Type):
         fields: its fields.
         start: index of the first field in the table.
         read_only: whether kernels may not write it.
-        in_row: the table holds offsets into a row of numbers, not addresses.
+        in_row: whether the table holds offsets into a row of numbers instead of addresses.
         sizes: the dims of the fields, in the order of the head of the table.
     """
 

@@ -87,7 +87,7 @@ def loop_equations(m, d, i):
 
 @inline
 def _joint_frame(m, d, i, side):
-    """Return rotation and origin in the world of the joint's frame on one of its bodies."""
+    """Return the rotation and origin in the world of the joint's frame on one of its bodies."""
     body = m.loop_bodyid[i, side]
     R = load9(d.xmat, body)
     q, x = m.loop_quat[i, side], m.loop_pos[i, side]

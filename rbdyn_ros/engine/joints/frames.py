@@ -36,7 +36,7 @@ def _parent_side(m, xpos, xmat, i):
 
 @inline
 def frame_p(m, xpos, xmat, i, reverse):
-    """Return rotation and origin of F_p in the world; a reversed joint has F_p on the body."""
+    """Return the rotation and origin of F_p in the world; a reversed joint has F_p on the body."""
     return _body_side(xpos, xmat, i) if reverse else _parent_side(m, xpos, xmat, i)
 
 

@@ -68,7 +68,7 @@ PLANAR = int(JointType.PLANAR)
 
 @inline
 def joint_pose(m, d, j, i):
-    """Return position and rotation of body i in its parent body, at d.qpos."""
+    """Return the position and rotation of body i in its parent body, at d.qpos."""
     r, E = load3(m.body_pos, i), load9(m.body_mat, i)
     if m.jnt_common[j]:
         return _common_successor(m, d, j, r, E)
@@ -100,7 +100,7 @@ def _uncommon_pose(m, d):
 
 @inline
 def _successor(m, d, j, r, E):
-    """Return position and rotation of F_s from the position r and rotation E of F_p."""
+    """Return the position and rotation of F_s from the position r and rotation E of F_p."""
     if m.jnt_type[j] <= PLANAR:
         return _common_successor(m, d, j, r, E)
     return library_successor(m, d, j, r, E)

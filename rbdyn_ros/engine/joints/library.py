@@ -54,7 +54,7 @@ USER = int(JointType.USER)
 
 @kernel
 def library_successor(m, d, j, r, E):
-    """Return position and rotation of F_s from the position r and rotation E of F_p."""
+    """Return the position and rotation of F_s from the position r and rotation E of F_p."""
     kind = m.jnt_type[j]
     q = m.jnt_qposadr_all[j]
     qpos = d.qpos_all

@@ -50,7 +50,7 @@ WORLD, LOCAL, LOCAL_WORLD_ALIGNED = range(3)
 
 @brief
 def frame_pose(m: Model, d: Data, frame: int, out: Matrix) -> None:
-    """Write the rotation of a frame in the world, (3, 3), and below it its position."""
+    """Write the rotation of a frame in the world, (3, 3), and its position as the fourth row."""
     body = m.frame_bodyid[frame]
     follow_chain(m, d, body)
     x, R = _place(m, frame, LOCAL, d.chain_xpos, d.chain_xmat)

@@ -122,7 +122,7 @@ def _bin(centre, least, scale):
 
 @kernel
 def _best_place(boxes, order, first, end, axis, least, scale):
-    """Return the last bin of the first group."""
+    """Return the last bin of the first group, for the division of least cost."""
     bins, count = stack_floats(BINS, 6), stack_ints(BINS, 1)
     for b in range(BINS):
         count[b, 0] = 0

@@ -61,7 +61,7 @@ def solved_here(m, d):
 
 @kernel
 def _is_list(m, d):
-    """Return whether the list of contacts has valid numbers: a Data may hold any values."""
+    """Return whether the list of contacts has valid numbers; a Data may hold any."""
     if d.ncon < 0 or d.ncon > m.ncontact:
         return False
     valid = True

@@ -90,7 +90,7 @@ def _has_drive(m, d, j):
 
 @kernel
 def opening(m, d):
-    """Return the displacement that the largest constraint error needs at least [rad or m]."""
+    """Return the least displacement that can remove the largest constraint error [rad or m]."""
     most = 0.0
     for r in range(m.nefc):
         if d.row_terms[r] > 0.0:

@@ -157,7 +157,7 @@ def _add_contacts(m, d, root, total):
 
 @kernel
 def _at_end(m, d, root):
-    """Return inertia and momentum of a tree at qpos and qvel, about the origin of its root."""
+    """Return the inertia and momentum of a tree at qpos and qvel, about the origin of its root."""
     I, total, origin, i = NOTHING, ZERO6, ZERO3, root
     store3(d.chain_xpos, 0, ZERO3)
     store9(d.chain_xmat, 0, IDENTITY)

@@ -147,7 +147,7 @@ def _push_back(m, d, j, k, q, lower, upper):
 
 @inline
 def _stop(m, j, inertia):
-    """Return stiffness and damping of the end stops of joint j."""
+    """Return the stiffness and damping of the end stops of joint j."""
     # a spring with a time constant below two steps would oscillate
     slowest, timestep = m.jnt_solref[j, 0], m.opt.timestep
     explicit = m.opt.integrator_id == EULER or m.opt.integrator_id == RK4

@@ -48,7 +48,7 @@ def late_slopes(k, b, by_h, h):
 
 @inline
 def spring_in_step(k, b, by_h, h, dist, leaving):
-    """Return push, slope, edge and width of a spring-damper at `dist`, moving at `leaving`.
+    """Return the push, slope, edge and width of a spring-damper at `dist`, moving at `leaving`.
 
     The force at the velocity u is push - slope u; where width is not zero, see `at_its_edge`.
     """
@@ -69,7 +69,7 @@ def spring_in_step(k, b, by_h, h, dist, leaving):
 
 @inline
 def at_its_edge(force, slope, spring, past, width):
-    """Return force and slope in the first (width < 0) or the last step.
+    """Return the force and slope in the first (width < 0) or the last step.
 
     Args:
         force: push - slope u.
@@ -91,7 +91,7 @@ def at_its_edge(force, slope, spring, past, width):
 
 @inline
 def spring_of_mass(k, b, by_h, h, dist, leaving):
-    """Return push and slope of the force in a step, linear about the motion of a single mass."""
+    """Return push and slope of the force in a step, linearised at the motion of a single mass."""
     push, slope, edge, width = spring_in_step(k, b, by_h, h, dist, leaving)
     if width == 0.0:
         return push, slope

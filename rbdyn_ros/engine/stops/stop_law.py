@@ -118,7 +118,7 @@ def find_stops(m, d):
 
 @inline
 def _write_limit(m, d, j, k, q, lower, upper):
-    """Write the limits of a dof, and its position in stop_place."""
+    """Write the limits of a dof, and to stop_place where it is relative to them."""
     spring, inertia, v = d.stop_spring[k], m.dof_inertia0[k], d.qvel[k]
     if d.drive_mode[k] != FORCE:
         return
@@ -259,7 +259,7 @@ def _find_cones(m, d):
 
 @inline
 def _cone_spring(m, j, inertia, beyond, speed, memory):
-    """Return push and slope of the limit of a ball joint, and its force at the present state.
+    """Return the push and slope of the limit of a ball joint, and its force at the present state.
 
     A step is straight, so a joint that slides around its cone gets beyond it. The next step
     removes half of this, at most at the speed EMERGE, so the limit needs no memory. A joint that

@@ -189,7 +189,7 @@ def _find_free(m, d, h):
         if d.flight_mode[i] == HELD:
             d.flight_mode[i], held = -HELD, held + 1
     for c in range(d.ncon):
-        if held == 0:  # all held bodies are pressed
+        if held == 0:  # contacts press all held bodies
             return
         if d.contact_end[c, NORMAL] > 0.0:
             for side in range(2):
@@ -232,7 +232,7 @@ def _turn_rate(m, d, i):
 
 @inline
 def _drift(m, d, i, h):
-    """Return whether the motion of a body differs from its final velocity times h."""
+    """Write the drift of a body; return whether it differs from its final velocity times h."""
     k, r = m.body_dofadr[i], load3(m.body_ipos, i)
     v, w = _end_of_kick(d, k, h), _end_of_kick(d, k + 3, h)
     mean = after = w
@@ -335,7 +335,7 @@ def _is_slight(d, k, after, h):
 
 @inline
 def _pressed_turn(m, d, i, after, h):
-    """Return w' with the impulse of the contacts, with the gyroscopic torque at the mean.
+    """Return w' after the contacts' impulse, with the gyroscopic torque of the mean velocity.
 
     The contacts are solved with the torque of the start, so the impulse is right where they hold
     the body against it. Only the work of the impulse then changes the energy.

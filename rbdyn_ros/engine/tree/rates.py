@@ -49,7 +49,7 @@ def axis_rates(m, d):
 
 @kernel
 def axis_accelerations(m, d):
-    """Write cdof_ddot from cacc: Psi_ddot = a x S + v x Psi_dot before the joint moves."""
+    """Write cdof_ddot from cacc: Psi_ddot = a x S + v x Psi_dot, a and v before the joint."""
     for i in range(1, m.nbody):
         j, parent = i - 1, m.body_parentid[i]
         v, a = load6(d.cvel, parent), load6(d.cacc, parent)

@@ -118,7 +118,7 @@ def _check_efforts(samples: Samples) -> None:
 
 
 def _unwrapped(m: Model, dofs: Ints, qpos: Array) -> Array:
-    """Unwrap the angles (p, n) of joints without limits."""
+    """Return positions (p, n), with the angles of joints without limits unwrapped."""
     joints = m.dof_jntid[dofs]
     free = (m.jnt_limited[joints] == 0) & (m.jnt_type[joints] == JointType.HINGE)
     return np.asarray(np.where(free, np.unwrap(qpos, axis=0), qpos), np.float64)

@@ -57,7 +57,7 @@ def solved(
 
 
 def noise(residuals: Residuals, unknowns: Unknowns) -> Array:
-    """Return standard deviations (n,) that account for the correlation of samples."""
+    """Return the standard deviations (n,) that account for the correlation of samples."""
     rest = np.where(residuals.kept, residuals.measured - residuals.predicted, 0.0)
     return np.maximum(residuals.rms * np.sqrt(memory(rest)), FLOOR * unknowns.largest)
 

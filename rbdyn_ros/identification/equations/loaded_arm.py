@@ -43,7 +43,8 @@ class LoadedArm:
         m: the arm without the payload, identified from both motions.
         payload: the payload, and the residuals of the motion with it.
         by_joint: (n,) mass of the payload from the efforts of each joint alone, with the same
-            centre of mass [kg]; NaN where the payload changes them by less than their noise.
+            centre of mass [kg]; NaN where the payload changes these efforts by less than their
+            noise.
     """
 
     arm: Identification

@@ -254,7 +254,7 @@ def _of_units(before: Residuals) -> str:
 
 
 def _compared(before: Residuals) -> tuple[Array, Array]:
-    """Return ratio and correlation (n,) of the measured and the predicted efforts."""
+    """Return the ratio and correlation (n,) of the measured and the predicted efforts."""
     slopes, alike = np.ones(len(before.names)), np.zeros(len(before.names))
     for i, kept in enumerate(before.kept.T):
         measured, predicted = (x[kept, i] for x in (before.measured, before.predicted))

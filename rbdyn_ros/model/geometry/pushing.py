@@ -64,7 +64,7 @@ def pushing_pairs(fields: NamedArrays, self_collision: bool) -> Ints:
 
 
 def _have_edges(fields: NamedArrays, pairs: Ints) -> Bools:
-    """Return whether each pair (n, 2) is a moving geometry and an obstacle, with edges."""
+    """Return which pairs (n, 2) are a moving geometry and an obstacle that touch with edges."""
     kind, other = fields["geom_type"][pairs].T
     found: Bools = np.isin(other, AS_LINKS)
     for one, obstacles in WITH_EDGES.items():

@@ -49,7 +49,7 @@ def inertia_pattern(arrays: NamedArrays) -> dict[str, NDArray[Any]]:
 
 
 def _dofs_on_way(arrays: NamedArrays, body: int) -> list[tuple[int, int, float]]:
-    """Return coordinate, dof and ratio of the body's free and mimic ancestors, tip first."""
+    """Return the coordinate, dof and ratio of the body's free and mimic ancestors, tip first."""
     way = []
     while body > 0:
         j = body - 1

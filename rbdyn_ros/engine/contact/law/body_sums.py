@@ -110,7 +110,7 @@ def _load_at_start(d, c, moved):
 
 @inline
 def at_point(d, c, friction, force):
-    """Return force and torque at the point of a contact from its friction and normal force.
+    """Return the force and torque at the point of a contact from its friction and normal force.
 
     The component of friction along the normal is a torque against spin, see patches.py.
     """
@@ -255,7 +255,7 @@ def sum_forces(m, d):
 
 @inline
 def wrench_at_end(d, c):
-    """Return force and torque at the point of a contact at the end of the last pass."""
+    """Return the force and torque at the point of a contact at the end of the last pass."""
     f, torque = at_point(d, c, load3(d.contact_end, c), d.contact_end[c, NORMAL])
     if has_torque(d, c):
         torque = add3(torque, load3(d.contact_end_torque, c))
@@ -277,7 +277,7 @@ def add_wrench_pair(d, c, f, t):
 
 @inline
 def wrench_at(arm, f):
-    """Return [moment; force] of a force at an arm."""
+    """Return [moment; force] of the force f that acts at the end of `arm`."""
     n = cross3(arm, f)
     return n[0], n[1], n[2], f[0], f[1], f[2]
 

@@ -120,7 +120,7 @@ def bounces(m, d, c, leaving):
 
 @inline
 def rebound(m, d, c, leaving, share):
-    """Write push and slope of a contact that leaves with a share of its restitution."""
+    """Write the push and slope of a contact that leaves with a share of its restitution."""
     h, e, spring = m.opt.timestep, share * restitution_of(m, d, c), d.contact_spring[c]
     _, free, _ = masses_of(m, d, c)
     spring[SLOPE] = BOUNCE * free / h
@@ -188,7 +188,7 @@ def _shortest(m, d, c):
 
 @inline
 def _spring(m, g, shortest, mass, tree):
-    """Return stiffness and damping."""
+    """Return the stiffness and the damping of geometry g's spring in a contact."""
     h, ratio = m.opt.timestep, m.geom_solref[g, 1]
     k, b = m.geom_stiffness[g], m.geom_damping[g]
     if is_rigid(m, g):
@@ -202,7 +202,7 @@ def _spring(m, g, shortest, mass, tree):
 
 @inline
 def _series(m, geom1, geom2, mass):
-    """Return stiffness and damping of two springs in series, each with a damper in parallel.
+    """Return the stiffness and damping of two springs in series, each with a damper in parallel.
 
     The speed of a damper is the share k / k1 of the speed of the contact. A damping ratio refers
     to the whole contact: with two equal ratios the contact has this ratio.

@@ -174,7 +174,8 @@ def _axis(k):
 def _face(reach, p, R, t, C, own, other, k, of_B, points, names):
     """Write the corners of the part of the other box above face k of the own box.
 
-    They are clipped as (u, v, w) in the face's axes, w along its normal.
+    They are clipped as (u, v, w) in the face's axes, w along its normal. Return their number and
+    normal.
     """
     clip, clip_names = stack_floats(BOX_POINTS, 3), stack_ints(BOX_POINTS, 2)
     sign = 1.0 if t[k] >= 0.0 else -1.0
@@ -265,7 +266,7 @@ def _clip(old, names, number, half_u, half_v):
 
 @kernel
 def _edges(p, R, t, C, own, other, pair, apart, points, names):
-    """Write the point at which two edges cross."""
+    """Write the contact point of two crossing edges; return the count of points and the normal."""
     i, j = pair // 3, pair % 3
     n, square = _across(C, pair)
     n = scaled3(n, (1.0 if dot3(n, t) >= 0.0 else -1.0) / np.sqrt(square))

@@ -61,7 +61,7 @@ SAME_PLANE = 1e-9  # two triangles are one plane if 1 - cos(angle) is less
 
 @inline
 def begin_ground(m, o, centre, half, walk):
-    """Begin a search of the triangles that meet a box, or for a height field are above it."""
+    """Begin a search of the mesh triangles that meet a box, or of the field cells around it."""
     if m.geom_type[o] == TRIMESH:
         begin_triangles(m, o, walk)
     else:

@@ -276,7 +276,7 @@ def _gap(m, d, pair, g, h, mover, reach):
 
 @kernel
 def _nearest(m, d, pair, a, b, reach):
-    """Return distance, normal and nearest points of two geometries in order, in A."""
+    """Return the distance, normal and nearest points of two geometries in order, in A."""
     nowhere = stack_floats(1, AXIS)
     for k in range(AXIS):
         nowhere[0, k] = 0.0

@@ -51,7 +51,7 @@ def write_steep(m, d, c):
 
 @inline
 def _mobilities(m, d, c, side, arm):
-    """Return the acceleration by a unit force along the normal, and its mean across the normal.
+    """Return the acceleration by a unit force along the normal, and the mean of those across it.
 
     For a free body the mean of its moments of inertia is used.
     """
@@ -108,7 +108,7 @@ def gripped(d, c, u, across, pressing, e):
 def _disc(d, c, u, across, pressing, e):
     """Return the force that the disc bounds, its length, and the radius of the disc.
 
-    Friction is the force times radius / reach, also returned: the reach is the larger one of
+    Friction is the force times radius / reach. The reach, which is returned, too, is the larger of
     length and radius, rounded off. The last result is the derivative of the reach by the length.
     """
     mu, share = d.contact_grip[c, MU], d.contact_steep[c, 1] / d.contact_grip[c, PENALTY]

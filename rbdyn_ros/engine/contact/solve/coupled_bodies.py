@@ -147,7 +147,7 @@ def grow_tree(m, d):
 
 @kernel
 def _join_paths(m, d, c):
-    """Join the dofs that move the two bodies of a contact relative to each other in one chain."""
+    """Join in one chain the dofs that move the two bodies of a contact relative to each other."""
     middle, number = list_paths(m, d, c)
     if number == 0:
         return

@@ -35,8 +35,9 @@ GOOD = 0.01
 #: at first over the part FIRST_ROUND of the mean force.
 MOST_BAD, SLOW, FIRST_ROUND = 2, 0.4, 0.1
 
-#: Factors of e after whole steps that leave parts of the measure up to 1e-4, up to 1e-2, and more,
-#: and after steps of more than a fifth. An e below LEAST_ROUND times the force is zero.
+#: Factors of e: after a whole step that leaves less than 1e-4, less than 1e-2, or more of the
+#: measure, and after a shorter step of more than a fifth. An e below LEAST_ROUND times the force
+#: is zero.
 QUICKLY, STEADILY, CAREFULLY, HARDLY, LEAST_ROUND = 1e-3, 0.1, 0.3, 0.7, 1e-4
 
 #: After every STUCK short steps e grows by the factor MORE, and the whole step is taken.

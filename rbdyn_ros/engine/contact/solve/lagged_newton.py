@@ -55,7 +55,7 @@ LONGEST_MOVE = 10.0
 
 @kernel
 def newton_step(m, d, missed):
-    """Move contact_lagged by a step of Newton's method; return the passes of dynamics it took.
+    """Move contact_lagged by a step of Newton's method; return the number of passes it took.
 
     Needs the iterate of the last pass. `missed` is the error of friction. If many contacts slip,
     each of which needs a pass, the lagged forces move as in lagged.py.

@@ -301,7 +301,7 @@ def _slips(d, c):
 
 @kernel
 def _fill_matrix(m, d):
-    """Write skyline and skyline_upper of the islands that work: M + h B + h J^T C J."""
+    """Write skyline and skyline_upper of the unsolved islands: M + h B + h J^T C J."""
     free = are_free(m, d)
     if free:
         for i in range(1, m.nbody):
@@ -474,7 +474,7 @@ def _misses_at(d, c, share):
 
 @inline
 def _between(d, c, share):
-    """Return friction and normal force after a share of the step."""
+    """Return the friction and normal force after a share of the step."""
     across = scaled3(load3(d.contact_end, c), 1.0 - share)
     force = (1.0 - share) * d.contact_end[c, NORMAL]
     across = add_scaled3(across, load3(d.contact_next, c), share)

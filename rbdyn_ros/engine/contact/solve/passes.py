@@ -63,7 +63,7 @@ def moved_contact(d, c, accelerations):
 
 @inline
 def relative_acceleration(d, c, accelerations):
-    """Return linear and angular acceleration of body 2 relative to body 1 at a contact."""
+    """Return the linear and angular acceleration of body 2 relative to body 1 at a contact."""
     a = load6(accelerations, d.contact_body[c, 1])
     there = moved_point(a, load3(d.contact_arm2, c))
     if d.contact_body[c, 0] > 0:

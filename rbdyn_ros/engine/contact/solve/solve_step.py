@@ -241,7 +241,7 @@ def _solve_without_gain(m, d, stops, gained):
 
 @inline
 def _solve_again(m, d, stops, share):
-    """Solve from the present solution, with a share of the restitution."""
+    """Solve from the present solution, with a share of the restitution; return as `_solve`."""
     keep_iterate(m, d)
     if stops:
         move_stop_iterate(m, d, 1.0)
@@ -252,7 +252,7 @@ def _solve_again(m, d, stops, share):
 
 @inline
 def _move_lagged_forces(m, d, missed, disc, wrong):
-    """If the forces have converged, move the lagged forces; return the passes this took."""
+    """Move the lagged forces if the forces have converged; return the number of passes."""
     if d.lagged_count[0] < EASY:
         if missed <= SETTLED * disc:
             move_lagged(d)

@@ -127,7 +127,7 @@ def look(m, d, task, w, target):
 
 @kernel
 def _take_rows(task, w, first, row, weight):
-    """Copy three rows of J, the columns of the dofs that may move, to G, times a weight."""
+    """Copy three rows of J, times a weight, to G: the columns of the dofs that may move."""
     for n in range(task.dofs.size):
         k = task.dofs[n]
         w.G[row, n] = weight * w.J[first, k]

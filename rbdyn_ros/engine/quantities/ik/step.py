@@ -62,7 +62,7 @@ def shift(d, task, w):
 
 @kernel
 def free_step(task, w, damping):
-    """Write the step of the dofs that are not held; y solves for the error left by held dofs."""
+    """Write the step of the dofs that are not held, for the error that the held dofs leave."""
     for n in range(task.dofs.size):
         if w.held[n]:
             for r in range(w.y.size):
