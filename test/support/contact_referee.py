@@ -178,7 +178,7 @@ def _bent(m, d, c, frame):
 
 
 def _arc(m, d, body, x):
-    """At constant qvel return acceleration of a point of a body, angular velocity and its rate."""
+    """Return the acceleration of a point at constant qvel, and the body's spin and its rate."""
     name = m.body_names[body]
     w, v = np.split(rb.frame_jacobian(m, d, name, "world") @ d.qvel, 2)
     turning, a = np.split(rb.frame_jacobian_dot(m, d, name, "world") @ d.qvel, 2)
