@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""570 real tosses of a cube: the distance of a simulated cube from the recorded one.
+"""570 real tosses of a cube: the distance of a simulated cube from the recorded cube.
 
 The tosses are those of ContactNets (Pfrommer, Halm, Posa, 2020; DAIRLab/contact-nets on GitHub,
 which has its own licence). `python -m benchmarks.tosses FOLDER` reads the folder

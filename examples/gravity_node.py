@@ -52,8 +52,8 @@ class GravityNode(Node):
 
 
 def main(urdf: str = "") -> None:
-    # Ctrl-C ends the loop below between two messages; the handler of rclpy would shut down ROS
-    # in another thread while this one publishes
+    # Ctrl-C ends the loop below between two messages. The handler of rclpy would shut down ROS in
+    # another thread while this thread publishes.
     signals: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: signals.append(number))

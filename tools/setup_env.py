@@ -177,7 +177,7 @@ def choose_ros(asked: str, tests: str = TESTS) -> Environment:
 
 
 def choose_python(asked: str | None, recorded: str | None) -> Info:
-    """Return the interpreter to use: the requested, the current or the first suitable one."""
+    """Return an interpreter: the requested, the current, or the first suitable interpreter."""
     found = []
     for name in (asked,) if asked else (recorded, *CANDIDATES):
         info = probe(name) if name else None

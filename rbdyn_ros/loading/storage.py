@@ -88,7 +88,7 @@ def save(m: Model, path: str | Path) -> None:
 
 
 def load_model(path: str | Path) -> Model:
-    """Read a Model written by `save`; it equals the saved one, including sha256.
+    """Read a Model written by `save`; it equals the saved Model, including sha256.
 
     Joint types and motions of the user must be registered before.
 

@@ -19,7 +19,7 @@ from rbdyn_ros.policies.export_keys import ISAAC_LAB, LEGGED_GYM, SomeKeys
 from rbdyn_ros.policies.network import metadata_of
 from rbdyn_ros.policies.spec import TERMS
 
-#: Names of terms in other frameworks or versions.
+#: Our names of terms that other frameworks or versions name differently.
 ALIASES = {
     "joint_pos": "joint_pos_rel",
     "joint_vel": "joint_vel_rel",

@@ -245,7 +245,7 @@ class RunFile(Output):
                     f"the disk is too slow for the recording {self.path}: messages are dropped"
                 )
         self._file.finish()  # type: ignore[no-untyped-call]  # mcap's
-        self._stream.close()  # also writes what is still in the buffer
+        self._stream.close()  # this also writes what is still in the buffer
 
     def _register(
         self, topic: str, typename: str, schema: str, metadata: Mapping[str, str]

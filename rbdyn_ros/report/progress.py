@@ -34,7 +34,7 @@ def bar(total: int, **settings: Any) -> Any:
 
 @contextlib.contextmanager
 def rounds(what: str, total: int) -> Iterator[Callable[[str], None]]:
-    """Show a bar; yields a function that advances it by one and sets the text next to it.
+    """Show a bar; yield a function that advances the bar by one and sets the text next to it.
 
     Args:
         what: title of the bar.

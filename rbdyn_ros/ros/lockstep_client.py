@@ -108,7 +108,7 @@ class LockstepClient:
         self._publish(self._command)
 
     def next_state(self) -> JointState:
-        """Wait for the state after the latest one.
+        """Wait for the state after the latest state, and return it.
 
         Raises:
             RbdynError: from `check`.

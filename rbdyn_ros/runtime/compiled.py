@@ -189,7 +189,7 @@ def wait_at(address: int, value: int, timeout_ns: int, timespec: Words) -> None:
 
 @kernel
 def copy_memory(target: int, source: int, count: int) -> None:
-    """Copy numbers of eight bytes from one address to another; the two do not overlap."""
+    """Copy numbers of eight bytes from one address to another; the two areas do not overlap."""
     _memcpy(target, source, 8 * count)
 
 

@@ -67,7 +67,7 @@ class StateStore:
         self._shared, self._requests, self._orders, self._plant = s, requests, orders, plant
 
     def save(self, faults: Faults) -> SavedLoop:
-        """Return the state between two ticks; time goes on.
+        """Return the state between two ticks; time does not stop.
 
         Args:
             faults: the present faults.

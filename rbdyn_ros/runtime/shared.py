@@ -261,7 +261,7 @@ FIELDS = (
     Field("age", (), "of the oldest command in force [ns]", "int"),
     Field("lateness", (NBIN,), "wake-ups by lateness [us]", "int"),
     Field("work", (NBIN,), "ticks by their duration [us]", "int"),
-    # the reader of the states, which publishes plain ones without Python: kernels/stream.py
+    # the reader of the states, which publishes plain states without Python: kernels/stream.py
     Field("stream_version", (), "number of the newest record that was read", "int"),
     Field("stream_words", (NSTATE_WORDS,), "that record, or the next one", "int"),
     Field("stream_row", ("nrow",), "its numbers"),

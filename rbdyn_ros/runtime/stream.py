@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of the published states of a loop, shared with kernels that publish plain ones."""
+"""The record of the published states of a loop, shared with the kernels that publish states."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence

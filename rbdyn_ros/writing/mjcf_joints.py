@@ -29,7 +29,7 @@ _SAID = (
 
 
 def coordinates(joint: Joint) -> list[str]:
-    """Return the MJCF joint of each coordinate; ball, free and fixed joints have no such names."""
+    """Return the MJCF joint of each coordinate, or [] for a ball, free or fixed joint."""
     return [f"{joint.name}{suffix}" for _, _, suffix in COMPOSED.get(joint.type, ())]
 
 

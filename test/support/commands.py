@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the command `rbdyn`: in this process, where the engine is warm, or in a new one."""
+"""Run the command `rbdyn`: in this process, where the engine is warm, or in a new process."""
 
 import contextlib
 import io

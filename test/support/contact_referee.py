@@ -141,7 +141,7 @@ def _turned(m, d, c, force):
 
 
 def _rows(m, d, c, frame):
-    """Return the Jacobian (4, nv) of a contact: normal velocity, then those of friction."""
+    """Return the Jacobian (4, nv) of a contact: normal velocity, then velocities of friction."""
     rows, radius = np.zeros((4, m.nv)), frame[0] @ d.contact_lever[c]
     for sign, body in _sides(m, d, c):
         J = rb.frame_jacobian(m, d, m.body_names[body], "world")
@@ -160,7 +160,7 @@ def _sides(m, d, c):
 def _points(m, d, c, body):
     """Return the contact point on a body at the start of the step, and the point of friction."""
     x = d.contact_pos[c]
-    if d.contact_time[c] != 0.0:  # the arms are those at the time of the impact
+    if d.contact_time[c] != 0.0:  # use the arms at the time of the impact
         arm = d.contact_arm1 if body == m.geom_bodyid[d.contact_geom[c, 0]] else d.contact_arm2
         x = d.subtree_com[m.body_rootid[body]] + arm[c]
     return x, x + np.cross(d.contact_lever[c], d.contact_normal[c])

@@ -617,7 +617,7 @@ LIES = (
         frozen("position"),
         still=(NONE,),
     ),
-    # without fresh efforts a joint that friction holds looks like one whose whole state is old
+    # without fresh efforts, a joint that friction holds looks like a joint with an old state
     Lie(
         "frozen_efforts",
         "freezes",
@@ -718,6 +718,6 @@ def lie_of(name):
 
 
 def pairs():
-    """Return the names of all pairs of rows that one driver can combine, both within the bound."""
+    """Return the names of all pairs of lies that one driver can combine, both within the bound."""
     names = [lie.name for lie in LIES if lie.liar and LOOP in lie.where and lie.bounded]
     return [f"{one}+{other}" for k, one in enumerate(names) for other in names[k + 1 :]]

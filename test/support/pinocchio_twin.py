@@ -19,7 +19,7 @@ from support.trees import rotation
 
 pin = pytest.importorskip("pinocchio", reason="pin is not installed")
 
-#: The types of joint_types.JOINT_SPECS that Pinocchio has, alone or as a chain of simple ones.
+#: The types of joint_types.JOINT_SPECS that Pinocchio has, alone or as a chain of simple joints.
 KNOWN = (
     "revolute",
     "prismatic",
@@ -52,7 +52,8 @@ def from_description(description, floating_base=False):
     carrier = 0
     if floating_base:
         carrier = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "root_joint")
-    places = {root: (carrier, pin.SE3.Identity())}  # link -> its joint, its pose there
+    # by link: the joint that carries it, and its pose in that joint
+    places = {root: (carrier, pin.SE3.Identity())}
     _add_subtree(model, description.joints, root, places)
     for link in description.links:
         carrier, place = places[link.name]

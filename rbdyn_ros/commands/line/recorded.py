@@ -292,7 +292,7 @@ def _back(renamed: Mapping[str, str], path: Path) -> dict[str, str]:
 
 
 def not_there(error: ParameterError, path: Path) -> ParameterError:
-    """Return the error of a missing recording, with the nearest existing one."""
+    """Return the error of a missing recording, with the name of the nearest existing recording."""
     finding = error.findings[0]
     text = f"{finding.message}{nearest_file(path)}"
     return ParameterError(replace(finding, message=text), error.source)

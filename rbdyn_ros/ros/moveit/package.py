@@ -29,7 +29,7 @@ from rbdyn_ros.ros.simulator.rviz_config import rviz_config
 from rbdyn_ros.share import share_dir
 
 TEMPLATES = Path(__file__).parent / "templates"
-#: End of the names of such packages.
+#: End of the names of configuration packages.
 SUFFIX = "_moveit_config"
 #: Joints that an arm needs to put its tip into every pose.
 SIX = 6

@@ -63,7 +63,7 @@ class UnitreeMotors:
         self._last, self._turns = 0, 0
 
     def state(self, message: Any) -> tuple[JointsState, BaseState]:
-        """Return the joints of the policy and the root link; they have one stamp.
+        """Return the joints of the policy and the root link, with the same stamp.
 
         Raises:
             RbdynError: a number is not finite, or the quaternion is not of length 1.

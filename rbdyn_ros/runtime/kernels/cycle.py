@@ -100,7 +100,7 @@ def _ages(s):
 @kernel
 def _begin(m, d, s):
     s.paused = load_acquire(s.asked, PAUSE)
-    if s.loaded == 0:  # else the loop goes on with another Model's state, see carrying.py
+    if s.loaded == 0:  # otherwise the loop continues with another Model's state, see carrying.py
         s.saturated = -1
         s.fault = -1
         clear_channel(s)

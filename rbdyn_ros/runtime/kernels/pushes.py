@@ -45,7 +45,7 @@ TINY = 1e-12
 
 @kernel
 def take_pushes(s: Shared) -> None:
-    """Read the list of pushes; new ones begin at this tick."""
+    """Read the list of pushes; new pushes begin at this tick."""
     found = fetch(
         s.push_version, s.push_words, s.push_floats, 0, s.push_inbox_words, s.push_inbox_floats
     )

@@ -201,7 +201,7 @@ def run(pipe: Connection) -> None:
 
 
 class _Drawing:
-    """The renderers of the process, each made only if there are cameras for it."""
+    """The renderers of the process; each is made only if a camera needs it."""
 
     def __init__(self) -> None:
         self._close = contextlib.ExitStack()

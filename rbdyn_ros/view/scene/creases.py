@@ -59,7 +59,7 @@ def _places(vertices: Array) -> tuple[Ints, Ints]:
 
 
 def _with_normals(vertices: Array, faces: Faces) -> tuple[Faces, Array, NDArray[np.bool_]]:
-    """Return the triangles with an area, their unit normals, and which have one."""
+    """Return the triangles with an area, their unit normals, and a mask of these triangles."""
     size = float(np.ptp(vertices, axis=0).max()) or 1.0
     a, b, c = (vertices[faces[:, k]] / size for k in range(3))
     normals = np.cross(b - a, c - a)

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 #: Brightness of a white light, equal to viser's own main light.
 WHITE = 3.0
-#: viser cannot rotate parallel light, so a lamp at this distance replaces it, in radii of the
-#: robot.
+#: A lamp at this distance [radii of the robot] replaces parallel light, which viser cannot rotate.
 FAR = 20.0
 
 

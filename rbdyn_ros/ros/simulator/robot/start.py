@@ -158,7 +158,7 @@ def _assembled(
     limits: dict[str, tuple[float, float]],
     addresses: dict[str, int],
 ) -> Array:
-    """Return a closed position near a rough one; named joints stay."""
+    """Return a position near a rough position at which the loops are closed; named joints stay."""
     given = f" with the given {', '.join(INITIAL + name for name in named)}" if named else ""
     try:
         qpos = assemble(m, rough, named, closed_within(m))

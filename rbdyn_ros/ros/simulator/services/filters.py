@@ -131,7 +131,7 @@ class _Translation:
 
 
 def _members(members: str) -> str:
-    """Translate the inside of a bracket; a backslash has no meaning there in POSIX."""
+    """Translate the inside of a bracket; in POSIX a backslash has no meaning in a bracket."""
 
     def class_of(match: re.Match[str]) -> str:
         if match[1] is None:

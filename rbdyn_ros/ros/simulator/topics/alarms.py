@@ -18,7 +18,7 @@ LONG_WAIT = 5.0
 
 
 def has_locked_drive(m: Model, joint: int) -> bool:
-    """Return whether a joint with a fault is one whose drive locked.
+    """Return whether a joint with a fault has a drive that locked.
 
     The position of such a joint is a function of time, so its state cannot diverge.
     """

@@ -81,7 +81,7 @@ class CommanderWatch:
         self._who = ""  # the publisher of the last command
         self._asked = -PAUSE  # time of the last query of a name [s]
         self._stopped = False
-        self._since: float | None = None  # time from which on commands came again
+        self._since: float | None = None  # time since which commands arrive again
 
     def note(self, topic: str, sender: bytes | None) -> None:
         """Note an accepted command: its topic, and the GID of its publisher if it is known."""
@@ -100,7 +100,7 @@ class CommanderWatch:
         self._who, self._heard = who or "", now
 
     def note_process(self, who: str) -> None:
-        """Note accepted commands that did not come by a topic."""
+        """Note accepted commands that did not arrive on a topic."""
         self._who, self._heard = who, time.monotonic()
 
     def poll(self, now: float) -> None:

@@ -61,7 +61,7 @@ def servo_period(values: SimpleNamespace, period_ns: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class GivenTwist:
-    """A twist as it came.
+    """A twist as it was received.
 
     Attributes:
         frame: whose axes it has.

@@ -133,7 +133,7 @@ def _cloud_message(
 
 
 def cloud(spec: LidarSpec, scan: Scan) -> NDArray[np.void]:
-    """Return the points of a scan, (rows, columns) of POINT, or NaN where there is none."""
+    """Return the points of a scan, (rows, columns) of POINT; a point without a return is NaN."""
     rows, columns = scan.distance.shape
     points = np.zeros((rows, columns), POINT)
     for k, name in enumerate("xyz"):
