@@ -73,7 +73,7 @@ def main() -> None:
         Path(folder, "policy.py").write_text(POLICY, encoding="utf-8")
         compiled = read(folder, LAW, RUNS)
         in_python = read(folder, "{python: 'policy.py:ComputedTorque'}", PYTHON_RUNS)
-        run_shard(compiled, range(compiled.runs)[:8])  # compiles
+        run_shard(compiled, range(compiled.runs)[:8])  # the first call compiles
         for what, trial in (("compiled law", compiled), ("law in Python", in_python)):
             begin, before = time.perf_counter(), processor_time()
             results = trials.run(trial, workers=WORKERS)

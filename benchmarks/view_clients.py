@@ -49,7 +49,7 @@ def client(kind: str, address: str) -> Iterator[None]:
             raise RuntimeError("the client did not connect to the view")
         yield
     finally:
-        process.stdin.close()  # ends the client
+        process.stdin.close()  # the end of its input ends the client
         process.stdout.close()
         process.wait(30.0)
 

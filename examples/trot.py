@@ -214,7 +214,7 @@ _IMAGES = {
     "joint_pos_rel": _JOINTS,
     "joint_vel_rel": _JOINTS,
     "last_action": _JOINTS,
-    "gait_phase": ([0, 1], [-1, -1]),  # half a period later
+    "gait_phase": ([0, 1], [-1, -1]),  # the mirror image is half a period later
 }
 
 
@@ -230,7 +230,8 @@ def mirror(*images):
 
 _TERMS = [_IMAGES[term.name] for term in SPEC.terms]
 SEEN, DONE, ONE = mirror(*_TERMS), mirror(_JOINTS), np.ones((1, 1), np.float32)
-ALL = mirror(*_TERMS, _LINEAR, ([0], [1]), ([1, 0, 3, 2], [1] * 4))  # of the critic's terms
+# of all terms that the critic observes
+ALL = mirror(*_TERMS, _LINEAR, ([0], [1]), ([1, 0, 3, 2], [1] * 4))
 
 
 def layers(rng, *sizes):

@@ -322,7 +322,8 @@ def locked(path: Path) -> Iterator[None]:
 
 def install(env: Environment, extras: str) -> None:
     """Install this checkout, editable, with some extras; pip writes into the checkout too."""
-    options = ("--progress-bar", "off", "--no-compile")  # Python compiles the imported modules
+    # Python compiles the modules when it imports them
+    options = ("--progress-bar", "off", "--no-compile")
     with locked(ROOT):
         run_logged(env, env.python, "-m", "pip", "install", *options, "-e", f"{ROOT}[{extras}]")
 

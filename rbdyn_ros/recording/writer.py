@@ -87,7 +87,7 @@ class RunFile(Output):
             if isinstance(error, ParameterError):
                 raise
             raise unwritable(self.path, error) from error
-        self._typed: dict[str, int] = {}  # numbers of the types in the file
+        self._typed: dict[str, int] = {}  # by name: number of the type in the file
         self._lock = threading.Lock()
         self._waiting: list[tuple[int, int, bytes]] = []
         self._channels: dict[tuple[str, str], int] = {}
@@ -225,7 +225,7 @@ class RunFile(Output):
                 news, self._news = self._news, []
                 closed, taken = self._closed, self._bytes
                 tell = self.dropped and not self._warned
-            # before a write, which would hide the loss
+            # check first: a write would hide that the file was lost
             check_kept(self.path, self._stream, self._size)
             for what in news:
                 what()

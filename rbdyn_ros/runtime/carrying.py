@@ -14,7 +14,7 @@ from rbdyn_ros.runtime import shared
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.types import PER_DOF, Faults
 
-#: Lengths in Shared of several packed fields, or of the slots of a mailbox.
+#: Dimensions of packed fields of Shared, and of mailboxes: such fields are not copied as they are.
 PACKED = ("ncommandword", "ncommandfloat", "nfault", "nrow", "nstickrow", "ndepth", "nsaved")
 #: Fields of Shared that belong to the new row: mailboxes, addresses, and fields of `prepare`.
 OWN = (

@@ -11,7 +11,8 @@ from rbdyn_ros.model.tree.joint_arrays import joint_basis
 from rbdyn_ros.writing.left_out import LeftOut, refuse_joint
 from rbdyn_ros.writing.xml import words
 
-#: By joint type, for each coordinate: joint of MJCF, row of the basis along its axis, suffix.
+#: By joint type, for each coordinate: MJCF joint, row of the basis along its axis, end of its
+#: name.
 COMPOSED: dict[str, tuple[tuple[str, int, str], ...]] = {
     "fixed": (),
     "revolute": (("hinge", 2, ""),),

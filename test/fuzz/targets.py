@@ -268,7 +268,7 @@ def fuzz_sensors(data: bytes) -> None:
     read_sensors_text(data, m, described, folder=folder())
 
 
-#: Times that a robot with actuators steps; a file that is read must leave all numbers finite.
+#: Number of steps of a robot with actuators; after reading a file, all numbers must stay finite.
 MOVED = 20
 
 

@@ -88,7 +88,7 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[
         folder: receives the current input and those that fail.
     """
     seeds, failures = TARGETS[name].seeds(), {}
-    if name in COMPILED:  # the kernels have been compiled
+    if name in COMPILED:  # by now the kernels have been compiled
         seconds += time.process_time()
     current, count = folder / "current", 0
 

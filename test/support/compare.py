@@ -7,7 +7,7 @@ import numpy as np
 
 EPS = np.finfo(float).eps
 
-#: kind of comparison -> (error / tolerance, error, field, where); shown at the end of a run
+#: By kind of comparison: (error / tolerance, error, field, where), shown at the end of a run.
 WORST = {}
 
 

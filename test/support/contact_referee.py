@@ -183,7 +183,8 @@ def _arc(m, d, body, x):
     w, v = np.split(rb.frame_jacobian(m, d, name, "world") @ d.qvel, 2)
     turning, a = np.split(rb.frame_jacobian_dot(m, d, name, "world") @ d.qvel, 2)
     if body in m.flight_bodyid and d.flight_mode[body] != PLAIN:
-        straight = np.cross(turning, x - d.xipos[body])  # the centre of mass moves straight
+        # the centre of mass moves on a straight line
+        straight = np.cross(turning, x - d.xipos[body])
         return straight + np.cross(w, np.cross(w, x - d.xipos[body])), w, turning
     return a + np.cross(turning, x) + np.cross(w, v + np.cross(w, x)), w, turning
 

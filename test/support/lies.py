@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table of false joint states, for the closed loop, for processes and for the docs.
+"""A table of false joint states, for tests of the closed loop and of processes, and for the docs.
 
 From a given time on, its onset, each row changes the states of an arm. The table does not need
 ROS: a state is a dict with names (list), position, velocity, effort (arrays or lists) and stamp
@@ -271,7 +271,7 @@ EVERYTHING = ("position", "velocity", "effort")
 LIE, BLIND = ("velocity", "frozen"), ("velocity", "acceleration")
 
 LIES = (
-    # values
+    # lies about values
     Lie("nan", "values", "NaN", ("finite",), values(position=one(np.nan))),
     Lie("infinity", "values", "infinity", ("finite",), values(velocity=one(np.inf))),
     Lie("huge", "values", "a number of 1e300", ("finite",), values(velocity=one(1e300))),
@@ -452,7 +452,7 @@ LIES = (
     ),
     Lie("missing", "values", "a missing joint", ("names",), always(less)),
     Lie("extra", "values", "a joint that the robot does not have", (NONE,), always(more)),
-    # time
+    # lies about time
     Lie("lag_5_ms", "time", "states 5 ms late", (NONE,), late(lambda _t: 0.005)),
     # with 15 ms the velocity feedback of a light joint is unstable and ends in an overspeed
     Lie("lag_15_ms", "time", "states 15 ms late", (NONE, "velocity"), late(lambda _t: 0.015)),
@@ -574,7 +574,7 @@ LIES = (
         (NONE,),
         None,
     ),
-    # freezes
+    # states that freeze
     Lie(
         "frozen",
         "freezes",
@@ -625,7 +625,7 @@ LIES = (
         (NONE, "frozen"),
         frozen("effort"),
     ),
-    # publishers: only between processes
+    # a second publisher: only between processes
     Lie(
         "second_states",
         "publishers",
@@ -650,7 +650,7 @@ LIES = (
         None,
         (PROCESSES,),
     ),
-    # loads and restarts, which the test program does itself
+    # wrong loads and restarts: the test program itself does these
     Lie("payload", "loads", "a payload set while armed that is not there: refused", (NONE,), None),
     Lie(
         "unknown_payload",

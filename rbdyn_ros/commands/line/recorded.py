@@ -190,7 +190,7 @@ def _run_of(m: Model, rest: Array, samples: Samples, options: argparse.Namespace
     qvel, effort = np.full((2, len(time), m.nv), np.nan)
     qpos[:, dofs], effort[:, dofs] = samples.qpos[kept], samples.effort[kept]
     if samples.qvel is not None:
-        qvel[:] = 0.0  # the other joints are at rest
+        qvel[:] = 0.0  # joints that the table does not name are at rest
         qvel[:, dofs] = samples.qvel[kept]
     stamps = np.round(time * NANOSECONDS).astype(np.int64)
     return RecordedRun(m, m.name, path, time, time, stamps, qpos, qvel, effort)

@@ -129,7 +129,8 @@ class _InstanceCounter:
             self._geometry = (name, begin, count + 1)
         elif tag == "node":
             self._count += 1
-            name = attributes.get("id") or f"\0{self._count}"  # no id has a NUL
+            # no id contains a NUL, so this name is unique
+            name = attributes.get("id") or f"\0{self._count}"
             self.inside[self._open[-1]].append(name)
             self.inside.setdefault(name, [])
             self._open.append(name)

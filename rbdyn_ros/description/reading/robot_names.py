@@ -28,7 +28,7 @@ _NAMES = (
     "talos_full_v2 talos_left_arm talos_reduced tiago tiago_dual tiago_pro ur10 ur3 ur5 xarm7 "
     "z1"
 )
-#: Robots of example-robot-data, to name the package where it is not installed.
+#: Names of the robots of example-robot-data, for the advice to install that package.
 EXAMPLE_ROBOTS = tuple(_NAMES.split())
 _MODULES, _MODULE_END = "robot_descriptions", "_description"
 #: End of the names of modules with MuJoCo models, which have no URDF.

@@ -301,7 +301,7 @@ class ArmController(process.ManagedNode):
             self._arm.tighten(*(wanted[name] for name in TIGHTENING))
         vars(self.values).update(new)
 
-    # the process
+    # the life of the process
 
     @property
     def poll_interval(self) -> float:

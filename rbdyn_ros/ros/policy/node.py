@@ -33,7 +33,7 @@ from rbdyn_ros.ros.policy.unitree import Rise, UnitreeMotors
 
 #: Interval at which the node checks whether inputs arrive [s].
 POLL = 1.0
-#: States that wait for the node.
+#: Number of states that can wait for the node.
 DEPTH = 1000
 #: A simulator in lock-step repeats a state if it gets no answer. The node repeats an answer only
 #: if it sent the answer longer ago than this: a later answer may still arrive [s].

@@ -34,8 +34,8 @@ from rbdyn_ros.runtime.shared import NPUSH, NPUSH_FLOATS, Shared
 NUMBER, BODY, KIND, DURATION = range(4)
 #: Kinds: a wrench in the axes of the world or of the body; a pull to a position or an orientation.
 WORLD_AXES, BODY_AXES, PULL, TURN = range(4)
-#: Offsets in its floats: point, force and torque of a wrench; point, goal, stiffness, lag and
-#: largest force of a pull.
+#: Offsets in the floats of a push: point, force and torque of a wrench; point, goal, stiffness,
+#: lag and largest force of a pull.
 POINT, FORCE, TORQUE = 0, 3, 6
 GOAL, STIFFNESS, LAG, MOST = 3, 12, 21, 22
 

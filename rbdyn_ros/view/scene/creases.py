@@ -53,7 +53,7 @@ def _places(vertices: Array) -> tuple[Ints, Ints]:
     """Return one vertex of each distinct position, and the position index of each vertex."""
     low = vertices.min(axis=0)
     cell = SAME_PLACE * float(np.ptp(vertices, axis=0).max()) or 1.0
-    x, y, z = np.rint((vertices - low) / cell).astype(np.int64).T  # each below 2^21
+    x, y, z = np.rint((vertices - low) / cell).astype(np.int64).T  # each number is below 2^21
     _, kept, place = np.unique((x << 42) | (y << 21) | z, return_index=True, return_inverse=True)
     return kept, place.ravel()
 

@@ -30,7 +30,7 @@ from rbdyn_ros.ros.common.lifecycle.holders import process_of
 #: Topic of the announcements. The name is absolute, because all namespaces share /clock and /tf.
 TOPIC = "/_simulators"
 CLOCK = "/clock"
-#: Most simulators of a graph whose announcements are kept until they are read.
+#: The announcements of this many simulators are kept until they are read.
 MOST = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 

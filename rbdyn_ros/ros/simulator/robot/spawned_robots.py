@@ -58,7 +58,7 @@ class SpawnedRobots:
         self._stamps, self._ages, self._partial = stamps, ages, partial
         self._open: dict[str, _Open] = {}
         self._new: list[Node] = []
-        self._accepted = self._rejected = 0  # messages of robots that are gone
+        self._accepted = self._rejected = 0  # numbers of messages of robots that are gone
 
     @property
     def receptions(self) -> tuple[Reception, ...]:

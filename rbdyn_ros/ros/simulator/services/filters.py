@@ -17,7 +17,7 @@ from rbdyn_ros.errors import RbdynError, quote, refusal
 LONGEST = 256
 #: Largest number in braces, as in POSIX (RE_DUP_MAX).
 MOST_REPEATS = 255
-#: Most ways to match a name; Python can try them all in a fraction of a second.
+#: Largest number of ways to match a name; Python can try them all in a fraction of a second.
 MOST_WAYS = 1_000_000
 
 #: ASCII members of the classes of POSIX, as in the brackets of Python.

@@ -13,7 +13,8 @@ from rbdyn_ros.ros.common.graph.qos import SERVICES
 #: Results of every service.
 FEATURE_UNSUPPORTED, NOT_FOUND, OPERATION_FAILED = 0, 2, 4
 
-#: Our words for refusals of files, by the code of the first finding; otherwise it is the code.
+#: What the answer says about a refused file, by the code of the first finding; else it has the
+#: code.
 OWN_WORDS = {
     "xacro-request": NOT_FOR_OTHERS,
     "is-world": "it is a world, not one robot; spawn its models one by one",

@@ -15,7 +15,8 @@ from rbdyn_ros.runtime.loop import Loop
 #: Commands count as back after this time without a gap [s], so that a commander that is always
 #: slower than command_timeout is logged only once.
 BACK = 1.0
-#: Most commanders whose names are remembered, and the time between two look-ups of names [s].
+#: Largest number of commanders whose names are remembered, and time between two look-ups of names
+#: [s].
 MOST, PAUSE = 100, 0.1
 #: Effect of each policy of on_timeout on the joints.
 EFFECTS = {

@@ -215,7 +215,7 @@ class ServoTopic:
         command = self._command(self._place)
         tick = state.tick if self._lockstep else None
         self._mark = self._loop.orders.command(command, tick, after=self._mark)
-        if self._mark is None:  # another order moves the joints now
+        if self._mark is None:  # another order has taken over the joints
             self._let_go(given)
         elif not self._moving:
             self._mark = None

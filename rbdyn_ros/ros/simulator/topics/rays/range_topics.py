@@ -93,7 +93,7 @@ def _range(spec: RangeSpec, scan: Scan) -> Range:
     message.radiation_type = Range.INFRARED if infrared else Range.ULTRASOUND
     message.min_range, message.max_range = spec.near, spec.far
     message.range = float(scan.distance.item())
-    if hasattr(message, "variance"):  # not in Humble
+    if hasattr(message, "variance"):  # Humble lacks this field
         message.variance = spec.noise.stddev**2
     return message
 
