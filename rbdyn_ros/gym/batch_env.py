@@ -239,7 +239,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         self._seen[well] = seen[well]
 
     def _checked(self, actions: ArrayLike) -> Array:
-        """Return the actions, clipped to their space."""
+        """Return the actions, clipped to the action space."""
         try:
             given = np.asarray(actions, np.float64)
         except (TypeError, ValueError):

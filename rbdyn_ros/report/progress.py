@@ -105,7 +105,7 @@ class Compiling(event.Listener):  # type: ignore[misc]
 
 
 def uncompiled(kernel: Any) -> dict[int, Any]:
-    """Return a kernel and the kernels that it calls, if not compiled in this process, by id."""
+    """Return a kernel and its kernels, by id, as far as this process has not compiled them."""
     found: dict[int, Any] = {}
     left = [kernel]
     while left:

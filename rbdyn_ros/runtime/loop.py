@@ -227,7 +227,7 @@ class Loop:
         return self._store.save(self.plant.faults)
 
     def load_state(self, saved: SavedLoop) -> None:
-        """Go on from a saved state of this loop: equal orders give an equal future, bit for bit.
+        """Continue from a saved state of this loop: equal orders give exactly the same future.
 
         Time jumps to the tick of the state, in a new epoch. A pause stays. The faults become those
         with which the state was saved; the Model must be the one with which it was saved.

@@ -80,7 +80,7 @@ class Orders:
         self._commands = Mailbox(s.command_version, s.command_words, s.command_floats)
 
     def move(self, match: Match) -> None:
-        """Go on in another row of the loop, with the dofs of another Model.
+        """Continue in another row of the loop, with the dofs of another Model.
 
         Call it only while the loop is held.
         """

@@ -85,7 +85,7 @@ class StateStore:
             return SavedLoop(memory, delayed, self._orders.saved(), faults)
 
     def load(self, saved: SavedLoop) -> None:
-        """Go on from a saved state of this loop, at its tick, in a new epoch.
+        """Continue from a saved state of this loop, at its tick, in a new epoch.
 
         The Model and the faults must be those with which it was saved.
 

@@ -130,13 +130,13 @@ class StateStream:
         return int(s.stream_kept_words[MEASURED]) if s.stream_kept else -1
 
     def note(self) -> None:
-        """Note that the state read last is published."""
+        """Record that the state that was read last is published."""
         s = self._shared
         s.stream_epoch[()], s.stream_tick[()] = s.stream_words[EPOCH], s.stream_words[TICK]
         s.stream_known[:] = s.stream_words
 
     def keep(self, kept: bool = True) -> None:
-        """Note that the state read last is on joint_states; with False, no state is any longer."""
+        """Record whether the state that was read last is kept as the message on joint_states."""
         s = self._shared
         s.stream_kept[()] = kept
         if kept:

@@ -60,7 +60,7 @@ def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Arr
 
 
 def _samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Samples]:
-    """Return the same as read_samples, for any robot whose joints have one coordinate."""
+    """Return the results of read_samples, for any robot whose joints have one coordinate."""
     import numpy as np
 
     from rbdyn_ros.identification.data.columns import read_by_columns

@@ -146,7 +146,7 @@ class _InstanceCounter:
             self.sizes[name] = max(size, self._parser.CurrentByteIndex - begin), max(most, count)
 
     def expanded(self) -> tuple[int, int, int]:
-        """Return the number of nodes, of primitives, and their size, with all instances.
+        """Return the numbers of nodes and primitives, and their size, with every instance counted.
 
         Counting stops above MOST_NODES.
         """

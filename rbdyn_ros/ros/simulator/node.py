@@ -226,7 +226,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         self.report_grant(self._robots[0].loop.grant)
 
     def _on_parameters(self, changes: list[Any]) -> SetParametersResult:
-        """Accept or refuse changes of this node's live parameters, all or none."""
+        """Accept all changes of this node's live parameters, or refuse all of them."""
         several = bool(self.values.robots)
         for change in changes:
             if several and change.name.startswith(params.FAULTS):

@@ -160,8 +160,7 @@ def _acknowledge(s, ticked):
 def _advance(m, d, s):
     """Make the physics steps of a tick.
 
-    If a state diverges or a drive locks, undo them and latch a fault. If a state diverges or a
-    drive locks, undo them and latch a fault.
+    If a state diverges or a drive locks, undo the steps of the tick and latch a fault.
     """
     nq = m.nq
     for n in range(nq):

@@ -154,7 +154,7 @@ def _set_state(m, d, still, s):
 
 @kernel
 def _skip_tick(s):
-    """Count a tick without a step; commands, trajectories and wrenches keep their steps."""
+    """Count a tick without a step; trajectories and wrenches continue in the tick after it."""
     wait_a_tick(s)
     s.tick += 1
     s.traj_start += 1

@@ -134,7 +134,7 @@ class Live:
             raise self._failure
 
     def close(self) -> None:
-        """Make run return."""
+        """Let the method `run` return."""
         self._ended.set()
         self._woken.set()
 

@@ -119,7 +119,7 @@ def in_stance(m: Model, start: Array, given: dict[str, Any]) -> Array:
 
 
 def position_limits(m: Model, name: str) -> tuple[float, float]:
-    """Return the limits of a joint [rad or m], infinite if it has none."""
+    """Return the limits of a joint [rad or m], infinite if the joint has no limits."""
     low, high = position_ranges(m, [m.jnt_id(name)])[0].tolist()
     return low, high
 

@@ -61,7 +61,7 @@ def matching(pattern: str, names: Sequence[str]) -> list[str]:
 
 
 class _Translation:
-    """The pattern for Python's `re`, and a bound of the ways to match it.
+    """The pattern for Python's `re`, and a bound on the number of ways to match it.
 
     Args:
         pattern: a POSIX extended regular expression.
@@ -149,7 +149,7 @@ def _pattern_error(reason: str) -> RbdynError:
 
 
 def tags_filter(wanted: Any) -> Callable[[Collection[str]], bool]:
-    """Return whether tags pass simulation_interfaces/TagsFilter; without tags it passes all.
+    """Return whether tags pass simulation_interfaces/TagsFilter; an empty filter passes all tags.
 
     Raises:
         RbdynError: the mode is unknown.

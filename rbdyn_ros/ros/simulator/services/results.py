@@ -55,7 +55,7 @@ def first_finding(error: RbdynError) -> str:
 
 
 def of_files(error: RbdynError, logger: Any) -> str:
-    """Return the first finding of an error about files that a request names; log all of it.
+    """Return the first finding of an error about files that a request names; log the whole error.
 
     The words of the finding may quote the files, which the caller may not read.
     """

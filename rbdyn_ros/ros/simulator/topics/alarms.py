@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trouble of a simulated robot, logged once each or rarely."""
+"""Log the troubles of a simulated robot, each only once or rarely."""
 
 import math
 import time
