@@ -53,7 +53,7 @@ FIRST = 0.75
 
 @dataclass(frozen=True)
 class Case:
-    """One arm: how to read it and its recordings."""
+    """An arm, with functions that read its description and its recordings."""
 
     name: str
     repository: str

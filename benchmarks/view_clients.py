@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""View clients for benchmarks.view, each in its own process: one only reads, the others draw."""
+"""Clients of benchmarks.view, each in its own process: one client only reads, the others draw."""
 
 from __future__ import annotations
 

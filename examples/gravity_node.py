@@ -27,7 +27,7 @@ DAMPING = 5.0
 
 
 class GravityNode(Node):
-    """Answers every state with the efforts that hold the robot there."""
+    """Answers every state with the efforts that hold the robot in its position."""
 
     def __init__(self, urdf: str) -> None:
         super().__init__("gravity_node")

@@ -81,7 +81,7 @@ class Recorder:
             raise KeyboardInterrupt
 
     def states_until(self, stamp: int) -> str:
-        """Take states until one has this stamp or a later stamp; return an error message or ""."""
+        """Take states until their stamp reaches a stamp; return an error message or ""."""
         before, heard = self.stamp, time.monotonic()
         while self.stamp < stamp:
             self.spin_once()

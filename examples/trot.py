@@ -123,7 +123,7 @@ class Trot(BatchEnv):
         self.give_commands(robots)
 
     def give_commands(self, robots):
-        """Draw velocity commands for some robots; one of ten is zero."""
+        """Draw velocity commands for some robots; one command of ten is zero."""
         rng, count = self.np_random, int(robots.sum())
         drawn = rng.uniform(LOWEST, HIGHEST, (count, 3))
         self.command[robots] = drawn * (rng.random((count, 1)) > 0.1)

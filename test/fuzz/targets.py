@@ -74,7 +74,7 @@ SRDF = b"""<?xml version="1.0"?>
 
 
 class Target(NamedTuple):
-    """The targets of the fuzzer.
+    """A target of the fuzzer.
 
     Attributes:
         seeds: returns good files.

@@ -208,7 +208,7 @@ def paused(begin, end):
 
 
 def both_lies(one, other):
-    """Return a lie that combines two; the second changes the states of the first."""
+    """Return a lie that combines two lies; the second changes the states of the first."""
 
     def start():
         first, second = one.start(), other.start()

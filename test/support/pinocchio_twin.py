@@ -245,7 +245,7 @@ def _body_motion(kind, q, v):
 
 
 def _inverse(R, p, twist, drift):
-    """Return the same for F_p in F_s: in F_p axes all velocities are opposite."""
+    """Return the pose and motion of F_p in F_s; in F_p axes, all velocities are opposite."""
     to_p = pin.SE3(R, p).toActionMatrix()
     return R.T, -R.T @ p, -to_p @ twist, -to_p @ drift
 

@@ -53,7 +53,7 @@ def servo_of(m: Model, names: tuple[str, ...], values: SimpleNamespace) -> Twist
 
 
 def servo_period(values: SimpleNamespace, period_ns: int) -> int:
-    """Return the period of a servo's commands [ticks]; in lock-step each tick has its own."""
+    """Return the period of a servo's commands [ticks]; in lock-step each tick has a command."""
     if values.time_mode == "lockstep":
         return 1
     return max(1, round(NANOSECONDS / (RATE * period_ns)))
