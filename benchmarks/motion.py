@@ -81,7 +81,7 @@ def _row(name: str, scene: Scene) -> str:
 
 
 def _passes(scene: Scene) -> tuple[str, int]:
-    """Return passes of the solver in a step, mean and 99 %, and the number of unsolved steps."""
+    """Return the solver's passes per step, mean and 99 %, and the number of unsolved steps."""
     m, d, found = scene.m, _started(scene), []
     for n in range(round(1000 * scene.seconds)):
         if n % CONTROL == 0:

@@ -163,7 +163,7 @@ def let_go(m, d, _time):
 
 
 def knock(m, d, time):
-    """Advance by a step; in one of them the marble starts towards the card house."""
+    """Advance by a step; at one step the marble starts towards the card house."""
     if abs(time - KNOCK) < m.opt.timestep / 2:
         d.qvel[-6:] = 1.0, 0.0, 0.0, 0.0, 1.0 / MARBLE, 0.0
     rb.step(m, d)

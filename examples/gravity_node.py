@@ -27,7 +27,7 @@ DAMPING = 5.0
 
 
 class GravityNode(Node):
-    """Answers every state with the efforts that hold the robot there."""
+    """Answers every state with the efforts that hold the robot in its position."""
 
     def __init__(self, urdf: str) -> None:
         super().__init__("gravity_node")
@@ -52,8 +52,8 @@ class GravityNode(Node):
 
 
 def main(urdf: str = "") -> None:
-    # Ctrl-C ends the loop below between two messages; the handler of rclpy would shut down ROS
-    # in another thread while this one publishes
+    # Ctrl-C ends the loop below between two messages. The handler of rclpy would shut down ROS in
+    # another thread while this thread publishes.
     signals: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: signals.append(number))

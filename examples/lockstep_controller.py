@@ -97,7 +97,7 @@ def main(seconds: str = "2.0") -> str:
         end = float(seconds)
     except ValueError:
         return f"the duration '{seconds}' is not a number"
-    # the handler of rclpy would shut down ROS in another thread while this one publishes
+    # the handler of rclpy would shut down ROS in another thread while this thread publishes
     signals: list[int] = []
     signal.signal(signal.SIGINT, lambda number, _: signals.append(number))
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)

@@ -56,7 +56,7 @@ def policy(weights, seen):
     spring, damper, push, pump, kinetic = weights.T
     cos, sin, rate = seen.T
     near = 1.0 / (1.0 + np.exp(20.0 * (cos + 0.85)))
-    lacking = 1.0 + cos - kinetic * rate**2  # energy; cos is -1 at the top
+    lacking = 1.0 + cos - kinetic * rate**2  # the energy that is missing; cos is -1 at the top
     hold, swing = spring * sin + damper * rate, (push + pump * lacking) * rate
     return np.tanh(near * hold + (1.0 - near) * swing)[:, None]
 

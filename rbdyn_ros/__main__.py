@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 
-#: Answer of a node to --help; {0} is the name of the node, {1} one of its parameters.
+#: Answer of a node to --help; {0} is the name of the node, {1} is a parameter of the node.
 HELP = """usage: ros2 run rbdyn_ros {0} --ros-args -p {1} [-p NAME:=VALUE ...]
 
 docs/reference/{0}.md has all parameters. While the node runs, `ros2 param list /{0}` lists

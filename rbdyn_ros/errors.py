@@ -163,7 +163,7 @@ def listing(names: Collection[str], most: int = 8) -> str:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """Return a number with its noun: `1 joint`, `2 joints`; `many`: an irregular plural."""
+    """Return a number with its noun: `1 joint`, `2 joints`; `many` is an irregular plural."""
     return f"{number} {one if number == 1 else many or f'{one}s'}"
 
 

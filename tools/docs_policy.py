@@ -361,7 +361,8 @@ def _enclave(role: Role) -> str:
     )
     if role.node not in TABLES:  # our nodes list them among their services
         node += (Group("reply", _of(role.node, parameters)),)
-        own = tuple(f"/_ros2cli*/{name}" for name in parameters)  # it has no namespace
+        # the node of the command ros2 has no namespace
+        own = tuple(f"/_ros2cli*/{name}" for name in parameters)
         node += (Group("reply", own, "of the nodes of the command ros2"),)
     lines = [
         textwrap.fill(

@@ -177,7 +177,7 @@ def choose_ros(asked: str, tests: str = TESTS) -> Environment:
 
 
 def choose_python(asked: str | None, recorded: str | None) -> Info:
-    """Return the interpreter to use: the requested, the current or the first suitable one."""
+    """Return an interpreter: the requested, the current, or the first suitable interpreter."""
     found = []
     for name in (asked,) if asked else (recorded, *CANDIDATES):
         info = probe(name) if name else None
@@ -322,7 +322,8 @@ def locked(path: Path) -> Iterator[None]:
 
 def install(env: Environment, extras: str) -> None:
     """Install this checkout, editable, with some extras; pip writes into the checkout too."""
-    options = ("--progress-bar", "off", "--no-compile")  # Python compiles the imported modules
+    # Python compiles the modules when it imports them
+    options = ("--progress-bar", "off", "--no-compile")
     with locked(ROOT):
         run_logged(env, env.python, "-m", "pip", "install", *options, "-e", f"{ROOT}[{extras}]")
 

@@ -76,7 +76,7 @@ def figure(name: str) -> None:
 
 
 def blocks(page: str) -> Iterator[tuple[str, State]]:
-    """Run the Python blocks of a tutorial; yield the heading and the variables after each."""
+    """Run the Python blocks of a tutorial; after each, yield its heading and the variables."""
     state: State = {"__name__": "tutorial"}
     text = (TUTORIALS / page).read_text("utf-8")
     for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:

@@ -128,7 +128,7 @@ def count(
     *,
     element: str | None = None,
 ) -> int:
-    """Return a whole number from low to high.
+    """Return the value as an int, if it is a whole number from low to high.
 
     Raises:
         RbdynError: of the class `error`, if the value is anything else, for example a boolean.
@@ -157,7 +157,7 @@ def flag(
     *,
     element: str | None = None,
 ) -> bool:
-    """Return True or False.
+    """Return the value as a bool, if it is True or False.
 
     Raises:
         RbdynError: of the class `error`, if the value is anything else, for example 0 or 1.

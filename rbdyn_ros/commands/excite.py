@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Smallest distance between links, and to obstacles, with --contact or --scene [m].
 CLEARANCE = 0.01
-#: --mounting and the scene may differ in gravity by this rounding error [m/s^2].
+#: Rounding error by which gravity can differ between --mounting and the scene [m/s^2].
 SAME_GRAVITY = 0.01
 
 

@@ -142,7 +142,7 @@ def cache() -> dict[str, Any]:
         empty: dict[str, Any] = {"path": None, "bytes": 0, "other_versions_bytes": 0}
         return {**empty, "compiled": {}, "reason": off if DISABLED else no}
     here = Path(CACHE_DIRECTORY)
-    # the runtime has its own cache inside, perhaps next to older ones
+    # the runtime's own cache is inside, perhaps with caches of older runtimes
     runtimes = list(here.glob("runtime-*"))
     stale = [path for path in runtimes if path != Path(compiled.CACHE_DIRECTORY)]
     names = [

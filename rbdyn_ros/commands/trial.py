@@ -135,7 +135,7 @@ def _repeat(trial: Trial, options: argparse.Namespace) -> int:
     _print_run(trial, run, why, options)
     if options.view:
         replay = options.root.parse_args(["replay", str(file)])
-        return int(replay.run(replay))  # the page ends with this process
+        return int(replay.run(replay))  # the page ends when this process ends
     return common.REFUSED if why else common.DONE
 
 

@@ -55,7 +55,7 @@ class Source:
 
     @property
     def semantics(self) -> str:
-        """The SRDF next to the URDF, or "" if there is none, or it cannot be used."""
+        """The SRDF next to the URDF; "" if there is no SRDF, or it cannot be used."""
         path = self.path
         if path is None or not self.text or self.is_scene:
             return ""

@@ -203,7 +203,8 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
             infos |= {"diverged": diverged, "_diverged": diverged.copy()}
         over = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP and over.any():
-            last = np.full(self.num_envs, None, object)  # as gymnasium's own vector environments
+            # in the form of gymnasium's own vector environments
+            last = np.full(self.num_envs, None, object)
             for k in np.flatnonzero(over):
                 last[k] = self._seen[k].copy()
             infos = {"final_info": infos, "_final_info": over.copy()}
@@ -238,7 +239,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         self._seen[well] = seen[well]
 
     def _checked(self, actions: ArrayLike) -> Array:
-        """Return the actions, clipped to their space."""
+        """Return the actions, clipped to the action space."""
         try:
             given = np.asarray(actions, np.float64)
         except (TypeError, ValueError):

@@ -141,7 +141,7 @@ class _Search:
 
     def check_robot(self, name: str) -> None:
         """Raise DescriptionError if a robot that is fixed to the world overlaps something."""
-        from rbdyn_ros.description.scenes.entities import entity_of  # only for scenes
+        from rbdyn_ros.description.scenes.entities import entity_of  # imported only for scenes
 
         names, bodies = self.m.geom_names, self.m.geom_bodyid
         links = [self.m.frame_names[frame] for frame in self.m.geom_frameid]

@@ -25,7 +25,7 @@ def mobility(m: Model) -> tuple[Array, Array]:
     """
     d = make_data(m)
     _survey(m, d)
-    if d.accelerate_stage == 0:  # otherwise M is already computed
+    if d.accelerate_stage == 0:  # otherwise `forward` has computed M already
         _crb(m, d)
     M = np.zeros((m.nv, m.nv))
     rows = np.repeat(np.arange(m.nv), m.M_rownnz)

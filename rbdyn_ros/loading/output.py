@@ -21,7 +21,7 @@ class Output:
     """Base class of outputs that the end of a `with` block closes."""
 
     def close(self) -> None:
-        """Write the rest and close.
+        """Write the remaining content and close the output.
 
         Raises:
             ParameterError: the output is not complete.

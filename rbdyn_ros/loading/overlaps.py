@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Remove contact between parts of one robot that overlap in a pose in which it may stand."""
+"""Switch off contact in pairs of one robot that overlap in a pose in which it may stand."""
 
 from collections.abc import Iterable, Iterator
 
@@ -19,7 +19,7 @@ _Pair = tuple[int, int]
 
 
 def without_overlaps(m: Model, states: Iterable[GroupState] = ()) -> tuple[Model, list[Finding]]:
-    """Return the Model without contact in pairs of one robot that overlap where it may stand.
+    """Return the Model without contact in pairs of one robot that overlap while it stands.
 
     The robot may stand at qpos0, and in each state that gives all joints between the two
     geometries.

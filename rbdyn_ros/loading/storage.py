@@ -88,7 +88,7 @@ def save(m: Model, path: str | Path) -> None:
 
 
 def load_model(path: str | Path) -> Model:
-    """Read a Model written by `save`; it equals the saved one, including sha256.
+    """Read a Model written by `save`; it equals the saved Model, including sha256.
 
     Joint types and motions of the user must be registered before.
 
@@ -223,7 +223,7 @@ def _check_fields(names: Sequence[str], source: str, needed: Sequence[str]) -> N
 
 
 def _text(value: object, what: str, audit: Audit) -> str:
-    """Return a string that can be encoded; else add an error."""
+    """Return a string that can be encoded; for any other value add an error."""
     try:
         if isinstance(value, str):
             value.encode()  # a lone surrogate has no encoding

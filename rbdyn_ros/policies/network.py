@@ -23,7 +23,7 @@ def metadata_of(path: Path) -> Mapping[str, str]:
 
 
 class Network:
-    """A network that maps one vector to another; it can have memory.
+    """A network that maps a vector to a vector, and that can have memory.
 
     Inputs other than the first are memory: a recurrent network's input h_in gets its output h_out
     of the step before, and zeros at first.

@@ -94,7 +94,7 @@ def _check_names(given: Given, joints: Sequence[str]) -> None:
 
 
 def _array(given: Given, key: str, n: int, default: float = 0.0) -> Array:
-    """Return a number for each joint."""
+    """Return the numbers of a key, one for each joint."""
     value = given.get(key, default)
     sizes = (value,) if isinstance(value, float) else value
     if len(sizes) not in (1, n):

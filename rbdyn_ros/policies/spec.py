@@ -75,5 +75,5 @@ class PolicySpec:
     action_clip: float = math.inf
 
     def size(self, term: ObservationTerm) -> int:
-        """Return the number of numbers in one value of a term."""
+        """Return how many numbers a single value of a term has."""
         return TERMS[term.name] or len(self.joints)

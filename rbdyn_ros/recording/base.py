@@ -81,7 +81,7 @@ class Chain:
             return []
         stamps = np.unique(np.concatenate([self._stamps(name) for name in chain]))
         place, turn = np.zeros((len(stamps), 3)), Rotation.identity(len(stamps))
-        for name in chain:  # from the robot towards the world
+        for name in chain:  # in the order from the robot to the world
             k = np.searchsorted(self._stamps(name), stamps, side="right") - 1
             rows = np.array([row for _, row in self._rows[name]])[np.maximum(k, 0)]
             step = Rotation.from_quat(rows[:, 3:])

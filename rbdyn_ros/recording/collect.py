@@ -190,7 +190,7 @@ class Collected:
 
 @functools.lru_cache(8)
 def _state_type(definition: str) -> str:
-    """Return the type of a State that was recorded with a definition; "" for the present one."""
+    """Return the type of a State with an older definition, or "" for the present definition."""
     known = sum(bool(re.search(rf"\b{name}\b", definition)) for name in LATER)
     return older_state(known)[0] if definition and known < len(LATER) else ""
 

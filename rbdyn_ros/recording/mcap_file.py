@@ -24,7 +24,7 @@ MOST_TOPICS = 10_000
 
 
 class DamagedError(Exception):
-    """A file is damaged."""
+    """Raised when a file is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """An attachment."""
+    """An attachment of a recording: a file inside the file."""
 
     name: str
     media_type: str
@@ -63,7 +63,7 @@ class Attached:
 
 
 class McapFile:
-    """An MCAP file, read once.
+    """Reads an MCAP file once, from its beginning to its end.
 
     Args:
         path: path of the file.

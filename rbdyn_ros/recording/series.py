@@ -44,7 +44,7 @@ class Series:
 
 
 class Budget:
-    """Counts the stored values."""
+    """Counts the stored values, of which only a limited number is allowed."""
 
     def __init__(self, most: int = MOST_NUMBERS) -> None:
         self._left = most

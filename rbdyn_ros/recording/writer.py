@@ -87,7 +87,7 @@ class RunFile(Output):
             if isinstance(error, ParameterError):
                 raise
             raise unwritable(self.path, error) from error
-        self._typed: dict[str, int] = {}  # numbers of the types in the file
+        self._typed: dict[str, int] = {}  # by name: number of the type in the file
         self._lock = threading.Lock()
         self._waiting: list[tuple[int, int, bytes]] = []
         self._channels: dict[tuple[str, str], int] = {}
@@ -225,7 +225,7 @@ class RunFile(Output):
                 news, self._news = self._news, []
                 closed, taken = self._closed, self._bytes
                 tell = self.dropped and not self._warned
-            # before a write, which would hide the loss
+            # check first: a write would hide that the file was lost
             check_kept(self.path, self._stream, self._size)
             for what in news:
                 what()
@@ -245,7 +245,7 @@ class RunFile(Output):
                     f"the disk is too slow for the recording {self.path}: messages are dropped"
                 )
         self._file.finish()  # type: ignore[no-untyped-call]  # mcap's
-        self._stream.close()  # also writes what is still in the buffer
+        self._stream.close()  # this also writes what is still in the buffer
 
     def _register(
         self, topic: str, typename: str, schema: str, metadata: Mapping[str, str]

@@ -34,7 +34,7 @@ def bar(total: int, **settings: Any) -> Any:
 
 @contextlib.contextmanager
 def rounds(what: str, total: int) -> Iterator[Callable[[str], None]]:
-    """Show a bar; yields a function that advances it by one and sets the text next to it.
+    """Show a bar; yield a function that advances the bar by one and sets the text next to it.
 
     Args:
         what: title of the bar.
@@ -105,7 +105,7 @@ class Compiling(event.Listener):  # type: ignore[misc]
 
 
 def uncompiled(kernel: Any) -> dict[int, Any]:
-    """Return a kernel and the kernels that it calls, if not compiled in this process, by id."""
+    """Return a kernel and its kernels, by id, as far as this process has not compiled them."""
     found: dict[int, Any] = {}
     left = [kernel]
     while left:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rbdyn_ros.report.words import aligned
 
-#: Most rows of one kind in a report.
+#: Largest number of rows of one kind in a report.
 MOST_ROWS = 20
 
 LinkPair = tuple[str, str]

@@ -299,7 +299,7 @@ def _plain(value: Any) -> Any:
 
 
 def _subscribe(found: RosGraph, topic: str, take: Callable[[Any], object]) -> list[None]:
-    """Subscribe with a QoS that fits the publishers; return a list that gets each arrival."""
+    """Subscribe with a QoS that fits the publishers; return a list with an item per message."""
     name, count = found.full(topic), list[None]()
     kind = interface(found.type_of(topic), "msg")
     offered = [info.qos_profile for info in found.node.get_publishers_info_by_topic(name)]

@@ -14,7 +14,7 @@ from rbdyn_ros.runtime import shared
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.types import PER_DOF, Faults
 
-#: Lengths in Shared of several packed fields, or of the slots of a mailbox.
+#: Dimensions of packed fields of Shared, and of mailboxes: such fields are not copied as they are.
 PACKED = ("ncommandword", "ncommandfloat", "nfault", "nrow", "nstickrow", "ndepth", "nsaved")
 #: Fields of Shared that belong to the new row: mailboxes, addresses, and fields of `prepare`.
 OWN = (
@@ -60,7 +60,7 @@ def carry_shared(old: Shared, new: Shared, match: Match) -> None:
     fresh = np.setdiff1d(np.arange(match.new.nv), match.places["nv"][1])
     new.traj_column[fresh] = new.due[fresh] = -1
     new.since[fresh] = new.watch - new.timeout - 1
-    new.loaded[()] = 1  # the loop goes on instead of beginning
+    new.loaded[()] = 1  # the loop continues instead of starting anew
 
 
 def measure_new(new: Shared, d: Data, match: Match) -> None:

@@ -67,7 +67,7 @@ def _word_pointer(context: Any, builder: Any, kind: Any, array: Any, index: Any)
 
 @intrinsic  # type: ignore[untyped-decorator]
 def load_acquire(typing_context: Any, words: Any, index: Any) -> Any:  # noqa: ARG001
-    """Read a word; everything its writer wrote before it is visible afterwards."""
+    """Read a word; what its writer wrote before this word is visible afterwards."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = _word_pointer(context, builder, signature.args[0], args[0], args[1])
@@ -189,7 +189,7 @@ def wait_at(address: int, value: int, timeout_ns: int, timespec: Words) -> None:
 
 @kernel
 def copy_memory(target: int, source: int, count: int) -> None:
-    """Copy numbers of eight bytes from one address to another; the two do not overlap."""
+    """Copy numbers of eight bytes from one address to another; the two areas do not overlap."""
     _memcpy(target, source, 8 * count)
 
 

@@ -153,7 +153,7 @@ class Loop:
         resets: bool = False,
         of_new: Faults | None = None,
     ) -> None:
-        """Go on with a Model that has other objects, between two ticks; time goes on.
+        """Continue with a Model that has other objects, between two ticks; time does not stop.
 
         Parts of both Models, by name, keep their state to the last bit. New parts start at
         base.qpos0, at rest. Robots come first in both Models, so the dofs of commands stay the
@@ -198,7 +198,8 @@ class Loop:
                 self.readout.move(base)
             finally:
                 s.asked[shared.STOP] = 0
-                s.loaded[()] = 1  # the loop goes on instead of beginning, also in the old row
+                # the loop continues instead of starting anew, even in the old row
+                s.loaded[()] = 1
                 self._launch()
 
     def _check_movable(self, resets: bool) -> None:
@@ -218,7 +219,7 @@ class Loop:
         self._thread.join()
 
     def save_state(self) -> SavedLoop:
-        """Return the whole state between two ticks; time goes on.
+        """Return the whole state between two ticks; time does not stop.
 
         Raises:
             RbdynError: the state diverged, or the loop does not answer.
@@ -226,7 +227,7 @@ class Loop:
         return self._store.save(self.plant.faults)
 
     def load_state(self, saved: SavedLoop) -> None:
-        """Go on from a saved state of this loop: equal orders give an equal future, bit for bit.
+        """Continue from a saved state of this loop: equal orders give exactly the same future.
 
         Time jumps to the tick of the state, in a new epoch. A pause stays. The faults become those
         with which the state was saved; the Model must be the one with which it was saved.
@@ -239,7 +240,7 @@ class Loop:
 
     def _run(self) -> None:
         try:
-            # a thread of high priority without deadlines would only starve the others
+            # without deadlines, a thread of high priority would only starve other threads
             fast = self.settings.time_mode == "fast"
             self.grant = realtime.obtain("off" if fast else self.settings.realtime)
         except BaseException as error:  # noqa: BLE001 - start() raises it

@@ -80,7 +80,7 @@ class Orders:
         self._commands = Mailbox(s.command_version, s.command_words, s.command_floats)
 
     def move(self, match: Match) -> None:
-        """Go on in another row of the loop, with the dofs of another Model.
+        """Continue in another row of the loop, with the dofs of another Model.
 
         Call it only while the loop is held.
         """
@@ -102,7 +102,7 @@ class Orders:
         lent: bool = False,
         after: OrderMark | None = None,
     ) -> OrderMark | None:
-        """Command some dofs; the commands of the others stay in force.
+        """Command some dofs; the commands of other dofs stay in force.
 
         Args:
             command: finite numbers for actuated dofs; the caller checks them.
@@ -133,7 +133,7 @@ class Orders:
         return mark
 
     def _replaced(self, mark: OrderMark) -> bool:
-        """Return whether a command or a trajectory came after a command, for one of its dofs."""
+        """Return whether a command or a trajectory replaced a command for one of its dofs."""
         new = self._trajectory
         if new is not None and new is not mark.trajectory and np.isin(new.dofs, mark.dofs).any():
             return True

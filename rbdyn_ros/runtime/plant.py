@@ -121,7 +121,7 @@ class Plant:
         return models
 
     def exchange(self, m: Model) -> None:
-        """Exchange the simulated Model for one with the same layout, between two ticks.
+        """Exchange the simulated Model for a Model with the same layout, between two ticks.
 
         Raises:
             ModelError: the timestep is specialised and m differs in more than inertia and gravity.
@@ -157,7 +157,7 @@ class Plant:
         match: Match,
         of_new: Faults | None = None,
     ) -> None:
-        """Go on with a Model that has other objects. Call it only while no loop runs.
+        """Continue with a Model that has other objects. Call it only while no loop runs.
 
         Args:
             s: row of the loop that goes on, to fill.

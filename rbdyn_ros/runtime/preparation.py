@@ -104,7 +104,7 @@ def servo_times(m: Model, wanted: float, period: float) -> Array:
 
 
 def noise_streams(m: Model, first: Model) -> Words:
-    """Return the number of each dof in noise.py (nv,); it does not depend on other joints.
+    """Return the number of each dof in noise.py (nv,), which does not depend on other joints.
 
     The dofs of the first Model have their own numbers; the number of any other dof is a hash of
     its joint's name. So a joint that is deleted and comes back has the same noise.

@@ -87,7 +87,7 @@ def _read(
     xacro_args: Mapping[str, object] | None,
     contact: bool | Contact,
 ) -> tuple[Description, Appearance]:
-    """Return the content to write, with the contact shapes of its links."""
+    """Return the robot or scene to write, with its contact shapes, and its appearance."""
     wanted = contact or Contact(obstacles=())
     if isinstance(source, SystemBuilder | Description):
         return described(source, strict, wanted), Appearance()

@@ -215,5 +215,5 @@ def _changed(value: object, plain: object) -> Table:
 
 
 def _numbers(owner: object, *names: str) -> Table:
-    """Return the fields that are not zero."""
+    """Return by name the attributes of a part that are not zero."""
     return {name: float(getattr(owner, name)) for name in names if getattr(owner, name)}

@@ -131,7 +131,7 @@ MOST_DOFS = 6
 
 
 def _dofs(joint: Joint) -> int:
-    return len(coordinates(joint)) or 3  # a ball has 3
+    return len(coordinates(joint)) or 3  # a ball joint has 3 degrees of freedom
 
 
 def _has_mass(branch: Branch) -> bool:
@@ -338,7 +338,7 @@ def _position(branch: Branch, positions: Mapping[str, float | tuple[float, ...]]
         branch = replace(branch, joint=(joint := replace(joint, start=at[: len(names) or 7])))
     elif joint.mimic is not None and joint.mimic.joint in positions:
         leader = positions[joint.mimic.joint]
-        assert not isinstance(leader, tuple)  # a joint with one coordinate
+        assert not isinstance(leader, tuple)  # a leader has a single coordinate
         return [joint.mimic.ratio * leader + joint.mimic.offset]
     if joint.type == "fixed":
         return []

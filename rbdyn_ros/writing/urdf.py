@@ -25,7 +25,7 @@ _SAID_OF_ONE = (*_SAID, "rest", *LIMITS)
 
 
 def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
-    """Return the document, without poses and pairs that may overlap: write_srdf writes them.
+    """Return the document; `write_srdf` writes the poses, and the pairs that may overlap.
 
     Raises:
         ParameterError: a joint has a type that URDF lacks.

@@ -10,7 +10,7 @@ from rbdyn_ros.description.checks.inertials import as_matrix
 from rbdyn_ros.description.parts.poses import Quat, Vec3, rotate
 from rbdyn_ros.description.parts.types import Inertial
 
-#: Means no limit in an SDF. URDF has no such number, so this one is its bound where it needs one.
+#: The number for no limit in an SDF. A URDF has no such number; there this is a very high limit.
 UNLIMITED = 1e16
 #: The inertial of a link that needs an inertial but has none.
 LIGHT = Inertial(1e-6, inertia=(1e-9, 1e-9, 1e-9, 0.0, 0.0, 0.0))

@@ -15,7 +15,7 @@ HINGES = ("revolute",)
 SIMPLE = ("revolute", "prismatic")
 #: Joint types that MuJoCo has as well.
 ALL = ("revolute", "prismatic", "spherical", "planar", "floating")
-#: Every joint type but the fixed one.
+#: Every joint type except fixed.
 LIBRARY = (
     *ALL,
     "helical",

@@ -37,7 +37,7 @@ def add_collisions(command: argparse.ArgumentParser) -> None:
 
 
 def is_sampling(options: argparse.Namespace) -> bool:
-    """Return whether an option asks for samples."""
+    """Return whether the options make the command sample poses."""
     return options.collisions or options.write_srdf is not None
 
 

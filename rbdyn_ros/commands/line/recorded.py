@@ -60,7 +60,7 @@ def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Arr
 
 
 def _samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Samples]:
-    """Return the same as read_samples, for any robot whose joints have one coordinate."""
+    """Return the results of read_samples, for any robot whose joints have one coordinate."""
     import numpy as np
 
     from rbdyn_ros.identification.data.columns import read_by_columns
@@ -190,7 +190,7 @@ def _run_of(m: Model, rest: Array, samples: Samples, options: argparse.Namespace
     qvel, effort = np.full((2, len(time), m.nv), np.nan)
     qpos[:, dofs], effort[:, dofs] = samples.qpos[kept], samples.effort[kept]
     if samples.qvel is not None:
-        qvel[:] = 0.0  # the other joints are at rest
+        qvel[:] = 0.0  # joints that the table does not name are at rest
         qvel[:, dofs] = samples.qvel[kept]
     stamps = np.round(time * NANOSECONDS).astype(np.int64)
     return RecordedRun(m, m.name, path, time, time, stamps, qpos, qvel, effort)
@@ -292,7 +292,7 @@ def _back(renamed: Mapping[str, str], path: Path) -> dict[str, str]:
 
 
 def not_there(error: ParameterError, path: Path) -> ParameterError:
-    """Return the error of a missing recording, with the nearest existing one."""
+    """Return the error of a missing recording, with the name of the nearest existing recording."""
     finding = error.findings[0]
     text = f"{finding.message}{nearest_file(path)}"
     return ParameterError(replace(finding, message=text), error.source)

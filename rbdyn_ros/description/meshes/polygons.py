@@ -93,7 +93,7 @@ def _axes(corners: Array) -> list[int]:
 
 
 def _is_ear(ear: Array, others: Array) -> bool:
-    """Return whether a triangle passes tinyobjloader's winding test, and is empty."""
+    """Return whether a triangle passes tinyobjloader's winding test and contains no corner."""
     (ax, ay), (bx, by), (cx, cy) = ear
     turn = (bx - ax) * (cy - by) - (by - ay) * (cx - bx)
     if turn * (ax * by - ay * bx) < 0.0:

@@ -51,7 +51,7 @@ class Materials:
         self._names: list[str] = []
 
     def get(self, name: str) -> bytes:
-        """Return a material file; for any other file a one-pixel image with its number.
+        """Return a material file; for any other file return a one-pixel image with its number.
 
         Raises:
             OSError: there is no such material file; trimesh goes on without it.

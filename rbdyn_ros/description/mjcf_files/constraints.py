@@ -166,7 +166,7 @@ class _CouplingReader:
         if given and any(given[3:]):
             length = sum(x * x for x in given[3:]) ** 0.5
             w, x, y, z = (n / length for n in given[3:])
-            # pose of the anchor of the second body, not of its frame
+            # the joint is at the anchor of the second body, not at its frame
             back = Pose((-anchor[0], -anchor[1], -anchor[2]))
             relative = compose(Pose((given[0], given[1], given[2]), (w, x, y, z)), back)
         return (first, relative), (second, Pose())

@@ -31,7 +31,7 @@ from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import counted, quote
 
 KINDS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
-#: The number of sizes of each kind; capsules and cylinders have one less with `fromto`.
+#: The number of sizes of each kind. With `fromto`, capsules and cylinders have one size less.
 _SIZES = {"sphere": 1, "capsule": 2, "ellipsoid": 3, "cylinder": 2, "box": 3}
 _ENDS = ("capsule", "cylinder", "box", "ellipsoid")
 #: Friction: sliding, about the normal [m], rolling [m].

@@ -328,7 +328,7 @@ class _XmlBuilder:
     def text(self, data: str) -> None:
         if self.skipping < 2 and not data.isspace():
             element = self.open[-1][-1] if self.skipping else self.open[-1]
-            element.text = f"{element.text or ''}{data}"  # a comment may stand in between
+            element.text = f"{element.text or ''}{data}"  # a comment can split the text
 
     def doctype(self, name: str, *_rest: object) -> None:
         refuse(

@@ -43,7 +43,7 @@ class Surfaces:
         return self._known[name]
 
     def of(self, given: Given) -> Surface | None:
-        """Return the surface of an element, or None without one, or after an error."""
+        """Return the surface of an element; None if it has no surface, or after an error."""
         return self.named(given["surface"], given, "surface") if "surface" in given else None
 
 

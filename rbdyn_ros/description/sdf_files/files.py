@@ -144,7 +144,8 @@ def _cached(address: str) -> Iterator[Path]:
     """
     host, *parts = PurePosixPath(unquote(address)).parts
     at = parts.index("models") if "models" in parts[:-1] else 0
-    owners = [part for part in parts[:at] if part != "fuel"]  # app.gazebosim.org/OWNER/fuel/models
+    # some addresses are app.gazebosim.org/OWNER/fuel/models/NAME
+    owners = [part for part in parts[:at] if part != "fuel"]
     if not owners or ".." in parts:
         return
     server = host.replace("app.", "fuel.")

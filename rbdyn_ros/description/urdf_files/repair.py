@@ -126,7 +126,7 @@ def _make_continuous(document: Document) -> versions.Version:
 
 
 def _leave_out(_document: Document) -> versions.Version:
-    """Change nothing: a limit may be missing in the returned version of URDF."""
+    """Change nothing: the returned version of URDF allows a missing limit."""
     return versions.WITH_JERK
 
 

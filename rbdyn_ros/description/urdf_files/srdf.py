@@ -165,7 +165,7 @@ class _Reader:
         self._reported: set[str] = set()
 
     def links(self, element: guard.Element) -> list[str]:
-        """Return the links of an element, or an empty list if one is missing or unknown."""
+        """Return the links of an element, or an empty list if a link is missing or unknown."""
         names = []
         for attribute in _LINKS[element.tag]:
             name = element.get(attribute)

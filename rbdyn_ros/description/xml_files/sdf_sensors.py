@@ -30,7 +30,7 @@ _MEASURED = ("child_to_parent", "parent_to_child")
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Reads one of SDF's types of sensors.
+    """Reads sensors of one type of SDF.
 
     Attributes:
         type: of a sensors file.

@@ -33,7 +33,7 @@ class Given(dict[str, Any]):
 
     @property
     def lines(self) -> Mapping[str, int]:
-        """The line of each key, also of a wrong key."""
+        """The line of each key, including keys with wrong values."""
         return self.node.lines
 
     def subject(self, line: int) -> Subject:
@@ -202,7 +202,7 @@ def table(
 
 @dataclass(frozen=True)
 class ByName(kinds.Kind):
-    """A table whose keys are names: of elements, or of parts of one.
+    """A table whose keys are names: of elements, or of parts of an element.
 
     Attributes:
         kind: of each value.
@@ -281,7 +281,7 @@ class ByType(_TableKind):
 
 @dataclass(frozen=True)
 class WithKey(kinds.Kind):
-    """A table whose rows depend on whether it has one of some keys.
+    """A table whose rows depend on whether some of these keys are in it.
 
     Attributes:
         keys: the keys.

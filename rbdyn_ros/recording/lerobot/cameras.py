@@ -201,7 +201,7 @@ class VideoFile:
         self._file.mux(self._stream.encode(frame))
 
     def close(self) -> None:
-        """Write the rest."""
+        """Write the last pictures and close the file."""
         self._file.mux(self._stream.encode())
         self._file.close()
 

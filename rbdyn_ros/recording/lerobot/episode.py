@@ -98,7 +98,7 @@ def _repeated(source: str, what: str, chosen: NDArray[np.int64]) -> list[str]:
 
 
 def _times(run: RecordedRun, camera: Camera) -> Array:
-    """Return the times of pictures [s], as in RecordedRun, since time was last reset."""
+    """Return the times of the pictures after the last reset of time [s], as in RecordedRun."""
     stamps = np.array(camera.stamps[camera.before :], np.int64)
     if not len(stamps):
         text = f"{quote(camera.topic)} has no picture after time was reset"

@@ -79,7 +79,8 @@ class ArmClaim:
     def __init__(self, node: Node, shown: str, efforts: dict[str, bool], states: str) -> None:
         self._node, self._shown, self._efforts, self._states = node, shown, efforts, states
         self._source = StateSource()
-        self._two: tuple[bytes | None, bytes | None] | None = None  # publishers in the fault
+        # the two publishers of states that the fault is about
+        self._two: tuple[bytes | None, bytes | None] | None = None
         self._fault: Fault | None = None
         self._twin: str | None = None  # another controller's process with the same name
         self._asked = -PAUSE  # time of the last query of publishers' names [ns]

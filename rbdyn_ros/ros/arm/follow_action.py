@@ -129,7 +129,7 @@ class FollowAction:
             ("error", now.desired[:2] - now.actual),
         ):
             setattr(feedback, field, _point(rows, monitor.time_ns(now)))
-        if hasattr(feedback, "index"):  # not in Humble and Jazzy
+        if hasattr(feedback, "index"):  # Humble and Jazzy lack this field
             feedback.index = monitor.index(now)
         return feedback
 

@@ -301,7 +301,7 @@ class ArmController(process.ManagedNode):
             self._arm.tighten(*(wanted[name] for name in TIGHTENING))
         vars(self.values).update(new)
 
-    # the process
+    # the life of the process
 
     @property
     def poll_interval(self) -> float:
@@ -376,7 +376,7 @@ class ArmController(process.ManagedNode):
                 self.get_logger().warning(self._assumed)
 
     def _log_rivals(self, rivals: Fault | None) -> None:
-        """Log once that there are rivals, and that they are gone."""
+        """Log once that there are rivals, and once that they are gone."""
         text = rivals.advice if rivals is not None else ""
         if text and text != self._last_rivals:
             self.get_logger().warning(text)

@@ -43,7 +43,7 @@ class _State:
 
 
 class ArmQueries:
-    """Answers requests of rbdyn_interfaces with a twin of the arm, beside the control loop.
+    """Answers requests of rbdyn_interfaces with a twin of the arm, outside the control loop.
 
     Only one thread may call at a time. Every method raises RbdynError to refuse a request.
 

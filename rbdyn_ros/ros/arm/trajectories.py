@@ -225,7 +225,7 @@ class TrajectoryController(Controller):
     def _move_tool(
         self, servo: TwistServo, frame: str, twist: Array, stops: int
     ) -> JointRates | None:
-        """Move the tool, unless the target was stopped since the twist came."""
+        """Move the tool, unless the target was stopped after the twist arrived."""
         seen = self.measured()
         if seen is None:
             raise refusal("no state of the arm has arrived yet")

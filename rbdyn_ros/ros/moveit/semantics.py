@@ -99,7 +99,7 @@ class RobotSemantics:
         return srdf_document(self.m.name, lines, "rbdyn moveit")
 
     def _positions(self, state: GroupState) -> dict[str, float]:
-        """Return positions within the limits: MoveIt refuses to plan from others."""
+        """Return positions within the limits: MoveIt refuses to plan from positions outside."""
         m, limits, names = self.m, self.groups.limits, self.groups.joints
         qpos = m.qpos0[m.jnt_qposadr[[m.jnt_names.index(name) for name in names]]]
         for k, name in enumerate(names):

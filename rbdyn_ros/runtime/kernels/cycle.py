@@ -100,7 +100,7 @@ def _ages(s):
 @kernel
 def _begin(m, d, s):
     s.paused = load_acquire(s.asked, PAUSE)
-    if s.loaded == 0:  # else the loop goes on with another Model's state, see carrying.py
+    if s.loaded == 0:  # otherwise the loop continues with another Model's state, see carrying.py
         s.saturated = -1
         s.fault = -1
         clear_channel(s)
@@ -160,8 +160,7 @@ def _acknowledge(s, ticked):
 def _advance(m, d, s):
     """Make the physics steps of a tick.
 
-    If a state diverges or a drive locks, undo them and latch a fault. If a state diverges or a
-    drive locks, undo them and latch a fault.
+    If a state diverges or a drive locks, undo the steps of the tick and latch a fault.
     """
     nq = m.nq
     for n in range(nq):

@@ -120,7 +120,7 @@ def _forget_friction(m, d, s):
 
 @kernel
 def _is_of_moved(m, s, pair):
-    """Return whether a body of a pair was moved, or there is no such pair."""
+    """Return whether a body of a pair was moved, or the pair does not exist any more."""
     body1, body2 = bodies_of_pair(m, pair)
     return body1 < 0 or s.edit_moved[body1] == 1 or s.edit_moved[body2] == 1
 
@@ -154,7 +154,7 @@ def _set_state(m, d, still, s):
 
 @kernel
 def _skip_tick(s):
-    """Count a tick without a step; commands, trajectories and wrenches keep their steps."""
+    """Count a tick without a step; trajectories and wrenches continue in the tick after it."""
     wait_a_tick(s)
     s.tick += 1
     s.traj_start += 1

@@ -247,7 +247,7 @@ def _compute_efforts(m, d, nominal, still, s, serving):
     for k in range(m.nv):
         needed |= s.by_dynamics[k] == 1
     if needed:
-        # a resting robot needs gravity compensation only; a moving one also velocity terms
+        # a resting robot only needs gravity compensation; a moving robot needs velocity terms, too
         _copy_state(m, d, still, s, serving)
         _inverse_dynamics(nominal, still)
     for k in range(m.nv):

@@ -117,7 +117,8 @@ def _ratio(s, k, effort, need, share):
     """Return the ratio of the apparent inertia of a joint to its own."""
     memory = s.load_memory
     change, needed = effort - memory[EFFORT, k], need - memory[NEED, k]
-    if memory[EFFORT, k] == 0.0 and memory[NEED, k] == 0.0:  # the first tick
+    # this is the first tick, without changes yet
+    if memory[EFFORT, k] == 0.0 and memory[NEED, k] == 0.0:
         change = needed = 0.0
     memory[EFFORT, k], memory[NEED, k] = effort, need
     # denormal numbers would slow down a robot at rest

@@ -83,7 +83,7 @@ def read_port(s: Shared) -> None:
     copy_memory(record, word_at(t, layout.T_COMMAND_SLOTS) + 8 * stride * (latest % depth), stride)
     fence()
     if load_word_at(word_at(t, layout.T_COMMAND_VERSION)) - latest >= depth - 1:
-        s.missed += 1  # overwritten while it was copied; a newer command is there
+        s.missed += 1  # overwritten while it was copied, so there is a newer command
         return
     set_word_at(t, layout.T_SEEN, latest)
     if _is_late(s, t, record):
@@ -158,7 +158,7 @@ def _take(s, t, record):
                 )
             s.inbox_since[k] = s.watch
             s.inbox_new[k] = 1
-        if mode >= 0 or s.inbox_new[k] == 0:  # a message without a command is an answer
+        if mode >= 0 or s.inbox_new[k] == 0:  # a message without commands still answers a state
             s.inbox_tick[k] = tick
             s.due[k] = tick
         if tick >= 0 and s.dof_required[k] == 1:

@@ -76,7 +76,7 @@ def stream(robots: Words, descriptor: int, timeout: int, scratch: Words) -> bool
 
 @kernel
 def _publish_all(s: Shared) -> bool:
-    """Publish the plain states of a robot; return False if one needs Python."""
+    """Publish the plain states of a robot; return False at a state that Python must publish."""
     while load_acquire(s.state_version, 0) != s.stream_version:
         following = s.stream_version + 1
         # Python skips states of a large backlog and logs it, see BACKLOG in readout.py

@@ -122,7 +122,7 @@ def read_commands(s: Shared) -> None:
         s.command_version, s.command_words, s.command_floats, 0, s.letter_words, s.letter_floats
     )
     if found < 0:
-        s.missed += 1  # overwritten while it was copied; it will be read again
+        s.missed += 1  # overwritten while it was copied: the next tick reads it again
     if found > 0:
         _open_letter(s)
     read_port(s)

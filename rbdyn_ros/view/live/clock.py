@@ -119,7 +119,7 @@ class Clock:
         tell(self._server, event, self._simulated.step(int(self._ticks.value)))
 
     def reset(self, event: Any) -> None:
-        """Return to the start, at rest; time goes on."""
+        """Return to the start, at rest; time is not reset."""
         self.before_reset()
         tell(self._server, event, self._simulated.reset())
 

@@ -67,7 +67,7 @@ class Pushes:
             self._link.value = body
 
     def _suggest(self) -> None:
-        """Suggest a force that suits the chosen link, unless the user set one."""
+        """Suggest a force that suits the chosen link, unless the user set a force."""
         if tuple(self._force.value) in (ORIGIN, (self._usual, 0.0, 0.0)):
             self._usual = usual_push(self._m, self._chosen)
             self._force.value = (self._usual, 0.0, 0.0)

@@ -112,7 +112,10 @@ class Hand:
         return self._grip is not None or self._ending is not None
 
     async def dragged(self, link: str, event: Any) -> None:
-        """Handle a drag of a link; a coroutine, because viser calls those in order."""
+        """Handle a drag of a link.
+
+        This is a coroutine, because viser calls coroutines in order.
+        """
         if event.phase == "start":
             self._begin(link, event)
         elif self._grip is not None and self._grip.client == event.client_id:

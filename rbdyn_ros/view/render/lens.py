@@ -36,7 +36,7 @@ class Lens:
         program["plain"], program["places"] = 0, 1
         self._square = square(context, program, "corner")
         self._target = context.framebuffer([context.texture(shape, 4)])
-        self._context, self._strip = context, 5  # a strip of triangles
+        self._context, self._strip = context, 5  # 5 is GL_TRIANGLE_STRIP
 
     def seen(self, plain: Any) -> Pixels:
         """Return the picture through the lens."""

@@ -53,13 +53,13 @@ def _places(vertices: Array) -> tuple[Ints, Ints]:
     """Return one vertex of each distinct position, and the position index of each vertex."""
     low = vertices.min(axis=0)
     cell = SAME_PLACE * float(np.ptp(vertices, axis=0).max()) or 1.0
-    x, y, z = np.rint((vertices - low) / cell).astype(np.int64).T  # each below 2^21
+    x, y, z = np.rint((vertices - low) / cell).astype(np.int64).T  # each number is below 2^21
     _, kept, place = np.unique((x << 42) | (y << 21) | z, return_index=True, return_inverse=True)
     return kept, place.ravel()
 
 
 def _with_normals(vertices: Array, faces: Faces) -> tuple[Faces, Array, NDArray[np.bool_]]:
-    """Return the triangles with an area, their unit normals, and which have one."""
+    """Return the triangles with an area, their unit normals, and a mask of these triangles."""
     size = float(np.ptp(vertices, axis=0).max()) or 1.0
     a, b, c = (vertices[faces[:, k]] / size for k in range(3))
     normals = np.cross(b - a, c - a)

@@ -46,7 +46,7 @@ AXIS: Rgb = (86, 180, 233)
 LIMIT: Rgb = (0, 114, 178)
 HAND: Rgb = (213, 94, 0)
 
-#: The floor contrasts with light and dark robots; it hides no robot below it.
+#: A colour of the floor that contrasts with light and dark robots.
 FLOOR: Rgb = (176, 188, 202)
 CELL: Rgb = (160, 172, 187)
 SECTION: Rgb = (128, 142, 160)

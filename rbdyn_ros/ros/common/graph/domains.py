@@ -12,8 +12,9 @@ from rbdyn_ros.errors import Finding, RbdynError
 FIRST, COUNT = 10, 90
 #: DDS takes ports from 7400 on: while a domain is used, a lower TCP port of this machine is bound.
 PORTS = 7300
-#: UDP ports of a domain: of all its participants, and of each of the first ten. Participants that
-#: discover others on this machine only do not open the first port.
+#: UDP ports of a domain, from its first port on: the port of all participants, and a port of each
+#: of the first ten participants. The first port is not open if participants discover only others
+#: on this machine.
 DISCOVERY = (0, *range(10, 30, 2))
 
 

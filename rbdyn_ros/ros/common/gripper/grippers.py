@@ -280,7 +280,7 @@ def presets_of(m: Model) -> tuple[str, ...]:
 
 
 def _joints_of(m: Model, preset: GripperPreset) -> list[str]:
-    """Return the joints of a robot that a preset may move."""
+    """Return the joints of a robot that a preset can move."""
     # the name is the preset's joint, alone or after a prefix that ends with _ or /
     return [
         str(joint)

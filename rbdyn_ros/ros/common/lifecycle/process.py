@@ -356,7 +356,7 @@ def _report_empty_ports() -> None:
 
 
 def _empty_ports() -> set[Path]:
-    with suppress(OSError):  # a file that is removed meanwhile
+    with suppress(OSError):  # the file was removed meanwhile
         return {path for path in MEMORY.glob("fast*_port*[0-9]") if not path.stat().st_size}
     return set()
 

@@ -230,7 +230,7 @@ def named_joints(m: Model, names: Sequence[str]) -> SingleJoints:
 
 
 def _why_not(m: Model, name: str) -> str:
-    """Return the reason why a joint has no single coordinate of its own, or "" if it has one."""
+    """Return why a joint does not have a single coordinate of its own, or "" without a reason."""
     j = m.jnt_names.index(name)
     if m.jnt_dofnum[j] != 1:
         return f"has {m.jnt_dofnum[j]} coordinates; joints need exactly one here"

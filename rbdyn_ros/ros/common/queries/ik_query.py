@@ -21,7 +21,7 @@ from rbdyn_ros.ros.common.queries.dynamics_query import joint_numbers, named_joi
 
 #: Code of the refusals.
 CODE = "ik-query"
-#: Starts of a search if the request names no number.
+#: Number of starts of a search if the request gives no number.
 ATTEMPTS = 100
 #: Largest number of starts of a request: other services, even `disarm`, wait up to a second for
 #: it.

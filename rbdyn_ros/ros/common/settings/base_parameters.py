@@ -47,7 +47,7 @@ PARAMETERS = group(
 
 
 def limits_of(values: SimpleNamespace) -> TwistLimits:
-    """Return the limits of the parameters."""
+    """Return the twist limits that the parameters set."""
     given = {
         name: getattr(values, f"base.{name}") or math.inf
         for name in (

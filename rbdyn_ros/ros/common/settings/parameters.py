@@ -200,7 +200,7 @@ def declare_facts(node: Node, facts: Mapping[str, Any]) -> None:
 
 
 def live(changes: Mapping[str, Any], table: Table) -> dict[str, Any]:
-    """Return the checked values of those changes whose parameters are in a table.
+    """Return the checked values of the changes whose parameters are in a table.
 
     Raises:
         ParameterError: with every value that is not allowed.

@@ -35,7 +35,7 @@ SCALE = 0.2
 #: Rate at which the tool approaches the marker [1/s], and largest share of the distance that it
 #: may move by one twist: the next twist may be late.
 GAIN, SHARE = 4.0, 0.5
-#: Orientations wxyz that turn x of a handle into x, z and y.
+#: Orientations wxyz that rotate x of a handle into x, z and y.
 _AXES = {
     "x": (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0),
     "z": (math.sqrt(0.5), 0.0, math.sqrt(0.5), 0.0),

@@ -73,7 +73,7 @@ class UnitreeRecord:
         return list(_numbers(message, self._kind))
 
     def crc(self, row: list[Any]) -> int:
-        """Return the checksum of a row, whatever its last number is."""
+        """Return the checksum of a row, which does not depend on the last number of the row."""
         words = np.frombuffer(self._memory.pack(*row)[:-4], "<u4")
         data = words.astype(">u4").tobytes().translate(REVERSED)
         return int(f"{~zlib.crc32(data) & 0xFFFFFFFF:032b}"[::-1], 2)

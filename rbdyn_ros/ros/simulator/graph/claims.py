@@ -30,7 +30,7 @@ from rbdyn_ros.ros.common.lifecycle.holders import process_of
 #: Topic of the announcements. The name is absolute, because all namespaces share /clock and /tf.
 TOPIC = "/_simulators"
 CLOCK = "/clock"
-#: Most simulators of a graph whose announcements are kept until they are read.
+#: The announcements of this many simulators are kept until they are read.
 MOST = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -101,7 +101,7 @@ class Claims:
     def announce(
         self, topics: Sequence[str] | None = None, frames: Sequence[str] | None = None
     ) -> None:
-        """Announce topics and frames; None keeps what was announced before."""
+        """Announce topics and frames; None keeps those that were announced before."""
         topics = self.own.topics if topics is None else tuple(topics)
         frames = self.own.frames if frames is None else tuple(frames)
         self.own = replace(self.own, topics=topics, frames=frames)

@@ -126,7 +126,7 @@ class ClockClaim:
             self._node.get_logger().warning("no message came on /clock: stamps begin at 0")
 
     def watch(self) -> None:
-        """Warn if a publisher remains that is not a simulator: it does not check for others."""
+        """Warn if a publisher remains that is no simulator, because it checks for no others."""
         now = time.monotonic()
         strangers: list[str] = []
         if self.publisher is not None and self._node.count_publishers(self._claims.clock) > 1:

@@ -48,7 +48,7 @@ class Payloads:
     def set_payload(
         self, link: str, mass: float, com: Sequence[float], inertia: Sequence[float]
     ) -> None:
-        """Attach a rigid body to a link, in place of its last body; mass 0 removes that.
+        """Attach a rigid body to a link, in place of its last body; mass 0 removes the last body.
 
         Args:
             link: its name.

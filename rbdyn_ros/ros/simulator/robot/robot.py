@@ -311,7 +311,7 @@ class Robot:
         self._actions = open_grippers(self.node, [*self.grippers], self.values)
 
     def _open_port(self, settings: LoopSettings) -> Port | None:
-        """Make the memory that another process shares, if there is a name for it."""
+        """Make the memory that another process shares, if a parameter gives its name."""
         given = self.values.shared_memory
         if not given:
             return None
@@ -419,7 +419,7 @@ class Robot:
             RbdynError: a link is unknown, both are parts of one body or attached already, the
                 integrator does not support loops, or the loop does not answer.
         """
-        # time goes on while the Model is made
+        # time continues while the Model is made
         self.enter(changes.attached(self.world, link, to, self.places), settles=True)
         return self.world.listed
 
@@ -481,7 +481,7 @@ class Robot:
         return Change(self.world, world, plant, payloads, prepared)
 
     def _move(self, change: Change, settles: bool, resets: bool) -> Change:
-        """Let the loop go on with the Model of a change; return the change, settled if asked."""
+        """Let the loop continue with the Model of a change; return the change, perhaps settled."""
         world = change.after
         faults = {name: row.value for name, row in self._fault_parameters().items()}
 

@@ -214,7 +214,7 @@ def _held(node: Node, m: Model, start: Array) -> tuple[Array, Held | None]:
 
 
 def _note_slow_servos(node: Node, m: Model, wanted: float, period_ns: int) -> None:
-    """Log the time constants of servos where drives need longer ones than wanted [s]."""
+    """Log the time constants of servos where drives need longer time constants than wanted [s]."""
     period = period_ns / NANOSECONDS
     slowest = float(servo_times(m, wanted, period).max(initial=0.0))
     if slowest > max(wanted, TICKS_OF_SERVO * period):
@@ -277,7 +277,7 @@ def _open_sensors(
         return topics(Path(values.sensors))
     try:
         return topics(described)
-    except RbdynError as error:  # such as pictures on a machine without graphics
+    except RbdynError as error:  # for example, pictures cannot be drawn without a graphics library
         node.get_logger().warning(f"the sensors of the robot file are left out: {error}")
         return None
 

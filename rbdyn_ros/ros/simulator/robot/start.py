@@ -119,7 +119,7 @@ def in_stance(m: Model, start: Array, given: dict[str, Any]) -> Array:
 
 
 def position_limits(m: Model, name: str) -> tuple[float, float]:
-    """Return the limits of a joint [rad or m], infinite if it has none."""
+    """Return the limits of a joint [rad or m], infinite if the joint has no limits."""
     low, high = position_ranges(m, [m.jnt_id(name)])[0].tolist()
     return low, high
 
@@ -158,7 +158,7 @@ def _assembled(
     limits: dict[str, tuple[float, float]],
     addresses: dict[str, int],
 ) -> Array:
-    """Return a closed position near a rough one; named joints stay."""
+    """Return a position near a rough position at which the loops are closed; named joints stay."""
     given = f" with the given {', '.join(INITIAL + name for name in named)}" if named else ""
     try:
         qpos = assemble(m, rough, named, closed_within(m))

@@ -85,7 +85,7 @@ class Worlds(OfferedServices):
         """Return whether a URI names the scene that the simulator was started with."""
         try:
             return bool(uri) and is_same(path_of(uri), self._simulation.entities.first_scene)
-        except RbdynError:  # read_world refuses it
+        except RbdynError:  # read_world then refuses the URI
             return False
 
     def _unload_world(self, _request: Any, _response: Any) -> None:

@@ -17,7 +17,7 @@ from rbdyn_ros.ros.common.reports.status import Level, Status, texts
 from rbdyn_ros.ros.simulator.topics.alarms import stop_reason
 from rbdyn_ros.runtime.timing import Timing, coarse, deviation, mean
 
-MICROSECOND = 1e6  # per second
+MICROSECOND = 1e6  # microseconds per second
 
 
 @dataclass(frozen=True, slots=True)

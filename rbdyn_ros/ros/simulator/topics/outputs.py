@@ -190,7 +190,7 @@ class Outputs:
         return self._transforms.frames if self._transforms is not None else ()
 
     def publish_next(self) -> bool:
-        """Publish the next state of the loop; return whether there was one."""
+        """Publish the next state of the loop; return whether there was a new state."""
         with self.lock:
             state = self._loop.readout.next_state(0.0)
             if state is not None:

@@ -149,7 +149,7 @@ class PlanningSceneTopic:
             self._publisher.publish(message)
 
     def _difference(self, stamp_ns: int, state: LoopState, whole: bool) -> Any:
-        """Return the difference to the last message, or None if there is none."""
+        """Return the difference to the last message, or None if nothing has changed."""
         places = self._content.places(state.qpos, state.time)
         poses, held = self._poses(places), held_objects(self._content, state, self._links)
         attached = [

@@ -58,7 +58,7 @@ class JointStates:
         effort[joints.dofadr] = convert.marks(2 * n, n)
         marked = convert.joint_state(joints, Prepared.MARK_STAMP, qpos, qvel, effort)
         prepared = Prepared(marked, 3 * n)
-        # indices of the message's numbers among the measured ones
+        # indices of the message's numbers among the measured numbers
         pick = np.concatenate([k * m.nvall + joints.dofadr for k in range(3)])
         row = pick + Layout(m).start["measured"]
 

@@ -41,7 +41,7 @@ from rbdyn_ros.ros.simulator.world.world import (
     world_file,
 )
 
-#: Most spawned objects and obstacles of a simulation.
+#: Largest number of spawned objects and obstacles of a simulation.
 MOST_SPAWNED = 100
 
 
@@ -209,7 +209,7 @@ def loaded(
     if m.njnt > 0 and m.body_names[1] not in loose.objects:
         m, more = out_of_obstacles(m)
         findings += more
-    raised = m.qpos0 - world.start  # only heights change
+    raised = m.qpos0 - world.start  # the raised bodies differ in height only
     moved = world.m.replaced(qpos0=world.m.qpos0 + raised)
     warnings = [finding for finding in findings if finding.severity == "warning"]
     return replace(world, m=moved, start=np.array(m.qpos0)), warnings
@@ -270,5 +270,5 @@ def _made(world: World, **changes: Any) -> World:
 
 
 def _in(new: World, old: World, qpos: Array) -> Array:
-    """Return a position (nq,) of one world for another world; new parts are at their qpos0."""
+    """Return a position (nq,) of the old world for the new world; new parts are at their qpos0."""
     return Match(old.m, new.m).coordinates(qpos, new.m.qpos0)

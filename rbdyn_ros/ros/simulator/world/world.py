@@ -211,7 +211,7 @@ class World:
         return replace(world, m=world.with_weld_pose(self.m))
 
     def with_weld_pose(self, m: Model) -> Model:
-        """Return `m`, a Model of this world or one with payloads, with the last weld's pose."""
+        """Return `m`, this world's Model perhaps with payloads, with the pose of the last weld."""
         weld = self.attached[-1]
         return with_loop_pose(m, weld.name, m.frame_id(weld.to), weld.pose)
 
