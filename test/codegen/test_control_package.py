@@ -321,7 +321,7 @@ def test_a_robot_that_compensates_its_gravity_gets_efforts_without_it(code):
     assert 0.0 < np.abs(efforts).max() < 1.0  # gravity alone needs more than 10 N m
 
 
-def test_pd_and_gravity_is_impedance_without_feedforward(code):
+def test_pd_gravity_is_impedance_without_feedforward(code):
     """The package has its own name for the mode."""
     pair = Pair(code, "impedance", feedforward=False)
     pair.native.set_mode("pd_gravity")

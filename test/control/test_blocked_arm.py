@@ -109,7 +109,7 @@ WORST = (
 @pytest.mark.parametrize(
     "case", WORST, ids=lambda c: f"{c.file[:5]}-{c.mode}-{c.speed}-{c.joint}-{c.by}"
 )
-def test_the_reaction_to_a_blocked_joint_moves_the_others_within_the_bounds(case):
+def test_the_other_joints_stay_within_the_bounds_after_a_joint_is_blocked(case):
     fault, excess, speed = judged(case)
     assert fault is not None
     assert excess <= FARTHEST

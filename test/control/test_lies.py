@@ -247,7 +247,7 @@ def test_without_measured_efforts_no_freeze_is_found(effort):
     assert pressed(loop)[0] is None
 
 
-def test_more_than_contact_effort_is_a_freeze():
+def test_a_joint_blocked_above_contact_effort_is_a_freeze():
     loop = armed(mode="impedance", settle=0.3, **STIFF)
     loop.gate.use(replace(loop.gate.limits, contact=0.2))
     assert pressed(loop)[0].code == "frozen"
@@ -329,7 +329,7 @@ def paced(memory, state, time, pause, burst):
 
 @pytest.mark.parametrize("burst", [False, True])
 @pytest.mark.parametrize("case", [("impedance", 0.2, 0.06), ("computed_torque", 0.0, 0.079)])
-def test_true_states_that_come_too_slowly_end_in_silence(case, burst):
+def test_correct_states_at_a_low_rate_end_in_silence(case, burst):
     """Efforts that act for too long shake the arm: it moved by 3.5 rad, at 415 % of a limit."""
     mode, speed, pause = case
     case = Case("frozen", mode, speed)
@@ -387,7 +387,7 @@ def test_noise_and_goals_replaced_during_the_motion_are_not_a_fault(honest, mode
     assert loop.controller.fault is None, loop.controller.status()
 
 
-def test_an_arm_armed_again_is_not_judged_by_its_states_before():
+def test_a_rearmed_arm_is_not_judged_by_earlier_states():
     """The arm was disarmed while it was blind, and has moved since."""
     loop = ClosedLoop(model()).arm()
     loop.run(0.1)

@@ -146,7 +146,7 @@ def test_a_message_with_more_names_than_numbers_is_refused_every_time():
     np.testing.assert_array_equal(seen.qpos[:7], rows(8)[0][1:])
 
 
-def test_the_first_error_of_a_message_is_in_its_numbers_then_names_then_lengths():
+def test_errors_of_a_message_are_reported_in_the_order_numbers_names_lengths():
     seen = measured()
     wrong = (*ARM, ARM[2])
     assert "finite" in seen.take(wrong, np.full(3, np.nan), np.zeros(2), NOTHING).text

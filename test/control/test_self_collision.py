@@ -97,7 +97,7 @@ def rightly_accepted(m, checker, path, margin):
     return True
 
 
-def test_no_accepted_path_comes_nearer_than_the_margin_and_no_free_one_is_refused(m):
+def test_no_accepted_path_comes_nearer_than_the_margin_and_no_free_path_is_refused(m):
     rng, margin = np.random.default_rng(5), 0.03
     checker, verdicts = check(m, margin), []
     for _ in range(25):

@@ -256,7 +256,7 @@ def test_a_goal_is_approached_at_a_given_rate():
     assert found == pytest.approx([*(4.0 * turn), 2.0, 0.0, -4.0], abs=1e-14)
 
 
-def test_the_room_to_a_limit_is_measured_in_the_direction_of_the_motion():
+def test_the_distance_to_a_limit_is_measured_in_the_direction_of_the_motion():
     limits = JointLimits(np.array([-1.0, -1.0]), np.array([2.0, 2.0]), np.ones(2), np.ones(2))
     settings = ServoSettings("tool", joint_limit_margin=0.5)
     room = room_of(np.array([1.0, 1.9]), np.array([1.0, 1.0]), limits, settings)

@@ -317,7 +317,7 @@ LATER = {
 
 @pytest.mark.parametrize("onset", [0.05, 0.17, 0.25, 0.4, 0.77])
 @pytest.mark.parametrize("name", LATER)
-def test_a_lie_that_begins_in_the_test_ends_it(name, onset):
+def test_a_false_state_that_begins_in_the_test_ends_the_test(name, onset):
     loop = Tried(lie=begins(onset, LATER[name]))
     assert "start-up test" in loop.tried()
     assert loop.far < MOVED

@@ -222,7 +222,7 @@ def test_packages_are_found_by_folder_by_ros_and_above_the_robot(package, monkey
     same(points(None, name), CUBE)
 
 
-def test_a_package_above_needs_no_manifest_if_it_has_the_name(package):
+def test_a_folder_above_the_robot_with_the_name_of_the_package_needs_no_manifest(package):
     (package / "package.xml").unlink()
     same(points(package / "urdf", "package://pack/meshes/cube.stl"), CUBE)
 

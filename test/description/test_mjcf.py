@@ -821,7 +821,7 @@ def test_polygons_have_the_triangles_of_mujoco(write, tmp_path, corners, seed):
 @pytest.mark.parametrize(
     "options", ['gravity="0 0 -1"', '><flag gravity="disable"/></option><option']
 )
-def test_an_option_that_is_used_is_not_named(write, options):
+def test_an_option_that_is_used_gets_no_note(write, options):
     found = mjcf.read(write(body("<geom size='1'/>", f"<option {options}/>"))).findings
     assert not any("<option>" in str(finding) for finding in found)
 

@@ -203,7 +203,7 @@ def test_axes_of_old_versions_are_in_the_model_frame(tmp_path, version):
     assert_same(m, rb.load_urdf(URDF, mimic=False), 1e-9)
 
 
-def test_a_floating_base_equals_that_of_a_urdf(tmp_path):
+def test_a_floating_base_equals_the_floating_base_of_a_urdf(tmp_path):
     m = loaded(by_joints(), tmp_path, floating_base=True)
     assert_same(m, rb.load_urdf(URDF, floating_base=True))
 

@@ -458,7 +458,7 @@ def test_without_a_usable_mu1_the_default_friction_is_kept(inside):
     assert found.geometries[1].surface.friction == Surface().friction
 
 
-def test_a_surface_of_the_file_overrides_the_default_but_not_its_link():
+def test_a_surface_of_the_file_overrides_the_default_but_not_the_surface_of_a_link():
     rubber, other = Surface(friction=1.5), Surface(friction=1.25)
     for surfaces, wanted in (({}, 0.2), ({"b": other}, 1.25)):
         contact = rb.Contact(surface=rubber, surfaces=surfaces)

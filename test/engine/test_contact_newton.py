@@ -241,7 +241,7 @@ def test_blocks_of_free_bodies_give_the_same_motion_as_rows_of_dofs(damping, int
     assert max(passes) > 1
 
 
-def test_the_rounded_positive_part_nears_the_sharp_one():
+def test_the_rounded_positive_part_approaches_the_exact_function():
     """It differs by e at the corner and by e^2 / |x| far from it, and its slope is its own."""
     for x in (-3.0, -0.2, 0.0, 0.2, 3.0):
         part, slope = positive_part(x, 0.1)

@@ -119,7 +119,7 @@ def test_a_heavy_body_comes_to_rest_on_a_light_wheel():
 
 @pytest.mark.parametrize("mass", [1e-4, 1.0, 1e4])
 @pytest.mark.parametrize("h", [1e-4, 1e-2])
-def test_any_mass_at_any_step_comes_to_rest(mass, h):
+def test_any_mass_comes_to_rest_with_any_timestep(mass, h):
     m = rb.build(touching.free(touching.CUBE, mass))
     m.opt.timestep = h
     turn = Rotation.from_euler("xyz", [0.4, 0.3, 0.2])

@@ -235,7 +235,7 @@ def test_the_points_of_an_overlap_lie_on_the_face_of_least_depth(pos, turn):
     assert (np.abs(R.inv().apply(found.point2 - pos)) < edges + 1e-9).all()
 
 
-def test_the_support_of_a_large_hull_is_found_by_climbing():
+def test_the_farthest_corner_of_a_large_hull_is_found_by_climbing():
     """Interior points are dropped, and the result is that of a search over all points."""
     rng = np.random.default_rng(3)
     ball = rng.normal(size=(400, 3))

@@ -57,7 +57,7 @@ def at(m, time, push=0.0):
 
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
 @pytest.mark.parametrize("kind", TYPES)
-def test_a_driven_joint_moves_like_a_free_one_with_its_acceleration(kind, reverse):
+def test_a_driven_joint_moves_like_a_free_joint_with_the_same_acceleration(kind, reverse):
     """The free joint gets q, qd, qdd of the driven joint; a dense solve gives the other qacc."""
     m, free = system(kind, trajectory(kind), reverse), system(kind, None, reverse)
     assert (m.nq, m.nv, m.njnt, m.nvall) == (2, 2, 3, 2 + coordinates(kind))
@@ -127,7 +127,7 @@ def test_a_function_drives_a_joint():
     assert given == pytest.approx(expected, rel=1e-15)
 
 
-def test_an_unknown_motion_or_one_with_a_wrong_number_of_coordinates_is_refused():
+def test_an_unknown_motion_and_a_wrong_number_of_coordinates_are_refused():
     with refused(rb.ModelError, "motion-size", "joint 'given'"):
         system("universal", "test_swing")
     with refused(rb.ModelError, "unknown-motion", "test_sving"):

@@ -75,12 +75,12 @@ def loop(request):
     return Twins(rb.build(system().drive(joint, motion)), rb.build(system()), joint)
 
 
-def test_the_force_after_forward_moves_a_free_joint_the_same(loop):
+def test_the_force_after_forward_moves_a_free_joint_in_the_same_way(loop):
     rb.forward(loop.m, loop.d)
     loop.close(loop.d.qfrc_applied, loop.d.qfrc_driven[0])
 
 
-def test_the_force_after_inverse_with_xfrc_moves_a_free_joint_the_same(loop):
+def test_the_force_after_inverse_with_xfrc_moves_a_free_joint_in_the_same_way(loop):
     """Inverse dynamics chooses the forces of the other joints, so the drive's force differs."""
     rb.forward(loop.m, loop.d)
     rb.inverse_with_xfrc(loop.m, loop.d)

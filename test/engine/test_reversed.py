@@ -134,7 +134,7 @@ SYMMETRIC = ("revolute", "prismatic", "helical", "cylindrical", "universal")
 
 
 @pytest.mark.parametrize("name", SYMMETRIC)
-def test_a_reversed_joint_equals_one_written_from_child_to_parent(name):
+def test_a_reversed_joint_equals_a_joint_written_from_child_to_parent(name):
     """A reversed joint equals a joint with exchanged links and opposite positions and forces."""
     rng = np.random.default_rng(5)
     links = [Link("base"), *(Link(f"link{i}", trees.random_inertial(rng)) for i in (1, 2, 3))]

@@ -429,7 +429,7 @@ def test_positions_of_other_joints_are_read(tmp_path):
             assert set(read.others) == {"shoulder", "finger"}
 
 
-def test_only_joints_without_any_number_are_left_out(tmp_path):
+def test_only_joints_without_any_numbers_are_left_out(tmp_path):
     stamps, q, v, tau = motion()
     fingers = bag_of(tmp_path, messages())
     assert read_recording(fingers, [*NAMES, "finger"], partly=True).names == NAMES

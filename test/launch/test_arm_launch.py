@@ -85,7 +85,7 @@ def test_arguments_have_the_type_of_the_parameter_and_topics_their_names(launch_
 FILE = "/**: {ros__parameters: {dry_run: true, state_timeout: 0.2, blind_time: 0.3, mode: hold}}"
 
 
-def test_a_simulator_is_the_arm_and_the_file_may_set_dry_run(launch_file, tmp_path):
+def test_a_simulator_replaces_the_arm_and_the_file_may_set_dry_run(launch_file, tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(FILE)
     given = ("sim:=true", "blind_time:=0.5", "joint_states:=states")

@@ -285,7 +285,7 @@ geometries:
 """
 
 
-def test_names_of_objects_may_begin_with_the_name_of_another_one(tmp_path):
+def test_names_of_objects_may_begin_with_the_name_of_another_object(tmp_path):
     file = tmp_path / "pair.yaml"
     file.write_text(PAIR)
     scene = read("config/scenes/gripper.urdf", contact=Contact())

@@ -102,7 +102,7 @@ def test_friction_of_a_line_slows_a_spin():
     ],
     ids=["lever", "tilted", "arcs"],
 )
-def test_a_broken_capsule_is_seen(monkeypatch, module, name, wrong):
+def test_an_error_in_the_code_of_capsules_is_detected(monkeypatch, module, name, wrong):
     monkeypatch.setattr(module, name, wrong(getattr(module, name)))
     worst, _, _ = compared(thrown(rod(inertia=0.0)), 160)
     assert worst > 10.0 * SAME

@@ -82,7 +82,7 @@ def test_a_trot_has_the_bits_of_a_batch(tmp_path):
 
 
 @needs_compiler
-def test_steps_that_need_the_engine_are_left(tmp_path):
+def test_steps_that_need_the_engine_are_not_made_on_a_gpu(tmp_path):
     """A robot stops before such a step, and says how many steps of the call are left."""
     b = thrown(rod(), number=24)
     one, other = HostRobots(b, tmp_path), HostRobots(b, tmp_path)

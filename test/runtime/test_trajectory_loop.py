@@ -93,7 +93,7 @@ def test_a_trajectory_starts_from_the_present_reference(start):
     assert loop._shared.aim[0] == pytest.approx(aim, rel=1e-12)
 
 
-def test_a_trajectory_continues_the_one_it_replaces(start):
+def test_a_trajectory_continues_the_trajectory_that_it_replaces(start):
     """Replacing a trajectory in motion causes no jump of position or velocity."""
     loop = start(rail(), **WALKING)
     straight = TrajectoryOrder([0], [0.0, 1.0], [[0.0], [0.5]], [[0.5], [0.5]], [[0.0], [0.0]], 3)

@@ -30,7 +30,7 @@ def likeness(a, b):
         "scene",
     ],
 )
-def test_pictures_equal_the_stored_ones(name):
+def test_pictures_equal_the_stored_pictures(name):
     assert likeness(halved(picture(name)), stored(name)) >= 0.98
 
 

@@ -66,7 +66,7 @@ def test_shapes_have_the_right_size_and_face_outwards(shape):
         assert np.allclose(found.vertices.min(axis=0), -found.vertices.max(axis=0), atol=1e-6)
 
 
-def test_round_sides_share_corners_and_edges_do_not():
+def test_round_sides_share_vertices_and_sharp_edges_do_not():
     assert len(single(Box((1, 1, 1))).vertices) == 24
     assert len(single(Sphere(1.0)).vertices) == 642  # 10 * 4^3 + 2
     assert len(single(Capsule(1.0, 1.0)).vertices) == each_place_once(single(Capsule(1.0, 1.0)))

@@ -204,7 +204,7 @@ def test_joint_names_that_change_their_order_silence_the_controller(relayed):
     ends(pair, "velocity", "silent")
 
 
-def test_an_arm_is_stopped_beyond_limits_and_not_armed_with_a_wrong_model(
+def test_an_arm_stops_beyond_its_limits_and_is_not_armed_with_a_wrong_model(
     simulate, control, peer, tmp_path
 ):
     robot = find("ur5_robot.urdf")

@@ -105,7 +105,7 @@ def state(time=0.0, position=0.0, velocity=0.0, number=1, failed=""):
     return GripperState(round(time * SECOND), position, velocity, -3.0, number, failed)
 
 
-def test_a_slow_gripper_stalls_after_the_timeout_and_a_moving_one_does_not():
+def test_a_slow_gripper_stalls_after_the_timeout_and_a_moving_gripper_does_not():
     monitor = GripperMonitor(0.5, 1, values(), state())
     assert monitor.ending(state(0.9), False) is None
     assert monitor.ending(state(1.0, velocity=0.002), False) is None

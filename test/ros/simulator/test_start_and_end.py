@@ -112,7 +112,7 @@ def test_bad_robots_are_refused(simulate, tmp_path):
         assert "Traceback" not in simulator.text()
 
 
-def test_unknown_parameters_cause_a_warning_and_informative_ones_are_read_only(
+def test_unknown_parameters_cause_a_warning_and_informative_parameters_are_read_only(
     simulate, peer, two_joints
 ):
     simulator = simulate(

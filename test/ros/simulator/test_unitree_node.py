@@ -301,7 +301,7 @@ BAD = {
 }
 
 
-def test_bad_commands_are_refused_whole(dog, peer):
+def test_bad_commands_are_refused_as_a_whole(dog, peer):
     it = dog("gravity:=[0.0, 0.0, 0.0]", fixed=True)
     before = it.q()
     for words, spoil in BAD.items():

@@ -295,7 +295,7 @@ def test_an_object_with_the_name_of_a_deleted_obstacle_rests_on_an_attached_obje
 
 
 @pytest.mark.parametrize("pair", [("cube", "mount"), ("mount", "cube")])
-def test_a_body_attached_to_the_world_is_not_pushed_by_it(simulated, pair):
+def test_bodies_attached_to_the_world_get_no_contact_forces_from_it(simulated, pair):
     """`mount` is fixed to the world, like the table under the cube."""
     sim = simulated()
     sim.simulation.step(300)

@@ -17,7 +17,7 @@ def test_a_single_node_publishes_after_the_time_of_discovery():
     assert decides()
 
 
-def test_the_time_of_a_node_that_has_ended_or_is_later_is_ignored():
+def test_the_clocks_of_ended_and_later_simulators_are_ignored():
     assert decides(heard=True)
 
 
