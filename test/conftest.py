@@ -177,7 +177,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--stops",
         type=int,
-        default=11,
+        default=8,
         help="number of stops of nodes by signals",
     )
     parser.addoption(
