@@ -44,10 +44,10 @@ class World:
 
     Args:
         solver: name of the DiscreteContactApproximation.
-        friction: of all surfaces.
+        friction: friction of all surfaces.
         down: rotation of the plane and the boxes.
-        places: of the boxes, in the axes of the plane.
-        size, mass: of each box.
+        places: places of the boxes, in the axes of the plane.
+        size, mass: size and mass of each box.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ class Diagram:
     """Boxes with arrows between them.
 
     Attributes:
-        size: of the picture [inch]; positions are in the same unit.
+        size: size of the picture [inch]; positions are in the same unit.
         boxes: by name: position of the centre, text, colour.
         arrows: first box, second box and text; a text that begins with "<" means both directions.
         note: below the boxes.

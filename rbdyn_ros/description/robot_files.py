@@ -37,7 +37,7 @@ class Format:
     """A format of robot files.
 
     Attributes:
-        suffixes: of its files, in small letters.
+        suffixes: suffixes of its files, in small letters.
         read: returns a robot and the text of its URDF; arguments as for read_with_text.
         root: root element of a file whose suffix only shows that it is XML.
     """

@@ -38,8 +38,8 @@ class Source:
         text: URDF, as expanded by xacro; empty for a file in another format.
         file: the file that it came from, or None.
         received: whether another node publishes it.
-        parts: of the scene file that it came from; then `text` is the URDF of its only robot, or
-            empty.
+        parts: parts of the scene file that it came from; then `text` is the URDF of its only
+            robot, or empty.
     """
 
     description: Description

@@ -231,7 +231,7 @@ def _strengthened(m: Model, inertia: Array, missing: Bools, tiny: Bools) -> Mode
 
     Args:
         m: with REPAIR_ARMATURE for its dofs without inertia.
-        inertia: of its dofs.
+        inertia: inertia of its dofs.
         missing: the dofs without inertia.
         tiny: the dofs with a tiny inertia.
     """

@@ -34,7 +34,7 @@ def sample_collisions(
         m: the Model, loaded with contact.
         description: its description.
         samples: number of poses, 1 to MOST_SAMPLES.
-        seed: of the random poses; equal seeds give equal results.
+        seed: seed of the random poses; equal seeds give equal results.
 
     Raises:
         ModelError: the Model has no geometries, or too many.

@@ -2,8 +2,8 @@
 """The memory that the loop shares with other threads: one row, every number declared once.
 
 In a kernel it is `s`, as a Data is `d`: `s.tick += 1`. In Python `shared.tick` is a view of one
-number or of an array. A field `inside` another occupies part of it, after the fields declared
-before, so a group can be copied as a whole.
+number or of an array. A field `inside` another field occupies part of this field, after the fields
+declared before, so a group can be copied as a whole.
 
 Python writes `asked`, the settings before the loop starts, and `edit_...` while no edit is under
 way; the loop writes everything else. Commands, pushes and states go through mailboxes.

@@ -40,7 +40,7 @@ class Library:
         """Return the outputs of a function by C name, for input arrays by name in the Model.
 
         Args:
-            name: of the function.
+            name: name of the function.
             given: the arrays; those that are not inputs are ignored.
             same: C names of outputs; output k shares the memory of input k.
         """

@@ -122,7 +122,7 @@ class CppArm:
         settings, gate: their settings.
         compensates: whether the robot compensates gravity itself.
         friction: share of the friction in the robot's description.
-        period: of the updates [s], for the check of gains.
+        period: period of the updates [s], for the check of gains.
         contact: share of the effort limits that a contact may withstand.
     """
 

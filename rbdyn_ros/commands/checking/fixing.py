@@ -54,7 +54,7 @@ def fix(path: Path, options: argparse.Namespace) -> list[str]:
 def with_hidden(
     error: DescriptionError, path: Path, options: argparse.Namespace
 ) -> Sequence[Finding]:
-    """Return the errors of a robot, including those that misspelt numbers and types hide.
+    """Return the errors of a robot, including errors that misspelt numbers and types hide.
 
     An element with a misspelt word is left out, so its other errors appear only when the word is
     corrected.

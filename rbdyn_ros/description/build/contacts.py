@@ -66,8 +66,8 @@ def with_contact(description: Description, contact: Contact | None, audit: Audit
     description has obstacles, the default floor of the Contact is left out.
 
     Args:
-        description: of the robot.
-        contact: None: change nothing.
+        description: description of the robot.
+        contact: the Contact; None: change nothing.
         audit: receives an error for every surface, filter or exclusion of something unknown.
     """
     if contact is None:

@@ -35,9 +35,10 @@ class InertiaFault(NamedTuple):
     """An inertia that no rigid body can have.
 
     Attributes:
-        row: of the array of inertias.
+        row: its row in the array of inertias.
         moments: its principal moments [kg m^2] in ascending order, as a string.
-        negative: whether a moment is negative; else the largest exceeds the sum of the others.
+        negative: whether a moment is negative; else the largest moment exceeds the sum of the
+            other moments.
     """
 
     row: int

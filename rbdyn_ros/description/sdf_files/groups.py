@@ -38,7 +38,7 @@ class SdfGroup:
     """Links that joints connect, or the links of a static model.
 
     Attributes:
-        name: of the model, or of the root link if the model has several groups.
+        name: name of the model, or of the root link if the model has several groups.
         description: its names have no prefix with the name of the model.
         model: the name of the model.
         root: the name of the root link in the description.
@@ -81,7 +81,7 @@ class Grouping:
     """Makes the groups of a tree.
 
     Args:
-        tree: of a file.
+        tree: the SdfTree of a file.
         source: the name of the file.
         audit: receives the errors.
         package_dirs: folders that have packages and models.

@@ -48,8 +48,8 @@ def write_dataset(
     """Write episodes to a folder, which exists.
 
     Args:
-        folder: of the dataset.
-        episodes: with the same joints and cameras.
+        folder: folder of the dataset.
+        episodes: episodes with the same joints and cameras.
         fps: frames per second.
         task: what the robot does, in words.
         robot: kind of the robot.

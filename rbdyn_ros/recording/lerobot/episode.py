@@ -27,9 +27,9 @@ class Episode:
     """Frames of a recording.
 
     Attributes:
-        joints: their names (k).
+        joints: names of the joints (k).
         state, action: positions (n, k) [rad or m].
-        cameras: reads the pictures.
+        cameras: reader of the pictures.
         shown: for each message of a camera the number of frames that show it, by topic.
         notes: notes for the user.
     """
@@ -57,7 +57,7 @@ def episode(run: RecordedRun, cameras: Cameras, fps: int) -> Episode:
 
     Args:
         run: the motion.
-        cameras: of the same recording.
+        cameras: the cameras of the same recording.
         fps: frames per second.
 
     Raises:

@@ -94,7 +94,7 @@ class Simulated(Protocol):
     ) -> str:
         """Command joints by name: efforts [N m, N], and positions [rad, m] that servos hold.
 
-        The commands end unless this is repeated.
+        The commands end unless the order is repeated.
         """
 
     def release(self, robot: int) -> str:
@@ -106,7 +106,7 @@ class Cast:
     """A robot to show, as sent to the process of the view.
 
     Attributes:
-        name: name among several robots; "" for a single one.
+        name: name among several robots; "" for a single robot.
         description: its description.
         floating_base: as for rb.load.
         strict: as for rb.load.

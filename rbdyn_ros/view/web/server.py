@@ -63,7 +63,7 @@ def open_server(
     on the internet is disabled.
 
     Args:
-        port: TCP port; if it is in use, the next free one of PORTS_TRIED; any free one for 0.
+        port: TCP port; if it is in use, the next free port of PORTS_TRIED; any free port for 0.
         address: numeric address of this machine; 0.0.0.0 or :: for all.
         label: title of the panel.
         frames: pages that may show the view in a frame, as in a Content-Security-Policy.

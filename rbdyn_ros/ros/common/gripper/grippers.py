@@ -221,7 +221,7 @@ def grippers_of(m: Model, values: SimpleNamespace) -> tuple[Gripper, ...]:
     """Return the grippers that the parameters name.
 
     Raises:
-        ParameterError: one of them cannot be moved.
+        ParameterError: a gripper cannot be moved.
     """
     limits = getattr(values, "gripper.max_velocity"), getattr(values, "gripper.max_effort")
     found = tuple(gripper_of(m, name, *limits) for name in values.grippers)

@@ -55,7 +55,7 @@ def for_subscription(node: Node, topic: str) -> SubscriptionEventCallbacks:
 
     Args:
         node: node that subscribes, and logs.
-        topic: as it is subscribed to.
+        topic: its name, as given to the subscription.
     """
     return SubscriptionEventCallbacks(incompatible_qos=_Report(node, topic, publishes=False))
 
@@ -65,7 +65,7 @@ def for_publisher(node: Node, topic: str) -> PublisherEventCallbacks:
 
     Args:
         node: node that publishes, and logs.
-        topic: as it is published.
+        topic: its name, as given to the publisher.
     """
     return PublisherEventCallbacks(incompatible_qos=_Report(node, topic, publishes=True))
 

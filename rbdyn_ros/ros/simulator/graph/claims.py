@@ -2,9 +2,9 @@
 """The claims of simulators: one simulator publishes a joint_states topic, and one /clock.
 
 Every simulator announces its topics on a hidden topic, with the time of its start. Of two
-simulators that claim the same topic the later one gives it up. The order is the same for both, so
-exactly one of them stays, whichever discovers the other first. A process that was killed announces
-nothing any more.
+simulators that claim the same topic the later simulator gives it up. Both see the same order, so
+exactly one simulator keeps the topic, whichever discovers the other first. A process that was
+killed announces nothing any more.
 """
 
 from __future__ import annotations

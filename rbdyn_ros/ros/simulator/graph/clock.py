@@ -54,8 +54,8 @@ class ClockClaim:
     """A publisher of /clock that stays silent until no other node publishes.
 
     Of several simulators the first keeps its publisher (claims.py). A node that gets the time of
-    another publisher, such as the player of a recording, gives up its own. Of silent nodes, the
-    first by name keeps it.
+    another publisher, such as the player of a recording, gives up its own publisher. Of silent
+    nodes, the first by name keeps its publisher.
 
     Args:
         node: node that publishes.

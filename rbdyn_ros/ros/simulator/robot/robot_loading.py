@@ -68,7 +68,7 @@ class LoadedRobot:
         commands, trajectories, bridge: parsers of messages; without topic-based commands of
             ros2_control `bridge` is None.
         start: qpos at the start (nq,).
-        held: how the robot is held until its first command; None: it is not.
+        held: how the robot is held until its first command; None: it is not held.
         faults: faults that the parameters describe.
         sensors: topics of its sensors; None without a sensor file.
     """

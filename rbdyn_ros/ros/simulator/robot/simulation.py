@@ -21,7 +21,7 @@ class Simulation:
     """Controls the time, the states and the world of all robots. Any thread may use it.
 
     Args:
-        robots: at least one.
+        robots: the robots, at least one.
         stop: set to end the process.
 
     Attributes:
