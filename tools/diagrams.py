@@ -24,9 +24,9 @@ class Diagram:
 
     Attributes:
         size: size of the picture [inch]; positions are in the same unit.
-        boxes: by name: position of the centre, text, colour.
+        boxes: position of the centre, text and colour of each box, by its name.
         arrows: first box, second box and text; a text that begins with "<" means both directions.
-        note: below the boxes.
+        note: text below the boxes.
     """
 
     size: Place

@@ -3,9 +3,9 @@
 
 Other versions of ROS 2 than Kilted have environments of their own, such as ``.venv-jazzy``.
 
-Run by ``make setup``, and by ``make sim`` for what a simulation needs. Uses the standard library
-only. A second run with the same inputs does nothing; after a change only the steps that depend on
-it run again.
+``make setup`` runs it, and so does ``make sim``, for what a simulation needs. It uses the standard
+library only. A second run with the same inputs does nothing; after a change only the steps that
+depend on it run again.
 """
 
 from __future__ import annotations

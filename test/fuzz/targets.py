@@ -3,9 +3,10 @@
 
 Bytes may be refused with an RbdynError; everything else is a failure. Kernels run uncompiled
 (NUMBA_DISABLE_JIT=1), so NumPy checks every index, and int(nan) is an error. The targets "bounds"
-and "laws" run compiled ones with NUMBA_BOUNDSCHECK=1: these compute in 64 bits, and a stage that
-is called by address only prints its error, which the worker turns into a failure. Both would count
-a negative index from the end of its array, so the target "data" refuses these as well (Strict).
+and "laws" run compiled kernels with NUMBA_BOUNDSCHECK=1: these compute in 64 bits, and a stage
+that is called by address only prints its error, which the worker turns into a failure. Both would
+count a negative index from the end of its array, so the target "data" refuses these as well
+(Strict).
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[
         name: name of the target.
         seconds: CPU time of this process.
         seed: seed of the edits.
-        folder: receives the current input and those that fail.
+        folder: receives the current input and the inputs that fail.
     """
     seeds, failures = TARGETS[name].seeds(), {}
     if name in COMPILED:  # by now the kernels have been compiled

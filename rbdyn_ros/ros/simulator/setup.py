@@ -28,7 +28,8 @@ class Setup:
         connect: called with the node when all topics are open, before time begins.
         watch: called with every record of the loop in order, in the thread that publishes; a state
             may come again, with a fault.
-        locked: in lock-step wait for commands from tick 0 on, not only after the first answer.
+        locked: whether lock-step waits for commands from tick 0 on, not only after the first
+            answer.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)

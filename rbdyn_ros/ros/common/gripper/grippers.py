@@ -197,8 +197,8 @@ class Gripper:
     ) -> GripperGoal:
         """Return the goal of a sensor_msgs/JointState, whose name may be empty.
 
-        Raises: RbdynError: it names another joint, has more than one number, or is refused by
-            `goal`.
+        Raises:
+            RbdynError: it names another joint, has more than one number, or is refused by `goal`.
         """
         if list(names) not in ([], [self.joint]):
             raise refusal(f"it names {listing(names)}; the gripper moves {quote(self.joint)}")
