@@ -58,7 +58,7 @@ class Limit:
         velocity: [rad/s or m/s].
         acceleration, deceleration: limits of planned motions that speed up and slow down [rad/s^2
             or m/s^2].
-        jerk: jerk of planned motions [rad/s^3 or m/s^3].
+        jerk: jerk limit of planned motions [rad/s^3 or m/s^3].
     """
 
     lower: float = -math.inf

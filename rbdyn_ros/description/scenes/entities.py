@@ -161,7 +161,7 @@ class Weld:
 
     Attributes:
         link, to: names of the links.
-        pose: pose of the first in the second.
+        pose: pose of the first link in the second link.
         apart: names of links or obstacles of either side.
     """
 
