@@ -49,7 +49,7 @@ REPORTED = (
     r"(\d+) bytes spill loads",
 )  # fmt: skip
 
-#: Robots of the tables unless others are named.
+#: Robots of the tables unless other robots are named.
 FOUR = ("UR5", "Panda", "Go2", "G1")
 
 

@@ -187,7 +187,7 @@ DIAGRAMS = {
 
 
 def main(names: list[str]) -> None:
-    """Draw the diagrams of the named guides, or of all."""
+    """Draw the diagrams of the named guides, or of all guides."""
     unknown = [name for name in names if name not in DIAGRAMS]
     if unknown:
         known = ", ".join(DIAGRAMS)

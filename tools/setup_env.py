@@ -361,7 +361,7 @@ STEPS = {
     "tests": ("installing what tests and benchmarks compare with", install_tests),
 }
 FOR_USERS = ("environment", "packages", "interfaces", "engine")
-#: Steps before all others, which need their results and run at the same time.
+#: Steps before all other steps, which need their results and run at the same time.
 FIRST = ("environment", "packages")
 
 

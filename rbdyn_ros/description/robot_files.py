@@ -116,7 +116,7 @@ def format_of(path: Path) -> Format | None:
 
 
 def root_of_text(text: str | bytes) -> str:
-    """Return the root element of a document, as in Format, or "" if it has none."""
+    """Return the root element of a document, as in Format, or "" without a root element."""
     data = text.encode(errors="replace") if isinstance(text, str) else text
     return guard.root_tag(data[: guard.MAX_BYTES])
 

@@ -78,7 +78,7 @@ class Source:
 
     @property
     def base(self) -> str:
-        """The kind of the mobile base of a scene's only robot, or "" if it has none."""
+        """The kind of the mobile base of a scene's only robot, or "" without a mobile base."""
         robots = [] if self.parts is None else list(self.parts.robots.values())
         return robots[0].base if len(robots) == 1 else ""
 

@@ -67,7 +67,7 @@ def load_urdf(
         xacro_args: values for the arguments of a xacro file; True and False become "true" and
             "false", numbers their text.
         contact: use the `<collision>` elements of links, or the geoms of an MJCF, for contact:
-            True for contact with each other and a floor at z = 0, if an MJCF has none, or a
+            True for contact with each other and a floor at z = 0, if an MJCF has no floor, or a
             Contact with obstacles, surfaces, or without self-collision. A robot with a floating
             base then starts above the obstacles (qpos0). False: ignore them and open no mesh,
             except the meshes of an MJCF that give a body its inertia.

@@ -37,7 +37,7 @@ def sample_collisions(
         seed: seed of the random poses; equal seeds give equal results.
 
     Raises:
-        ModelError: the Model has no geometries, or too many.
+        ModelError: the Model has no geometries, or too many geometries.
         ParameterError: samples or seed is not a whole number in its range.
     """
     check_pairs(m, "sample_collisions")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A head start for the loop: a second process compiles it while this one compiles the engine."""
+"""A head start for the loop: a second process compiles it while the first compiles the engine."""
 
 import contextlib
 import os

@@ -55,7 +55,8 @@ class Plant:
         specialize: bool = False,
     ) -> None:
         self._shared, self._requests = s, requests
-        # a thread holds the lock from reading the Model and faults to storing the new ones
+        # a thread holds the lock from reading the Model and faults to storing the new Model and
+        # faults
         self._lock = threading.Lock()
         self._step_code = StepCode(m) if specialize else None
         self._without_faults = m

@@ -31,7 +31,7 @@ NPUSH = 16
 MOST_STICKS = 256
 #: Longest delay of the channel [ticks], and the memory for it [numbers].
 LONGEST_DELAY, DELAY_MEMORY = 1024, 2_000_000
-#: Bins of a histogram, 1 us each; the last holds all larger values.
+#: Bins of a histogram, 1 us each; the last bin holds all larger values.
 NBIN = 10_001
 #: Mailbox slots: only the latest commands and pushes count. States are held for a late reader, for
 #: a second at 1 kHz unless that takes more memory than STATE_MEMORY [numbers].

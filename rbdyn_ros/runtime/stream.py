@@ -58,7 +58,7 @@ class StreamPlan:
         fastest: a state with a larger speed is left to Python [rad/s or m/s].
 
     Attributes:
-        periods: (NEVERY,) the periods; 0: none.
+        periods: (NEVERY,) the periods; 0: no period.
         table: a row of words for each topic, for the kernels.
         fastest: as the argument.
     """

@@ -132,7 +132,7 @@ def _check_beside(files: Mapping[str, bytes], target: Path) -> None:
 
 
 def _write(files: Mapping[str, bytes], target: Path) -> None:
-    """Write all files, or none, into the folder of the output."""
+    """Write all files, or no file, into the folder of the output."""
     folder = target.parent
     try:
         for folder_of in {(folder / name).parent for name in files}:

@@ -467,8 +467,8 @@ def states() -> list[bytes]:
 def fuzz_state(data: bytes) -> None:
     """Load a changed saved state, as another process may send it, and take a step.
 
-    Three bytes choose the robot, the field and its new value; the field after the last one has
-    hostile numbers everywhere. Then ten bytes each choose an entry of the row and its bits.
+    Three bytes choose the robot, the field and its new value; the number after the last field
+    means hostile numbers everywhere. Then ten bytes each choose an entry of the row and its bits.
     """
     robot, field, k = data[:3].ljust(3, b"\0")
     d = strict_datas()[robot % len(strict_datas())]

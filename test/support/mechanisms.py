@@ -49,7 +49,7 @@ def parallelogram():
 
 
 def change_point():
-    """Return a four-bar that can fold flat: shortest and longest bar are as long as the others."""
+    """Return a four-bar that can fold flat: shortest plus longest bar equal the other two bars."""
     return four_bar(0.1, 0.35, 0.15, 0.3)
 
 

@@ -83,7 +83,7 @@ def _document(path: Path) -> tuple[bytes, str]:
 
 
 def _without(findings: Sequence[Finding], others: Sequence[Finding]) -> list[Finding]:
-    """Return the findings whose messages do not occur among the others."""
+    """Return the findings whose messages do not occur in `others`."""
     known = {finding.message for finding in others}
     return [finding for finding in findings if finding.message not in known]
 

@@ -213,7 +213,7 @@ def _of_looks(looks: Iterable[Look | LinkLight], audit: OnlyWarnings) -> Appeara
 
 
 def _most(lights: Sequence[LinkLight], audit: Audit) -> tuple[LinkLight, ...]:
-    """Return the lights that are drawn, with a warning about the others."""
+    """Return the lights that are drawn, with a warning about the other lights."""
     near = [light for light in lights if max(map(abs, light.pos)) <= FARTHEST]
     if len(near) < len(lights):
         text = f"a light is farther away than {FARTHEST:g} m; it is left out"

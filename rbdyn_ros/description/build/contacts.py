@@ -95,7 +95,7 @@ def with_furniture(description: Description, names: Iterable[str]) -> Descriptio
 
 
 def _fixed(names: Collection[str], description: Description, audit: Audit) -> list[str]:
-    """Return the links that are fixed to the base; add an error for others."""
+    """Return the links that are fixed to the base; add an error for other links."""
     known = {geometry.link: None for geometry in description.geometries}
     _audit_known(names, "no link with a geometry is called", known, audit)
     still = links_on_base(description)

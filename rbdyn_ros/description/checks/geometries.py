@@ -193,7 +193,7 @@ def _audit_vertices(vertices: Array, at: Subject) -> bool:
 
 
 def _audit_areas(mesh: geometries.TriangleMesh, at: Subject) -> None:
-    """Add a note about triangles without area, and an error if there are no others."""
+    """Add a note about triangles without area, and an error if all triangles are without area."""
     count, left = len(mesh.faces), len(cleaned(mesh.vertices, mesh.faces)[1])
     if left == 0:
         message = "none of its triangles has an area"

@@ -50,8 +50,8 @@ class MeshFiles:
         """Set the folders to search.
 
         Args:
-            folder: folder of the file that names others; None for a robot given as text, which can
-                name only files of packages.
+            folder: folder of the file that names other files; None for a robot given as text,
+                which can name only files of packages.
             package_dirs: folders that contain a package or are a package.
             suffixes: suffixes of the files to find, in small letters.
         """

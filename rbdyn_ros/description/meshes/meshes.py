@@ -117,7 +117,7 @@ class Meshes:
         If all triangles of a closed mesh face inwards, they are flipped.
 
         Raises:
-            UnusableMeshError: as for `points`, or the mesh has no triangles or too many.
+            UnusableMeshError: as for `points`, or the mesh has no triangles or too many triangles.
         """
         vertices, faces = self._joined(self._files.find(name), only)
         if not 0 < len(faces) <= MOST_TRIANGLES:
@@ -384,7 +384,7 @@ def _binary_stl_length(data: bytes) -> int:
 
 
 def _of_rest(count: int) -> str:
-    """Return the warning of bytes after the last triangle, or "" if there are none."""
+    """Return the warning of bytes after the last triangle, or "" without such bytes."""
     if count == 0:
         return ""
     bytes_of = "1 byte" if count == 1 else f"{count} bytes"

@@ -19,7 +19,7 @@ from rbdyn_ros.description.parts.lights import DIRECTIONAL, KINDS, SPOT, LinkLig
 from rbdyn_ros.description.parts.poses import Pose, compose, rotate
 from rbdyn_ros.errors import quote
 
-#: The viewer of MuJoCo shows the geoms of the groups below this one.
+#: The viewer of MuJoCo shows the geoms of the groups below this group.
 SHOWN = 3
 Rgba = tuple[float, float, float, float]
 

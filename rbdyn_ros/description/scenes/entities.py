@@ -72,7 +72,7 @@ def with_entity(
 
 
 def entity_of(link: str, entities: Collection[str]) -> str:
-    """Return the entity that has a link, by the beginning of the name, or "" if there is none.
+    """Return the entity that has a link, by the beginning of the name, or "" without an entity.
 
     The name of an entity can have slashes, and can begin with the name of another entity and a
     slash.

@@ -60,7 +60,7 @@ class Scope:
     Attributes:
         frames: frames by name; the first frame is that of the model or the world.
         models: the nested models by name.
-        inner: the nested models, also merged ones.
+        inner: the nested models, also merged models.
         depth: the number of scopes around it.
         is_static: whether the links never move.
         collides: whether the links of the model touch each other.

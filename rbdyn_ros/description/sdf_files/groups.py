@@ -68,7 +68,7 @@ class SdfGroup:
         return not self.is_static and self.floats and not self.moves
 
     def in_scene(self, link: str) -> str:
-        """Return the name in a scene of a link of the description."""
+        """Return the name that a link of the description has in a scene."""
         return self.name if self.is_object and link == self.root else f"{self.name}/{link}"
 
     @property

@@ -66,7 +66,7 @@ def read_file(
         contact: True or a Contact: read the `<collision>` elements and their meshes, and add the
             obstacles of the Contact; False: ignore them.
         srdf: path or text of the SRDF whose `<group_state>` are used, and for contact its
-            `<disable_collisions>`; True: a file next to the robot; False: none.
+            `<disable_collisions>`; True: a file next to the robot; False: no SRDF.
 
     Raises:
         DescriptionError: with all errors of the document, each with its line. For a xacro file

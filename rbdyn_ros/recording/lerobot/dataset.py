@@ -108,7 +108,7 @@ def _place(k: int) -> dict[str, int]:
 
 
 def _videos(folder: Path, k: int, one: Episode, fps: int) -> dict[str, PictureStatistics]:
-    """Write the videos of an episode; return the statistics of each."""
+    """Write the videos of an episode; return the statistics of each video."""
     found = {_key(camera): PictureStatistics() for camera in one.cameras.found.values()}
     writers = {}
     for topic, camera in one.cameras.found.items():

@@ -115,7 +115,7 @@ def _measured(run: RecordedRun, joints: Sequence[str]) -> tuple[Array, Array]:
         where = run.m.jnt_qposadr[[run.m.jnt_names.index(name) for name in joints]]
         return run.time, run.qpos[:, where]
     rows = series.position[:, [series.names.index(name) for name in joints]]
-    # a message may have only some joints; the others keep their last positions
+    # a message may have only some joints; all other joints keep their last positions
     finite = np.isfinite(rows)
     unknown = [joints[int(k)] for k in np.flatnonzero(~finite.any(axis=0))]
     if unknown:

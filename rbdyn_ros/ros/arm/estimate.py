@@ -69,7 +69,7 @@ class _Said:
 
 @dataclass(slots=True, eq=False)
 class _EstimateRun:
-    """A run, from `data: true` to `data: false`.
+    """A run of the estimate, from `data: true` to `data: false`.
 
     Attributes:
         blocks: states, which the control thread adds.

@@ -2,7 +2,7 @@
 """The protocol between a view and a simulation in another process: requests and answers on pipes.
 
 The view polls: the simulation only sends answers. There are two pipes, so that slow requests
-(QUEUED) do not delay quick ones (PROMPT).
+(QUEUED) do not delay quick requests (PROMPT).
 """
 
 from __future__ import annotations

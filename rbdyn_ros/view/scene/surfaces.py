@@ -221,7 +221,7 @@ def _faces(part: MeshPart) -> tuple[Faces, Places | None]:
 
 
 def _color(geometry: Any) -> Color | None:
-    """Return the colour of a trimesh geometry, or the mean of several."""
+    """Return the colour of a trimesh geometry, or the mean of several colours."""
     visual = geometry.visual
     if visual.kind == "texture":
         material = visual.material

@@ -45,7 +45,7 @@ HURRIED, UNHURRIED = int(PATIENCE * COST_OF_A_SECOND), int(CALM * COST_OF_A_SECO
 PRESSURE = Path("/proc/pressure/cpu")
 ZERO, NINE, NEWLINE = b"09\n"
 
-#: Words: time of the stop (0: none), cost of the naps since then, allowed cost, exit status,
+#: Words: time of the stop (0: no stop), cost of the naps since then, allowed cost, exit status,
 #: length of the message, and from MESSAGE on the message itself.
 STOPPED, SPENT, ALLOWED, STATUS, LENGTH, MESSAGE = range(6)
 POLLIN, POLLOUT, STDERR = 1, 4, 2

@@ -32,7 +32,7 @@ PATIENCE = 1.0
 REMEMBERED = 16
 
 #: For each policy: a function that returns whether a publisher is weak, a function that returns
-#: whether a subscription is demanding, and the names of both.
+#: whether a subscription is demanding, and the names of both values.
 _Test = Callable[[QoSProfile], bool]
 _POLICIES: dict[int, tuple[_Test, _Test, str, str]] = {
     int(QoSPolicyKind.RELIABILITY): (

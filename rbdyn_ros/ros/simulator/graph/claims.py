@@ -55,7 +55,7 @@ class Claim:
     frames: tuple[str, ...] = ()
 
     def is_before(self, other: Claim) -> bool:
-        """Return whether this claim is the earlier one, so that the other simulator gives up."""
+        """Return whether this claim is the earlier claim, so that the other simulator gives up."""
         return (self.since, self.token) < (other.since, other.token)
 
     def to_text(self) -> str:
@@ -75,7 +75,7 @@ class Claim:
 
 
 class Claims:
-    """Announces the claim of this simulator and compares it with the claims of others.
+    """Announces the claim of this simulator and compares it with the claims of other simulators.
 
     For one thread: announcements are read when `poll` is called, not by an executor.
 
@@ -168,7 +168,7 @@ class Claims:
         return [c.node for c in others if topic in c.topics and self.own.is_before(c)]
 
     def check(self) -> None:
-        """Raise RbdynError if an earlier simulator claims a topic of this one."""
+        """Raise RbdynError if an earlier simulator claims a topic of this simulator."""
         for topic in self.own.topics:
             other = self.earlier(topic)
             if other is None:

@@ -332,7 +332,7 @@ class Robot:
         return [name for name in names if entity_of(name, owners) not in scene.objects]
 
     def topics_to_try(self) -> str:
-        """Return the topics to begin with, as a message."""
+        """Return a message with the topics that a user may try first."""
         states, commands = map(self.node.resolve_topic_name, ("joint_states", "joint_commands"))
         names = self.commands.joints.names
         if not names:

@@ -227,7 +227,7 @@ class ServoTopic:
         velocities.
         """
         if not self._moving:
-            self._place = None  # others may have moved the joints since
+            self._place = None  # another node may have moved the joints since
         dofs, arrived = self._servo.dofs, state.measured_tick >= 0
         place, v = state.measured_position[dofs], state.measured_velocity[dofs]
         if arrived and np.isfinite(place).all():
