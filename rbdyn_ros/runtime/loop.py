@@ -199,7 +199,7 @@ class Loop:
                 self.readout.move(base)
             finally:
                 s.asked[shared.STOP] = 0
-                # the loop continues instead of starting anew, even in the old row
+                # the loop continues instead of starting again, even in the old row
                 s.loaded[()] = 1
                 self._launch()
 

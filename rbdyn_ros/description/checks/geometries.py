@@ -183,7 +183,7 @@ def _audit_triangles(mesh: geometries.TriangleMesh, at: Subject) -> None:
 
 
 def _audit_vertices(vertices: Array, at: Subject) -> bool:
-    """Return whether all vertices are finite and in range; else add an error about the first."""
+    """Return whether vertices are finite and in range; report the first wrong vertex."""
     far = BOUNDS["contact length"].high
     wrong = np.flatnonzero(~(np.abs(vertices) <= far).all(axis=1))
     if len(wrong) == 0:

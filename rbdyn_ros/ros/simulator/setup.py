@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setup:
-    """A simulator inside another program, alone in its ROS domain: it does not look for others.
+    """A simulator inside another program, alone in its ROS domain: it looks for no simulators.
 
     Attributes:
         parameters: parameters of the node, by name.

@@ -153,7 +153,7 @@ class Dynamics:
             self._m = without_actuators(plant).replaced()
             self._d = make_data(self._m)
         self._m.opt.gravity = plant.opt.gravity
-        # the energy of springs needs this option; inverse and forward dynamics set it anew
+        # the energy of springs needs this option; inverse and forward dynamics set it again
         self._m.opt.passive = True
         self._m.opt.exact_stops = False  # a query has no memory of friction
         self._m.opt.integrator = "euler"  # Euler gives the qacc of continuous time

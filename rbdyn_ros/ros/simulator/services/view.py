@@ -61,7 +61,7 @@ class ViewedSimulation:
 
     Every order returns the reason of a refusal, or an empty string.
 
-    The page is there before the simulation: until `begin` it shows the robots at their start.
+    The page exists before the simulation: until `begin` it shows the robots at their start.
 
     Args:
         node: node that has the parameter real_time_factor.

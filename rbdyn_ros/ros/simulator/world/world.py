@@ -95,7 +95,7 @@ class World:
         first_robots: the initial robots: their names as entities, by their names in the scene; a
             robot alone may have an empty name there.
         contact: whether the robot was loaded with contact.
-        spawned: the objects and obstacles that were not there at the start, by name.
+        spawned: the objects and obstacles that did not exist at the start, by name.
         attached: the welds of links.
         file: file that was loaded; None: no world is loaded.
         first: the world as it was loaded; None: this world is as it was loaded.
