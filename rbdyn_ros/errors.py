@@ -24,7 +24,8 @@ class Finding:
         code: short kebab-case identifier, stable between releases.
         message: one sentence for a person: what was found, where, what is allowed.
         severity: ``error`` (refused), ``warning`` (accepted, but check it) or ``note``.
-        element: the element it is about, for example ``joint 'elbow'``; may be empty.
+        element: the element that the problem is about, for example ``joint 'elbow'``; may be
+            empty.
         line: line of the source text, or None where there is no text.
         found: the offending text or value; may be empty.
         allowed: what would have been accepted; may be empty.
@@ -46,7 +47,7 @@ class Finding:
 class RbdynError(Exception):
     """Base of every error this package raises on purpose.
 
-    Holds one or more findings; the fields of the first are attributes of the error.
+    Holds one or more findings; the fields of the first finding are attributes of the error.
     """
 
     def __init__(self, findings: Finding | Iterable[Finding], source: str = "") -> None:

@@ -139,7 +139,7 @@ class Lenient(Audit):
     """The audit of parts that are not essential: their errors become warnings.
 
     Args:
-        whole: of the document.
+        whole: audit of the whole document.
         consequence: what happens to a part with an error, for the warning.
     """
 

@@ -111,7 +111,7 @@ def _sim(options: argparse.Namespace) -> int:
 
 
 def ros_words(options: argparse.Namespace, shows: bool) -> list[str]:
-    """Return the options as ROS parameters; later values override earlier ones."""
+    """Return the options as ROS parameters; later values override earlier values."""
     # a robot in a view must not fall at once
     given: dict[str, object] = {"view": shows, "start": "shown"}
     for name, is_set in (

@@ -38,8 +38,8 @@ class Source:
         text: URDF, as expanded by xacro; empty for a file in another format.
         file: the file that it came from, or None.
         received: whether another node publishes it.
-        parts: of the scene file that it came from; then `text` is the URDF of its only robot, or
-            empty.
+        parts: parts of the scene file that it came from; then `text` is the URDF of its only
+            robot, or empty.
     """
 
     description: Description
@@ -78,7 +78,7 @@ class Source:
 
     @property
     def base(self) -> str:
-        """The kind of the mobile base of a scene's only robot, or "" if it has none."""
+        """The kind of the mobile base of a scene's only robot, or "" without a mobile base."""
         robots = [] if self.parts is None else list(self.parts.robots.values())
         return robots[0].base if len(robots) == 1 else ""
 

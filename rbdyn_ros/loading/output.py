@@ -89,8 +89,8 @@ def write_together(contents: Mapping[Path, Content]) -> None:
     reader in that moment may see some old and some new files.
 
     Raises:
-        ParameterError: a file cannot be written; old files stay unchanged. If a replacement
-            fails, the earlier ones remain.
+        ParameterError: a file cannot be written; old files stay unchanged. If a replacement fails,
+            the earlier replacements remain.
     """
     beside = {path: path.with_name(f".{secrets.token_hex(4)}{path.suffix}") for path in contents}
     try:

@@ -56,13 +56,13 @@ def scene(
         floor: whether there is a floor at height 0, unless an obstacle is called floor.
         exclude: pairs of names of links, objects, geometries or obstacles that do not push each
             other, and that `collisions` leaves out.
-        name: of the Model.
+        name: name of the Model.
         package_dirs: as for load_urdf.
         strict: as for load_urdf.
 
     Raises:
         DescriptionError: with all errors of the robots and objects; or an object starts inside
-            another one or inside a robot.
+            another object or inside a robot.
         ParameterError: an argument has the wrong type.
     """
     parts = SceneParts(

@@ -28,7 +28,7 @@ class ObservationTerm:
 
     Attributes:
         name: one of TERMS.
-        scale: factor of its numbers, after `clip`; one for all, or one for each.
+        scale: factor of its numbers, after `clip`; one factor for all, or a factor for each.
         clip: the smallest and the largest of its numbers.
         history: number of its latest values that are observed, the oldest first.
         period: period of gait_phase [s].

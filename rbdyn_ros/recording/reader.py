@@ -42,7 +42,7 @@ def read_run(
     Args:
         path: an .mcap file, even if it was cut off, or a rosbag2 folder.
         robot: path of a robot file, or a Model; None: the robot in the recording.
-        name: namespace of the robot, if the recording has several.
+        name: namespace of the robot, if the recording has several robots.
         start: start of the span to read, since the start of the recording [s].
         end: end of the span to read [s].
 

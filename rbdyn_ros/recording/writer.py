@@ -54,7 +54,7 @@ class RunFile(Output):
         path: path of an .mcap file.
         schemas: the message types.
         trouble: called once when messages are dropped and once when writing fails.
-        overwrite: whether to replace an existing file; an empty one is always replaced.
+        overwrite: whether to replace an existing file; an empty file is always replaced.
 
     Attributes:
         path: path of the file.

@@ -80,8 +80,8 @@ class LockstepClient:
 
         Args:
             seed: seed of all noise.
-            position: initial positions by joint; the others start as the simulator is set.
-            velocity: initial velocities by joint; the others start at rest.
+            position: initial positions by joint; the other joints start as the simulator is set.
+            velocity: initial velocities by joint; the other joints start at rest.
 
         Raises:
             RbdynError: the simulator refuses it, or `check` raises.

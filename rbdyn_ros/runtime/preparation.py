@@ -76,8 +76,8 @@ def servo_times(m: Model, wanted: float, period: float) -> Array:
 
     Behind an elastic gear, rotor and joint oscillate against each other and decay with the rate
     c/2 (1/J + 1/M) [1/s]; c is the damping of the gear, J the inertia of the rotor at the joint,
-    and M that of the joint. The servo measures the joint, so it must be slower than this decay. So
-    must the servos of connected trees, which shake the gear.
+    and M the inertia of the joint. The servo measures the joint, so it must be slower than this
+    decay. So must the servos of connected trees, which shake the gear.
 
     Args:
         m: the robot.

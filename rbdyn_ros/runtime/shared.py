@@ -2,8 +2,8 @@
 """The memory that the loop shares with other threads: one row, every number declared once.
 
 In a kernel it is `s`, as a Data is `d`: `s.tick += 1`. In Python `shared.tick` is a view of one
-number or of an array. A field `inside` another occupies part of it, after the fields declared
-before, so a group can be copied as a whole.
+number or of an array. A field `inside` another field occupies part of this field, after the fields
+declared before, so a group can be copied as a whole.
 
 Python writes `asked`, the settings before the loop starts, and `edit_...` while no edit is under
 way; the loop writes everything else. Commands, pushes and states go through mailboxes.
@@ -31,7 +31,7 @@ NPUSH = 16
 MOST_STICKS = 256
 #: Longest delay of the channel [ticks], and the memory for it [numbers].
 LONGEST_DELAY, DELAY_MEMORY = 1024, 2_000_000
-#: Bins of a histogram, 1 us each; the last holds all larger values.
+#: Bins of a histogram, 1 us each; the last bin holds all larger values.
 NBIN = 10_001
 #: Mailbox slots: only the latest commands and pushes count. States are held for a late reader, for
 #: a second at 1 kHz unless that takes more memory than STATE_MEMORY [numbers].

@@ -53,7 +53,7 @@ class LoopState:
         tick: number of ticks since time was last reset; a reset counts as a tick.
         epoch: number of resets of time.
         paused: whether time is paused on request.
-        fault: the joint whose state diverged, or -1; the state is then the last good one.
+        fault: the joint whose state diverged, or -1; the state is then the last good state.
         saturated: a dof whose effort was clamped since the previous record, or -1.
         stale: number of dofs whose command expired.
         bad: see Data.nbad.
@@ -62,7 +62,7 @@ class LoopState:
         dropped: see Data.ndropped.
         tracking: whether a trajectory is in progress.
         measured_tick: the tick of the measured values; -1: nothing arrived.
-        missed: number of records lost since the previous one.
+        missed: number of records lost since the previous record.
     """
 
     m: Model
@@ -164,7 +164,7 @@ class LoopState:
         """Return the SHA-256 of tick, position, velocity, memory of friction, and actuators.
 
         Args:
-            changes: payloads and gravity as bytes; empty if they are those of the loaded robot.
+            changes: payloads and gravity as bytes; empty if they are as in the loaded robot.
         """
         digest = hashlib.sha256(np.int64(self.tick).tobytes())
         digest.update(self.qpos.tobytes())

@@ -82,7 +82,7 @@ class HostBatch:
     Args:
         m: the Model.
         nsim: number of robots.
-        folder: for the files.
+        folder: folder for the files.
         bound: fields of Data that have arrays, besides the state and qfrc_applied.
         expanded: fields of the Model of which each robot has its own.
         number: type of the numbers.

@@ -76,9 +76,9 @@ ONE_IN = {
 #: A family with fewer cases runs whole, except the names in LONG.
 FEW = 10
 
-#: Long cases of other families, whose shorter cases test the same.
+#: Long cases of other families, whose shorter cases test the same code.
 LONG = {
-    # large robots, of which smaller ones run
+    # large robots; smaller robots run
     "specialization/test_traced_robots.py::test_traced_functions_equal_the_engine": ["a1"],
     "specialization/test_traced_robots.py::test_forward_derivatives_of_a_robot_are_traced": [
         "a1", "anymal-kinova",

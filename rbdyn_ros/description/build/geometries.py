@@ -44,7 +44,7 @@ class GeometryBuilder:
             shape: a Sphere, Box, Cylinder, Capsule or Points.
             origin: frame of the shape in the body frame.
             surface: its contact properties; None: a default Surface.
-            filter: contact filter; None: all.
+            filter: contact filter; None: the geometry touches everything.
 
         Raises:
             ParameterError: an argument has the wrong type or a value that is not allowed.
@@ -68,8 +68,9 @@ class GeometryBuilder:
         """Add a level floor to the world.
 
         Args:
-            height: of its surface [m].
-            friction: a contact has the smaller of this and the friction of the geometry.
+            height: height of its surface [m].
+            friction: coefficient of friction; a contact has the smaller coefficient of its two
+                shapes.
 
         Raises:
             ParameterError: an argument has the wrong type or a value that is not allowed.
@@ -95,9 +96,10 @@ class GeometryBuilder:
             obstacle: its name.
             shape: a Plane, Sphere, Box, Cylinder, Capsule, Points, HeightField or TriangleMesh.
             origin: frame of the shape in the world; z of a plane points out of the solid.
-            friction: a contact has the smaller of this and the friction of the geometry.
-            filter: contact filter; None: all.
-            velocity: of its surface, in the axes of the shape [m/s]: a conveyor belt.
+            friction: coefficient of friction; a contact has the smaller coefficient of its two
+                shapes.
+            filter: contact filter; None: the obstacle touches everything.
+            velocity: velocity of its surface, in the axes of the shape [m/s]: a conveyor belt.
 
         Raises:
             ParameterError: an argument has the wrong type or a value that is not allowed.

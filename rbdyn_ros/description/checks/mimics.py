@@ -22,7 +22,7 @@ def audit_mimics(joints: Sequence[Joint], types: Collection[str], audit: Audit) 
     Chains are legal: the leader of a mimic joint may be a mimic joint.
 
     Args:
-        joints: of known types.
+        joints: joints of known types.
         types: joint types of the file format; mimic joints and leaders have one coordinate.
         audit: receives the findings.
     """

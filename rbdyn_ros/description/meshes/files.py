@@ -27,7 +27,7 @@ class UnusableMeshError(Exception):
     """A mesh cannot be used; the message follows the name of the file.
 
     Attributes:
-        code: of the finding.
+        code: code of the finding.
         allowed: what is accepted instead.
     """
 
@@ -50,10 +50,10 @@ class MeshFiles:
         """Set the folders to search.
 
         Args:
-            folder: folder of the file that names others; None for a robot given as text, which can
-                name only files of packages.
-            package_dirs: folders that contain a package or are one.
-            suffixes: of the files to find, in small letters.
+            folder: folder of the file that names other files; None for a robot given as text,
+                which can name only files of packages.
+            package_dirs: folders that contain a package or are a package.
+            suffixes: suffixes of the files to find, in small letters.
         """
         self._suffixes = suffixes
         self._folder = folder.resolve() if folder is not None else None
@@ -152,13 +152,13 @@ def read_bytes(path: Path, largest: int, kind: str, advice: str = "") -> bytes:
     """Return the content of a file.
 
     Args:
-        path: of the file.
+        path: path of the file.
         largest: number of bytes that are allowed.
         kind: mesh or texture, for the codes of the errors.
-        advice: follows the message about a file that is larger.
+        advice: follows the message about a file that is too large.
 
     Raises:
-        UnusableMeshError: it cannot be read, or is larger.
+        UnusableMeshError: it cannot be read, or is too large.
     """
     note_opened(path)
     try:

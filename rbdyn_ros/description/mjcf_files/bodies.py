@@ -28,13 +28,13 @@ class MjcfBody:
     """A body.
 
     Attributes:
-        name: of its link.
+        name: name of its link.
         parent: None for the world.
         place: pose in the world, before a joint moves.
         moves: whether it has joints of its own.
-        item: of its element.
-        inertial: of its element <inertial>; None without one.
-        lights: the elements of its lights, and the frames of these in the body.
+        item: Item of its element.
+        inertial: inertial of its element <inertial>; None without one.
+        lights: the elements of its lights, and their frames in the body.
     """
 
     name: str

@@ -33,8 +33,8 @@ class Drives:
         gain: factor of the control.
         bias: force at rest, per length and per velocity.
         affine: whether the bias counts.
-        ratio: damping ratio, which gives the force per velocity; 0: none.
-        inherit: part of the range of the joint that is the range of the control; 0: none.
+        ratio: damping ratio, which gives the force per velocity; 0: no damping ratio.
+        inherit: part of the range of the joint that is the range of the control; 0: no part.
         other: attributes that are not read: dynamics, gains and biases of other types.
     """
 

@@ -50,8 +50,8 @@ class Geom:
         name: may be empty.
         sizes: as MuJoCo's: radius, half lengths [m].
         at: its frame in the body.
-        mesh: of a geom of kind mesh, or to which the shape is fitted.
-        group: of its appearance.
+        mesh: mesh of a geom of kind mesh, or mesh to which the shape is fitted.
+        group: group of its appearance.
         filter: which other geoms it touches.
     """
 
@@ -227,8 +227,8 @@ def read_geom(
     Args:
         item: the element.
         around: the frame around it in its body.
-        settings: of the compiler.
-        meshes: of the model.
+        settings: settings of the compiler.
+        meshes: meshes of the model.
     """
     kind, name = item.choice("type", KINDS, "sphere"), item.text("mesh")
     mesh = meshes.get(name)

@@ -24,7 +24,7 @@ class Bound(NamedTuple):
 
     Attributes:
         high: the largest size.
-        unit: of the number; may be empty.
+        unit: unit of the number; may be empty.
         reason: why no robot needs more.
         low: the smallest size of a number that is not 0.
     """

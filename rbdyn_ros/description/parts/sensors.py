@@ -21,7 +21,7 @@ class SensorEntry:
         link: link whose frame it has; empty: it measures across a joint.
         joint: joint across which it measures; empty: it has a link.
         frame: link in whose axes a force/torque sensor reports; empty: the child link.
-        values: of the other keys.
+        values: values of the other keys.
     """
 
     name: str

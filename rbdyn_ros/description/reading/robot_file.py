@@ -25,8 +25,8 @@ class RobotFile:
         rb.scene(rb.RobotFile("ur.urdf.xacro", {"name": "ur", "ur_type": "ur5e"}))
 
     Attributes:
-        path: of a `.urdf`, `.xacro`, `.sdf`, MJCF `.xml`, mechanism or scene `.yaml` file; or the
-            name of a robot, such as panda.
+        path: path of a `.urdf`, `.xacro`, `.sdf`, MJCF `.xml`, mechanism or scene `.yaml` file; or
+            the name of a robot, such as panda.
         xacro_args: values for the arguments of a xacro file, as for load_urdf.
         package_dirs: folders to search for packages, as for load_urdf.
 

@@ -32,7 +32,7 @@ def corrected_text(text: str, continuous: bool = False) -> tuple[str, list[str]]
     """Return the text of a URDF with decimal points and joint types as URDF writes them.
 
     Args:
-        text: of a URDF, which may be refused.
+        text: text of a URDF, which may be refused.
         continuous: make revolute joints with the limits 0 and 0, which cannot move, continuous.
 
     Returns:
@@ -99,8 +99,8 @@ def repaired_text(text: str, codes: Collection[str]) -> str:
     version, which are ignored so far.
 
     Args:
-        text: of a URDF.
-        codes: of the errors that ``strict=False`` repairs.
+        text: text of a URDF.
+        codes: codes of the errors that ``strict=False`` repairs.
     """
     document = Document(text)
     raised = max(

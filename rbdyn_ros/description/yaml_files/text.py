@@ -42,7 +42,7 @@ class YamlTable:
     """A mapping.
 
     Attributes:
-        line: of its beginning.
+        line: line of its beginning.
         nodes: value of each key.
         lines: line of each key.
     """
@@ -61,7 +61,7 @@ def parse(data: bytes | str, source: str, audit: Audit, what: str) -> YamlTable:
     Args:
         data: the document; bytes are UTF-8.
         source: name of the document for messages.
-        audit: receives an error for every repeated key; the first is kept.
+        audit: receives an error for every repeated key; the first value is kept.
         what: name of the kind of document, with its article, for messages.
 
     Returns:

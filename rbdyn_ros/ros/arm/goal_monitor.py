@@ -191,7 +191,7 @@ class GoalMonitor:
         return GoalEnding("abort", "GOAL_TOLERANCE_VIOLATED", why, stop=True)
 
     def _violation(self, off: Array, allowed: Array, field: str) -> str:
-        """Return the violated tolerance as text, or an empty string; NaN violates all."""
+        """Return the violated tolerance as text, or ""; NaN violates every tolerance."""
         for row, k in np.argwhere(~(np.abs(off) <= allowed))[:1]:
             kind = ("position", "velocity")[row]
             error, most = apart(abs(off[row, k]), allowed[row, k], digits=4)

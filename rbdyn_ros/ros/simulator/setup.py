@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setup:
-    """A simulator inside another program, alone in its ROS domain: it does not look for others.
+    """A simulator inside another program, alone in its ROS domain: it looks for no simulators.
 
     Attributes:
         parameters: parameters of the node, by name.
@@ -28,7 +28,8 @@ class Setup:
         connect: called with the node when all topics are open, before time begins.
         watch: called with every record of the loop in order, in the thread that publishes; a state
             may come again, with a fault.
-        locked: in lock-step wait for commands from tick 0 on, not only after the first answer.
+        locked: whether lock-step waits for commands from tick 0 on, not only after the first
+            answer.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)

@@ -289,7 +289,7 @@ def _hand_over(m, d, s):
 
 @kernel
 def _write_stick(d, s):
-    """Write the memory of friction: how many contacts, then the stick_ fields of each.
+    """Write the memory of friction: how many contacts, then the stick_ fields of each contact.
 
     This memory is the end of the row. Return the length of the whole row.
     """

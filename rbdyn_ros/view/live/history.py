@@ -29,7 +29,7 @@ class OrderHistory:
 
     Args:
         simulated: takes the orders.
-        names: of the robots; empty for a single one.
+        names: names of the robots; empty for a single robot.
     """
 
     def __init__(self, simulated: Simulated, names: Sequence[str] = ("",)) -> None:

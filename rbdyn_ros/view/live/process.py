@@ -50,7 +50,7 @@ class ViewProcess:
     """A view in another process; see start_view.
 
     Attributes:
-        address: of the page, as http://127.0.0.1:8080; "" before it serves.
+        address: address of the page, as http://127.0.0.1:8080; "" before it serves.
         pid: process id.
     """
 

@@ -35,8 +35,8 @@ def draw_connectivity(m: Model, path: str | Path) -> None:
     """Draw the connectivity graph of a Model to a .svg, .png or .pdf file.
 
     The base is hollow; columns are distances from it. Tree joints are solid, chords dashed; arrows
-    point from predecessor to successor. A large graph has no names of joints, a very large one no
-    names at all. Source: RBDA section 4.1.
+    point from predecessor to successor. A large graph has no names of joints, a very large graph
+    has no names at all. Source: RBDA section 4.1.
 
     Raises:
         ModelError: m is not a Model.

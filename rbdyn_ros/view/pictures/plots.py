@@ -54,7 +54,7 @@ def draw_run(
     Args:
         run: result of read_run.
         path: output file; replaced if it exists.
-        joints: names or patterns such as ``wrist_*``; empty: all.
+        joints: names or patterns such as ``wrist_*``; empty: all joints.
         quantities: some of position, velocity, effort, error (command minus position), energy,
             contact; empty: all that the run has.
         size: size of a page [inch]; None: fits the content.

@@ -100,7 +100,7 @@ class DepthRenderer(OffScreen):
         """Return the depths and shapes in a camera's picture, also nearer than near or beyond far.
 
         Args:
-            time: of the state [s].
+            time: time of the state [s].
             qpos: (nq,) position.
             camera: the camera; with a distortion, rays are cast at edges.
         """

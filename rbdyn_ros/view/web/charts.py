@@ -229,7 +229,7 @@ class Charts:
         return {title: chart for title, chart in charts.items() if self._titles[title].value}
 
     def _make(self) -> None:
-        """Create the chosen charts in the drawer and remove all others."""
+        """Create the chosen charts in the drawer and remove all other charts."""
         with self._atomic():
             for plot, _ in self._plots.values():
                 plot.remove()

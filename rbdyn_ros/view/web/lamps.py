@@ -25,11 +25,11 @@ def add_lamp(scene: viser.SceneApi, name: str, lamp: Lamp, middle: Array, radius
     """Add a light to the page; return its node.
 
     Args:
-        scene: of the page.
-        name: of the node, below that of its body.
+        scene: scene of the page.
+        name: name of the node, below that of its body.
         lamp: the light.
         middle: (3,) of the ball around the robot, in the world.
-        radius: of this ball [m].
+        radius: radius of this ball [m].
     """
     light = lamp.light
     strongest = max(light.color) or 1.0

@@ -165,7 +165,7 @@ class Nodes:
         return found
 
     def _remade(self, layer: str, before: dict[Any, list[Any]]) -> list[Any]:
-        """Return the nodes of a layer in the present scene; remove the others."""
+        """Return the nodes of a layer in the present scene; remove older nodes of the layer."""
         if layer not in (VISUALS, COLLISIONS):
             for node in self._layers[layer]:
                 node.remove()

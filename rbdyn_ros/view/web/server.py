@@ -63,7 +63,7 @@ def open_server(
     on the internet is disabled.
 
     Args:
-        port: TCP port; if it is in use, the next free one of PORTS_TRIED; any free one for 0.
+        port: TCP port; if it is in use, the next free port of PORTS_TRIED; any free port for 0.
         address: numeric address of this machine; 0.0.0.0 or :: for all.
         label: title of the panel.
         frames: pages that may show the view in a frame, as in a Content-Security-Policy.
@@ -246,7 +246,7 @@ def _check_address(address: object) -> str:
 
 
 def _free_port(port: int, host: str) -> int:
-    """Return the first free port from this one on; 0 stays 0."""
+    """Return the first free port from this port number on; 0 stays 0."""
     last = min(port + PORTS_TRIED - 1, 65535) if port else 0
     for candidate in range(port, last + 1):
         error = _cannot_bind(candidate, host)

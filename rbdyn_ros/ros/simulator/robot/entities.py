@@ -38,7 +38,7 @@ class Entities:
     For any thread. An unknown name is a KeyError: check it against `names` first.
 
     Args:
-        robots: at least one.
+        robots: the robots, at least one.
     """
 
     def __init__(self, robots: Sequence[Robot]) -> None:

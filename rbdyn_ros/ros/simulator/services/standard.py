@@ -34,7 +34,7 @@ def open_standard(
 
     Args:
         node: node that offers them.
-        simulation: to serve.
+        simulation: the simulation to serve.
         worlds: folders and scene files that are searched for worlds.
     """
     try:
@@ -56,7 +56,7 @@ class StandardServices:
 
     Args:
         node: node that offers the services under its name.
-        simulation: to serve.
+        simulation: the simulation to serve.
         sources: folders and scene files that are searched for worlds.
     """
 

@@ -47,11 +47,11 @@ class EventCounts(NamedTuple):
     """Numbers of events.
 
     Attributes:
-        rejected: messages, on all topics.
+        rejected: rejected messages on all topics.
         saturated: ticks with a clamped effort.
         given_up: timeouts of lock-step.
         late: rejected commands that answered an old state.
-        dropped: readings of lidars, range sensors and cameras.
+        dropped: dropped readings of lidars, range sensors and cameras.
     """
 
     rejected: int = 0
@@ -79,9 +79,9 @@ class Observation:
         paused: whether time is paused on request.
         waiting: whether time waits for commands.
         unanswered: joints whose commands lock-step waits for, or lacked at its last timeout.
-        fault: name of the joint whose state diverged or whose drive locked; empty: none.
+        fault: name of the joint whose state diverged or whose drive locked; empty: no fault.
         stale: number of joints whose command is expired or missing.
-        command_age: age of the oldest valid command [s]; infinite before the first.
+        command_age: age of the oldest valid command [s]; infinite before the first command.
         command_timeout: age at which a command expires [s].
         on_timeout: effort of a joint without a valid command.
         accepted: number of accepted messages since the start, on all topics.

@@ -181,7 +181,7 @@ class Outputs:
 
     @property
     def measured_tick(self) -> int:
-        """Tick of the newest state on joint_states, or -1 before the first."""
+        """Tick of the newest state on joint_states, or -1 before the first state."""
         return self.stream.kept_tick
 
     @property

@@ -56,7 +56,7 @@ class Places:
         Args:
             description: description of the scene.
             name: name of an object or a robot; empty: the initial robot without a name.
-            others: the names of all objects and robots that have one.
+            others: the names of all objects and robots that have a name.
         """
         return [
             PlacedShape(geom.shape, compose(self.of(geom.link), geom.origin))
