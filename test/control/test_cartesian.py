@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cartesian impedance against Pinocchio's terms, matrix functions of SciPy, and simulation."""
+"""Cartesian impedance agrees with Pinocchio's terms, SciPy's matrix functions, and simulation."""
 
 import functools
 import tracemalloc
@@ -197,7 +197,7 @@ def test_a_rotation_error_of_half_a_turn_is_corrected_about_its_axis(axis, short
 
 
 def closed_loop(law, qpos):
-    """Return the state matrix at rest in the desired pose, by central differences."""
+    """Return the state matrix of the closed loop at rest in the desired pose, by differences."""
     m, n, h = law.arm.m, law.arm.m.nv, 1e-5
     pose, d = law.pose(qpos), rb.make_data(law.arm.m)
     A = np.zeros((2 * n, 2 * n))
@@ -299,7 +299,7 @@ def test_the_frame_reaches_a_distant_pose():
 
 @pytest.mark.parametrize(("file", "share"), [("ur5_robot.urdf", 1.0), (SEVEN, 0.2)])
 def test_a_rehearsal_predicts_the_motion_of_the_arm(file, share):
-    """The whole controller runs at 1 kHz, on a step that bends the path of the frame."""
+    """The whole controller runs at 1 kHz. A step of the target bends the path of the frame."""
     loop = armed(
         file, "impedance", settle=1.0, frame=ARMS[file], gate={"state_timeout": 0.05},
         cartesian_stiffness=(5.0, 5.0, 5.0, 300.0, 300.0, 300.0), null_damping=0.1,

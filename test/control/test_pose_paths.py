@@ -28,7 +28,7 @@ RADIUS, AHEAD = 0.05, 0.12
 
 
 def ball_below(place):
-    """Return a UR5 with a ball AHEAD below a place."""
+    """Return a UR5 with a ball, AHEAD below the given position."""
     ball = rb.Obstacle("ball", rb.Sphere(RADIUS), Pose(tuple(place - [0.0, 0.0, AHEAD + RADIUS])))
     return rb.load_urdf(robots.find(UR5), contact=rb.Contact(obstacles=(ball,)))
 

@@ -57,7 +57,7 @@ def admitting(**settings):
 
 
 def at(k, value, base=None):
-    """Return REST, or another row, with one entry changed."""
+    """Return REST, or the given positions, with one entry changed."""
     row = (REST if base is None else base).copy()
     row[k] = value
     return row

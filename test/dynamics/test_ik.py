@@ -68,7 +68,7 @@ def arm(name):
 
 
 def drawn(m, frame, number, seed=7):
-    """Return poses of a frame at random configurations within the limits."""
+    """Return the poses of a frame at random configurations within the limits."""
     d, rng = rb.make_data(m), np.random.default_rng(seed)
     poses = []
     for _ in range(number):
@@ -78,7 +78,7 @@ def drawn(m, frame, number, seed=7):
 
 
 def misses(m, qpos, frame, position=None, rotation=None):
-    """Return the errors of position [m] and angle [rad] of a configuration by frame_pose."""
+    """Return the position error [m] and angle error [rad] of a configuration, by frame_pose."""
     d = rb.make_data(m)
     d.qpos = qpos
     p, R = rb.frame_pose(m, d, frame)

@@ -200,7 +200,7 @@ def page_faults(work):
 
 
 def test_deep_calls_of_the_compiler_map_no_memory_again_and_again():
-    """At some of the depths a frame ends at the end of a chunk of Python's stack."""
+    """At some of the depths a call begins a new chunk of Python's stack."""
 
     def descend(depth):
         for _ in range(1000):

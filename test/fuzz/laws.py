@@ -63,7 +63,7 @@ def _energy(m: rb.Model, d: Any) -> float:
 
 
 def most_energy(m: rb.Model, d: Any) -> float:
-    """Return the allowed energy of a scene: its own, a part of its motion, and of a step.
+    """Return the allowed energy of a scene: its present energy and the error of a step.
 
     Velocities of a semi-implicit step are half a step off, so the energy swings by the work that
     forces do in it.
@@ -105,7 +105,7 @@ def _scene(rng: np.random.Generator) -> tuple[rb.Model, Any, bool]:
 
 
 def _put_into_limits(m: rb.Model, d: Any) -> None:
-    """Put joints inside their limits: a limit that pulls a joint back does work."""
+    """Put joints inside their limits, because a limit that pushes a joint back does work."""
     for j in np.flatnonzero(m.jnt_limited):
         place = states.joint_slices(m, j)[0]
         d.qpos[place] = np.clip(d.qpos[place], *m.jnt_range[j])

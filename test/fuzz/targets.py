@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of fuzzing: for each its seeds, and the function of changed bytes.
+"""Targets of fuzzing: each has seeds, and a function that gets the changed bytes.
 
 Bytes may be refused with an RbdynError; everything else is a failure. Kernels run uncompiled
 (NUMBA_DISABLE_JIT=1), so NumPy checks every index, and int(nan) is an error. The targets "bounds"
@@ -142,7 +142,7 @@ def fuzz_appearance(data: bytes) -> None:
 
 
 def fuzz_xacro(data: bytes) -> None:
-    """Expand in this process, which is much faster, unless a power may take for ever."""
+    """Expand xacro in this process, which is faster, unless a power could take forever."""
     path, arguments = written(data, "robot.xacro"), {"length": "2"}
     guard.parse(data, str(path), "robot", urdf.WANTED)
     if b"**" in data:
@@ -187,7 +187,7 @@ def fuzz_image(data: bytes) -> None:
 
 
 def fuzz_materials(data: bytes) -> None:
-    """A material file, and the surfaces of a mesh that names it."""
+    """Read a material file by way of a mesh that names it."""
     written(data, "m.mtl")
     mesh = b"mtllib m.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nusemtl m\nf 1/1 2/1 3/1\n"
     read_parts(written(mesh, "named.obj"), Materials(folder() / "named.obj"))
@@ -407,7 +407,7 @@ STATE |= {"time", "drive_mode", "drive_target"}
 
 
 def rows(datas: Callable[[], list[Any]]) -> Callable[[], list[bytes]]:
-    """Return a maker of seeds: each writes a hostile number into all of a Data, or one field."""
+    """Return a maker of seeds, which write a hostile number into a whole Data or one field."""
 
     def seeds() -> list[bytes]:
         choices = list(itertools.product(range(len(datas())), range(len(HOSTILE))))

@@ -79,7 +79,7 @@ def prepare() -> None:
 
 
 def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[dict[str, str]]]:
-    """Run all seeds, then batches of edited ones; return the number of inputs and the failures.
+    """Run all seeds, then batches of edited seeds; return the number of inputs and the failures.
 
     Args:
         name: of the target.
@@ -129,7 +129,7 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[
 
 
 def _where(error: BaseException) -> str:
-    """Return kind and place of an error; one input for each is enough."""
+    """Return the kind and place of an error. For each, one failing input is enough."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "rbdyn_ros" in f.filename]
     last = frames[-1] if frames else None
     return f"{type(error).__name__} {last.filename}:{last.lineno}" if last else str(error)

@@ -53,7 +53,7 @@ def motion(ur5, messages):
 
 
 def efforts(m, excitation, rows):
-    """Return the efforts of all joints (t, nv); the other joints are held."""
+    """Return the efforts of all joints (t, nv) while the joints outside the motion are held."""
     names = dof_names(m)
     d = rb.make_data(m)
     d.qpos[:] = [excitation.held.get(name, 0.0) for name in names]

@@ -157,7 +157,7 @@ def test_the_scene_of_the_arm_matches_the_simulator(launch_file):
 
 
 def test_parameters_of_the_arm_in_the_file_reach_the_simulator(launch_file, tmp_path):
-    """The last matching entry counts; arguments override it."""
+    """The last matching entry of the file is used; arguments override it."""
     path = tmp_path / "arm.yaml"
     path.write_text(
         f"/**: {{ros__parameters: {{urdf: {PENDULUM}, gravity: [0.0, 0.0, -1.0]}}}}\n"

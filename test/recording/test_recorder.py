@@ -202,7 +202,7 @@ def test_only_the_part_after_a_reset_is_read(tmp_path):
 
 
 def test_states_at_equal_times_are_kept(tmp_path):
-    """A path by assignments to qpos, and steps below a nanosecond, have equal times."""
+    """States set by assignments to qpos, and steps below a nanosecond, have equal times."""
     m = rb.load_urdf(TWO)
     d = rb.make_data(m)
     with Recorder(m, tmp_path / "path.mcap") as recorder:

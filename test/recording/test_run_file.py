@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of recordings: other programs read them; full and slow disks end them cleanly."""
+"""Other programs can read recordings; on full and slow disks a recording ends cleanly."""
 
 import errno
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mode GRIP: a dof moves to a position with limits of its own, and its command does not expire."""
+"""In mode GRIP a dof moves to a position with its own limits; its command does not expire."""
 
 import numpy as np
 import pytest

@@ -178,7 +178,7 @@ def _bent(m, d, c, frame):
 
 
 def _arc(m, d, body, x):
-    """At constant qvel return acceleration of a point of a body, angular velocity and its rate."""
+    """Return a point's acceleration at constant qvel, the body's angular velocity and its rate."""
     name = m.body_names[body]
     w, v = np.split(rb.frame_jacobian(m, d, name, "world") @ d.qvel, 2)
     turning, a = np.split(rb.frame_jacobian_dot(m, d, name, "world") @ d.qvel, 2)
@@ -323,7 +323,7 @@ def solve(p, radius):
 
 
 def _newton(A, b, radius, f, most=20):
-    """Return the forces that Newton's method finds from f, and whether it has converged."""
+    """Return the forces found by Newton's method, which starts at f, and whether it converged."""
     eye = np.eye(len(f))
     for _ in range(most):
         there, slope = _nearest(f - (A @ f + b), radius)

@@ -60,7 +60,7 @@ ONE_IN = {
     "loading/test_storage.py::test_an_index_out_of_range_is_refused": 4,
     "loading/test_storage.py::test_a_changed_index_is_refused_or_can_be_simulated": 4,
     "loading/test_storage.py::test_nan_and_infinity_are_refused": 6,
-    "loading/test_storage.py::test_a_joint_changed_to_another_type_is_refused_or_can_be_stepped": 4,
+    "loading/test_storage.py::test_a_joint_of_another_type_is_refused_or_can_be_stepped": 4,
     "description/test_kinds.py::test_bad_values_raise_only_errors_of_the_package": 4,
     "identification/test_identification_solve.py::test_extreme_motions_are_refused_or_fitted": 5,
     # generated code and rollouts: the same laws by other means

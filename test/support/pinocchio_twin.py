@@ -139,7 +139,7 @@ def _inertia(inertial):
 
 
 class Twin:
-    """Pinocchio's model beside ours, at one state.
+    """Pinocchio's model and ours, in the same state.
 
     Args:
         m, d: our Model and Data at some qpos and qvel.
@@ -244,7 +244,7 @@ def _body_motion(kind, q, v):
 
 
 def _inverse(R, p, twist, drift):
-    """Return the same for F_p in F_s: in F_p axes all velocities are opposite."""
+    """Return the same data for F_p in F_s: in F_p axes all velocities are opposite."""
     to_p = pin.SE3(R, p).toActionMatrix()
     return R.T, -R.T @ p, -to_p @ twist, -to_p @ drift
 

@@ -164,7 +164,7 @@ def poses(pair):
 
 
 def persist(pair, mode, act, arrived):
-    """Act until the message arrives; on a busy machine messages are lost or late."""
+    """Repeat an action until the message arrives; a busy machine loses or delays messages."""
 
     def happened():
         if "fault" in pair.said[-1] and pair.ask("clear_fault") == "":

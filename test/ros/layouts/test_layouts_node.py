@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn layout`: a simulator publishes every topic in the files, with the type that they name."""
+"""A simulator publishes every topic in the files of `rbdyn layout`, with the type named there."""
 
 import importlib
 import json
@@ -238,7 +238,7 @@ def scene(folder, robots):
 
 
 def fields(message, path):
-    """Return a number of a message by the part of a series of PlotJuggler below its topic."""
+    """Return the number of a message that a PlotJuggler series names, below the topic."""
     for part in path.split("/"):
         message = getattr(message, part)
     return message

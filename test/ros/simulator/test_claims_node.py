@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One simulator publishes the states of a robot, and one the time; later ones publish neither."""
+"""One simulator publishes a robot's states, and one the time; later simulators publish neither."""
 
 import pytest
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The actions of grippers over DDS: as the tests of gripper_controllers, and a real grasp."""
+"""The actions of grippers over DDS: the tests of gripper_controllers, and a simulated grasp."""
 
 import math
 

@@ -35,7 +35,7 @@ LIFTED, ABOVE = (-0.15, 0.035, 0.035), (-0.15, 0.02, 0.02)
 
 
 class MoveGroup:
-    """The world and the attached objects of a planning scene, by the rules of its class."""
+    """The world and attached objects of a planning scene, updated by MoveIt's rules."""
 
     def __init__(self, peer):
         self.world, self.attached, self.wrong, self.count = {}, {}, [], 0

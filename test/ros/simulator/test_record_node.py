@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator that records itself: all topics, every state, and ends in the middle."""
+"""A simulator records its run: all topics and every state, even if it is killed."""
 
 import hashlib
 import signal
@@ -140,7 +140,7 @@ def test_a_killed_simulator_leaves_a_readable_recording(simulate, peer, two_join
 
 
 def test_a_recording_has_the_robot_that_was_simulated(simulate, peer, two_joints, tmp_path):
-    """Gravity and a payload change during it: the file has the robot of the last states."""
+    """Gravity and a payload change during the run; the file has the robot of the last states."""
     srv = pytest.importorskip("rbdyn_interfaces.srv", reason="rbdyn_interfaces is not built")
     path, start = tmp_path / "run.mcap", rb.load_urdf(two_joints)
     simulator = simulate(*record(two_joints, path))

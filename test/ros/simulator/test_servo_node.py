@@ -90,7 +90,7 @@ def refusals(tool, text):
 
 
 def ways(tool, straight):
-    """The tool moves along its own axes and the axes of the base without rotation, and rests."""
+    """Without rotating, the tool moves along its own axes and the axes of the base, then rests."""
     place, turn = tool.pose()
     for frame, linear in (("tool0", (0.0, 0.0, -0.05)), ("base_link", (0.0, 0.04, 0.03))):
         goal, _ = tool.go(frame, linear, 0.03)

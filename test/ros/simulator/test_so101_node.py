@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arm like an SO-101 picks a cube, and the recording becomes a dataset of LeRobot."""
+"""The bundled SO-101 picks a cube, and the recording becomes a dataset of LeRobot."""
 
 import json
 import math

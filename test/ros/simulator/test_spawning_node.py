@@ -248,7 +248,7 @@ SECRETS = {
 
 
 def test_requests_neither_run_xacro_nor_reveal_files(simulate, ask, spawn, tmp_path):
-    """A request names a file, a file that names another one, or sends a text that names one."""
+    """A request gives a file, a file that includes another, or a text that includes a file."""
     pytest.importorskip("xacro")
     simulator = simulate("--scene", SCENE, "--paused")
 
@@ -303,7 +303,7 @@ def test_a_legged_base_gets_objects_and_saved_states_have_them(simulate, peer, a
 
 @pytest.mark.parametrize("refusing", ["outputs", "spawned"])
 def test_a_world_that_a_topic_refuses_changes_nothing(refusing):
-    """The loop must not go on in a world that is not published."""
+    """The loop must not continue in a world that is not published."""
 
     def prepare(part):
         def act(*_):

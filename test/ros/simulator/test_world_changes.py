@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator in this process whose objects come and go: refused changes have no effect."""
+"""In a simulator in this process objects come and go; refused changes have no effect."""
 
 import os
 from contextlib import ExitStack
@@ -327,7 +327,7 @@ def test_a_specialised_robot_keeps_its_code_or_is_not_changed(simulated):
 
 
 def test_a_simulation_with_a_spawned_object_is_not_stopped(simulated):
-    """Otherwise it could not be stopped, which removes the object."""
+    """Otherwise a request to stop, which removes the object, would have no effect."""
     sim = simulated()
     standard, saved = sim.node._standard, SavedStates(sim.simulation)
     stopped, paused = 0, 2
