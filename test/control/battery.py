@@ -46,7 +46,7 @@ TOLERANCE = {"payload": 3.0, "gravity": 5.0}
 DOWN = 0.4
 #: Bounds of a lie: distance [rad or m], and the largest speed as a share of the limit.
 FARTHEST, FASTEST = 0.3, 1.2
-#: The docs list the worst cases from here on.
+#: The docs list the worst cases beyond this bound.
 LISTED_EXCESS, LISTED_SPEED = 0.05, 1.005
 
 

@@ -23,7 +23,7 @@ from rbdyn_ros.control.motion.tracking import PathTracker
 from rbdyn_ros.errors import refusal
 
 MODES = {"gravity": "gravity", "hold": "computed_torque"}
-#: Lies that change the stamps: here the time that the controller manager passes to an update.
+#: Lies that change stamps: here, the time that the controller manager passes to an update.
 CLOCKS = ("clock_jump", "clock_back", "half_pace", "double_pace", "same_stamp", "zero_stamps")
 CLOCKS += ("other_clock", "ntp_step", "ntp_slew")
 #: Lies that do not exist here: interfaces are claimed by name, the payload is compiled, and the

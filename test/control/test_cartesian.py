@@ -386,7 +386,7 @@ def test_the_law_works_for_an_arm_with_four_joints(seed):
     turn, shift = 0.3 * rng.normal(size=3), 0.1 * rng.normal(size=3)
     effort = law(qpos, qvel, moved(law.pose(qpos), turn, shift), qpos + 1.0)
     J, M, bias = terms(arm.m, qpos, qvel, "l4")
-    # the frame uses all four joints, so there is no null space
+    # the task of the frame uses all four joints, so there is no null space
     expected = J.T @ (K * np.concatenate([turn, shift]))
     expected += bias - joint_damping(J, M, K, 0.6) @ qvel
     np.testing.assert_allclose(effort, expected, rtol=1e-9, atol=1e-9)
@@ -428,7 +428,7 @@ def test_diagonalise_terminates_for_nan():
     np.testing.assert_array_equal(U, np.eye(6))
 
 
-# the arm around it
+# commands of the whole arm
 
 
 def test_commands_add_friction_and_subtract_gravity_that_the_robot_compensates():

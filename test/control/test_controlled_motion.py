@@ -301,5 +301,5 @@ def test_a_heavy_arm_does_not_oscillate_when_its_effort_rate_saturates():
         loop.controller.follow_path(quintic(np.stack([start, start + step]), np.array([0.0, 1.5])))
         trace = loop.run(time)
     assert loop.controller.fault is None
-    assert np.abs(trace.qvel).max() < 1.0  # it was 2.5 with one rate for all joints
+    assert np.abs(trace.qvel).max() < 1.0  # one rate for all joints would give 2.5
     assert np.abs(trace.qpos[-1] - trace.target[-1]).max() < 1e-3

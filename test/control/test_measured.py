@@ -62,7 +62,7 @@ def test_missing_optional_joints_keep_their_last_position_with_zero_velocity():
     assert seen.take([*ARM, FINGER], *(np.append(row, 0.03) for row in rows(7))) is None
     assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.03)
     assert seen.take(ARM, *rows(7)) is None
-    # with a velocity the joint would seem to move for ever
+    # with this velocity the joint would seem to move for ever
     assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.0)
 
 

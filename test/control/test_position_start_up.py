@@ -235,7 +235,7 @@ def test_an_arm_whose_wrench_sensor_falls_silent_during_the_test_is_not_armed():
     arm = Servoed(admittance_frame="tool0")
     arm.armed()
     arm.controller.set_mode("admittance")
-    arm.feels = False  # the sensor is silent from now on
+    arm.feels = False  # from now on the sensor is silent
     found = arm.tried()
     assert "wrench" in found
     assert not arm.controller.armed

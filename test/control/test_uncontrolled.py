@@ -40,7 +40,7 @@ def robot(*joints):
     return f'<robot name="cell">{"".join(parts)}</robot>'
 
 
-#: Both arms turn about vertical axes, 1 m apart. The right one stands at 1 rad: it is in the way.
+#: Both arms turn about vertical axes, 1 m apart. At 1 rad the right arm is in the left arm's way.
 CELL = robot(("base", "left", "0 0.5 0"), ("base", "right", "0 -0.5 0"))
 RIGHT, RIGHT_JOINT = 1.0, ("right_joint",)
 

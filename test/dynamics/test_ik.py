@@ -382,7 +382,7 @@ def test_ik_does_not_depend_on_earlier_calls():
     places, turns = drawn(m, "panda_hand", 5)
     first = rb.ik(m, d, "panda_hand", places, turns)
     rb.ik(m, d, "panda_link4", places * 0.3, attempts=150)
-    d.buffer[:] = np.nan  # the other fields of a Data do not matter
+    d.buffer[:] = np.nan  # results do not depend on other fields of the Data
     d.qpos = m.qpos0
     again = rb.ik(m, d, "panda_hand", places, turns)
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))

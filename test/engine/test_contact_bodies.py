@@ -319,7 +319,7 @@ def test_a_stack_of_ten_comes_to_rest():
     assert (d.ncon, d.nmutual, d.nunsolved) == (40, 36, 0)
     assert d.contact_dist[:40].min() > -1e-7
     assert d.solver_niter == 1
-    # each contact carries the cubes above it
+    # each contact carries all cubes above it
     floor = d.cfrc_contact[1:, 5]
     assert floor == pytest.approx(np.full(10, G), rel=1e-6)
 

@@ -185,7 +185,7 @@ def test_trees_with_few_neighbours_are_eliminated_first():
     rows = d.skyline_row.reshape(5, 6)
     assert (np.diff(rows, axis=1) == 1).all()
     assert sorted(rows[:, 0]) == list(range(0, 30, 6))
-    assert rows[4, 0] == 6  # when three outer balls are eliminated, a pair is left
+    assert rows[4, 0] == 6  # after three outer balls are eliminated, a pair is left
 
 
 def test_the_order_of_trees_changes_no_solution():
@@ -235,7 +235,7 @@ def test_blocks_of_free_bodies_give_the_same_motion_as_rows_of_dofs(damping, int
             passes.append(int(d.newton_passes[0]))
             found.append(d.qacc[k])
         by_blocks, by_rows = found
-        # both end where the forces differ from the law by less than 5e-7 of the largest one
+        # each solver ends when its forces meet the law to 5e-7 of the largest force
         assert by_blocks == pytest.approx(by_rows, abs=1e-7 * abs(by_rows).max())
     assert passes[::2] == passes[1::2]
     assert max(passes) > 1

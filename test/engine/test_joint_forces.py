@@ -369,7 +369,7 @@ def test_loop_forces_agree_with_maximal_coordinates(seed):
     assert np.abs(d.efc_pos).max() < 1e-9
     f_J = maximal(System.of(m), d.qpos, d.qvel, d.qfrc_applied).f_J
     for j in range(m.njnt):
-        # textbook: in the frame of the body that the joint carries, from the parent on it
+        # in the textbook: the force of the parent on the body that the joint carries, in its frame
         body = j + 1
         R, p = d.xmat[body].reshape(3, 3), d.xpos[body]
         about = d.subtree_com[m.body_rootid[body]]

@@ -419,6 +419,6 @@ def test_a_mimic_joint_of_a_driven_joint_is_driven():
         for field in ("qpos_all", "qvel_all", "qacc_all"):
             # rounding grows over 700 steps
             compare.close(field, getattr(d, field), getattr(e, field), 1e-9)
-        # the drive of the leader moves both joints
+        # the drive of the leader moves its follower, too
         both = [e.qfrc_driven[0] - 1.5 * e.qfrc_driven[1], 0.0]
         compare.close("qfrc_driven", d.qfrc_driven, both, 1e-9)

@@ -424,7 +424,7 @@ def test_limits_hold_three_hinges_in_their_gimbal_lock(integrator, yaw):
         rb.step(m, d)
         below, above = m.jnt_range[:, 0] - d.qpos, d.qpos - m.jnt_range[:, 1]
         beyond = max(beyond, below.max(), above.max())
-    # here the leg is 1e-3 rad beyond; with D = 1e-12 it was 1 to 800 rad beyond
+    # here the leg is 1e-3 rad beyond the limit; with D = 1e-12 it was 1 to 800 rad beyond it
     assert beyond < 0.3
     assert np.isfinite(d.qvel).all()
 

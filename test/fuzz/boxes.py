@@ -27,7 +27,7 @@ from rbdyn_ros.loading.load import load_urdf
 
 #: Kinds of pieces by number; any other number means a cycle.
 STREAM, DATAGRAM, HAND = range(3)
-#: Pieces of all boxes.
+#: The pieces that every box has.
 LEAVES, STOP, GUIDES, MOVES = range(4, 8)
 
 

@@ -20,7 +20,7 @@ from rbdyn_ros.model.declared.joints import JointClass
 
 STEPS, EVERY = 60, 6
 TIMESTEPS = (1e-4, 5e-4, 1e-3, 2e-3, 5e-3)
-#: Share of its energy that a scene may gain, as contact begins within a first-order step.
+#: Share of its energy that a scene may gain: contact begins within a first-order step.
 GAIN = 0.05
 
 

@@ -305,7 +305,7 @@ def test_a_file_damaged_by_others_is_reported(tmp_path, monkeypatch, how, at_the
         time.sleep(0.02)
     assert file.complete
     spoil(path, how)
-    while not (reports or at_the_end):  # the report needs no further message
+    while not (reports or at_the_end):  # the report comes without a further message
         assert time.monotonic() < deadline
         time.sleep(0.02)
     file.close()

@@ -248,7 +248,7 @@ def test_each_kind_of_sensor_is_read_from_a_urdf():
     assert len(notes) == 1
 
 
-#: 2 kg at 1 m on a hinge. Its axis passes half a metre from the origin of the arm, or is turned.
+#: 2 kg at 1 m on a hinge whose axis passes half a metre from the origin of the arm, or is turned.
 MJCF_ARM = """<mujoco><worldbody><body name="arm" pos="1 0 0">
   <joint name="turn" type="hinge" axis="0 1 0" pos="-0.5 0 0"/>
   <inertial mass="2" pos="0.5 0 0" diaginertia="0.1 0.1 0.1"/></body></worldbody></mujoco>"""

@@ -197,7 +197,7 @@ LONG = {
         "3.0-ur5_gripper", "3.0-ur5_robot", "3.0-panda",
     ],
     "control_box/test_ur_client.py::test_moves_end_at_their_goals": ["ur10_robot.urdf"],
-    # walks ahead, on the spot and around a bend; the bend has all parts of a command
+    # walks ahead, on the spot and around a bend: only the bend uses all parts of a command
     "ros/policy/test_policy_node.py::test_a_robot_walks_in_lock_step_as_in_python": [
         "command0-0.06", "command1-0.06",
     ],

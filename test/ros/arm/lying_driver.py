@@ -89,7 +89,7 @@ class LyingDriver(Relay):
         if special is not None:
             special()
 
-    # rows that change more than the state
+    # rows whose lie changes more than the state
 
     def _driver_restart(self):
         """Publish with another publisher after a second of silence."""

@@ -68,7 +68,7 @@ def a_counted_device(pair, _):
 
 
 def other_efforts(pair, _):
-    """The arm would receive another node's commands, on a topic that the controller does not use."""
+    """The arm would receive another node's commands, on a topic the controller does not use."""
     publisher = pair.peer.publisher(Float64MultiArray, "effort_commands")
     ends(pair, "holding")
     assert "/effort_commands" in pair.said[-1]  # the node can still be unknown
@@ -89,7 +89,7 @@ def other_states(pair, _):
         return "fault rivals" in pair.said[-1] and "silent" in pair.said[-1]
 
     pair.peer.insist(publisher, state, said)
-    assert "two publishers" in pair.said[-1]  # their nodes may not be known yet
+    assert "two publishers" in pair.said[-1]  # the names of their nodes may not be known yet
     pair.do("disarm", "clear_fault")
 
     def refused():

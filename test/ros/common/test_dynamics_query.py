@@ -57,7 +57,7 @@ class Case:
         return answer
 
     def wide(self, values):
-        """Return a vector in Pinocchio's order: the values of the named joints, otherwise zeros."""
+        """Return a vector in Pinocchio's order: values of the named joints, otherwise zeros."""
         whole = np.zeros(self.model.nv)
         whole[self.theirs] = values
         return whole

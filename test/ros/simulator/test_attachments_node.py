@@ -104,13 +104,13 @@ def test_a_body_attached_to_the_world_stays_until_a_reset(simulate, peer, ask, s
     steps(peer, 100)
     expected = peer.trigger("simulator/state_hash")
 
-    # the start state does not hold the attachment
+    # the start state has no attachment
     reset = own.Reset.Request(time=True, state=True)
     assert peer.call(own.Reset, "/simulator/reset_with", reset).success
     assert peer.trigger("simulator/state_hash") == start
     refused(ask("detach", "ball", "world"), "nothing is attached")
 
-    # the saved state is
+    # the saved state has it
     loaded = peer.call(own.LoadState, "/simulator/load_state", own.LoadState.Request(name="held"))
     assert (loaded.success, loaded.state_hash) == (True, saved.state_hash), loaded.message
     steps(peer, 100)

@@ -81,7 +81,7 @@ def refusals(tool, text):
         (tool.message("", (0.1, 0, 0), (0, 0, math.inf)), "angular.z is inf"),
     ]
     old = tool.message("tool0", (0.1, 0, 0))
-    old.header.stamp.nanosec = 1  # the clock began long before
+    old.header.stamp.nanosec = 1  # the clock began long before this stamp
     bad.append((old, "s old; servo.timeout is 0.4 s"))
     for message, words in bad:
         tool.peer.insist(tool.publisher, message, lambda words=words: words in text())

@@ -92,7 +92,7 @@ def test_a_spawned_box_falls_on_the_table_and_is_deleted(simulate, peer, ask, sp
     filters.bounds.points[1].x = 0.09
     assert done(ask("GetEntities", filters=filters)).entities == []
 
-    # on the box a second one, which falls when the first is deleted
+    # a second box on the first falls when the first is deleted
     done(spawn("second", xyz=(0.0, 0.0, 0.2), frame="box"))
     peer.until(lambda: abs(height(ask, "second") - 0.45) < 1e-3)
     done(ask("DeleteEntity", entity="box"))
@@ -202,7 +202,7 @@ def test_invalid_objects_are_refused_and_change_nothing(simulate, peer, ask, spa
     refused(ask("GetEntityBounds", entity="nobody"), 2, "'nobody'")
     assert peer.trigger("simulator/state_hash") == before
 
-    # several at once: the valid ones are spawned
+    # of several entities in a request the valid ones are spawned
     if hasattr(srv, "SpawnEntities"):
         from simulation_interfaces.msg import SpawnEntity
 

@@ -429,7 +429,7 @@ def test_a_release_of_the_view_leaves_commands_of_topics_in_force(was_held):
         assert state.stale == 4
         if was_held:
             assert loop.holding
-            assert simulated.release(0) == ""  # releases the others
+            assert simulated.release(0) == ""  # the other joints are released
             assert not loop.holding
             state = loop.readout.latest()
             assert (state.effort[topic], state.effort[both], state.tracking) == (-0.3, 0.2, True)

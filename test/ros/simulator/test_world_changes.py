@@ -259,7 +259,7 @@ def test_a_deleted_object_returns_to_its_start_beside_the_others(simulated):
     sim.simulation.step(50)
     post = place(sim, "post")
     sim.simulation.reset(robot=True)
-    assert place(sim, "cube") == start  # free of the other cube
+    assert place(sim, "cube") == start  # where it does not touch the other cube
     assert place(sim, "post") == post
 
 

@@ -213,7 +213,7 @@ def mixture():
 def test_bits_depend_neither_on_width_nor_on_processor(width, host):
     x = mixture()
     one, other = sincos(x, 8), sincos(x, width, host)
-    number = np.isfinite(x)  # all NaN are equal here
+    number = np.isfinite(x)  # all NaNs count as equal
     assert np.array_equal(bits(one)[:, number], bits(other)[:, number])
     assert np.isnan(np.array(other)[:, ~number]).all()
 

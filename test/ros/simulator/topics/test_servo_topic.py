@@ -296,7 +296,7 @@ def test_another_command_replaces_the_motion_and_its_stop(held):
     held.run(600)
     assert held.sent[-1][0] is grip
     assert held.said[-1] == "holding"
-    held.stream(60, 0.0, 0.0, 0.1)  # a new twist takes over
+    held.stream(60, 0.0, 0.0, 0.1)  # a new twist replaces the old one
     assert (held.sent[-1][0].mode == VELOCITY).all()
 
 
