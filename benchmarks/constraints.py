@@ -113,7 +113,7 @@ def _panda() -> Iterator[str]:
 
 
 def _their_panda(coupled: bool, integrator: Integrator) -> Job:
-    m = mujoco_robot(path_of("Panda"))  # <mimic> is a constraint, which is disabled
+    m = mujoco_robot(path_of("Panda"))  # <mimic> becomes a constraint, which is disabled here
     if coupled:
         off = mujoco.mjtDisableBit
         m.opt.disableflags = int(

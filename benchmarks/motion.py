@@ -81,7 +81,7 @@ def _row(name: str, scene: Scene) -> str:
 
 
 def _passes(scene: Scene) -> tuple[str, int]:
-    """Return passes of the solver in a step, mean and 99 %, and the number of unsolved steps."""
+    """Return the solver's passes per step, mean and 99 %, and the number of unsolved steps."""
     m, d, found = scene.m, _started(scene), []
     for n in range(round(1000 * scene.seconds)):
         if n % CONTROL == 0:
@@ -343,7 +343,8 @@ def _regrasp() -> Scene:
         "panda_joint6": 1.9,
         "panda_joint7": 0.785,
     }
-    text = re.sub("<mimic[^>]*>", "", path_of("Panda").read_text())  # exact here, soft in MuJoCo
+    # mimic joints are exact in our engine, but soft in MuJoCo
+    text = re.sub("<mimic[^>]*>", "", path_of("Panda").read_text())
     robot = rb.load_urdf(text, package_dirs=[folder()], strict=False)
     d = rb.make_data(robot)
     for name, angle in start.items():

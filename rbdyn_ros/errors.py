@@ -10,9 +10,9 @@ from typing import Literal
 
 Severity = Literal["error", "warning", "note"]
 
-#: Messages show names from outside up to this length [characters].
+#: Messages show at most this many characters of a name from outside.
 LONGEST_NAME = 100
-#: Messages show other values from outside up to this length [characters].
+#: Messages show at most this many characters of another value from outside.
 LONGEST_VALUE = 80
 
 
@@ -55,7 +55,8 @@ class RbdynError(Exception):
         super().__init__(self._text())
 
     def __reduce__(self) -> tuple[type[RbdynError], tuple[tuple[Finding, ...], str]]:
-        return type(self), (self.findings, self.source)  # pickled whole, not only its text
+        # all fields are pickled, not only the text
+        return type(self), (self.findings, self.source)
 
     @property
     def code(self) -> str:
@@ -100,19 +101,19 @@ class ParameterError(RbdynError):
 def not_allowed(
     name: str, value: object, allowed: str, element: str = "", code: str = "bad-argument"
 ) -> ParameterError:
-    """Return the error of an argument whose value is not among the allowed values."""
+    """Return the error for an argument whose value is not among the allowed values."""
     found = shown(value)
     message = f"{name} is {found}; allowed is {allowed}"
     return ParameterError(Finding(code, message, "error", element, None, found, allowed))
 
 
 def bad_argument(element: str, message: str) -> ParameterError:
-    """Return the error of an argument with this message."""
+    """Return the error for an argument, with this message."""
     return ParameterError(Finding("bad-argument", message, "error", element))
 
 
 def refusal(message: str, code: str = "request", element: str = "") -> RbdynError:
-    """Return the error of a request or a message that is refused."""
+    """Return the error for a request or a message that is refused."""
     return RbdynError(Finding(code, message, "error", element))
 
 
@@ -137,15 +138,15 @@ def shown(value: object) -> str:
 
 
 def exactly(number: float) -> str:
-    """Return a number as text with six digits, or with more if six would round it."""
+    """Return a number as text with six significant digits, or with more if six are not exact."""
     texts = (f"{number:.{digits}g}" for digits in range(6, 18))
     return next((text for text in texts if float(text) == number), "nan")
 
 
 def apart(*numbers: float, digits: int = 6) -> tuple[str, ...]:
-    """Return numbers as text with some digits, or with more if unequal numbers would look equal.
+    """Return numbers as text, with more digits than `digits` if unequal numbers would look equal.
 
-    Messages print a number and the exceeded limit with it, so that the two differ.
+    Messages use it to print a number and the limit that it exceeds, so that the two differ.
     """
     unequal = len({float(number) for number in numbers})
     for count in range(digits, 18):
@@ -175,7 +176,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     longest = min(2 * len(name) + 2, 200)
     candidates = [other for other in known if len(name) <= 2 * len(other) + 2 and other]
     candidates = [other for other in candidates if len(other) <= longest and other != name]
-    # take the first of equally near names
+    # of equally near names, the first is kept
     same = {other.lower(): other for other in reversed(candidates)}
     nearest = difflib.get_close_matches(name.lower(), same, n=1, cutoff=0.6)
     return f" (did you mean '{same[nearest[0]]}'?)" if nearest else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the generated files: pages of docs/reference/, config/*.yaml, the SROS2 policy, arms.
+"""Write the generated files: docs/reference/, config/*.yaml, the SROS2 policy, the table of arms.
 
     python tools/docs.py            write them
     python tools/docs.py --check    list those that are outdated; exit status 1 if there are any

@@ -49,7 +49,7 @@ class Group:
     modules: tuple[str, ...]
 
 
-#: A name is in the first group that has its module; the last group has the other names.
+#: A name is in the first group that lists its module; the last group has all other names.
 GROUPS = (
     Group(
         "Errors",

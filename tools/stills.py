@@ -76,7 +76,7 @@ def figure(name: str) -> None:
 
 
 def blocks(page: str) -> Iterator[tuple[str, State]]:
-    """Run the Python blocks of a tutorial; yield the heading and the variables after each."""
+    """Run the Python blocks of a tutorial; after each, yield its heading and the variables."""
     state: State = {"__name__": "tutorial"}
     text = (TUTORIALS / page).read_text("utf-8")
     for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
@@ -88,7 +88,7 @@ def blocks(page: str) -> Iterator[tuple[str, State]]:
 
 
 def python_tutorial() -> None:
-    """A picture for each section, from the state after its last block, or after each."""
+    """Draw a picture of each section, from the state after its last block or after each block."""
     arm = read_appearance(bundled_robot("seven_dof_arm"))
     held = dict[str, list[State]]()
     for heading, after in blocks("python_tutorial.md"):

@@ -63,7 +63,7 @@ class ActuatorsDocument:
     def errors(
         self, m: Model, numbers: Mapping[Place, float], lines: Mapping[Place, int]
     ) -> tuple[Finding, ...]:
-        """Return the findings that `specs` has about the joints of some numbers.
+        """Return the findings of `specs` about the joints whose numbers are given.
 
         Args:
             m: the robot.

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from rbdyn_ros.errors import DescriptionError, Finding, Severity, did_you_mean, quote
 
-#: Largest number of slow comparisons of names for hints in one document.
+#: Largest number of slow name comparisons, which search for hints, in one document.
 HINT_BUDGET = 20_000
 
 
@@ -59,7 +59,7 @@ class Audit:
         self.findings.append(finding)
 
     def error(self, code: str, element: str, line: int | None, message: str, **of: str) -> None:
-        """Record an error, which refuses the document; `of` has found and allowed, as in `add`."""
+        """Record an error that refuses the document; `of` has found and allowed, as in `add`."""
         self.add("error", code, element, line, message, **of)
 
     def repair(
@@ -109,9 +109,9 @@ class Subject:
     """An element of a document, for the findings about it.
 
     Attributes:
-        audit: receives them.
+        audit: receives the findings.
         owner: the element in messages.
-        line: of the element; None: it has none.
+        line: line of the element, or None.
     """
 
     audit: Audit

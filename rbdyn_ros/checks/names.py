@@ -14,7 +14,7 @@ from rbdyn_ros.errors import (
     shown,
 )
 
-#: Messages list this many of the known names.
+#: Largest number of known names that a message lists.
 MOST_LISTED = 20
 
 
@@ -63,7 +63,7 @@ def chosen(
         names: a list of strings from outside.
         known: all names there are.
         what: kind of thing that is named, such as "joint".
-        why_not: reason to refuse a known name; empty if it can.
+        why_not: reason to refuse a known name; empty to accept it.
         error: class of the error.
         code: code of the finding.
         element: element of the finding; None: the refused name.
@@ -89,7 +89,7 @@ def strings(name: str, value: object) -> tuple[str, ...]:
         value: the value from outside.
 
     Raises:
-        ParameterError: it is anything else.
+        ParameterError: the value is anything else.
     """
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise not_allowed(name, value, "a list of strings", name)
@@ -120,7 +120,7 @@ def one_of(
         element: element of the finding; None: the name.
 
     Raises:
-        RbdynError: of the class `error`, if it is anything else.
+        RbdynError: of the class `error`, if the value is anything else.
     """
     if isinstance(value, str) and value in known:
         return value

@@ -36,8 +36,8 @@ BEYOND, FAR = 0.05, 1e3
 SMALL = 1e-3
 
 #: Allowed rounding, in units of the last place of the largest entry: some thousands of operations
-#: may round the same way. INVERSION is multiplied by the condition number of M, or by the change
-#: of accelerations over that of positions, which is large beyond stiff limits.
+#: can round in the same direction. INVERSION is multiplied by the condition number of M, or by the
+#: change of accelerations over that of positions, which is large beyond stiff limits.
 ROUNDING, INVERSION = 1024.0, 2.0
 
 #: Relative change of a position for this measurement.
@@ -109,7 +109,7 @@ def _sample(project: CProject, m: Model, rng: np.random.Generator, last: bool) -
 
 
 def _condition(m: Model, d: Data) -> float:
-    """Return the condition number of M, or of the accelerations by the positions."""
+    """Return the larger of cond(M) and the relative change of accelerations by positions."""
     twin = d.copy()
     api.forward_dynamics(m, twin)
     before = twin.qacc.copy()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.measuring.peers import Peer
     from rbdyn_ros.model.model import Model
 
-LONGEST = 3600.0  # longest time [s]
+LONGEST = 3600.0  # largest value of --seconds
 EPILOG = """\
 Examples:
   rbdyn bench                            a bundled arm
@@ -86,7 +86,7 @@ def _robot(options: argparse.Namespace) -> tuple[Model, str, str]:
 def _timed(
     ours: dict[str, Any], others: Iterable[Peer], seconds: float
 ) -> dict[str, list[list[float]]]:
-    """Return the rounds of each function [us]: ours, then of each peer that has it."""
+    """Return the times of each function in each round [us]: of ours, then of the peers'."""
     from rbdyn_ros.measuring.turns import ROUNDS, in_turns
     from rbdyn_ros.report.progress import bar
 

@@ -184,7 +184,7 @@ def _checked(file: Path, options: argparse.Namespace) -> _Outcome:
 
 
 def _saved(file: Path, options: argparse.Namespace) -> _Outcome:
-    """Return a saved Model, which has no description any more, and the report on it."""
+    """Return the outcome for a saved Model, which no longer has a description."""
     from rbdyn_ros.report import findings_text
     from rbdyn_ros.report.describe import describe
 

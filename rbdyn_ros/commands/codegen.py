@@ -80,7 +80,7 @@ def add_codegen(commands: Commands) -> None:
     command.add_argument(
         "--lang",
         type=_language,
-        choices=("c",),  # choices for the completion of shells
+        choices=("c",),  # only for completion in a shell
         default="c",
         help="language of the code: c (C99)",
     )

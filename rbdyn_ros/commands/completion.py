@@ -60,7 +60,7 @@ def script(parser: Parser, shell: str) -> str:
 
 
 def _complete(action: Any, how: Any) -> None:
-    action.complete = how  # read by shtab
+    action.complete = how  # shtab reads this attribute
 
 
 def _actions(parser: Any) -> Iterator[argparse.Action]:

@@ -60,7 +60,7 @@ def _convert(options: argparse.Namespace) -> int:
 
 
 def _lines(findings: Sequence[Finding]) -> list[str]:
-    """Return a line for each text, with the elements that it is about."""
+    """Return a line for each different text of a finding, with the elements that have it."""
     elements: dict[str, list[str]] = {}
     for finding in findings:
         text = str(finding).removeprefix(f"{finding.element}: ")

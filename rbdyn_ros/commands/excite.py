@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from rbdyn_ros.identification.excitation.sweeps import Sweeps
     from rbdyn_ros.model.model import Model
 
-#: Smallest distance of links and obstacles, with --contact or --scene [m].
+#: Smallest distance between links, and to obstacles, with --contact or --scene [m].
 CLEARANCE = 0.01
-#: Largest difference of gravity by --mounting and by the scene that counts as rounding [m/s^2].
+#: Rounding error by which gravity can differ between --mounting and the scene [m/s^2].
 SAME_GRAVITY = 0.01
 
 
@@ -147,7 +147,7 @@ def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
 
 
 def _check_of(options: argparse.Namespace) -> Callable[[Motion, Array], None] | None:
-    """Return a check for collisions if --contact or --scene ask for it; remove --contact."""
+    """Return a check for collisions if --contact or --scene is given; switch --contact off."""
     from rbdyn_ros.control.collisions.self_collision import SelfCollision
     from rbdyn_ros.identification.excitation.excite import dofs_of_joints
 
@@ -168,7 +168,7 @@ def _check_of(options: argparse.Namespace) -> Callable[[Motion, Array], None] | 
 
 
 def _in_scene(options: argparse.Namespace) -> Model:
-    """Return the robot with the obstacles of --scene; its base in the scene is the mounting."""
+    """Return the robot with the obstacles of --scene, and mount it as in the scene."""
     from rbdyn_ros.description.parts.poses import rpy_from_quat
     from rbdyn_ros.description.scene_files.arm_scene import read_arm_scene, refused_scene
     from rbdyn_ros.loading.load import complete, is_saved
@@ -222,7 +222,7 @@ def _sweeps(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
 
 
 def _limits(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments that both kinds of motions have."""
+    """Return the arguments that both kinds of motions share."""
     return {
         "velocity_share": options.velocity_share,
         "acceleration_limits": _one_or_many(options.acceleration_limits),
@@ -265,5 +265,5 @@ def _text(
 
 
 def _one_or_many(values: list[float] | None) -> Any:
-    """Return a single number for all joints as a number."""
+    """Return a list of one number as this number, which applies to all joints."""
     return values[0] if values is not None and len(values) == 1 else values

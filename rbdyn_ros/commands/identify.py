@@ -225,7 +225,7 @@ def _identify_payload(m: Model, options: argparse.Namespace) -> int:
 def _identify_loaded(
     m: Model, rest: Array, motion: Motion, delay: float, options: argparse.Namespace
 ) -> int:
-    """Identify an arm and its payload from one recording with the payload and one without."""
+    """Identify an arm and its payload from a recording with the payload and another without it."""
     from rbdyn_ros.identification.equations.iterations import ITERATIONS
     from rbdyn_ros.identification.equations.loaded_arm import identify_with_payload
     from rbdyn_ros.identification.reports.report import payload_dict, payload_text

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 YAML_FILE = common.FileOf((".yaml", ".yml"))
-#: Terms of the arm.
+#: Options for terms of the arm, which --actuators does not identify.
 TERMS = "armature", "stribeck", "load_friction", "tilt"
-#: Options that give another result.
+#: Options that cannot be combined with --actuators.
 OTHERS = (
     "payload",
     "patch",

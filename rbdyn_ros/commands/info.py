@@ -76,7 +76,7 @@ def _cache_rows(cache: dict[str, Any]) -> Iterable[Row]:
 
 
 def _listed(there: dict[str, bool], otherwise: str) -> str:
-    """Return the names of present items, then of missing ones."""
+    """Return the names of present items, then `otherwise` and the names of missing items."""
     having = [name for name, is_there in there.items() if is_there]
     lacking = [name for name, is_there in there.items() if not is_there]
     parts = [", ".join(having)] if having else []

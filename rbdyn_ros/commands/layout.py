@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.commands.line.parser import Commands
 
 SUFFIXES = RVIZ, FOXGLOVE, PLOTJUGGLER = ".rviz", ".json", ".xml"
-#: A namespace, and a prefix as RViz needs it.
+#: The form of a namespace, and of a prefix, which RViz needs with a slash at its end.
 NAMESPACE = re.compile(r"(/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*)?/?", re.ASCII)
 PREFIX = re.compile(r"([^/]+/)*")
 EPILOG = """\

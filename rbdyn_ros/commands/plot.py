@@ -50,7 +50,7 @@ def add_plot(commands: Commands) -> None:
 
 
 def add_recording(command: argparse.ArgumentParser) -> None:
-    """Add a recording and the part to use to the arguments of a command."""
+    """Add the arguments for a recording, and for the part of it to use, to a command."""
     command.add_argument(
         "recording",
         type=common.RECORDING_FILE,

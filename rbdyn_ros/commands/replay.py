@@ -65,7 +65,7 @@ def _replay(options: argparse.Namespace) -> int:
     if options.against is not None:
         return _against(options)
     if options.film is None:
-        end_at_once()  # no file is open
+        end_at_once()  # nothing is lost, because no file is open
     common.run_imports(options.imports)
     if options.film is not None:
         with common.refusing("replay", common.USAGE):

@@ -36,7 +36,7 @@ Exit status: 0 after Ctrl-C, SIGTERM or SIGHUP, 1 if the recording is not comple
 a parameter or the ROS 2 environment is refused."""
 
 
-#: Remedy for several robots.
+#: Advice in the error for several robots.
 ONE_ROBOT = (
     "put robots of one world into a scene (--scene), robots of separate worlds into "
     f"`{common.ROS_ARGS} -p robots:=[left, right]`"
@@ -97,7 +97,7 @@ def _sim(options: argparse.Namespace) -> int:
         xacro_arguments(options.xacro_args)
     common.run_imports(options.imports)
     shows = _shows(options)
-    # the view imports as much as the node does, at the same time
+    # start it now: the view imports as many modules as the node, and does so at the same time
     spawned = spawn() if shows else None
     try:
         from rbdyn_ros.ros.simulator import node as simulator

@@ -135,7 +135,7 @@ def _repeat(trial: Trial, options: argparse.Namespace) -> int:
     _print_run(trial, run, why, options)
     if options.view:
         replay = options.root.parse_args(["replay", str(file)])
-        return int(replay.run(replay))  # the page ends with this process
+        return int(replay.run(replay))  # the page ends when this process ends
     return common.REFUSED if why else common.DONE
 
 
@@ -163,7 +163,7 @@ def _compared(trial: Trial, run: Run, options: argparse.Namespace) -> str:
     try:
         known = earlier_runs(folder(options) / RUNS_NAME, trial)
     except ParameterError:
-        return ""  # the file is of another trial
+        return ""  # the stored results belong to another trial
     if run.seed not in known or not run.state:
         return ""
     same = known[run.seed].state == run.state
@@ -177,7 +177,7 @@ def folder(options: argparse.Namespace) -> Path:
 
 
 def verdict_text(results: Results) -> str:
-    """Return the verdict, and a line for each limit and each reason of early ends of runs."""
+    """Return the verdict, and a line for each limit and for each reason of an early end."""
     trial, verdict = results.trial, results.verdict
     lines = [f"{trial.name}: {verdict}"]
     for name, limit in trial.limits.items():
@@ -197,7 +197,7 @@ def verdict_text(results: Results) -> str:
 
 @contextmanager
 def _bar(trial: Trial, done: Sequence[Run]) -> Iterator[Callable[[Sequence[Run]], None]]:
-    """Show a bar that begins with the runs that are done."""
+    """Show a progress bar that starts at the number of completed runs."""
     from rbdyn_ros.report import progress
     from rbdyn_ros.trials.results.verdict import reasons
 

@@ -227,7 +227,7 @@ class ControlLoop:
         return self._test is not None
 
     def _average(self, step: float) -> None:
-        """Average the period of the states after the first state; a pause hardly counts."""
+        """Update the mean period of the states; a long pause counts as two periods."""
         if math.isnan(self.period):
             self.period = step if step > SHORTEST else math.nan
         else:
@@ -311,7 +311,10 @@ class ControlLoop:
             self._trip(fault)
 
     def set_rivals(self, fault: Fault | None) -> None:
-        """Set the fault that other nodes command the arm, or None. It also prevents arming."""
+        """Set the fault that other nodes command the arm, or None.
+
+        The fault also prevents arming.
+        """
         with self._lock:
             self.rivals = fault
             if fault is not None:

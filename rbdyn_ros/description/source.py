@@ -37,7 +37,7 @@ class Source:
     Attributes:
         text: URDF, as expanded by xacro; empty for a file in another format.
         file: the file that it came from, or None.
-        received: another node publishes it.
+        received: whether another node publishes it.
         parts: of the scene file that it came from; then `text` is the URDF of its only robot, or
             empty.
     """
@@ -55,7 +55,7 @@ class Source:
 
     @property
     def semantics(self) -> str:
-        """The SRDF next to the URDF, or "" if there is none, or it cannot be used."""
+        """The SRDF next to the URDF; "" if there is no SRDF, or it cannot be used."""
         path = self.path
         if path is None or not self.text or self.is_scene:
             return ""

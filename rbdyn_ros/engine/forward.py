@@ -273,13 +273,13 @@ def step(m: Model, d: Data, nstep: int) -> int:
 
 @inline
 def _often_unsolved(m, d):
-    """Return whether more than a tenth of the timesteps did not converge, and not only a few."""
+    """Return whether more than FEW_UNSOLVED timesteps and more than a tenth did not converge."""
     return d.nunsolved > FEW_UNSOLVED and 10.0 * d.nunsolved * m.opt.timestep > d.time
 
 
 @kernel
 def _forward_at_start(m, d):
-    """Fill the fields at the start of a Runge-Kutta step; they had values of its trial states."""
+    """Write the fields of the start of a Runge-Kutta step, which trial states have overwritten."""
     end, singular, unsolved = d.time, d.nsingular, d.nunsolved
     d.time = d.rk_time[0]
     _swap(d.qpos, d.rk_qpos)

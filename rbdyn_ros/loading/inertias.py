@@ -111,7 +111,8 @@ def inertias_of(m: Model, armatures: Array) -> Array:
     if DISABLED or m.nefc > 0:
         rows = [m.replaced(dof_armature=row).dof_inertia0 for row in armatures]
         return np.array(rows).reshape(armatures.shape)
-    # kernels read the armature through a changed table, as a Model per row takes 500 times as long
+    # kernels read the armature through a changed table: to make a Model per row takes 500 times as
+    # long
     d, table, armature = make_data(m), m.table.copy(), np.zeros(m.nv)
     found: Array = armatures.copy()
     table[MODEL.fields["dof_armature"][0]] = armature.ctypes.data
@@ -225,8 +226,8 @@ def _strengthened(m: Model, inertia: Array, missing: Bools, tiny: Bools) -> Mode
     """Return the Model with armatures that keep accelerations of dofs of low inertia finite.
 
     A dof with a tiny inertia gets the smallest sound inertia of the robot as its armature. A dof
-    without inertia gets the smallest one of its joint: a body that has inertia about some axes
-    only would speed up without end.
+    without inertia gets the smallest inertia of its joint: otherwise a body with inertia about
+    only some axes would accelerate without end.
 
     Args:
         m: with REPAIR_ARMATURE for its dofs without inertia.

@@ -18,7 +18,7 @@ from rbdyn_ros.model.model import Model, with_arrays
 def joined_links(m: Model, description: Description) -> Bools:
     """Return a matrix (nframe, nframe): whether one joint connects two links with geometries.
 
-    Links without geometries between the two are skipped, unless a second joint moves there.
+    Links without geometries may lie between the two, if only one joint moves.
     """
     number = {name: n for n, name in enumerate(m.frame_names)}
     solid = {m.frame_names[n] for n in m.geom_frameid[: m.ngeomlink].tolist()}

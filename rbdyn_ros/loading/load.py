@@ -69,8 +69,8 @@ def load_urdf(
         contact: use the `<collision>` elements of links, or the geoms of an MJCF, for contact:
             True for contact with each other and a floor at z = 0, if an MJCF has none, or a
             Contact with obstacles, surfaces, or without self-collision. A robot with a floating
-            base then starts above the obstacles (qpos0). False: ignore them and open no mesh, but
-            meshes of an MJCF that give a body its inertia.
+            base then starts above the obstacles (qpos0). False: ignore them and open no mesh,
+            except the meshes of an MJCF that give a body its inertia.
         srdf: path or text of an SRDF. Its `<group_state>` are the keyframes of the Model:
             `m.key(name)`. For contact, the pairs of links that it disables do not push each
             other, and `collisions` leaves them out; pairs that overlap in one of its states do not
@@ -114,7 +114,7 @@ def load(
     contact: bool | Contact = False,
     srdf: str | bytes | Path | bool = True,
 ) -> Model:
-    """Return the Model of a robot file as load_urdf does, or a saved Model, but not from text.
+    """Return the Model of a robot file, as load_urdf does, or a saved Model; text is refused.
 
     The arguments are those of load_urdf; `path` may also be a file written by `save`, which allows
     no other argument.
@@ -262,7 +262,7 @@ def complete(
 
 
 def _assembled(model: Model) -> tuple[Model, list[Finding]]:
-    """Return the Model with a qpos0 at which its loops are closed, and a finding if not zero."""
+    """Return the Model with its loops closed at qpos0, and a finding unless qpos0 is zero."""
     if is_closed(model, model.qpos0):
         return model, []
     try:

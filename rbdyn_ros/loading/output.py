@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Output:
-    """Base of outputs that the end of a `with` block closes."""
+    """Base class of outputs that the end of a `with` block closes."""
 
     def close(self) -> None:
-        """Write the rest and close.
+        """Write the remaining content and close the output.
 
         Raises:
             ParameterError: the output is not complete.
@@ -122,7 +122,7 @@ def is_folder(folder: Path) -> bool:
     """Return whether a folder for output exists.
 
     Raises:
-        ParameterError: it does not, and cannot be made in its parent.
+        ParameterError: the folder does not exist, and cannot be made in its parent.
     """
     try:
         if folder.is_dir():

@@ -45,12 +45,12 @@ def scene(
         )
 
     Every object has a floating joint of its name, whose position is its pose in the world. Its
-    start is in qpos0; an object that starts inside an obstacle is raised out of it.
+    start pose is in qpos0; an object that starts inside an obstacle is raised out of it.
 
     Args:
-        robot: a file, a URDF text, a SystemBuilder, a Description, or one of these with its place,
-            see Placed; or several by name: then the names of their parts begin with that name and
-            a slash. Their `<collision>` elements are used for contact.
+        robot: a file, a URDF text, a SystemBuilder, a Description, or one of these with its pose,
+            as Placed. Or several robots by name: then the names of their parts begin with that
+            name and a slash. Their `<collision>` elements are used for contact.
         objects: free objects.
         obstacles: shapes fixed in the world.
         floor: whether there is a floor at height 0, unless an obstacle is called floor.

@@ -83,7 +83,7 @@ def _touching(m: Model, d: Data, memory: NearPairs, which: Ints, number: int) ->
 
 
 def _is_far(m: Model, pair: LinkPair) -> bool:
-    """Return whether a joint without limits lies between two links, which samples hardly cover."""
+    """Return whether a joint between two links is unlimited: samples hardly cover its range."""
     one, other = (int(m.frame_bodyid[m.frame_id(link)]) for link in pair)
     return any(is_unlimited(m, joint) for joint in between(m, one, other))
 

@@ -41,8 +41,8 @@ SUFFIX = ".npz"
 FORMAT = "rbdyn_ros model"
 HEADER = "header"
 VERSION = 12
-MAX_BYTES = 1 << 30  # size of unpacked arrays: a robot of a million bodies
-MAX_HEADER = 1 << 26  # size of unpacked names and findings
+MAX_BYTES = 1 << 30  # largest size of unpacked arrays: enough for a million bodies
+MAX_HEADER = 1 << 26  # largest size of unpacked names and findings
 
 _DTYPES = {"int": np.dtype("<i8"), "float": np.dtype("<f8")}
 _SEVERITIES = ("error", "warning", "note")
@@ -88,12 +88,12 @@ def save(m: Model, path: str | Path) -> None:
 
 
 def load_model(path: str | Path) -> Model:
-    """Read a Model written by `save`; it equals the saved one, including sha256.
+    """Read a Model written by `save`; it equals the saved Model, including sha256.
 
     Joint types and motions of the user must be registered before.
 
     Raises:
-        DescriptionError: there is no such file, `save` did not write it, or in another version; or
+        DescriptionError: there is no such file, or `save` of this version did not write it; or
             with all errors of its content.
         ModelError: a function of the user is not registered, or its derivatives are wrong.
     """
@@ -223,7 +223,7 @@ def _check_fields(names: Sequence[str], source: str, needed: Sequence[str]) -> N
 
 
 def _text(value: object, what: str, audit: Audit) -> str:
-    """Return a string that can be encoded; else add an error."""
+    """Return a string that can be encoded; for any other value add an error."""
     try:
         if isinstance(value, str):
             value.encode()  # a lone surrogate has no encoding

@@ -14,12 +14,12 @@ from rbdyn_ros.description.yaml_files.kinds import (
 from rbdyn_ros.description.yaml_files.tables import Key, table
 from rbdyn_ros.policies.spec import TERMS
 
-#: Most values of a term that are observed.
+#: Largest number of observed values of a term.
 LONGEST = 1000
 
 
 def _each(kind: Number) -> Either:
-    """Return the kind of one number for all, or one for each."""
+    """Return the kind of a value that is one number for all, or a list with a number for each."""
     return Either(scalar=kind, items=NumberList(each=kind))
 
 

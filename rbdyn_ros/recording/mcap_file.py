@@ -24,7 +24,7 @@ MOST_TOPICS = 10_000
 
 
 class DamagedError(Exception):
-    """A file is damaged."""
+    """Raised when a file is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """An attachment."""
+    """An attachment of a recording: a file inside the file."""
 
     name: str
     media_type: str
@@ -63,7 +63,7 @@ class Attached:
 
 
 class McapFile:
-    """An MCAP file, read once.
+    """Reads an MCAP file once, from its beginning to its end.
 
     Args:
         path: path of the file.
@@ -175,7 +175,7 @@ class McapFile:
 
 
 class _Bounded(BufferedReader):
-    """A file whose reads are bounded by its size, because a read allocates its length."""
+    """A file that reads no more bytes than it has, because a read first allocates its length."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(FileIO(path))
@@ -187,7 +187,7 @@ class _Bounded(BufferedReader):
 
 
 def _has_summary(rest: Iterator[tuple[Any, int]]) -> bool:
-    """Return whether a file has a summary: a full disk leaves a file without one."""
+    """Return whether the rest of a file has a summary; after a full disk there is no summary."""
     from mcap import records
 
     return all(x.summary_start for x, _ in rest if isinstance(x, records.Footer))

@@ -46,8 +46,7 @@ def read_run(
         start: start of the span to read, since the start of the recording [s].
         end: end of the span to read [s].
 
-    Raises:
-        ParameterError: it cannot be read, or has no data of the robot.
+    Raises: ParameterError: the recording cannot be read, or has no data of the robot.
         DescriptionError: the robot's file is refused.
     """
     if not (0.0 <= start < end):
@@ -75,7 +74,7 @@ def _take(take: Callable[[Message], None], message: Message, source: Path) -> No
         take(message)
     except (TooLargeError, RbdynError):
         raise
-    except Exception as error:  # rosbags raises it if the bytes do not match
+    except Exception as error:  # rosbags raises many types of errors for wrong bytes
         reason = str(error).split("\n")[0][:200] or type(error).__name__
         text = (
             f"a message of {quote(message.topic.name)} is not a valid "
@@ -103,7 +102,7 @@ def _chosen(collected: Collected, recording: Recording, source: Path, name: str 
 
 
 def _named(spaces: list[str]) -> str:
-    """Return namespaces for a message."""
+    """Return a list of namespaces as text for a message."""
     if spaces == [""]:
         return "one robot, without a namespace"
     names = (quote(space) if space else "'/' without a namespace" for space in spaces[:SHOWN])

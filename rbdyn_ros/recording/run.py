@@ -15,7 +15,7 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.series import Series
 
-#: Largest difference of equal positions [rad or m], and of equal times in timesteps.
+#: Positions [rad or m] and times [timesteps] that differ by no more than this count as equal.
 SAME = 1e-9
 
 

@@ -56,7 +56,7 @@ def missing_extra(package: str) -> ParameterError:
 
 
 class Schemas:
-    """Message types by name: the standard ones of ROS 2, State, and types found by `find`.
+    """Message types by name: the standard types of ROS 2, State, and types found by `find`.
 
     Args:
         find: returns the text of a .msg file for a type name, or None.

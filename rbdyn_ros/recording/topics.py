@@ -116,7 +116,7 @@ class Frames:
         self._turn = np.array([quat_to_mat(m.frame_quat[k]) for k in chosen]).reshape(-1, 3, 3)
 
     def rows(self, xpos: Array, xmat: Array) -> Array:
-        """Return poses in the world (n, 7): position [m], quaternion xyzw. xpos, xmat: of Data."""
+        """Return poses in the world (n, 7), position [m] and quaternion xyzw, of xpos and xmat."""
         R = xmat.reshape(-1, 3, 3)[self._body]
         rows = np.empty((len(self.names), 7))
         rows[:, :3] = xpos[self._body] + np.einsum("nij,nj->ni", R, self._offset)

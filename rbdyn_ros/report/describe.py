@@ -19,7 +19,7 @@ from rbdyn_ros.report.words import Row, aligned, cut, direction, numbers
 
 WIDTH = 140
 
-# take the first name of each type: revolute, not continuous
+# the first name of each type counts: revolute, not continuous
 _NAME_OF_TYPE = {kind: name for name, kind in reversed(TYPE_OF_NAME.items())}
 
 

@@ -19,8 +19,8 @@ class JointRow:
         parameters: parameters such as pitch and radius, by name.
         limits: lower and upper of each coordinate, if there are several.
         motion: prescribed motion: `sampled`, or the name of a function.
-        closes_loop: the file keeps it out of the spanning tree.
-        not_actuated: it has no actuator.
+        closes_loop: whether the joint closes a loop, so it is not in the spanning tree.
+        not_actuated: whether the joint has no actuator.
     """
 
     name: str

@@ -44,7 +44,7 @@ class Efforts(dict[str, float]):
     Attributes:
         model_sha256: hash of the node's robot.
         stamp_ns: stamp of the measured state that was used [ns]; 0: no state was used.
-        saturated: an effort exceeds its limit, or did before it was clamped.
+        saturated: whether an effort exceeds its limit, or did so before it was clamped.
     """
 
     def __init__(self, response: Any) -> None:
@@ -322,7 +322,7 @@ def _ordered(field: str, given: ByJoint, names: Sequence[str]) -> list[float]:
 
 
 def _by_joint(field: str, given: ByJoint) -> dict[str, float]:
-    """Return a checked copy."""
+    """Return a checked copy of numbers by joint."""
     if not isinstance(given, Mapping):
         raise client_error(
             f"{field} must be a mapping from joint names to numbers, got {shown(given)}"

@@ -20,7 +20,7 @@ from rbdyn_ros.ros.common.graph.interfaces import own_services
 from rbdyn_ros.ros.common.graph.qos import reliable
 from rbdyn_ros.ros.messages.build import provide
 
-#: States that wait for the client.
+#: Number of states that can wait for the client.
 DEPTH = 100
 #: A busy machine may lose a message. A waiting simulator repeats its state each second. If it
 #: repeats the state this long after the answer, the answer was lost [s].
@@ -108,7 +108,7 @@ class LockstepClient:
         self._publish(self._command)
 
     def next_state(self) -> JointState:
-        """Wait for the state after the latest one.
+        """Wait for the state after the latest state, and return it.
 
         Raises:
             RbdynError: from `check`.

@@ -38,7 +38,7 @@ def _end_with_parent() -> None:
 
 @contextlib.contextmanager
 def head_start() -> Iterator[Callable[[], object]]:
-    """Begin to compile the loop in a second process; yields a function that waits for its end.
+    """Begin to compile the loop in a second process; yield a function that waits for its end.
 
     It does nothing if the loop is on disk or there is only one processor. If the other process
     fails, this one compiles the loop when it needs it. At the end of the block the other process

@@ -20,7 +20,7 @@ from rbdyn_ros.runtime.types import Faults, TrajectoryOrder
 #: Shortest time constant of a servo [ticks]; a faster servo would ring.
 TICKS_OF_SERVO = 5.0
 
-#: The same for a joint with an actuator, in delays of its efforts and in limits of its gear.
+#: The same for a joint with an actuator, in delays of its efforts and in decay times of its gear.
 LAGS_OF_SERVO, GEARS_OF_SERVO = 4.0, 2.0
 
 #: Largest time constant that a gear can require [s].
@@ -72,7 +72,7 @@ def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int, first: Mod
 
 
 def servo_times(m: Model, wanted: float, period: float) -> Array:
-    """Return the time constant of each dof's servo (nv,): the wanted or a stable time constant.
+    """Return the time constant of each dof's servo (nv,): at least `wanted`, and stable.
 
     Behind an elastic gear, rotor and joint oscillate against each other and decay with the rate
     c/2 (1/J + 1/M) [1/s]; c is the damping of the gear, J the inertia of the rotor at the joint,
@@ -104,7 +104,7 @@ def servo_times(m: Model, wanted: float, period: float) -> Array:
 
 
 def noise_streams(m: Model, first: Model) -> Words:
-    """Return the number of each dof in noise.py (nv,), which other joints do not change.
+    """Return the number of each dof in noise.py (nv,), which does not depend on other joints.
 
     The dofs of the first Model have their own numbers; the number of any other dof is a hash of
     its joint's name. So a joint that is deleted and comes back has the same noise.
@@ -116,7 +116,7 @@ def noise_streams(m: Model, first: Model) -> Words:
 
 
 def _dof_names(m: Model) -> list[str]:
-    """Return the index in its joint and the joint's name of each dof."""
+    """Return a name for each dof: its index in its joint, and the name of the joint."""
     return [f"{k - m.jnt_dofadr[j]} {m.jnt_names[j]}" for k, j in enumerate(m.dof_jntid.tolist())]
 
 

@@ -71,7 +71,7 @@ class Readout:
 
     @property
     def begun(self) -> bool:
-        """Return whether there is a state."""
+        """Return whether the loop has handed over a state."""
         return bool(self._states.version[0] > 0)
 
     def next_state(self, timeout: float) -> LoopState | None:

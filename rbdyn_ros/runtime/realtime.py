@@ -12,7 +12,8 @@ from rbdyn_ros.errors import Finding, ParameterError
 Mode = Literal["enforce", "try", "off"]
 MODES: tuple[Mode, ...] = ("enforce", "try", "off")
 
-PRIORITY = 80  # SCHED_FIFO, 1 to 99: above threaded interrupts (50), below the kernel's own
+# SCHED_FIFO, 1 to 99: above threaded interrupts (50), below the kernel's own threads
+PRIORITY = 80
 _PR_SET_TIMERSLACK = 29
 _OFF = "not requested"
 _CURE = (

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from rbdyn_ros.checks.names import one_of
 from rbdyn_ros.runtime.realtime import Mode
 
-#: At wall-clock pace; one tick for each complete set of commands; as fast as possible.
+#: Modes of time: at wall-clock pace; a tick for each complete set of commands; as fast as
+#: possible.
 MODES_OF_TIME = ("realtime", "lockstep", "fast")
 REALTIME, LOCKSTEP, FAST = range(len(MODES_OF_TIME))
 

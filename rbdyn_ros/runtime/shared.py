@@ -25,9 +25,9 @@ from rbdyn_ros.model.model import Model
 ASKED = ("stop", "pause", "steps", "edits", "pace", "read")
 STOP, PAUSE, STEPS, EDITS, PACE, READ = range(len(ASKED))
 
-#: Wrenches that can act at once.
+#: Largest number of wrenches that act at once.
 NPUSH = 16
-#: Contacts whose memory a state carries.
+#: Largest number of contacts whose memory a state has.
 MOST_STICKS = 256
 #: Longest delay of the channel [ticks], and the memory for it [numbers].
 LONGEST_DELAY, DELAY_MEMORY = 1024, 2_000_000
@@ -46,7 +46,7 @@ TICK, EPOCH, PAUSED, FAULT, SATURATED, STALE, BAD, SINGULAR, UNSOLVED = range(9)
 DROPPED, TRACKING, MEASURED = range(9, len(STATE_WORDS))
 NSTATE_WORDS = len(STATE_WORDS)
 NFAULT_WORDS, NTRAJECTORY, NEDIT = 5, 10, 4
-#: Most periods of topics that only Python publishes.
+#: Largest number of periods of topics that only Python publishes.
 NEVERY = 8
 #: Numbers of a wrench or a pull, see kernels/pushes.py.
 NPUSH_FLOATS = 23
@@ -136,7 +136,7 @@ FIELDS = (
     Field("letter_tick", ("nv",), "", "int", inside="letter_words"),
     Field("letter_floats", ("ncommandfloat",), "as inbox_floats"),
     Field("letter", (5, "nv"), "as inbox", inside="letter_floats"),
-    # commands as they came in, from the records and through the port
+    # commands as they were received, from the records and through the port
     Field("inbox_words", ("ncommandword",), "", "int"),
     Field(
         "inbox_arrival", ("nv",), "[ns]; also identifies the command", "int", inside="inbox_words"
@@ -261,7 +261,7 @@ FIELDS = (
     Field("age", (), "of the oldest command in force [ns]", "int"),
     Field("lateness", (NBIN,), "wake-ups by lateness [us]", "int"),
     Field("work", (NBIN,), "ticks by their duration [us]", "int"),
-    # the reader of the states, which publishes plain ones without Python: kernels/stream.py
+    # the reader of the states, which publishes plain states without Python: kernels/stream.py
     Field("stream_version", (), "number of the newest record that was read", "int"),
     Field("stream_words", (NSTATE_WORDS,), "that record, or the next one", "int"),
     Field("stream_row", ("nrow",), "its numbers"),
@@ -334,7 +334,7 @@ class Shared:
         raw = np.zeros(end + 16)
         start = 8 + -raw.ctypes.data % 64 // 8  # the row begins on a cache line
         self._table = np.array([*self.sizes.values(), *offsets.values()], np.int64)
-        raw.view(np.int64)[start - 1] = self._table.ctypes.data  # kernels read it there
+        raw.view(np.int64)[start - 1] = self._table.ctypes.data  # kernels read this address
         self.buffer = raw[start : start + end]
         for field in FIELDS:
             shape = field.shape(self.sizes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of the published states of a loop, shared with kernels that publish plain ones."""
+"""The record of the published states of a loop, shared with the kernels that publish states."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -72,7 +72,7 @@ class StreamPlan:
         self.periods = [*periods, *[0] * (NEVERY - len(periods))]
         self.table = np.array([topic.words for topic in topics], np.int64).reshape(-1, NTOPIC)
         self.fastest = fastest
-        self._topics = topics  # the table has their addresses
+        self._topics = topics  # keeps the topics alive, whose addresses are in the table
 
 
 class StateStream:
@@ -107,7 +107,7 @@ class StateStream:
 
     @property
     def newest(self) -> tuple[int, int]:
-        """Epoch and stamp [ns] of the state that was published last; (-1, 0): none was."""
+        """Epoch and stamp [ns] of the state published last, or (-1, 0) before any."""
         last, s = self.last, self._shared
         return (-1, 0) if last is None else (last[0], self.time_base + last[1] * int(s.period))
 
@@ -130,13 +130,13 @@ class StateStream:
         return int(s.stream_kept_words[MEASURED]) if s.stream_kept else -1
 
     def note(self) -> None:
-        """Note that the state read last is published."""
+        """Record that the state that was read last is published."""
         s = self._shared
         s.stream_epoch[()], s.stream_tick[()] = s.stream_words[EPOCH], s.stream_words[TICK]
         s.stream_known[:] = s.stream_words
 
     def keep(self, kept: bool = True) -> None:
-        """Note that the state read last is on joint_states; with False, no state is any longer."""
+        """Record whether the state that was read last is kept as the message on joint_states."""
         s = self._shared
         s.stream_kept[()] = kept
         if kept:

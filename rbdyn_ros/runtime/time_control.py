@@ -20,7 +20,7 @@ class TimeControl:
         period_ns: length of a tick [ns].
 
     Attributes:
-        real_time_factor: the requested one, see set_real_time_factor.
+        real_time_factor: the requested factor, see set_real_time_factor.
     """
 
     def __init__(self, s: Shared, requests: Requests, period_ns: int) -> None:

@@ -199,7 +199,7 @@ def coarse(counts: Ints) -> dict[int, int]:
 
 
 def _worst_after(counts: Ints, worst: float, before: float) -> float:
-    """Return the worst value of a window with histogram `counts`; exact if a new maximum."""
+    """Return the worst value of a window with histogram `counts`: exact if it is a new maximum."""
     if worst > before:
         return worst
     filled, _ = _filled(counts)

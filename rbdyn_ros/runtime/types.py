@@ -166,7 +166,7 @@ class Faults:
         encoder_noise: standard deviation of a measured position [m or rad].
         encoder_bias: added to a measured position [m or rad].
         velocity_noise: standard deviation of a measured velocity [m/s or rad/s].
-        effort_noise: standard deviation added to an applied effort [N or N m].
+        effort_noise: standard deviation of the noise added to an applied effort [N or N m].
         stuck: whether the dof is stuck.
     """
 

@@ -125,7 +125,7 @@ def _part_pushed(parts: Model, part: int, sides: Mapping[int, str]) -> int:
 
 
 def _part_touching(m: Model, parts: Model, body: int, shapes: Collection[str], pushed: int) -> int:
-    """Return the part in contact: the only part with geometries, else as for wrenches."""
+    """Return the part in contact: the only part with geometries, else the part for wrenches."""
     with_shapes = {
         int(parts.frame_bodyid[parts.frame_id(name)])
         for name, of in zip(m.frame_names, m.frame_bodyid, strict=True)

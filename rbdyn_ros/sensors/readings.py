@@ -219,7 +219,7 @@ def geodetic(point: Array) -> Array:
 
 
 def geodetic_of_enu(reference: tuple[float, float, float], place: Array) -> Array:
-    """Return latitude, longitude [degree] and height [m] (3,) of a place (3,) in ENU [m].
+    """Return the latitude, longitude [degree] and height [m] (3,) of a place (3,) in ENU [m].
 
     Args:
         reference: latitude, longitude [degree] and height [m] of the origin of ENU.

@@ -102,7 +102,7 @@ class SensorScene:
         self._solve(state.qacc[: self._nv])
 
     def _solve(self, qacc: Array) -> None:
-        """Compute motion and forces, after kinematics and applied forces."""
+        """Compute the motion and forces, after kinematics and applied forces."""
         m, d = self._m, self._d
         if m.nefc > 0:  # constraint forces depend on the applied forces
             api.forward(m, d)
@@ -138,12 +138,12 @@ class SensorScene:
         return part, self._d.xpos[part] + R @ pos, R @ turn
 
     def pose(self, link: str) -> tuple[Array, Array]:
-        """Return origin (3,) and rotation matrix (3, 3) of a link in the world."""
+        """Return the origin (3,) and rotation matrix (3, 3) of a link in the world."""
         _, x, R = self._frame(link)
         return x, R
 
     def motion(self, link: str) -> tuple[Array, Array, Array]:
-        """Return angular velocity, specific force and rotation matrix of a link.
+        """Return the angular velocity, specific force and rotation matrix of a link.
 
         Both vectors are in the axes of the link; the specific force is at its origin.
         """
@@ -157,7 +157,7 @@ class SensorScene:
         return R.T @ omega, R.T @ a, R
 
     def joint_wrench(self, spec: ForceTorqueSpec) -> Array:
-        """Return force and torque (6,) across a joint, in and about its sensor's frame."""
+        """Return the force and torque (6,) across a joint, in and about its sensor's frame."""
         d = self._d
         part, number, is_loop, pos, mat = self._of_joint[spec.joint]
         R = self._axes[part]
@@ -185,14 +185,14 @@ class SensorScene:
         return self._seen_from(spec.link, force, moment, self._xipos(body))
 
     def _seen_from(self, link: str, force: Array, moment: Array, point: Array) -> Array:
-        """Return force and torque (6,) about the origin of a link, in its axes."""
+        """Return the force and torque (6,) about the origin of a link, in its axes."""
         _, x, R = self._frame(link)
         torque = moment + _cross(point - x, force)
         return np.concatenate([R.T @ force, R.T @ torque])
 
 
 def _as_driven(parts: Model, plant: Model) -> Model:
-    """Return the parts with the options of the plant, and with its actuators if they count.
+    """Return the parts with the plant's options, and with its actuators if these matter.
 
     The forces of constraints depend on the forces of the actuators; a tree has its wrenches from
     its motion alone.

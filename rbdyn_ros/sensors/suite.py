@@ -156,7 +156,7 @@ class Suite:
     def move(
         self, m: Model, description: Description, plant: Model, payloads: Sequence[Payload]
     ) -> None:
-        """Continue with a Model that has other objects; arguments as for Suite and `use`.
+        """Continue with a Model that has other objects; for the arguments see Suite and `use`.
 
         Raises:
             ModelError: a link or a joint of a sensor would be gone.

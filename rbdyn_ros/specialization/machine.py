@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile LLVM code to machine code, and cache that in this process and on disk."""
+"""Compile LLVM code to machine code, which is cached in this process and on disk."""
 
 from __future__ import annotations
 

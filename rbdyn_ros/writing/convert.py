@@ -44,8 +44,8 @@ def convert(
 ) -> tuple[Finding, ...]:
     """Write a robot in the format of the suffix of `output`: .urdf, .sdf, .xml (MJCF) or .yaml.
 
-    Meshes go to a folder next to the output: copies of the visible ones, and convex hulls of those
-    for contact. A robot without a mesh gets no such folder.
+    Meshes go to a folder next to the output: copies of the visible meshes, and convex hulls of the
+    meshes for contact. A robot without a mesh gets no such folder.
 
     Args:
         source: a file as for load, a Description or a SystemBuilder, which have no visible shapes.
@@ -58,8 +58,7 @@ def convert(
             links are always written.
 
     Returns:
-        Findings: what the format cannot express, what is written in another way, and warnings
-            about
+        Findings: what the format cannot express, what is written differently, and warnings about
         the source.
 
     Raises:
@@ -88,7 +87,7 @@ def _read(
     xacro_args: Mapping[str, object] | None,
     contact: bool | Contact,
 ) -> tuple[Description, Appearance]:
-    """Return the content to write, with the contact shapes of its links."""
+    """Return the robot or scene to write, with its contact shapes, and its appearance."""
     wanted = contact or Contact(obstacles=())
     if isinstance(source, SystemBuilder | Description):
         return described(source, strict, wanted), Appearance()
@@ -104,7 +103,7 @@ def _read(
 def _written(
     robot: WrittenRobot, form: str, left: LeftOut, meshes: MeshFolder, target: Path
 ) -> dict[str, bytes]:
-    """Return the content of all files by path, relative to the folder of the output."""
+    """Return the contents of all files by their paths, relative to the folder of the output."""
     if form == mechanism.FORM:
         return {target.name: mechanism.write(robot, left)}
     if form == urdf.FORM:

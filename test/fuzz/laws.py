@@ -24,7 +24,7 @@ TIMESTEPS = (1e-4, 5e-4, 1e-3, 2e-3, 5e-3)
 GAIN = 0.05
 
 
-#: Scenes that compile all kernels before the time of an input is measured.
+#: Number of scenes that compile all kernels before the time of an input is measured.
 FIRST = 16
 
 
@@ -52,7 +52,7 @@ def fuzz_laws(data: bytes) -> None:
             # euler gains energy where bodies tumble freely
             if m.opt.integrator == "euler" and d.ncon == 0:
                 highest += max(0.0, energy - before)
-            # `step` warns of a body that turns too fast for it: `euler` diverges there
+            # `step` warns of a body that rotates too fast: then `euler` diverges
             diverges = m.opt.integrator == "euler" and d.nfast > 0
             if not driven and not diverges and energy > highest:
                 raise ArithmeticError(f"step {n} has {energy} J, more than {highest} J")
@@ -63,10 +63,10 @@ def _energy(m: rb.Model, d: Any) -> float:
 
 
 def most_energy(m: rb.Model, d: Any) -> float:
-    """Return the allowed energy of a scene: its present energy and the error of a step.
+    """Return the largest allowed energy: the present energy, a share of the motion, and a swing.
 
-    Velocities of a semi-implicit step are half a step off, so the energy swings by the work that
-    forces do in it.
+    Velocities of a semi-implicit step are half a step off, so the energy swings by the work of the
+    forces in half a step.
     """
     twin = d.copy()
     rb.forward(m, twin)

@@ -74,7 +74,7 @@ SRDF = b"""<?xml version="1.0"?>
 
 
 class Target(NamedTuple):
-    """The targets of the fuzzer.
+    """A target of the fuzzer.
 
     Attributes:
         seeds: returns good files.
@@ -187,7 +187,7 @@ def fuzz_image(data: bytes) -> None:
 
 
 def fuzz_materials(data: bytes) -> None:
-    """Read a material file by way of a mesh that names it."""
+    """Read a material file, and the surfaces of a mesh that names it."""
     written(data, "m.mtl")
     mesh = b"mtllib m.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nusemtl m\nf 1/1 2/1 3/1\n"
     read_parts(written(mesh, "named.obj"), Materials(folder() / "named.obj"))
@@ -256,7 +256,7 @@ def fuzz_recording(data: bytes) -> None:
 
 
 def fuzz_policy(data: bytes) -> None:
-    """Read a policy file, or an export as one."""
+    """Read a policy file, or an export as a policy file."""
     path = folder() / "policy.yaml"
     path.write_bytes(data)
     read_policy(path, joints=("first", "second"))
@@ -268,7 +268,7 @@ def fuzz_sensors(data: bytes) -> None:
     read_sensors_text(data, m, described, folder=folder())
 
 
-#: Times that a robot with actuators steps; a file that is read must leave all numbers finite.
+#: Number of steps of a robot with actuators; after reading a file, all numbers must stay finite.
 MOVED = 20
 
 
@@ -344,7 +344,7 @@ def two_hinges() -> rb.SystemBuilder:
 
 @functools.cache
 def strict_datas() -> list[Any]:
-    """Return the Data of a tree, and those of `several`."""
+    """Return the Data of a tree, and the Data of `several`."""
     models = [rb.load_urdf(pendulum()), *several()]
     for m in models:
         make_strict(m)
@@ -407,7 +407,7 @@ STATE |= {"time", "drive_mode", "drive_target"}
 
 
 def rows(datas: Callable[[], list[Any]]) -> Callable[[], list[bytes]]:
-    """Return a maker of seeds, which write a hostile number into a whole Data or one field."""
+    """Return a maker of seeds: a seed writes a hostile number into all of a Data, or one field."""
 
     def seeds() -> list[bytes]:
         choices = list(itertools.product(range(len(datas())), range(len(HOSTILE))))
@@ -454,7 +454,7 @@ FIELDS = ("robot", "layout", "row", "driven")
 
 
 def states() -> list[bytes]:
-    """Return seeds: each has hostile numbers in the row, or forges one field."""
+    """Return seeds: a seed has hostile numbers in the row, or forges one field."""
     forged = itertools.product(range(len(strict_datas())), range(len(FIELDS)), range(len(FORGED)))
     hostile = itertools.product(range(len(strict_datas())), range(len(HOSTILE)))
     return [

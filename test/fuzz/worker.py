@@ -88,7 +88,7 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[
         folder: receives the current input and those that fail.
     """
     seeds, failures = TARGETS[name].seeds(), {}
-    if name in COMPILED:  # the kernels have been compiled
+    if name in COMPILED:  # by now the kernels have been compiled
         seconds += time.process_time()
     current, count = folder / "current", 0
 
@@ -129,7 +129,7 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[
 
 
 def _where(error: BaseException) -> str:
-    """Return the kind and place of an error. For each, one failing input is enough."""
+    """Return the kind and the place of an error; one input for each place is enough."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "rbdyn_ros" in f.filename]
     last = frames[-1] if frames else None
     return f"{type(error).__name__} {last.filename}:{last.lineno}" if last else str(error)

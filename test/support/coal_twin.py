@@ -7,7 +7,7 @@ from scipy.spatial import ConvexHull
 
 from rbdyn_ros.model.geometry.geoms import GeomType
 
-#: Far below the compared distances; coal's own tolerance is 1e-6.
+#: Tolerance of coal, far below the compared distances; its default is 1e-6.
 TOLERANCE = 1e-12
 
 

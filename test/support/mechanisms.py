@@ -288,7 +288,7 @@ def wedge(radius=0.05):
 
 
 def screw_jack(pitch=0.005):
-    """Return a table on a screw with a nut: the loop is closed after any number of turns."""
+    """Return a nut on the screw of a table: the loop is closed after any number of turns."""
     table = rb.shapes.box((0.4, 0.2, 0.02), mass=3.0)
     nut = rb.shapes.cylinder(0.03, 0.02, mass=0.3)
     return (

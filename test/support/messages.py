@@ -74,7 +74,7 @@ def missing(seen, path=FILE):
 
 
 def update(seen, whole, path=FILE):
-    """Write the messages of a run of all tests, or add the new ones of a run of some tests."""
+    """Write the messages of a run of all tests, or add new messages of a run of some tests."""
     if not whole and path.exists():
         seen = Messages({**seen, **read(path)})
     write(seen, path)

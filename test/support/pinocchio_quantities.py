@@ -89,7 +89,7 @@ class Quantities(Twin):
     # centre of mass and momentum
 
     def joint(self, body):
-        """Return Pinocchio's number of the joint that carries one of our bodies."""
+        """Return Pinocchio's number of the joint that carries our body."""
         return self.model.getJointId(self.m.jnt_names[body - 1]) if body else 0
 
     def com(self, body=0):

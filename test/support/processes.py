@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
-#: Time limit of the imports, with compilation in the first process, or the wait for it [s].
+#: Time limit of the imports [s]: the first process compiles, and others wait for it.
 PATIENCE = 1200.0
 
 

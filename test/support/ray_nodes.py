@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def cluster():
-    """Yield a cluster with one node; cluster.add_node adds others."""
+    """Yield a cluster with one node; cluster.add_node adds further nodes."""
     import ray
     from ray.cluster_utils import Cluster
 

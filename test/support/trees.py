@@ -15,7 +15,7 @@ HINGES = ("revolute",)
 SIMPLE = ("revolute", "prismatic")
 #: Joint types that MuJoCo has as well.
 ALL = ("revolute", "prismatic", "spherical", "planar", "floating")
-#: Every joint type but the fixed one.
+#: Every joint type except fixed.
 LIBRARY = (
     *ALL,
     "helical",
@@ -58,7 +58,8 @@ def auto_tree(
         offsets: share of the joints whose frame differs from that of the farther link.
     """
     rng = np.random.default_rng([seed, nb])
-    extra = np.random.default_rng([seed, nb, 1])  # a second one leaves simple trees unchanged
+    # a generator of its own, so that simple trees stay as they were
+    extra = np.random.default_rng([seed, nb, 1])
     links = [Link("base", random_inertial(rng))]
     joints = []
     for i in range(1, nb + 1):

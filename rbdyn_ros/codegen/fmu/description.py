@@ -36,7 +36,7 @@ class Variable:
 
 
 def variables(m: Model) -> list[Variable]:
-    """Return time, then torques, positions and velocities, then the start."""
+    """Return the variables: time, torques, positions, velocities, and then the start state."""
     places, dofs = _places(m, m.nq, m.jnt_qposadr), _places(m, m.nv, m.jnt_dofadr)
     time = Variable("time", "independent", "continuous", "simulated time [s]")
     found = [time]

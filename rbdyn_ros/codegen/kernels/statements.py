@@ -88,7 +88,7 @@ class KernelBody:
         return signature
 
     def _write(self, node: ast.expr) -> None:
-        """Remember that the array of an argument is written."""
+        """Record that the array of an argument is written."""
         while isinstance(node, ast.Subscript | ast.Attribute):
             node = node.value
         if isinstance(node, ast.Name):

@@ -95,7 +95,7 @@ REFUSALS = {
 class ArmState(Record):
     """The memory of these kernels.
 
-    Angles are in rad and lengths in m; velocities and efforts go with them.
+    Angles are in rad and lengths in m; velocities and efforts have the units that follow.
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
@@ -144,7 +144,7 @@ class ArmState(Record):
     )
 
 
-#: A longer period of updates is not a number [s].
+#: A longer period of updates is treated like NaN [s].
 LONGEST_PERIOD = 1e6
 
 
@@ -237,7 +237,7 @@ def start(
 
 @kernel
 def set_mode(m: Model, d: Data, b: BlindState, s: ArmLoopState, c: ArmState, mode: int) -> None:
-    """Change the mode; the joints stay where they are, and the gains must not shake the arm."""
+    """Change the mode unless its gains would shake the arm; the joints stay where they are."""
     c.refusal = 0
     weigh(m, d, s, c)
     judge_gains(b, s, c, mode)
@@ -379,7 +379,7 @@ def judge_place(s: ArmLoopState, c: ArmState) -> None:
 
 @kernel
 def advance_clock(s: ArmLoopState, c: ArmState, period: float, steady: int) -> None:
-    """Advance the clocks by an update; until the first update the arm rested.
+    """Advance the clocks by an update; before the first update the arm counts as at rest.
 
     A period [s] that is not a number counts as a clock that went back, and as the longest one.
     """

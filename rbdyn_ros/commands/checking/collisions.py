@@ -37,12 +37,12 @@ def add_collisions(command: argparse.ArgumentParser) -> None:
 
 
 def is_sampling(options: argparse.Namespace) -> bool:
-    """Return whether an option asks for samples."""
+    """Return whether the options make the command sample poses."""
     return options.collisions or options.write_srdf is not None
 
 
 def check_file(file: Path) -> None:
-    """Raise ParameterError for a file whose joint space is not sampled."""
+    """Raise ParameterError for a saved Model or a scene: their joint space is not sampled."""
     from rbdyn_ros.description.scene_files.scene import is_scene
     from rbdyn_ros.errors import Finding, ParameterError
     from rbdyn_ros.loading.storage import SUFFIX

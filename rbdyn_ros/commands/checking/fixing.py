@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn check`: repairs into a URDF file, errors that other errors hide, and the appearance."""
+"""Parts of `rbdyn check`: repairs of a URDF file, hidden errors, and the appearance."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def fix(path: Path, options: argparse.Namespace) -> list[str]:
     """Repair a URDF file in place; return the repairs by line.
 
-    Every repair that adds no error is written, even if other errors remain. A corrected word may
-    reveal errors that it hid; `with_hidden` reports these before.
+    Every repair that adds no error is written, even if other errors remain. A misspelt word can
+    hide other errors, which appear when it is corrected; `with_hidden` reports them beforehand.
 
     Raises:
         RbdynError: it is not a .urdf file, or cannot be read or written.
@@ -54,9 +54,10 @@ def fix(path: Path, options: argparse.Namespace) -> list[str]:
 def with_hidden(
     error: DescriptionError, path: Path, options: argparse.Namespace
 ) -> Sequence[Finding]:
-    """Return the errors of a robot, also errors that misspelt numbers and types hide.
+    """Return the errors of a robot, including those that misspelt numbers and types hide.
 
-    An element with such a word is left out, so its other errors show once the word is right.
+    An element with a misspelt word is left out, so its other errors appear only when the word is
+    corrected.
     """
     from rbdyn_ros.description.urdf_files.repair import corrected_text
     from rbdyn_ros.errors import RbdynError
@@ -65,7 +66,7 @@ def with_hidden(
         corrected, words = corrected_text(_document(path)[1])
         strict = not options.repair
         more = _errors(corrected, path, options, strict=strict) if words else ()
-    except RbdynError:  # no document that could be corrected: the error says why
+    except RbdynError:  # the document cannot be corrected, and `error` says why
         more = ()
     return [*error.findings, *_without(more, error.findings)]
 
@@ -82,7 +83,7 @@ def _document(path: Path) -> tuple[bytes, str]:
 
 
 def _without(findings: Sequence[Finding], others: Sequence[Finding]) -> list[Finding]:
-    """Return the findings that are not among others; their lines may differ."""
+    """Return the findings whose messages do not occur among the others."""
     known = {finding.message for finding in others}
     return [finding for finding in findings if finding.message not in known]
 
@@ -133,7 +134,7 @@ def with_appearance(
         options: options of the command.
         strict: whether errors of the appearance are errors; otherwise they are warnings.
         collisions: whether `<collision>` elements count; reading for contact also checks them.
-        text: text of the URDF, instead of the file.
+        text: text of the URDF, read instead of the file.
 
     Raises:
         DescriptionError: with all errors of the robot and of its appearance.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.description.source import Source
     from rbdyn_ros.model.model import Model
 
-#: A parser that takes options: of a command, or a group of its options.
+#: A parser of a command, or a group of its options; both accept options.
 Options = argparse._ActionsContainer  # noqa: SLF001 - argparse has no public name for both
 DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -38,7 +38,7 @@ LARGEST_GRAVITY, LARGEST_ANGLE = 1e4, 6.2832
 
 @dataclass(frozen=True, slots=True)
 class FileOf:
-    """The type of an argument: a path to a file with one of some suffixes.
+    """The type of an argument: a path to a file with one of the given suffixes.
 
     Only shell completion uses the suffixes; the reader of the file checks its format.
     """
@@ -266,7 +266,7 @@ def loaded_robot(
 
 
 def mounted_robot(options: argparse.Namespace, mimic: bool = True) -> tuple[Model, Source | None]:
-    """Return the same as loaded_robot, with gravity in the axes of the base link, without contact.
+    """Return a robot as loaded_robot does, without contact; gravity is in base link axes.
 
     Raises:
         RbdynError: the robot or an option of add_robot and add_mounting is refused.

@@ -65,7 +65,7 @@ def serve_page(
         return report_error(name, error, REFUSED)
     if not is_local(options.address):
         warn(name, f"everybody who reaches {options.address} can use this view")
-    end_at_once(DONE)  # no file is open
+    end_at_once(DONE)  # nothing is lost, because no file is open
     address = address_of(server)
     print(f"rbdyn {name}: {address}  (Ctrl-C ends)", flush=True)
     if options.open and not webbrowser.open(address):

@@ -105,8 +105,8 @@ class EffortCheck:
     def check_payload(self, arm: Arm) -> None:
         """Raise RbdynError unless an arm with another payload agrees with the measured efforts.
 
-        They must agree better with it than with the present payload, because a small missing
-        payload is within the tolerance.
+        They must agree better with the other payload than with the present one, because a small
+        missing payload is within the tolerance.
         """
         self.check(arm)
         k, before = self._dofs, self.holding()
@@ -126,7 +126,7 @@ class EffortCheck:
 
 
 def moving(speed: float) -> str:
-    """Return the refusal of an arm that moves at a speed above FASTEST."""
+    """Return the message about an arm whose speed is above FASTEST."""
     found, most = apart(speed, FASTEST, digits=3)
     return f"the arm moves at {found} rad/s; it must rest (below {most} rad/s)"
 
@@ -143,7 +143,7 @@ def holdable(arm: Arm, limits: Limits, qpos: Array) -> bool:
 def check_holdable(arm: Arm, limits: Limits, qpos: Array) -> None:
     """Raise RbdynError unless efforts within the limits can hold the arm at qpos (nv,).
 
-    Gravity that the robot compensates itself counts too: the joints have to carry it.
+    Efforts for gravity that the robot compensates itself count, too.
     """
     needed = arm.gravity_effort(qpos, np.empty(arm.m.nv))[limits.dofs]
     for k in np.flatnonzero(~(np.abs(needed) <= limits.effort))[:1]:

@@ -50,7 +50,7 @@ _choose_ways = Entry(kernels.choose_ways)
 
 
 def test_ways(limits: Limits, qpos: Array, slides: Array) -> Array:
-    """Return the largest displacements of the controlled joints (n,), away from near limits.
+    """Return the largest displacements of the controlled joints (n,), away from close limits.
 
     Raises:
         RbdynError: a joint has no room.
@@ -126,7 +126,7 @@ class StartUpTest:
     ) -> Array:
         """Return the commands (nv,) after a state.
 
-        Vectors are arrays that the caller made itself.
+        The arrays are not checked.
 
         Args:
             qpos: (nv,) positions.

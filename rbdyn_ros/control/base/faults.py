@@ -27,7 +27,7 @@ class Fault:
     Attributes:
         code: one of CODES.
         text: the reason as a message, which names the state, the joint and the bound.
-        blind: the state is unknown, so feedback is impossible.
+        blind: whether the state is unknown, so that feedback is impossible.
         remedy: remedy for the user; empty: the remedy of its code in REMEDIES.
     """
 

@@ -24,8 +24,8 @@ ACCELERATION, LATENCY = 300.0, 0.02
 OVERSHOOT = 2.0
 #: Rows of Limits.rows.
 LOWER, UPPER, VELOCITY, EFFORT, POWER, GAIN = range(6)
-#: A joint that stands still is frozen if its efforts should have moved it this far, or its
-#: repeated velocity this far [rad or m]. Coarse encoders repeat within their resolution.
+#: A joint that stands still is frozen if its efforts should have moved it by FROZEN, or its
+#: repeated velocity by PASSED [rad or m]. A coarse encoder repeats its numbers.
 FROZEN, PASSED = 0.04, 0.015
 
 
@@ -218,7 +218,7 @@ def left_out(m: Model) -> list[str]:
 
 
 def _why_not(m: Model, j: int) -> str:
-    """Return the reason why a joint is not controlled, or "" if it can be."""
+    """Return the reason why a joint is not controlled, or "" if it can be controlled."""
     if m.jnt_mimic[j] >= 0:
         return f"is a mimic joint; control its leader '{m.jnt_names[m.jnt_mimic[j]]}'"
     if m.jnt_dofnum[j] != 1:

@@ -83,7 +83,7 @@ def rotation_vector(turn: Array) -> Array:
 
 
 def product(one: Array, other: Array) -> Array:
-    """Return the unit quaternion of the rotation `other`, then `one`."""
+    """Return the unit quaternion of the rotation `other` followed by the rotation `one`."""
     (a, b, c, d), (e, f, g, h) = one.tolist(), other.tolist()
     found = np.array(
         [

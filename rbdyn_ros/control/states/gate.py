@@ -39,7 +39,7 @@ class GateSettings:
         effort_rate: largest rate of change of an effort [N m/s or N/s]; in proportion more for
             effort limits above 150, and HASTE times as much after a fault.
         blend_time: time in which the initial difference between law and arm decays [s].
-        simulated: the states' clock belongs to a simulator and may run at any speed.
+        simulated: whether the states' clock belongs to a simulator and may run at any speed.
 
     Raises:
         ParameterError: a number is not finite or not above 0.
@@ -99,7 +99,7 @@ class SafetyGate:
         s.latency, s.contact = limits.latency, limits.contact
 
     def trip(self, fault: Fault) -> None:
-        """Latch a fault, unless there is one, and end a bumpless start: it would delay braking."""
+        """Latch a fault unless one is latched; end a bumpless start, which would delay braking."""
         self.fault = self.fault or fault
         self.s.faulty, self.s.since_start = 1, math.inf
 

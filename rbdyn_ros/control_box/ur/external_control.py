@@ -194,7 +194,7 @@ class ExternalControl(ArmProgram):
         return f"no message has come by the reverse interface for {timeout:g} s"
 
     def _take(self, early: int = 0) -> ReverseMessage:
-        """Return the next message; in a stream the newest message, if more than `early` wait."""
+        """Return the next message; in a stream, skip messages while more than `early` wait."""
         rows = self._reverse.rows
         row = rows.popleft()
         self._taken += 1

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from rbdyn_ros.errors import quote
 
-# only spaces within a line and few factors, so that hostile texts take no more time than others
+# only spaces within a line and few factors are allowed, so that a hostile text takes no longer
+# than any other text
 _NUMBER = re.compile(
     r"^[ \t]*([A-Z][A-Z_]+)[ \t]*="
     r"[ \t]*(-?\d{1,10}(?:[ \t]*[*+][ \t]*\d{1,10}){0,3})[ \t\r]*(?:#.*)?$",

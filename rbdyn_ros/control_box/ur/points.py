@@ -161,7 +161,7 @@ def too_fast(start: Array, end: Array, time: float) -> str:
 def spline(
     r: UrRobot, p: TrajectoryPoint, before: SplineMove | None, first: bool, last: bool
 ) -> SplineMove | None:
-    """Return the spline to a point, or None for a first point without time, near the arm.
+    """Return the spline to a point, or None if the first point has no time and is near the arm.
 
     Args:
         r: the robot.

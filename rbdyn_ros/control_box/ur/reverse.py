@@ -188,7 +188,7 @@ class ReverseLinks:
                     send((peer, data))
 
     def _hang_up(self) -> None:
-        """Close the connections of a program, after the client has received all messages."""
+        """Close the connections of a program, after sending the last messages."""
         self.pass_on(lambda item: item[0].session.push(item[1]))
         for line in self.lines:
             line.flush()

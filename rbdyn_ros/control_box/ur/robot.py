@@ -37,7 +37,7 @@ STEP = 2e-3
 #: Most messages that wait for clients, most messages logged in a second, and longest message
 #: [letters].
 MOST_MESSAGES, SENTENCES, LONGEST = 100, 20, 500
-#: Speeds above the limit by this share are a violation.
+#: A speed that exceeds its limit by more than this share is a violation.
 TOLERANCE = 1e-2
 
 
@@ -170,7 +170,7 @@ class UrRobot(BoxedRobot):
         return self.runtime == modes.RuntimeState.PAUSED
 
     def start(self, program: ArmProgram) -> None:
-        """Start a program; the running program ends."""
+        """Start a program, or say why not; a started program ends the running one."""
         if self.mode != modes.RobotMode.RUNNING or self.safety != modes.SafetyMode.NORMAL:
             self.say(
                 f"program {program.name} does not start: the robot is {self.mode.name}, its "
@@ -398,7 +398,7 @@ class UrRobot(BoxedRobot):
             self._check(x, v)
 
     def _check(self, x: Array, v: Array) -> None:
-        """Stop joints that could not brake before their limits; x and v were allowed last."""
+        """From x and v, stop joints that became too fast, or cannot brake before a limit."""
         if self.safety != modes.SafetyMode.NORMAL:
             return
         arm, now = self.arm, self.joints

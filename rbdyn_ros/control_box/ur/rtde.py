@@ -24,7 +24,7 @@ from rbdyn_ros.errors import quote
 RTDE_PORT = 30004
 #: Most packets per second, and the rate of version 1 of the protocol.
 MOST_OFTEN, VERSION_1_OFTEN = 500.0, 125.0
-#: Recipes of a client.
+#: Most recipes of a client.
 MOST_RECIPES = 255
 _HEADER = struct.Struct(">HB")
 #: Largest packet [bytes], because its size has two bytes.
@@ -284,6 +284,6 @@ def packet(command: bytes, body: bytes) -> bytes:
 
 
 def _names(body: bytes) -> list[str]:
-    """Return the names of a recipe; a comma may end it."""
+    """Return the names of a recipe, which can end with a comma."""
     names = body.decode("ascii", "replace").split(",")
     return names[:-1] if names[-1] == "" else names

@@ -203,7 +203,7 @@ _STATES = (
 
 
 def _bit_registers(side: str) -> list[tuple[str, str, int, int]]:
-    """Return name, type, lowest bit and number of bits of the registers with bits."""
+    """Return the name, type, lowest bit and number of bits of the registers with bits."""
     words = [(f"{side}put_bit_registers{k}_to_{k + 31}", "UINT32", k, 32) for k in (0, 32)]
     return words + [(f"{side}put_bit_register_{k}", "BOOL", k, 1) for k in range(64, 128)]
 
@@ -266,7 +266,7 @@ def set_slider(r: UrRobot, mask: int, value: float) -> None:
 
 
 def set_analog(r: UrRobot, mask: int, types: int, values: tuple[float, float]) -> None:
-    """Set analog outputs: shares of 0 to 10 V or 4 to 20 mA."""
+    """Set analog outputs, given as shares of 0 to 10 V or of 4 to 20 mA."""
     for k in range(2):
         if mask >> k & 1 and 0.0 <= values[k] <= 1.0:
             volts = bool(types >> k & 1)

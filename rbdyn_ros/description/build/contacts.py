@@ -117,7 +117,7 @@ def _together(own: tuple[Obstacle, ...], wanted: tuple[Obstacle, ...]) -> tuple[
 def _dressed(
     geometries: tuple[Geometry, ...], contact: Contact, audit: Audit
 ) -> tuple[Geometry, ...]:
-    """Return geometries with the surfaces of a Contact; a named geometry loses its own."""
+    """Return geometries with the surfaces of a Contact, which replace their own surfaces."""
     _audit_named(contact.surfaces, geometries, audit)
     dressed = []
     for part in geometries:
@@ -129,7 +129,7 @@ def _dressed(
 
 
 def _chosen(geometry: Geometry, named: Mapping[str, _Part], own: _Part) -> _Part:
-    """Return the part given by name for a geometry, else for its link, else its own."""
+    """Return the part that `named` has for a geometry, else for its link, else `own`."""
     return named.get(geometry.name, named.get(geometry.link, own))
 
 

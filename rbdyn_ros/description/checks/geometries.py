@@ -19,7 +19,7 @@ from rbdyn_ros.errors import counted, exactly, listing, quote, shown
 
 #: Maximum number of corners of a geometry made in Python; meshes have far fewer (hulls.py).
 MOST_POINTS = 10_000
-#: Maximum number of heights of a height field, so that contact_key can number its triangles.
+#: Largest number of heights of a height field: contact_key can number their triangles.
 MOST_HEIGHTS = 1 << 20
 _FORCE = "force coefficient"
 #: Largest contype and conaffinity.
@@ -61,7 +61,7 @@ def _audit_states(states: Iterable[geometries.GroupState], audit: Audit) -> None
 def audit_exclusions(
     description: Description, exclusions: Collection[geometries.Exclusion], audit: Audit
 ) -> bool:
-    """Return whether a description has all names of some exclusions; add an error for others."""
+    """Return whether a description has all names of the exclusions; if not, add errors."""
     if audit.partial or not exclusions:
         return True
     before = len(audit.findings)

@@ -164,7 +164,7 @@ def audit_contact_kinds(contact: Contact, audit: Audit) -> bool:
 
 
 def _audit_by_name(what: str, given: Mapping[Any, Any], kind: type, at: Subject) -> None:
-    """Add an error for each item of a mapping that is not a name and its value."""
+    """Add an error for each item of a mapping whose name or value has the wrong type."""
     for name, value in given.items():
         if not isinstance(name, str):
             _wrong(f"a name in its {what}s", name, "a string", at)

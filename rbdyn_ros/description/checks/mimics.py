@@ -114,7 +114,8 @@ def audit_mimic_limits(joints: Sequence[Joint], audit: Audit) -> None:
 
     Args:
         joints: passed by audit_mimics.
-        audit: receives notes and warnings; after errors a chain may be endless, so none is added.
+        audit: receives notes and warnings; if it has errors, nothing is added, because a chain may
+            be endless.
     """
     if audit.errors or all(joint.mimic is None for joint in joints):
         return

@@ -51,8 +51,7 @@ def read_height_field(given: Given, folder: Path | None) -> HeightField | None:
 def heights_in(folder: Path | None, name: str, height: float | None) -> Any:
     """Return the heights in a file, rows along y; `height` is the height of white pixels [m].
 
-    Raises:
-        UnusableFieldError: there are none.
+    Raises: UnusableFieldError: the file has no usable heights.
     """
     if folder is None:
         raise UnusableFieldError("cannot be found: the document is a text, not a file")

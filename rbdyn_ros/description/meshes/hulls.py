@@ -37,8 +37,8 @@ class NoHullError(Exception):
 def hull_corners(points: Array) -> Array:
     """Return the corners of the convex hull of points (n, 3), in their order.
 
-    Points in a plane give the corners of a polygon, points on a line its two ends, one point
-    itself.
+    Points in a plane give the corners of a polygon, points on a line give its two ends, and a
+    single point gives itself.
 
     Raises:
         NoHullError: the numbers are too extreme.
@@ -154,7 +154,7 @@ def _normal(ring: Array) -> Array:
 
 
 def _coplanar(neighbours: list[list[int]], normals: list[Array]) -> list[list[int]]:
-    """Return groups of triangles that are joined and have the direction of their first one."""
+    """Return groups of connected triangles that have the direction of their first triangle."""
     left, groups = set(range(len(normals))), []
     for first in range(len(normals)):
         if first not in left:

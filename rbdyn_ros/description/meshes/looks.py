@@ -43,7 +43,7 @@ class Look:
         origin: of the shape, in the frame of the link.
         files: finds the mesh.
         at: its element.
-        color: red, green, blue and opacity; None without one.
+        color: red, green, blue and opacity; None without a color.
         texture: path of an image, or None.
     """
 

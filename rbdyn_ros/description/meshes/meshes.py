@@ -162,7 +162,7 @@ class Meshes:
     def read_convex(self, name: str, scale: Vec3, at: Subject) -> tuple[Points, ...] | None:
         """Return the convex parts of a mesh if wanted, else its hull, or None after an error.
 
-        Arguments as for `read`; if not strict, a mesh without an inside has its hull instead.
+        Arguments as for `read`. If not strict, the hull replaces a flat or open mesh.
         """
         if self._decompose:
             if not audit_scale(scale, at):
@@ -326,8 +326,7 @@ def read_parts(
         materials: reads the material files that it names; None: they are not read.
         apart: whether each object of an OBJ is a part.
         as_mujoco: whether to divide the polygons of an OBJ into triangles as MuJoCo does, which
-        drops
-            some where sides cross; else into fans.
+        drops some triangles where sides cross; otherwise into fans.
 
     Raises:
         UnusableMeshError: the file is not a mesh, or is too large.

@@ -240,12 +240,12 @@ class Item:
 
     @property
     def line(self) -> int:
-        """The line in the first file: of the element, or of the include."""
+        """The line of the element in the first file, or of the include that leads to it."""
         return self.element.line
 
     @property
     def subject(self) -> Subject:
-        """The element for findings of others."""
+        """The element as the subject of findings."""
         return Subject(self.document.audit, self.owner, self.line)
 
     def given(self, name: str) -> bool:

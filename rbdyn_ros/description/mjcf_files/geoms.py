@@ -31,7 +31,7 @@ from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import counted, quote
 
 KINDS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
-#: The number of sizes of each kind; capsules and cylinders have one less with `fromto`.
+#: The number of sizes of each kind. With `fromto`, capsules and cylinders have one size less.
 _SIZES = {"sphere": 1, "capsule": 2, "ellipsoid": 3, "cylinder": 2, "box": 3}
 _ENDS = ("capsule", "cylinder", "box", "ellipsoid")
 #: Friction: sliding, about the normal [m], rolling [m].
@@ -93,9 +93,9 @@ class Geom:
         return replace(self, sizes=sizes.get(self.kind, (x, y, z)), at=at, mesh=None)
 
     def shape(self, meshes: MeshShapes, *, stands: bool = False) -> tuple[Shape, ...]:
-        """Return its shapes, of which a mesh may have several, or no shapes after an error.
+        """Return its shapes, as a mesh may have several, or no shapes after an error.
 
-        An sdf that stands in the world has the triangles of its mesh, another one its hull.
+        An sdf that stands in the world has the triangles of its mesh, any other sdf has the hull.
         """
         if self.kind == "mesh":
             return () if self.mesh is None else meshes.convex(self.mesh, self.item)

@@ -129,7 +129,7 @@ def read_light(item: Item, link: str, frame: Pose) -> LinkLight | None:
 
 
 def _warn(item: Item) -> None:
-    """Warn of properties that make a light shine otherwise than in MuJoCo."""
+    """Warn of properties with which a light would shine differently in MuJoCo."""
     mode = item.text("mode", "fixed")
     if mode not in ("fixed", "track"):
         item.warn("light", f"the mode {mode!r} is not used: the light is fixed", found=mode)

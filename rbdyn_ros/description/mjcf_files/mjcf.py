@@ -55,7 +55,8 @@ def read_text(
     Args:
         text: the document.
         source: its name, for messages.
-        folder: of its includes and meshes; None: the text opens no file but meshes of packages.
+        folder: of its includes and meshes; None: the text opens no files except meshes of
+            packages.
         strict: refuse errors that can be repaired, such as a muscle; otherwise leave out unread
         parts, each with a warning.
         package_dirs: folders to search for packages of meshes.

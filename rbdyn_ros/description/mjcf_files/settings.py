@@ -30,7 +30,7 @@ class CompilerSettings:
         groups: first and last group of the geoms that give inertia.
         balance: whether impossible principal moments become their mean.
         mass, moment: lower bounds of the mass and the moments of moving bodies.
-        total: mass to which all bodies are scaled; not above 0: they are not.
+        total: mass to which all bodies are scaled; 0 or less: they are not scaled.
         meshdir: folder of meshes.
         strippath: whether mesh files are found by their names alone, without folders.
         exact: whether a mesh without `inertia` has its exact inertia.

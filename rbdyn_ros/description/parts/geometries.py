@@ -256,8 +256,8 @@ class Contact:
 
     Attributes:
         obstacles: of the world; by default a floor at z = 0.
-        surface: of the geometries without another surface in the robot's file, such as `<mu1>` of
-            a URDF or any of an SDF, or from Python.
+        surface: of the geometries that have no other surface, from Python or from the robot's
+            file, such as by `<mu1>` in a URDF or by default in an SDF.
         surfaces: by the name of a geometry or of a link; it overrides the file.
         exclude: pairs of names of links, geometries or obstacles that do not push each other;
             `collisions` leaves these pairs out.

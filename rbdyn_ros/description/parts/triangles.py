@@ -7,7 +7,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array, Bools, Ints
 
-#: Maximum number of triangles of a triangle mesh, so that contact_key can number them.
+#: Largest number of triangles of a triangle mesh: contact_key can number this many.
 MOST_TRIANGLES = 1_000_000
 
 #: A triangle whose height is at most this part of its longest edge has no area.

@@ -295,8 +295,8 @@ class Description:
         source: a path, or ``<text>``.
         findings: warnings and notes of the reader, in the order of the lines.
         base: the link that is fixed to the world (or floats). Empty: the link without a parent;
-            links and joints must be one tree. With a name links and joints may be any connected
-            graph: joints may point in either direction, and close loops.
+            links and joints must be one tree. With a base, links and joints can be any connected
+            graph: joints can point in either direction, and close loops.
         springs: spring-dampers between points.
         constraints: constraints between bodies in addition to joints.
         geometries: contact shapes of links.

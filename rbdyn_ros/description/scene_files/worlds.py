@@ -65,7 +65,7 @@ def _excluded(groups: Sequence[SdfGroup], collides: bool) -> list[Exclusion]:
     """Return the pairs of links of one model that pass through each other, as by default in SDF.
 
     Args:
-        groups: those that move.
+        groups: the groups that move.
         collides: whether links of one robot touch if no pair says otherwise.
     """
     found = []
@@ -86,7 +86,7 @@ def _links(group: SdfGroup) -> list[str]:
 
 
 def _obstacles(group: SdfGroup, audit: Audit) -> list[Obstacle]:
-    """Return the shapes of a static model that obstacles have."""
+    """Return the shapes of a static model that obstacles can have."""
     own = group.description
     solids = [geom for geom in own.geometries if isinstance(geom.shape, Box | Sphere)]
     for geom in solids:

@@ -74,7 +74,8 @@ def with_entity(
 def entity_of(link: str, entities: Collection[str]) -> str:
     """Return the entity that has a link, by the beginning of the name, or "" if there is none.
 
-    Names of entities may have slashes, and begin with the name of another one and a slash.
+    The name of an entity can have slashes, and can begin with the name of another entity and a
+    slash.
     """
     parts = link.split("/")
     names = ("/".join(parts[:count]) for count in range(len(parts), 0, -1))

@@ -138,13 +138,14 @@ def _of_address(path: str) -> str:
 
 
 def _cached(address: str) -> Iterator[Path]:
-    """Yield the folders of a model in the cache of Fuel: its version, or all from the newest.
+    """Yield the folders of a model in the cache of Fuel: its version, or all, the newest first.
 
     gz-fuel-tools keeps HOST/OWNER/models/NAME/VERSION there, in small letters.
     """
     host, *parts = PurePosixPath(unquote(address)).parts
     at = parts.index("models") if "models" in parts[:-1] else 0
-    owners = [part for part in parts[:at] if part != "fuel"]  # app.gazebosim.org/OWNER/fuel/models
+    # some addresses are app.gazebosim.org/OWNER/fuel/models/NAME
+    owners = [part for part in parts[:at] if part != "fuel"]
     if not owners or ".." in parts:
         return
     server = host.replace("app.", "fuel.")

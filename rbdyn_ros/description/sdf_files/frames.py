@@ -213,7 +213,7 @@ class FramePlaces:
 
 
 def _first_link(scope: Scope) -> Frame | None:
-    """Return the canonical link of a model: its first one, or of its first nested model."""
+    """Return the canonical link of a model: its first link, or that of its first nested model."""
     for inner in scope.walk():
         for frame in inner.frames.values():
             if frame.kind == "link":

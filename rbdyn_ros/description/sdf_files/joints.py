@@ -85,7 +85,8 @@ def read_gearbox(
     """Return the gear of a gearbox, or None after an error.
 
     theta_2 = -ratio theta_1, where theta_1 is the angle from the reference body to the parent
-    about the first axis, theta_2 to the child about the second one (sdformat.org, joint).
+    about the first axis, and theta_2 the angle to the child about the second axis (sdformat.org,
+    joint).
 
     Args:
         frame: of the gearbox.

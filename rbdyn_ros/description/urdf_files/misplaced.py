@@ -28,8 +28,8 @@ class Place:
     severity: Severity
 
 
-#: For a word of another format: the place in URDF, and the attributes that mean the same. Without
-#: such attributes the finding is a warning, as no parser of URDF reads the word.
+#: Words of another format, each with its place in URDF, and with the attributes of the same
+#: meaning. Without these attributes the finding is a warning, as no parser of URDF reads the word.
 _Foreign = dict[str, tuple[str, tuple[str, ...]]]
 #: The right place of a word, whether a value is given there, and whether it affects the motion.
 _Found = tuple[str, bool, bool]

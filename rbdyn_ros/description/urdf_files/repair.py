@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _LARGEST = BOUNDS["limit"].high
 
-#: Attributes that hold numbers, also of shapes.
+#: Attributes that hold numbers, including those of shapes.
 _NUMERIC = {
     name for spec in schema.SCHEMA.values() for name, count in spec.kinds.items() if count
 } | {*("size", "radius", "length", "scale", "rgba", "value")}
@@ -126,7 +126,7 @@ def _make_continuous(document: Document) -> versions.Version:
 
 
 def _leave_out(_document: Document) -> versions.Version:
-    """Change nothing: a limit may be missing in the returned version of URDF."""
+    """Change nothing: the returned version of URDF allows a missing limit."""
     return versions.WITH_JERK
 
 

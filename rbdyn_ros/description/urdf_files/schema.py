@@ -64,7 +64,7 @@ class Tag:
 
 
 _INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-#: A limit without effects.
+#: The attributes of a limit that limits nothing.
 UNLIMITED = {"effort": "inf", "velocity": "inf"}
 #: The limits that version 1.2 adds.
 NEW_LIMITS = ("acceleration", "deceleration", "jerk")

@@ -118,7 +118,7 @@ def text_beside(robot: Path, name: str) -> str:
 
 
 def check_srdf(srdf: object) -> None:
-    """Raise ParameterError unless it is a path, a text, True or False."""
+    """Raise ParameterError unless `srdf` is a path, a text, True or False."""
     if not isinstance(srdf, str | bytes | Path | bool):
         text = f"srdf is {shown(srdf)}; allowed are a path, the text of an SRDF, True and False"
         raise ParameterError(Finding("bad-srdf", text, "error", "srdf", None, shown(srdf)))
@@ -165,7 +165,7 @@ class _Reader:
         self._reported: set[str] = set()
 
     def links(self, element: guard.Element) -> list[str]:
-        """Return the links of an element, or an empty list if one is missing or unknown."""
+        """Return the links of an element, or an empty list if a link is missing or unknown."""
         names = []
         for attribute in _LINKS[element.tag]:
             name = element.get(attribute)

@@ -38,7 +38,7 @@ ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """The settings for files that are read with a URDF; without contact only the named states."""
+    """The settings for the files that belong to a URDF; without contact, only states are read."""
 
     contact: Contact | None
     meshes: Meshes
@@ -196,7 +196,7 @@ def _parse(robot: guard.Element, source: str) -> Any:
     try:
         if hasattr(core, "Path"):
             return parser.URDF.from_xml(robot, core.Path("robot"))
-        return parser.URDF.from_xml_string(ET.tostring(robot))  # releases before 2020
+        return parser.URDF.from_xml_string(ET.tostring(robot))  # for releases before 2020
     except Exception as error:  # noqa: BLE001 - it raises many types; nothing may pass unseen
         reason = " ".join(str(error).split())
         guard.refuse("urdf-parser", f"urdf_parser_py refuses the document: {reason}", source)

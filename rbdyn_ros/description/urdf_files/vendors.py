@@ -347,7 +347,7 @@ def _number(text: str) -> float:
 
 
 def _unread(joint: Joint, text: str) -> Joint | None:
-    """Return the unchanged joint for the number 0, such as a start velocity; else None."""
+    """Return the unchanged joint if the number is 0, such as a start velocity of 0; else None."""
     return joint if _number(text) == 0.0 else None
 
 

@@ -75,7 +75,7 @@ class SdfElement:
 
     @property
     def line(self) -> int:
-        """The line in the first file: of the element, or of the include."""
+        """The line of the element in the first file, or of the include that leads to it."""
         at = self.document.at
         return self.element.line if at is None else at
 
@@ -85,7 +85,7 @@ class SdfElement:
 
     @property
     def subject(self) -> Subject:
-        """The element for findings of others."""
+        """The element as the subject of findings."""
         return Subject(self.audit, self.owner, self.element.line)
 
     @property
@@ -137,7 +137,7 @@ class SdfElement:
         return SdfElement(self.document, child, owner)
 
     def child(self, *path: str) -> SdfElement | None:
-        """Return a child, or a deeper element, that may occur once."""
+        """Return a child, or a deeper element, that is allowed only once."""
         part: SdfElement | None = self
         for tag in path:
             if part is None:
@@ -174,7 +174,7 @@ class SdfElement:
         return default if part is None else part.truth(part.text, default)
 
     def truth(self, text: str, default: bool) -> bool:
-        """Return whether a text says true, or the default for an empty one, or after an error."""
+        """Return whether a text says true, or the default if it is empty or wrong."""
         found = _FLAGS.get(text.lower())
         if found is None and text:
             message = f"<{self.tag}> is {quote(text)}; allowed are true and false"
@@ -200,7 +200,7 @@ class SdfElement:
         return found
 
     def pose(self) -> Pose:
-        """Return the pose in the child <pose>, whatever it is relative to."""
+        """Return the pose in the child <pose>, regardless of its frame."""
         part = self.child("pose")
         return Pose() if part is None else part.as_pose()
 

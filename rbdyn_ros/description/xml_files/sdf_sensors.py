@@ -30,7 +30,7 @@ _MEASURED = ("child_to_parent", "parent_to_child")
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Reads one of SDF's types of sensors.
+    """Reads sensors of one type of SDF.
 
     Attributes:
         type: of a sensors file.
@@ -136,7 +136,8 @@ class SensorEntries:
             link: the link.
             values: of the other keys.
             line: of its element.
-            at: its frame in the link; another than the link's becomes a link of its own.
+            at: pose of its frame in the link; unless both frames are equal, it becomes a link of
+                its own.
         """
         own = self._free(name or kind)
         frame = self._frame(own, link, at, line) if at != IN_PLACE else link

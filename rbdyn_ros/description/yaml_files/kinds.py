@@ -452,7 +452,7 @@ class OrNothing(Kind):
 
 @dataclass(frozen=True)
 class Owned(Kind):
-    """A value that is an element of the file, so that its errors name it."""
+    """A value that is an element of the file; its errors name it."""
 
     kind: Kind
     owner: str

@@ -26,6 +26,6 @@ def robot_file_of(given: Given | str, folder: Path) -> RobotFile:
 
 
 def _located(name: str, folder: Path) -> Path:
-    """Return the path of a robot; a bare word that is not a file there is a name."""
+    """Return the path of a robot; a bare word is a name, unless the folder has such a file."""
     path = folder / name
     return path if Path(name).suffix or "/" in name or kind_of(path) else Path(name)

@@ -33,7 +33,7 @@ class Given(dict[str, Any]):
 
     @property
     def lines(self) -> Mapping[str, int]:
-        """The line of each key, also of a wrong key."""
+        """The line of each key, including keys with wrong values."""
         return self.node.lines
 
     def subject(self, line: int) -> Subject:
@@ -114,7 +114,8 @@ class Table(_TableKind):
         keys: its rows.
         one: keys of which exactly one is needed.
         code: of the error about more or fewer of them.
-        make: makes the value of all fields, which then have no error; None: they are the value.
+        make: makes the value from all fields, if they have no error; None: the fields are the
+            value.
         owner: element of its values, but not of its keys; empty: the same.
     """
 
@@ -201,13 +202,13 @@ def table(
 
 @dataclass(frozen=True)
 class ByName(kinds.Kind):
-    """A table whose keys are names: of elements, or of parts of one.
+    """A table whose keys are names: of elements, or of parts of an element.
 
     Attributes:
         kind: of each value.
         each: noun for a value, such as "joint".
         element: word for each of them in messages, if they are elements.
-        empty: whether nothing is an empty table.
+        empty: whether a missing value is read as an empty table.
         own: keys that are not names, and their kinds.
     """
 
@@ -280,7 +281,7 @@ class ByType(_TableKind):
 
 @dataclass(frozen=True)
 class WithKey(kinds.Kind):
-    """A table whose rows depend on whether it has one of some keys.
+    """A table whose rows depend on whether some of these keys are in it.
 
     Attributes:
         keys: the keys.

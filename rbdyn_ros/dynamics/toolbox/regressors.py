@@ -58,7 +58,7 @@ def joint_torque_regressor(m: Model, d: Data) -> Array:
 def kinetic_energy_regressor(m: Model, d: Data) -> Array:
     """Return y (10 (nbody - 1),): y inertial_parameters is the kinetic energy without armature.
 
-    Errors as joint_torque_regressor.
+    Errors: see joint_torque_regressor.
     """
 
 
@@ -66,5 +66,5 @@ def kinetic_energy_regressor(m: Model, d: Data) -> Array:
 def potential_energy_regressor(m: Model, d: Data) -> Array:
     """Return y (10 (nbody - 1),): y inertial_parameters is the potential energy of gravity.
 
-    Errors as joint_torque_regressor.
+    Errors: see joint_torque_regressor.
     """

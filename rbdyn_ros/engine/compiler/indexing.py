@@ -75,7 +75,7 @@ def _lowered(operation: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _unsigned(context: Any, builder: Any, kind: types.Type, value: Any) -> tuple[Any, Any]:
-    """Return type and value of an index, with its integers unsigned."""
+    """Return the type and value of an index, with its integers unsigned."""
     if isinstance(kind, types.Integer):
         return types.uintp, context.cast(builder, value, kind, types.uintp)
     if not isinstance(kind, types.BaseTuple):

@@ -138,7 +138,7 @@ class Kernel:
 
     @functools.cached_property
     def dispatcher(self) -> Any:
-        """The dispatcher for calls from Python; kernels that call it use the code of `linked`."""
+        """The dispatcher for calls from Python; kernels call the code of `linked` instead."""
         made = _dispatcher(self.py_func, self._options, self._directory, False)
         # Numba reads these when a kernel calls another kernel
         made.get_call_template = self._call_template
@@ -169,7 +169,7 @@ def _typeof_kernel(value: Kernel, context: object) -> Any:
 def compile_cached(
     function: Callable[P, R], options: dict[str, Any], directory: str
 ) -> Callable[P, R]:
-    """Compile a function and keep its machine code in `directory`; plain Python if DISABLED."""
+    """Compile a function and keep its code in `directory`; if DISABLED, return the function."""
     made: Any = function if DISABLED else Kernel(function, options, directory)
     return made
 

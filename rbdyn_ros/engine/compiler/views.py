@@ -69,15 +69,15 @@ def _named(name: str) -> types.Type:
 class ViewType(types.Type):
     """Numba type of a Model, Options or Data; `fields` maps a name to its index in the table.
 
-    Files of compiled code hold its name only: the hundreds of fields in each signature were more
-    than half of their bytes.
+    Files of compiled code hold only the name of a view: with its hundreds of fields in each
+    signature they would be more than twice as large.
 
     Args:
         name: name of the type.
         fields: its fields.
         start: index of the first field in the table.
         read_only: whether kernels may not write it.
-        in_row: the table holds offsets into a row of numbers, not addresses.
+        in_row: whether the table holds offsets into a row of numbers instead of addresses.
         sizes: the dims of the fields, in the order of the head of the table.
     """
 

@@ -87,7 +87,7 @@ def loop_equations(m, d, i):
 
 @inline
 def _joint_frame(m, d, i, side):
-    """Return rotation and origin in the world of the joint's frame on one of its bodies."""
+    """Return the rotation and origin in the world of the joint's frame on one of its bodies."""
     body = m.loop_bodyid[i, side]
     R = load9(d.xmat, body)
     q, x = m.loop_quat[i, side], m.loop_pos[i, side]
@@ -128,7 +128,7 @@ def _find_position(m, d, i, r, E, S, R):
 
 @kernel
 def _see_joint(m, d, i, r, E, S, R):
-    """Write S and R of joint i at its position; return the difference of the pose r, E from it."""
+    """Write S and R of joint i at its position; return the pose r, E relative to it."""
     first, number = m.jnt_dofadr_all[i], m.jnt_dofnum[i]
     r_J, R_J = ZERO3, IDENTITY
     if number > 0:

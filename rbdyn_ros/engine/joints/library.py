@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uncommon joint types of the library: pose, motion axes, apparent change.
+"""Uncommon joint types of the library: pose, motion axes and their apparent derivative.
 
 Source: RBDA table 4.1, examples 4.5 and 4.6.
 """
@@ -54,7 +54,7 @@ USER = int(JointType.USER)
 
 @kernel
 def library_successor(m, d, j, r, E):
-    """Return position and rotation of F_s from the position r and rotation E of F_p."""
+    """Return the position and rotation of F_s from the position r and rotation E of F_p."""
     kind = m.jnt_type[j]
     q = m.jnt_qposadr_all[j]
     qpos = d.qpos_all

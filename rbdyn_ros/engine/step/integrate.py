@@ -77,7 +77,8 @@ def integrate(m, d, complete):
         _keep_start(m, d)
     if m.ncontact > 0 and d.ncon == 0:
         d.nstick = 0  # friction needs no memory
-    # contact, and joints that stop, are too stiff for trial states: the step is an Euler step
+    # contact, dry friction and joint limits are too stiff for trial states: the step is an Euler
+    # step
     done = apart = False
     if m.opt.integrator_id == RK4 and d.nstopped == 0 and not near_singular(m, d):
         touches = m.ncontact > 0 and d.ncon > 0
@@ -231,7 +232,7 @@ def _rk4(m, d, h, apart):
         if trial < 3:
             reached = h if trial == 2 else 0.5 * h
             _move_from_start(m, d, d.rk_rate, d.qacc_step, reached)
-            # set the time last: a trace takes this as a complete state
+            # set the time last: it marks the state as complete for a trace
             d.time = d.rk_time[0] + reached
             if apart:
                 _stages_apart(m, d)

@@ -83,7 +83,7 @@ def overloaded_joints(m):
 def too_fast(m, d):
     """Return FAST or LOST if a body rotates too fast or is lost for the first time.
 
-    GROWING is returned if a fast coordinate grew in the last timestep: `step` then checks the
+    GROWING is returned if a large velocity grew in the last timestep: `step` then checks the
     energy.
     """
     return 0 if _is_slow(m, d) else _look_closer(m, d)

@@ -60,7 +60,7 @@ ROUNDING_ERROR = 1e-15
 
 @kernel
 def start_stops(m, d):
-    """Choose the pieces at the start of the step, or, after a pass without stops, at its end."""
+    """Choose the pieces at the start of the step, or at the end of a pass without stops."""
     h, tried = m.opt.timestep, d.nstopped < 0
     d.nstopped = max(abs(d.nstopped), 1)
     for k in range(m.nv):
@@ -250,7 +250,7 @@ def stop_viscously(m, d):
 
 @kernel
 def settle_still(m, d):
-    """Prepare another pass from the forces of the last pass for dofs at rest, if it is needed.
+    """Return whether dofs at rest need another pass; prepare it from the forces of the last pass.
 
     After a pass a dof at rest still has 1e-6 of the velocity that its change of force would cause,
     and more if other dofs push it. keep_stops sets this velocity to zero. After SETTLINGS passes
@@ -309,7 +309,7 @@ def keep_stops(m, d, solved):
 
 @kernel
 def passes_a_stop(m, d):
-    """Return whether a joint reverses or passes a limit in the last pass, solved without stops.
+    """Return whether a joint reverses or passes a limit in the last pass, which had no stops.
 
     If so, nstopped is -1, and start_stops begins with the end of this pass. If not, stop_qfrc is
     the friction of the joints that slide.
@@ -345,7 +345,7 @@ def remember_stops(m, d):
 
 @kernel
 def stops_at_end(m, d):
-    """Add friction and limit forces of a step with acceleration qacc to qfrc_passive.
+    """Add the friction and limit forces of a step with acceleration qacc to qfrc_passive.
 
     A dof at rest can have any friction. If the last solution held it, and it ends at rest with
     qacc, it has the force of that solution, stop_qfrc; otherwise the law with the remembered force

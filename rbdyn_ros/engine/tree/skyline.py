@@ -82,7 +82,7 @@ def take_triangle(m, d):
 
 @inline
 def are_three(d, k):
-    """Return whether dof k and the two before it are a chain with rows that begin alike.
+    """Return whether dof k and the two dofs before it are a chain whose rows begin in one column.
 
     Such rows, like those of a free body, are eliminated together: short loops cost more than long
     ones for the same work.

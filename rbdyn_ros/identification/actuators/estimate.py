@@ -47,7 +47,7 @@ def solution(A: Array, b: Array) -> tuple[Array, Array]:
 def covariance(J: Array, differences: Array) -> Array:
     """Return the covariance (k, k) of k parameters.
 
-    Neighbouring differences depend on each other, so they count as fewer.
+    Neighbouring differences are correlated, so they count as fewer differences.
 
     Args:
         J: (p, k) derivatives of the predictions by the parameters.

@@ -134,7 +134,7 @@ def _write_inertial(link: Element, x: Array) -> None:
     mass, com, matrix = (values[0] for values in bodies_of(x[None]))
     xx, yy, zz, xy, xz, yz = as_six(matrix)
     inertial = child_of(link, "inertial")
-    # a new element comes first, so that in a new <inertial> these follow in the usual order
+    # child_of inserts a new element at the front, so a new <inertial> gets the usual order
     inertia, weight, origin = (child_of(inertial, tag) for tag in ("inertia", "mass", "origin"))
     origin.set("xyz", " ".join(repr(float(value)) for value in com))
     origin.set("rpy", "0 0 0")

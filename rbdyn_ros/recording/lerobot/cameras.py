@@ -59,8 +59,8 @@ class Cameras:
         ignored: encodings by topic, of pictures that are not read.
 
     Raises:
-        ParameterError: the recording cannot be read, or the size of pictures is odd, or it or
-            their encoding changes.
+        ParameterError: the recording cannot be read, the size of pictures is odd, or their size or
+            encoding changes.
     """
 
     def __init__(self, path: Path) -> None:
@@ -115,7 +115,7 @@ class Cameras:
                 picture = _pixels(image)
             except RbdynError:
                 raise
-            except Exception as error:  # rosbags raises it if the bytes do not match
+            except Exception as error:  # rosbags raises many types of errors for wrong bytes
                 text = f"a message of {quote(name)} is not a valid {IMAGE}: {error}"
                 raise recording_error("wrong-message", text, str(self._path)) from error
             yield name, stamp, picture
@@ -201,7 +201,7 @@ class VideoFile:
         self._file.mux(self._stream.encode(frame))
 
     def close(self) -> None:
-        """Write the rest."""
+        """Write the last pictures and close the file."""
         self._file.mux(self._stream.encode())
         self._file.close()
 

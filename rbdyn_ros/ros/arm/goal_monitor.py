@@ -57,7 +57,7 @@ class Tolerances:
 
 
 def check_goal(request: Any) -> None:
-    """Raise RbdynError for a goal that an arm cannot follow, whatever its trajectory is."""
+    """Raise RbdynError for a goal without points, or for joints of several coordinates."""
     several = getattr(request, "multi_dof_trajectory", None)
     if several is not None and (several.joint_names or several.points):
         raise refusal(_only_single("multi_dof_trajectory"))
@@ -158,7 +158,7 @@ class GoalMonitor:
         return min(at, len(self._times) - 1)
 
     def ending(self, now: Progress, is_cancelled: Callable[[], bool]) -> GoalEnding | None:
-        """Return the end of the goal, or None while it goes on."""
+        """Return the end of the goal, or None while the goal is in progress."""
         cancelled = is_cancelled()
         replaced = now.number != self.number
         if replaced or now.failed:

@@ -301,7 +301,7 @@ class ArmController(process.ManagedNode):
             self._arm.tighten(*(wanted[name] for name in TIGHTENING))
         vars(self.values).update(new)
 
-    # the process
+    # the life of the process
 
     @property
     def poll_interval(self) -> float:
@@ -325,7 +325,8 @@ class ArmController(process.ManagedNode):
         if status != self._last_status:
             self._last_status = status
             self._status.publish(String(data=status))
-            if self._arm.fault is not None:  # rclpy allows one level per line of code
+            # rclpy allows only one level for each line of code that logs
+            if self._arm.fault is not None:
                 self.get_logger().error(status)
             elif self._arm.failed_test:
                 self.get_logger().warning(status)
@@ -375,7 +376,7 @@ class ArmController(process.ManagedNode):
                 self.get_logger().warning(self._assumed)
 
     def _log_rivals(self, rivals: Fault | None) -> None:
-        """Log once that there are rivals, and that they are gone."""
+        """Log once that there are rivals, and once that they are gone."""
         text = rivals.advice if rivals is not None else ""
         if text and text != self._last_rivals:
             self.get_logger().warning(text)

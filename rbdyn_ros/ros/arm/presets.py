@@ -136,7 +136,7 @@ class ArmPreset:
         raise ParameterError(Finding("joints-of-other-arm", text, "error", "arm", None, self.name))
 
     def check_sending(self, dry_run: bool) -> None:
-        """Raise ParameterError if efforts shall be sent to a driver that takes no efforts."""
+        """Raise ParameterError if efforts are to be sent to a driver that takes no efforts."""
         fact = self.facts["takes_efforts"]
         if not dry_run and not fact.value:
             text = (

@@ -101,7 +101,7 @@ def _path(link: str, rises: Rises) -> list[tuple[str, Joint]]:
 
 
 def _last(tip: str, rises: Rises, moving: Collection[str]) -> str:
-    """Return the last link before a tip, or the tip, that a joint of the arm carries."""
+    """Return the last link, up to the tip, that a joint of the arm carries."""
     for link, joint in _path(tip, rises):
         if joint.name in moving:
             return link

@@ -17,7 +17,7 @@ from rbdyn_ros.ros.simulator.setup import Setup
 
 #: Topics that command a robot in lock-step.
 COMMANDS = ("joint_commands", "joint_commands_by_mode")
-#: Time that the other side of a connection may need longer than this side [s].
+#: Additional time that the other side of a connection may need [s].
 SETTLING = 0.2
 
 

@@ -21,8 +21,8 @@ class Setup:
 
     Attributes:
         parameters: parameters of the node, by name.
-        change: returns the Model to simulate, given that of the robot file; with the same
-            coordinates.
+        change: returns the Model to simulate, given the Model of the robot file; both have the
+            same coordinates.
         qpos: (nq,) position at the start; None: as the parameters say.
         qvel: (nv,) velocity at the start; None: at rest.
         connect: called with the node when all topics are open, before time begins.

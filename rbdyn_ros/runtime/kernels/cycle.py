@@ -45,7 +45,7 @@ from rbdyn_ros.runtime.shared import EDITS, PACE, PAUSE, STEPS, STOP, Shared
 #: A state with a larger number has diverged [rad, m, rad/s or m/s].
 HUGE = 1e6
 
-#: After a larger motion in one timestep, a drive may be where its loops cannot close [rad or m].
+#: After a larger motion in one timestep, the loops of a drive may be unable to close [rad or m].
 FAST = 0.05
 
 
@@ -100,7 +100,7 @@ def _ages(s):
 @kernel
 def _begin(m, d, s):
     s.paused = load_acquire(s.asked, PAUSE)
-    if s.loaded == 0:  # else the loop goes on with another Model's state, see carrying.py
+    if s.loaded == 0:  # otherwise the loop continues with another Model's state, see carrying.py
         s.saturated = -1
         s.fault = -1
         clear_channel(s)
@@ -158,7 +158,10 @@ def _acknowledge(s, ticked):
 
 @kernel
 def _advance(m, d, s):
-    """Make the physics steps of a tick; undo it and latch a fault if it diverged or locked."""
+    """Make the physics steps of a tick.
+
+    If a state diverges or a drive locks, undo the steps of the tick and latch a fault.
+    """
     nq = m.nq
     for n in range(nq):
         s.saved[n] = d.qpos[n]
@@ -202,7 +205,8 @@ def _advance(m, d, s):
 def _diverged(m: Model, d: Data) -> int:
     """Return the first joint whose state is NaN or huge, or -1."""
     for k in range(m.nvall):
-        if not abs(d.qvel_all[k]) <= HUGE:  # a NaN passes no comparison
+        # comparisons with a NaN are false, so this finds a NaN, too
+        if not abs(d.qvel_all[k]) <= HUGE:
             return _owner(m, m.jnt_dofadr_all, k)
     for k in range(m.nqall):
         if not abs(d.qpos_all[k]) <= HUGE:
@@ -229,7 +233,7 @@ def _stop_locked_drives(m, d):
 
 @kernel
 def _locked(m, d):
-    """Return the first joint whose drive its closed loops cannot follow, or -1."""
+    """Return the first joint with a drive that its closed loops cannot follow, or -1."""
     for j in range(len(d.drive_locked)):
         if d.drive_locked[j] == 1:
             return j
@@ -280,7 +284,7 @@ def _hand_over(m, d, s):
     post(s.state_version, s.state_slots, s.state_float_slots, s.state, row)
     s.saturated = -1
     notify(s.states_wakeup, s.scratch)
-    wake_at(s.state_version.ctypes.data)  # other readers, see Readout.newer
+    wake_at(s.state_version.ctypes.data)  # wake other readers, see Readout.newer
 
 
 @kernel

@@ -89,7 +89,7 @@ def program(
 
 
 def _wanted(graph: SymbolGraph, outputs: Mapping[str, Any]) -> list[tuple[str, int, int]]:
-    """Return array, flat index and operation of all outputs."""
+    """Return the array, flat index and operation of all outputs."""
     return [
         (array, place, graph.number(value))
         for array, values in outputs.items()

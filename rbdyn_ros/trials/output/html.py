@@ -38,7 +38,7 @@ table { border-collapse: collapse; margin: 1em 0 } td, th { border-bottom: 1px s
 
 
 def page(results: Results) -> str:
-    """Return the report."""
+    """Return the report as HTML."""
     trial, verdict = results.trial, results.verdict
     colour = _COLOURS.get(verdict.decision, "#8a6d00")
     parts = [

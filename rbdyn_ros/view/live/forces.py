@@ -67,7 +67,7 @@ class Pushes:
             self._link.value = body
 
     def _suggest(self) -> None:
-        """Suggest a force that suits the chosen link, unless the user set one."""
+        """Suggest a force that suits the chosen link, unless the user set a force."""
         if tuple(self._force.value) in (ORIGIN, (self._usual, 0.0, 0.0)):
             self._usual = usual_push(self._m, self._chosen)
             self._force.value = (self._usual, 0.0, 0.0)
@@ -93,8 +93,8 @@ def _links(m: Model) -> tuple[str, ...]:
 def usual_push(m: Model, link: str) -> float:
     """Return a force that moves a link [N], with two digits.
 
-    It is half the weight of the bodies joined to the link, or twice the weight if that is
-    free, because it may lie on a floor with friction.
+    It is half the weight of the bodies joined to the link, or twice this weight if they are free,
+    because they may lie on a floor with friction.
     """
     body = int(m.frame_bodyid[m.frame_id(link)])
     free = m.jnt_dofnum[m.body_rootid[body] - 1] == 6

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Duration of a pull that is not renewed, in wall time [s].
 HELD = 0.25
-#: A hand that pulls this long while the simulation is paused gets a note [s].
+#: A user who pulls this long while the simulation is paused gets a note [s].
 PATIENCE = 1.0
 #: A drag by this part of the robot's size rotates a link by one radian.
 TURN = 0.2
@@ -112,7 +112,10 @@ class Hand:
         return self._grip is not None or self._ending is not None
 
     async def dragged(self, link: str, event: Any) -> None:
-        """Handle a drag of a link; a coroutine, because viser calls those in order."""
+        """Handle a drag of a link.
+
+        This is a coroutine, because viser calls coroutines in order.
+        """
         if event.phase == "start":
             self._begin(link, event)
         elif self._grip is not None and self._grip.client == event.client_id:
@@ -157,7 +160,7 @@ class Hand:
         self._grip, self._ending = None, self._grip
 
     def move(self) -> None:
-        """Continue with other objects; a pull at a link that is gone ends."""
+        """Continue with other objects; a pull on a link that was removed ends."""
         grip, self._instant = self._grip, None
         if grip is not None and grip.link not in self._show.m.body_names:
             self._grip = None

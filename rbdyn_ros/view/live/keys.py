@@ -103,7 +103,7 @@ class Keys:
             away = np.linalg.norm(np.asarray(camera.position) - camera.look_at)
             way = centre - np.asarray(camera.look_at) if _is_far(camera, centre) else moved
             if np.linalg.norm(way) > LEAST_MOTION * away:
-                camera.position = np.asarray(camera.position) + way  # look_at moves too
+                camera.position = np.asarray(camera.position) + way  # this also moves look_at
 
     def _look_from(self, way: Array, event: Any) -> None:
         if event.client is None:

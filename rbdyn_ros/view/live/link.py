@@ -43,7 +43,7 @@ class Simulated(Protocol):
         """Return a robot whose objects have changed, or None if it must be requested again."""
 
     def sights(self, robot: int) -> list[Sight]:
-        """Return the latest readings of a robot's lidars and cameras, and keep them reading."""
+        """Return the latest readings of a robot's lidars and cameras; keep these sensors on."""
 
     def pause(self, paused: bool) -> str:
         """Pause or continue the simulation."""
@@ -195,7 +195,7 @@ def serve(
     The view is exposed to the network, so its messages are never unpickled.
 
     Args:
-        pipe: one of the two.
+        pipe: one of the two pipes.
         simulated: the simulation.
         heard: called with the reports of the view.
     """

@@ -134,7 +134,7 @@ class Live:
             raise self._failure
 
     def close(self) -> None:
-        """Make run return."""
+        """Let the method `run` return."""
         self._ended.set()
         self._woken.set()
 
@@ -281,13 +281,13 @@ def run(prompt: Connection, queued: Connection) -> None:
 def _end_with(pipe: Connection) -> None:
     """End this process at once when the other end of a pipe is closed."""
     poll = select.poll()
-    poll.register(pipe.fileno(), 0)  # no event: poll always reports a closed pipe
+    poll.register(pipe.fileno(), 0)  # no event is asked for: poll reports a closed pipe anyway
     poll.poll()
     os._exit(0)
 
 
 def _lower_priority() -> None:
-    """Set a low priority, whatever the parent has."""
+    """Set a low priority, whatever priority the parent has."""
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.nice(NICE)

@@ -30,7 +30,7 @@ def start_view(
     say: Say = _to_stderr,
     spawned: Spawned | None = None,
 ) -> ViewProcess:
-    """Show robots in a browser, served by another process; returns before it serves.
+    """Start another process that shows robots in a browser; return before it serves the page.
 
     Args:
         casts: the robots.

@@ -16,17 +16,18 @@ from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.types import Pull
 from rbdyn_ros.view.scene.wrench_lines import USUAL_GRAVITY
 
-#: Natural frequency of the spring [rad/s], and its largest one, over the frequency of ticks.
+#: Natural frequency of the spring [rad/s], and its limit as a share of the frequency of ticks.
 RATE, MOST_RATE = 22.0, 0.2
-#: Damping relative to critical damping: a hanging load acts heavier than a lying load, and swings.
+#: Damping relative to critical damping: a hanging load swings, and seems heavier than a lying
+#: load.
 DAMPING = 1.4
 #: Distance to the goal at which the spring overcomes dry friction, or carries the weight of a
 #: standing robot [m], [rad]. For this it gets at most MOST_STIFFER times as stiff.
 SAG, SAG_ANGLE, MOST_STIFFER = 0.03, 0.1, 10.0
 #: Rate at which the hand takes over the weight that stretches the spring [1/s], and the largest
-#: load, over the weight of the bodies joined to the link.
+#: load, relative to the weight of the bodies joined to the link.
 LEARNING, MOST_LOAD = 6.0, 1.5
-#: Largest force of the spring, over the weight of the bodies joined to the link.
+#: Largest force of the spring, relative to the weight of the bodies joined to the link.
 MOST_WEIGHTS = 5.0
 #: Largest torque of the spring [N m]; the angle to the goal is limited anyway.
 MOST_TORQUE = 1e6
@@ -37,9 +38,9 @@ LEAST_EASE = 1e-3
 class CarriedWeight:
     """The weight at the point of a drag, which the hand takes over from the spring.
 
-    It is the sum over time of the upward force of spring and damper. That is zero over the motion
-    of a free body from rest to rest, so a goal that jumps adds no load. Horizontal forces are left
-    out: a hanging load swings there, and would swing more.
+    It is the sum over time of the upward force of spring and damper. This sum is zero over the
+    motion of a free body from rest to rest, so a goal that jumps adds no load. Horizontal forces
+    are left out: a hanging load swings there, and would swing more.
     """
 
     def __init__(self) -> None:
@@ -93,7 +94,7 @@ class HandSpring:
             duration: of the pull [s].
 
         Raises:
-            RbdynError: the link is fixed to the world, or there is none of this name.
+            RbdynError: the link is fixed to the world, or there is no link of this name.
         """
         with self._lock:
             m = self._loop.plant.m

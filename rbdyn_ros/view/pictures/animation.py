@@ -48,8 +48,8 @@ def animate(
 
     Each frame is rendered as `rb.render` does, without a display. The camera stands still and
     shows the whole motion. Contact points are green, with an arrow for the force of each, as in
-    the view: the weight of the robot is half as long as the robot. A .gif counts time in 1/100 s,
-    so fps is rounded to 100 / n.
+    the view: a force as large as the weight of the robot is half as long as the robot. A .gif
+    counts time in 1/100 s, so fps is rounded to 100 / n.
 
     Args:
         m: the Model.

@@ -191,7 +191,7 @@ def energies(run: RecordedRun) -> list[Curve]:
 
 
 def contact_forces(run: RecordedRun, most: int = 8) -> list[Curve]:
-    """Return the contact force magnitudes: of the most loaded bodies, and of all others."""
+    """Return the magnitudes of contact forces: on the most loaded bodies, and on all others."""
     if run.contact is None:
         return []
     sizes = np.linalg.norm(run.contact[:, :, :3], axis=2)

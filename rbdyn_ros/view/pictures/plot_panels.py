@@ -31,7 +31,7 @@ GAP = 5.0
 
 
 def draw_joint(axes: Axes, row: PlotRow, quantity: str, name_unit: bool) -> None:
-    """Draw one quantity of one joint; with `name_unit` also its unit, because joints differ."""
+    """Draw one quantity of one joint; with `name_unit`, write its unit, because joints differ."""
     for curve in row.curves.get(quantity, ()):
         if curve.kind == STATE:
             axes.plot(*thinned(*broken(curve)), color=BLUE, lw=1.0, zorder=2)

@@ -106,7 +106,7 @@ def _save(figures: Any, file: BinaryIO, kind: str) -> None:
 def _chosen(
     run: RecordedRun, rows: list[plot_curves.PlotRow], quantities: Sequence[str]
 ) -> tuple[list[str], dict[str, list[plot_curves.Curve]]]:
-    """Return the joint quantities, and the curves of the robot by quantity."""
+    """Return the chosen quantities of joints, and the curves of the whole robot by quantity."""
     for name in quantities:
         if name not in plot_curves.QUANTITIES:
             known = plot_curves.QUANTITIES

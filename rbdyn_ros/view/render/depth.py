@@ -97,7 +97,7 @@ class DepthRenderer(OffScreen):
         return self._scanners[camera]
 
     def draw(self, time: float, qpos: Array, camera: DepthSpec) -> Drawn:
-        """Return the depths and shapes in a camera's picture, also before near and beyond far.
+        """Return the depths and shapes in a camera's picture, also nearer than near or beyond far.
 
         Args:
             time: of the state [s].

@@ -41,7 +41,8 @@ AXIS: Any = {
     "ticks": {"stroke": "#80889040"},
 }
 STEPPED: Any = {**AXIS, "incrs": TICKS}
-#: Signals that stay below this are drawn as a constant in the middle of their chart.
+#: If all signals of a chart are smaller than this, its axis has this range instead of fitting
+#: them.
 FLAT = 0.01
 ENERGIES = ("potential", "kinetic", "total")
 
@@ -62,7 +63,7 @@ class ChartSamples:
         return self._count
 
     def add(self, at: float, row: Sequence[float] | Array) -> bool:
-        """Add a row; clears the buffer if time jumps back.
+        """Add a row; clear the buffer first if time jumps back.
 
         Args:
             at: time [s]; a row with the time of the last row is dropped.

@@ -82,7 +82,7 @@ class Display:
             self.graph.on_click(lambda event: self._show_graph(event.client))
 
     def move(self) -> None:
-        """Add a box for each layer that the present scene has and no earlier one had."""
+        """Add a box for each layer that the present scene has and no earlier scene had."""
         scene = self._nodes.scene
         on = {*scene.shown, FORCES, LINES, GRID, LIGHTS}
         with self._folder:
@@ -135,7 +135,7 @@ class Display:
 
 
 def force_scale(scene: Scene) -> str:
-    """Return the scale of the arrows of forces as HTML, for a length of one digit [m]."""
+    """Return, as HTML, the force of an arrow whose length is a power of ten [m]."""
     longest = WEIGHT_LENGTH * scene.size
     length = 10.0 ** np.floor(np.log10(longest))
     force = length / longest * weight_of(scene.m)

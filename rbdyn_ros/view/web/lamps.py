@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 #: Brightness of a white light, equal to viser's own main light.
 WHITE = 3.0
-#: viser cannot rotate parallel light, so a lamp at this distance replaces it, in radii of the
-#: robot.
+#: A lamp at this distance [radii of the robot] replaces parallel light, which viser cannot rotate.
 FAR = 20.0
 
 
@@ -49,7 +48,8 @@ def add_lamp(scene: viser.SceneApi, name: str, lamp: Lamp, middle: Array, radius
     inner, outer = light.angles
     if lamp.is_far:
         away = FAR * (radius + 1.0)
-        centre = middle if lamp.body == 0 else lamp.pos  # place in the frame of its body
+        # the centre in the frame of the lamp's body
+        centre = middle if lamp.body == 0 else lamp.pos
         how["position"] = tuple((centre - away * lamp.direction).tolist())
         how["decay"], outer = 0.0, math.atan(4.0 / FAR)
         inner = outer

@@ -46,7 +46,7 @@ AXIS: Rgb = (86, 180, 233)
 LIMIT: Rgb = (0, 114, 178)
 HAND: Rgb = (213, 94, 0)
 
-#: The floor contrasts with light and dark robots; it hides no robot below it.
+#: A colour of the floor that contrasts with light and dark robots.
 FLOOR: Rgb = (176, 188, 202)
 CELL: Rgb = (160, 172, 187)
 SECTION: Rgb = (128, 142, 160)
@@ -54,7 +54,7 @@ FLOOR_OPACITY, SHADOW = 0.75, 0.3
 
 #: Thicknesses and lengths relative to the size of the robot.
 LINE, AXES, TRIAD = 0.004, 0.06, 0.2
-#: Frames of a body that are nearer to each other than this share a label.
+#: Frames of a body nearer to each other than this, relative to the robot's size, share a label.
 NEAR = 0.05
 
 #: The layer of the name of a clicked body.

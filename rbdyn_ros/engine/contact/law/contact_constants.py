@@ -64,7 +64,7 @@ from rbdyn_ros.model.declared.contact_arrays import (
 
 DEEPEST = 1e-3  # largest depth [m] of contacts whose time constant the user has set
 
-#: D = STICK m / h.
+#: D, the slope of friction, is STICK m / h.
 STICK = 10.0
 
 #: slope = BOUNCE m / h of a contact that bounces.
@@ -120,7 +120,7 @@ def bounces(m, d, c, leaving):
 
 @inline
 def rebound(m, d, c, leaving, share):
-    """Write push and slope of a contact that leaves with a share of its restitution."""
+    """Write the push and slope of a contact that leaves with a share of its restitution."""
     h, e, spring = m.opt.timestep, share * restitution_of(m, d, c), d.contact_spring[c]
     _, free, _ = masses_of(m, d, c)
     spring[SLOPE] = BOUNCE * free / h
@@ -138,7 +138,7 @@ def _is_closed(d, c, way):
 
 @inline
 def _copy_constants(d, c):
-    """Copy the constants of the contact before."""
+    """Copy the constants of the contact c - 1."""
     s, last = d.contact_spring[c], d.contact_spring[c - 1]
     s[K], s[B], s[MASS_BY_H], s[MOST_PUSH], s[IS_SPRING] = (
         last[K], last[B], last[MASS_BY_H], last[MOST_PUSH], last[IS_SPRING],
@@ -182,13 +182,13 @@ def _write_constants(m, d, c):
 
 @inline
 def _shortest(m, d, c):
-    """Return the shortest time constant."""
+    """Return the shortest time constant that a contact can have in a step."""
     return (1.0 if d.contact_body[c, 0] == 0 else 0.5) * m.opt.timestep / np.pi
 
 
 @inline
 def _spring(m, g, shortest, mass, tree):
-    """Return stiffness and damping."""
+    """Return the stiffness and the damping of geometry g's spring in a contact."""
     h, ratio = m.opt.timestep, m.geom_solref[g, 1]
     k, b = m.geom_stiffness[g], m.geom_damping[g]
     if is_rigid(m, g):
@@ -202,7 +202,7 @@ def _spring(m, g, shortest, mass, tree):
 
 @inline
 def _series(m, geom1, geom2, mass):
-    """Return stiffness and damping of two springs in series, each with a damper in parallel.
+    """Return the stiffness and damping of two springs in series, each with a damper in parallel.
 
     The speed of a damper is the share k / k1 of the speed of the contact. A damping ratio refers
     to the whole contact: with two equal ratios the contact has this ratio.

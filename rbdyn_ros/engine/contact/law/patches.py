@@ -10,7 +10,7 @@ f_n the sum of the normal forces, it is in the ball
 
 The radius is the mean distance of an even pressure from its centre: L / 4 for a line, 2 r / 3 for
 a disc. It is `share` times the distance of the corners: 1/2 for a line, 2/3 - 2/n^2 for a regular
-polygon of n corners (with 4 % error), and in between for a longish area.
+polygon of n corners (with 4 % error), and in between for an elongated area.
 
 Each contact has the same part of the friction as of the normal force. Its friction is a vector
 with the torque / radius along the normal. Its velocity is u_t + w_n lever, where u_t is the

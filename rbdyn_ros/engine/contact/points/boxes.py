@@ -120,7 +120,7 @@ def _best_face(t, C, own, other):
 
 @kernel
 def _best_edges(t, C, own, other, least):
-    """Return the same for pairs of edges: 3 times the own edge's axis plus the other's axis.
+    """Return the best pair of edges, 3 * own axis + other axis, and the distance along it.
 
     Pairs along which the other box is at most `least` away are left out.
     """
@@ -132,7 +132,7 @@ def _best_edges(t, C, own, other, least):
 
 @inline
 def _of_one_edge(best, first, x, y, z, t_y, t_z, own_y, own_z, other, least):
-    """Return the best pair of those so far and the three with the own axis whose row of C is x."""
+    """Return the best of `best` and of the three pairs with the own axis whose row of C is x."""
     for_0 = other[1] * abs(x[2]) + other[2] * abs(x[1])
     for_1 = other[2] * abs(x[0]) + other[0] * abs(x[2])
     for_2 = other[0] * abs(x[1]) + other[1] * abs(x[0])
@@ -143,10 +143,10 @@ def _of_one_edge(best, first, x, y, z, t_y, t_z, own_y, own_z, other, least):
 
 @inline
 def _farther(best, pair, y, z, t_y, t_z, own_y, own_z, extent, least):
-    """Return the better one of a pair and the best pair so far, with its distance.
+    """Return the better of a pair and the best pair so far, with its distance.
 
-    The other edge has the components y and z across the own one. `extent` is that of
-    the other box across both edges.
+    The other edge has the components y and z across the own one. `extent` is the extent of the
+    other box across both edges.
     """
     square = y * y + z * z
     apart = abs(t_z * y - t_y * z) - own_y * abs(z) - own_z * abs(y) - extent
@@ -174,7 +174,8 @@ def _axis(k):
 def _face(reach, p, R, t, C, own, other, k, of_B, points, names):
     """Write the corners of the part of the other box above face k of the own box.
 
-    They are clipped as (u, v, w) in the face's axes, w along its normal.
+    They are clipped as (u, v, w) in the face's axes, w along its normal. Return their number and
+    normal.
     """
     clip, clip_names = stack_floats(BOX_POINTS, 3), stack_ints(BOX_POINTS, 2)
     sign = 1.0 if t[k] >= 0.0 else -1.0
@@ -227,8 +228,8 @@ def _facing(clip, names, t, C, other, k, sign, u, v):
 def _clip(old, names, number, half_u, half_v):
     """Cut a polygon to |u| <= half_u, |v| <= half_v; return its number of corners.
 
-    A corner has two names: its own, and that of the edge that begins at it. Edges 0 to 3 belong to
-    the face, and sides have cut edges 4 to 7.
+    A corner has two names: its own, and the name of the edge that begins at it. Edges 0 to 3
+    belong to the face, and edges 4 to 7 are made by cuts along the sides.
     """
     new, new_names = stack_floats(BOX_POINTS, 3), stack_ints(BOX_POINTS, 2)
     for side in range(4):
@@ -265,7 +266,7 @@ def _clip(old, names, number, half_u, half_v):
 
 @kernel
 def _edges(p, R, t, C, own, other, pair, apart, points, names):
-    """Write the point at which two edges cross."""
+    """Write the contact point of two crossing edges; return the count of points and the normal."""
     i, j = pair // 3, pair % 3
     n, square = _across(C, pair)
     n = scaled3(n, (1.0 if dot3(n, t) >= 0.0 else -1.0) / np.sqrt(square))

@@ -72,9 +72,9 @@ def centre_velocity(m, d, body):
 
 @inline
 def _place_at_start(m, d, body, x, t, late):
-    """Return the position, at the start of a path, of a point that a flying body has at time t.
+    """Return the start of the path of a flying body's point that is at x at the time t.
 
-    The arm from the centre of mass to the point is the same.
+    The arm from the centre of mass to the point is the same at both times.
     """
     centre = load3(d.subtree_com, m.body_rootid[body])
     return add_scaled3(x, velocity_in_step(m, d, body, centre, late), -t)
@@ -180,7 +180,7 @@ def find_hits(d):
 
 @kernel
 def stop_before(m, d, body1, body2, x1, x2, normal, dist):
-    """Stop two bodies that touch at the ends of their paths where they touch.
+    """Stop two bodies where they touch, if they touch at the ends of their paths.
 
     x1 and x2 are points of the two bodies with the distance `dist` at the start of the step.
     """

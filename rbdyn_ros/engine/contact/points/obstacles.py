@@ -180,7 +180,7 @@ def _time_of_touch(m, g, o, p, R, v, w, reach):
 
 @kernel
 def _gap(m, g, o, p, R, reach):
-    """Return distance, normal and nearest point of a geometry at a pose and an obstacle."""
+    """Return the distance, normal and nearest point of a geometry at a pose and an obstacle."""
     q, T, size = load3(m.geom_pos, o), load9(m.geom_mat, o), load3(m.geom_size, o)
     if m.geom_type[o] == SPHERE:
         dist, away = distance(
@@ -249,7 +249,7 @@ def _in_world(d, i, x):
 
 @inline
 def _pose(m, d, g):
-    """Return position and rotation of a geometry in the world."""
+    """Return the position and rotation of a geometry in the world."""
     i = m.geom_bodyid[g]
     return _in_world(d, i, load3(m.geom_pos, g)), mat_mul(load9(d.xmat, i), load9(m.geom_mat, g))
 
@@ -357,7 +357,7 @@ def _rims(m, d, g, o, reach):
 
 @kernel
 def _middle(m, d, g, o, q, T, t, late, reach):
-    """Add the contact of the point of a capsule's axis nearest to a box, unless it is an end.
+    """Add the contact of the axis point of a capsule nearest to a box, unless it is an end point.
 
     If the axis is parallel to a face, a whole segment is equally near, and both its ends make
     contact. Each end is found as the nearest point of an axis tilted a little to its side.
@@ -385,7 +385,7 @@ def _on_axis(m, d, g, o, q, T, t, late, x, reach, feature):
     slope, square = dot3(normal, line), dot3(line, line)
     part = abs(slope) / (LEVEL_SLOPE * np.sqrt(square))
     if dist > 0.0 and part > 0.5 and part < 2.0:  # the foot of the point is on the edge
-        way = -dist * slope / square  # at most; the slope is linear along it
+        way = -dist * slope / square  # the longest distance; the slope is linear along it
         _dist, there = from_obstacle(m, o, add_scaled3(x, line, way))
         x = add_scaled3(x, line, way * slope / (slope - dot3(there, line)))
         dist, normal = from_obstacle(m, o, x)

@@ -161,7 +161,7 @@ def _lighter(m, g, h):
 
 @inline
 def _relative_velocity(m, d, g, h, mover, x, late):
-    """Return the velocity at x and the angular velocity of `mover` relative to the other one."""
+    """Return the relative velocity of `mover` at x, and its relative angular velocity."""
     body, other = m.geom_bodyid[mover], m.geom_bodyid[g if mover == h else h]
     v, w = velocity_in_step(m, d, body, x, late), turn_rate_in_step(m, d, body, late)
     if other > 0:
@@ -179,14 +179,14 @@ def _poses(d, g, h, mover):
 
 @inline
 def _put(d, g, h, mover, poses):
-    """Put the two geometries of a pair at poses."""
+    """Write the poses of the two geometries of a pair."""
     store_pose(d.geom_place, mover, poses[0], poses[1])
     store_pose(d.geom_place, g if mover == h else h, poses[2], poses[3])
 
 
 @inline
 def _move(m, d, g, h, mover, start, v, w, t, late, fly):
-    """Put two geometries where they are on their paths at the time t.
+    """Write the poses of two geometries on their paths at the time t.
 
     Bodies in flight move with their own velocities; otherwise only the mover moves, with its
     velocity relative to the other geometry.
@@ -276,7 +276,7 @@ def _gap(m, d, pair, g, h, mover, reach):
 
 @kernel
 def _nearest(m, d, pair, a, b, reach):
-    """Return distance, normal and nearest points of two geometries in order, in A."""
+    """Return the distance, normal and nearest points of two geometries in order, in A."""
     nowhere = stack_floats(1, AXIS)
     for k in range(AXIS):
         nowhere[0, k] = 0.0
@@ -323,10 +323,10 @@ def _both_fly(m, d, g, h):
 
 @inline
 def _as_now(m, d, g, h, mover, v, late, fly, reach, search):
-    """Return whether the normal at the touch of two moving geometries is about the present normal.
+    """Return whether two moving geometries touch with about the present normal.
 
-    The contact then has the points of the start, where the arms of both bodies are exact, so that
-    a central force does not rotate them.
+    The contact then has the points of the start. There the arms of both bodies are exact, so a
+    central force does not rotate the bodies.
     """
     if fly:
         start = _poses(d, g, h, mover)
@@ -378,7 +378,7 @@ def _hulls(m, d, pair, g, h, mover, p_0, R_0, t, late, reach):
 def _beside(m, d, pair, g, h, mover, normal, reach, points, number):
     """Return whether two edges overlap side by side by FLUSH: then they slide past each other.
 
-    No force acts along the normal, which is arbitrary, because either side fits.
+    The normal is then arbitrary, because either side fits, so the contact along it is dropped.
     """
     deepest, flush = np.inf, touch_depth(m, g, h)
     for n in range(number):

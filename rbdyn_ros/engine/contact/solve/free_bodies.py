@@ -27,7 +27,7 @@ from rbdyn_ros.model.declared.options import IMPLICIT
 
 @inline
 def are_free(m, d):
-    """Return whether all bodies are single free bodies whose motion nothing but contact limits."""
+    """Return whether all bodies are single free bodies whose motion only contact limits."""
     return m.nflight == m.nbody - 1 and d.accelerate_stage == 0 and d.nstopped == 0
 
 

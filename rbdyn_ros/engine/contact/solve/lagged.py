@@ -56,10 +56,10 @@ def approach_lagged(d):
 
 @kernel
 def _take_move(d):
-    """Add the last move to lagged_move, and the change of the gap to lagged_effect, orthonormal.
+    """Add the last move to lagged_move, and its orthonormalised effect to lagged_effect.
 
-    Older moves are dropped if the move contradicts them: its effect is a combination of theirs, or
-    the gap has grown.
+    The effect is the change of the gap. Older moves are dropped if the effect is a combination of
+    their effects, or if the gap has grown.
     """
     n, gap, last = d.lagged_pairs[0], 0.0, 0.0
     for c in range(d.ncon):

@@ -68,7 +68,7 @@ _exit = types.ExternalFunction("_exit", types.void(types.int32))
 
 @kernel
 def _next(pipe: int, scratch: Words) -> int:
-    """Wait for a byte in a pipe and return it; return -1 if there is none."""
+    """Wait for a byte in a pipe and return it; return -1 if no byte can be read."""
     scratch[0] = 0
     return scratch[0] & 0xFF if _read(pipe, scratch.ctypes.data, 1) == 1 else -1
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check numbers from messages: too large ones would overflow in products."""
+"""Check numbers from messages: numbers that are too large would overflow in products."""
 
 import math
 from collections.abc import Sequence

@@ -27,7 +27,7 @@ class SingleJoints:
 
     @staticmethod
     def all(m: Model) -> SingleJoints:
-        """Return all single joints, also mimic joints and joints with a prescribed motion."""
+        """Return all single joints, including mimic joints and joints with a prescribed motion."""
         return SingleJoints._chosen(m, m.jnt_dofnum == 1)
 
     @staticmethod

@@ -74,7 +74,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Rows and columns are in the order of `name`; terms that were not asked for are empty.
+    """The terms of an answer, in the order of `name`; terms that were not asked for are empty.
 
     Attributes:
         mass_matrix, coriolis_matrix: (n, n).
@@ -230,7 +230,7 @@ def named_joints(m: Model, names: Sequence[str]) -> SingleJoints:
 
 
 def _why_not(m: Model, name: str) -> str:
-    """Return the reason why a joint has no single coordinate of its own, or "" if it has one."""
+    """Return why a joint does not have a single coordinate of its own, or "" without a reason."""
     j = m.jnt_names.index(name)
     if m.jnt_dofnum[j] != 1:
         return f"has {m.jnt_dofnum[j]} coordinates; joints need exactly one here"

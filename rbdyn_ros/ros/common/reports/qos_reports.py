@@ -91,7 +91,7 @@ class _Report:
         self._node.destroy_timer(self._timer)
         self._timer = None
         noticed, self._policies = self._policies, set()
-        # an event has only the last policy; the graph shows the others
+        # an event has only the last policy, so the graph shows the other policies
         for policy in sorted(noticed | set(_POLICIES)):
             nodes = self._others(policy)
             line = log_line(self._topic, policy, nodes, publishes=self._publishes)
@@ -124,7 +124,7 @@ def log_line(topic: str, policy: int, nodes: Sequence[str], *, publishes: bool) 
         topic: full name.
         policy: a QoSPolicyKind.
         nodes: nodes at the other end; empty: unknown.
-        publishes: our end publishes.
+        publishes: whether our end publishes.
     """
     who = f"node {', '.join(nodes)}" if nodes else "an unknown node"
     theirs, ours = ("subscription", "publisher") if publishes else ("publisher", "subscription")

@@ -27,7 +27,7 @@ DISCOVERY = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY")
 
 @dataclass(frozen=True, slots=True)
 class Executable:
-    """An executable of this package, which is one node.
+    """An executable of this package, which runs one node.
 
     Attributes:
         name: name of the executable and of its node.
@@ -203,7 +203,7 @@ def restrict_discovery(context: Any) -> list[SetEnvironmentVariable]:
     chosen = context.launch_configurations["discovery"]
     if chosen != "localhost" or any(name in os.environ for name in DISCOVERY):
         return []
-    # the first works from Iron on, the second up to Humble; each ignores the other
+    # Humble and older releases read only ROS_LOCALHOST_ONLY; newer releases replace it
     distro = os.environ.get("ROS_DISTRO", "")
     if distro in ("humble", "foxy", "galactic"):
         return [SetEnvironmentVariable("ROS_LOCALHOST_ONLY", "1")]

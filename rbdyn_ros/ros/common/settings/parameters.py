@@ -200,7 +200,7 @@ def declare_facts(node: Node, facts: Mapping[str, Any]) -> None:
 
 
 def live(changes: Mapping[str, Any], table: Table) -> dict[str, Any]:
-    """Return the checked values of those changes whose parameters are in a table.
+    """Return the checked values of the changes whose parameters are in a table.
 
     Raises:
         ParameterError: with every value that is not allowed.
@@ -223,7 +223,7 @@ def live(changes: Mapping[str, Any], table: Table) -> dict[str, Any]:
 def overrides(node: Node) -> Mapping[str, Any]:
     """Return the values set by the command line, by files and by the caller, by name.
 
-    rclpy has no public way to list those that were never declared.
+    rclpy has no public way to list parameters that were never declared.
     """
     given = getattr(node, "_parameter_overrides", {})
     return {name: parameter.value for name, parameter in given.items()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claims of simulators: one on each joint_states topic, and one that publishes /clock.
+"""The claims of simulators: one simulator publishes a joint_states topic, and one /clock.
 
 Every simulator announces its topics on a hidden topic, with the time of its start. Of two
 simulators that claim the same topic the later one gives it up. The order is the same for both, so
@@ -30,7 +30,7 @@ from rbdyn_ros.ros.common.lifecycle.holders import process_of
 #: Topic of the announcements. The name is absolute, because all namespaces share /clock and /tf.
 TOPIC = "/_simulators"
 CLOCK = "/clock"
-#: Most simulators of a graph whose announcements are kept until they are read.
+#: The announcements of this many simulators are kept until they are read.
 MOST = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -101,7 +101,7 @@ class Claims:
     def announce(
         self, topics: Sequence[str] | None = None, frames: Sequence[str] | None = None
     ) -> None:
-        """Announce topics and frames; None keeps what was announced before."""
+        """Announce topics and frames; None keeps those that were announced before."""
         topics = self.own.topics if topics is None else tuple(topics)
         frames = self.own.frames if frames is None else tuple(frames)
         self.own = replace(self.own, topics=topics, frames=frames)

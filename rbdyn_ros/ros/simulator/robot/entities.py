@@ -94,12 +94,12 @@ class Entities:
         return self._found[name].kind
 
     def info(self, name: str) -> EntityInfo | None:
-        """Return a client's info of an entity, or None."""
+        """Return the info that a client gave about an entity, or None."""
         entity = self._found[name]
         return entity.robot.world.infos.get(entity.own)
 
     def set_info(self, name: str, info: EntityInfo) -> None:
-        """Keep a client's info of an entity, until it is deleted or the world is reset."""
+        """Keep a client's info about an entity until it is deleted or the world is reset."""
         entity = self._found[name]
         entity.robot.enter(changes.with_info(entity.robot.world, entity.own, info))
 
@@ -124,8 +124,7 @@ class Entities:
         """Remove an object, an obstacle or a spawned robot.
 
         Raises:
-            RbdynError: it is a robot of the start, several robots run, or the loop does not
-                answer.
+            RbdynError: it is an initial robot, several robots run, or the loop does not answer.
         """
         entity = self._found[name]
         if entity.is_first:
@@ -140,7 +139,7 @@ class Entities:
         """Return the names that a new entity cannot get.
 
         The joints of a spawned robot are those that begin with its name and a slash, so it cannot
-        be called shelf beside shelf/drawer.
+        be called shelf if there is a shelf/drawer.
         """
         names = [*self._found, *self.only_robot().world.taken]
         return {*names, *(name.partition("/")[0] for name in self._found)}
@@ -190,10 +189,10 @@ class Entities:
 
         Args:
             name: name of the entity.
-            pose: position, and quaternion of length near 1; checked by the caller. None: it
-                stays; time may run meanwhile.
-            twist: linear and angular velocity. None: it stays; of a pose alone the angular
-                velocity is that of the latest state.
+            pose: position, and quaternion of length near 1; checked by the caller. None: the pose
+                stays, and time may run meanwhile.
+            twist: linear and angular velocity. None: the twist stays; with a pose alone the
+                angular velocity is that of the latest state.
 
         Raises:
             RbdynError: it is a robot that is fixed to the world, it is attached, it is an
@@ -225,7 +224,7 @@ class Entities:
 
 
 def _wxyz(quaternion: Vector) -> Array:
-    """Return a unit quaternion wxyz from one xyzw of length near 1."""
+    """Return a unit quaternion wxyz from a quaternion xyzw of length near 1."""
     return np.roll(quaternion, 1) / float(np.linalg.norm(quaternion))
 
 
@@ -245,10 +244,10 @@ class _Entity:
     Attributes:
         robot: the robot that it is, or the robot to whose scene it belongs.
         joint: its floating joint; -1: it is fixed to the world.
-        own: its name in this scene; empty: it is the only robot of the start.
+        own: its name in this scene; empty: it is the only initial robot.
         kind: robot, object or obstacle.
         at: its pose in the world, if it is fixed there; None: at the origin.
-        is_first: whether it is a robot of the start.
+        is_first: whether it is an initial robot.
     """
 
     robot: Robot
@@ -290,7 +289,7 @@ def _entities(robots: Sequence[Robot]) -> dict[str, _Entity]:
 
 
 def _first_robots(robot: Robot) -> dict[str, _Entity]:
-    """Return the robots of the start by name."""
+    """Return the initial robots by name."""
     placed = {} if robot.given.parts is None else robot.given.parts.robots
     found: dict[str, _Entity] = {}
     for own, name in robot.world.first_robots.items():

@@ -23,8 +23,8 @@ SavedPayloads = tuple[dict[str, Payload], tuple[float, ...]]
 class Payloads:
     """Changes payloads and gravity. Any thread may use it.
 
-    Every change starts from the Model that was loaded. They survive every reset;
-    `restore` removes them.
+    Every change starts from the Model that was loaded. Payloads and gravity survive every reset;
+    `restore` undoes them.
 
     Args:
         loop: simulates the robot.
@@ -48,7 +48,7 @@ class Payloads:
     def set_payload(
         self, link: str, mass: float, com: Sequence[float], inertia: Sequence[float]
     ) -> None:
-        """Attach a rigid body to a link, in place of its last one; mass 0 removes the last one.
+        """Attach a rigid body to a link, in place of its last body; mass 0 removes the last body.
 
         Args:
             link: its name.

@@ -29,8 +29,8 @@ def given_state(
 ) -> GivenState:
     """Return the state to set.
 
-    Where loops connect the joints with others, these move so that the loops stay closed, and all
-    of them are at rest. Other joints stay as they are.
+    If loops connect the joints with others, the others move so that the loops stay closed, and all
+    joints of these loops are at rest. Other joints stay as they are.
 
     Args:
         m: the robot.

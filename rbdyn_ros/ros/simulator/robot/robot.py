@@ -311,7 +311,7 @@ class Robot:
         self._actions = open_grippers(self.node, [*self.grippers], self.values)
 
     def _open_port(self, settings: LoopSettings) -> Port | None:
-        """Make the memory that another process shares, if there is a name for it."""
+        """Make the memory that another process shares, if a parameter gives its name."""
         given = self.values.shared_memory
         if not given:
             return None
@@ -347,13 +347,13 @@ class Robot:
 
     @property
     def accepted(self) -> int:
-        """Number of accepted messages, also of spawned robots."""
+        """Number of accepted messages, including those of spawned robots."""
         shared = 0 if self.shared_memory is None else self.shared_memory.accepted
         return self.reception.log.accepted + self.spawned.accepted + shared
 
     @property
     def rejected(self) -> int:
-        """Number of rejected messages, also of spawned robots."""
+        """Number of rejected messages, including those of spawned robots."""
         return self.reception.log.rejected + self.spawned.rejected
 
     @property
@@ -419,7 +419,7 @@ class Robot:
             RbdynError: a link is unknown, both are parts of one body or attached already, the
                 integrator does not support loops, or the loop does not answer.
         """
-        # time goes on while the Model is made
+        # time continues while the Model is made
         self.enter(changes.attached(self.world, link, to, self.places), settles=True)
         return self.world.listed
 
@@ -433,12 +433,13 @@ class Robot:
         self.enter(changes.with_belt(self.world, obstacle, velocity))
 
     def enter(self, world: World, settles: bool = False, resets: bool = False) -> None:
-        """Go on in another world, between two ticks; parts that both worlds have keep their state.
+        """Change to another world between two ticks; parts that both worlds have keep their state.
 
         Args:
             world: the world.
             settles: whether the links of its last weld keep the pose that they have at that tick.
-            resets: whether the caller resets or loads the state next: it may have diverged.
+            resets: whether the caller resets or loads the state next; then the state may have
+                diverged.
 
         Raises:
             RbdynError: a recording is under way, the loop does not answer, or a topic or a sensor
@@ -466,7 +467,7 @@ class Robot:
         self._fit_faults()
 
     def _prepare(self, world: World) -> Change:
-        """Prepare the change to a world; all that can be refused is refused here."""
+        """Prepare the change to a world; every possible refusal happens here."""
         m, description = world.m, world.description
         plant, payloads = self.payloads.fitted(m)
         prepared = list[Callable[[], None]]()
@@ -480,7 +481,7 @@ class Robot:
         return Change(self.world, world, plant, payloads, prepared)
 
     def _move(self, change: Change, settles: bool, resets: bool) -> Change:
-        """Let the loop go on with the Model of a change; return the change, settled if asked."""
+        """Let the loop continue with the Model of a change; return the change, perhaps settled."""
         world = change.after
         faults = {name: row.value for name, row in self._fault_parameters().items()}
 
@@ -514,11 +515,11 @@ class Robot:
         """Reset loop and sensors, see runtime.plant.Plant.reset.
 
         Args:
-            time: time starts at 0 again.
-            state: the robot returns to its start, and nothing is attached.
-            robot: objects, payloads and gravity return to those at the start; else they stay.
-                Without `state`, spawned objects with the names of deleted ones go first: if the
-                loop stops answering then, they are gone.
+            time: whether time starts at 0 again.
+            state: whether the robot returns to its start, without attached links.
+            robot: whether objects, payloads and gravity return to those at the start. Without
+                `state`, spawned objects with the names of deleted objects are removed first, and
+                stay removed if the loop stops answering then.
             seed: seed of all noise; None: the present one.
         """
         if robot:
@@ -544,7 +545,7 @@ class Robot:
         return SavedRobot(loop, self.world, self.payloads.saved(), faults, self._seed, seeded)
 
     def load_state(self, saved: SavedRobot) -> None:
-        """Go on from a state that this robot saved, with the parameters of its faults.
+        """Continue from a state that this robot saved, with the parameters of its faults.
 
         Raises:
             RbdynError: its faults are refused, or the loop does not answer.

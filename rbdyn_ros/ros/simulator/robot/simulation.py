@@ -144,7 +144,7 @@ class Simulation:
         return [robot.save_state() for robot in self.robots]
 
     def load_state(self, saved: Sequence[SavedRobot]) -> None:
-        """Go on from a state that save_state returned: all robots, and their time.
+        """Continue from a state that save_state returned: all robots, and their time.
 
         Raises:
             RbdynError: several robots run, or a loop does not answer.
@@ -185,7 +185,7 @@ class Simulation:
         return warnings
 
     def unload_world(self) -> None:
-        """Remove everything but the robots of the start; time is paused, and the caller resets."""
+        """Remove everything but the initial robots; time is paused, and the caller resets."""
         robot = self.entities.only_robot()
         self._enter(robot, changes.robots_alone(robot.begin, robot.world))
 

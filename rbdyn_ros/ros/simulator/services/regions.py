@@ -13,7 +13,7 @@ from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.ros.common.parsing.magnitudes import LARGEST_STATE, check_magnitude
 from rbdyn_ros.ros.simulator.world.places import PlacedShape
 
-#: Most corners of a convex hull.
+#: Largest number of corners of a convex hull.
 MOST_CORNERS = 1000
 
 

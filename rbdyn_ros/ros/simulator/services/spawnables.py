@@ -105,7 +105,7 @@ def _name_of(uri: str) -> str:
 
 
 def _name_in(text: str) -> str:
-    """Return the name of the robot or the first model in a text, or "" if it has none."""
+    """Return the name of the robot or the first model in a text, or "" without a name."""
     root = root_of_text(text)
     if root not in _NAMED or len(text) > guard.MAX_BYTES:
         return ""
@@ -219,7 +219,7 @@ def _surface(given: dict[str, tuple[float, ...]]) -> geometries.Surface | None:
 
 
 def _numbers(query: str, allowed: dict[str, int]) -> dict[str, tuple[float, ...]]:
-    """Return the numbers of a query by their keys; `allowed` has how many each key has."""
+    """Return the numbers of a query by their keys; `allowed` has the count for each key."""
     found: dict[str, tuple[float, ...]] = {}
     try:
         fields = parse_qsl(query, keep_blank_values=True, max_num_fields=20)

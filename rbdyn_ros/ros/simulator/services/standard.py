@@ -106,7 +106,7 @@ class StandardServices:
         self._stepping = Stepping(node, simulation)
 
     def start(self) -> None:
-        """Begin to serve requests to step; the node's executor serves the others."""
+        """Begin to serve requests to step; the node's executor serves all other requests."""
         self._stepping.start()
 
     def close(self) -> None:
@@ -187,7 +187,7 @@ class StandardServices:
     def _quit(self) -> None:
         with contextlib.suppress(RbdynError):
             self._simulation.pause(True)
-        # quit later on a thread of its own, so that the reply is sent before
+        # quit in a thread of its own, some time after the reply
         self._quitting = threading.Timer(QUIT_DELAY, self._simulation.quit)
         self._quitting.start()
 

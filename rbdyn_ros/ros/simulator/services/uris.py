@@ -9,7 +9,7 @@ from rbdyn_ros.description.reading.packages import find_package
 from rbdyn_ros.errors import quote
 from rbdyn_ros.ros.simulator.services.results import NOT_FOUND, ResultError
 
-#: The scheme of a URI and what follows it.
+#: The scheme of a URI, and the rest of the URI.
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 
 

@@ -175,7 +175,7 @@ class ViewedSimulation:
         """End the view's commands at once; without such commands release a held robot.
 
         The robot is held as before these commands, otherwise on_timeout takes over. Commands and
-        trajectories of others go on.
+        trajectories of others continue.
         """
         shown = self._simulation.robots[robot]
         _check_time(shown)

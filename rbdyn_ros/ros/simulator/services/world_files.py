@@ -34,7 +34,7 @@ CODES = {
     "object-overlaps": OPERATION_FAILED,
 }
 SUFFIXES = (".yaml", ".yml")
-#: Most files that a folder may have.
+#: Largest number of files in a folder.
 MOST_FILES = 1000
 
 
@@ -78,7 +78,7 @@ def refused_world(error: DescriptionError, opened: Sequence[Path], logger: Any) 
     Args:
         error: error of the world.
         opened: the files that were opened.
-        logger: gets what the answer leaves out.
+        logger: logs the errors that the answer leaves out.
     """
     source, code = f"{error.source}: " if error.source else "", error.findings[0].code
     shown = not opened or code == "object-overlaps"

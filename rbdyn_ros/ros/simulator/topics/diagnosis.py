@@ -17,7 +17,7 @@ from rbdyn_ros.ros.common.reports.status import Level, Status, texts
 from rbdyn_ros.ros.simulator.topics.alarms import stop_reason
 from rbdyn_ros.runtime.timing import Timing, coarse, deviation, mean
 
-MICROSECOND = 1e6  # per second
+MICROSECOND = 1e6  # microseconds per second
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ class Observation:
         time_mode: realtime, lockstep or fast.
         factor: wanted real-time factor during the window; None if it changed.
         tick: number of the newest state.
-        paused: time is paused on request.
-        waiting: time waits for commands.
+        paused: whether time is paused on request.
+        waiting: whether time waits for commands.
         unanswered: joints whose commands lock-step waits for, or lacked at its last timeout.
         fault: name of the joint whose state diverged or whose drive locked; empty: none.
         stale: number of joints whose command is expired or missing.

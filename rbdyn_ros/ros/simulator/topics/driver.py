@@ -26,7 +26,7 @@ SLIDING = 1e-3
 
 
 def policy_of(values: SimpleNamespace) -> str:
-    """Return the policy for expired commands: an arm may carry itself even at zero effort."""
+    """Return the policy for expired commands: some arms carry themselves at zero effort."""
     if values.on_timeout == "zero" and values.robot_compensates_gravity:
         return "gravity"
     policy: str = values.on_timeout

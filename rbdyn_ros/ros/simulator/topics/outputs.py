@@ -190,7 +190,7 @@ class Outputs:
         return self._transforms.frames if self._transforms is not None else ()
 
     def publish_next(self) -> bool:
-        """Publish the next state of the loop; return whether there was one."""
+        """Publish the next state of the loop; return whether there was a new state."""
         with self.lock:
             state = self._loop.readout.next_state(0.0)
             if state is not None:
@@ -211,8 +211,8 @@ class Outputs:
 
         Args:
             m: the Model.
-            description: it was made from this.
-            robots: that were spawned: their joint states have topics of their own.
+            description: the Model was made from it.
+            robots: robots that were spawned; their joint states have topics of their own.
         """
         if self._objects is None and description.objects:
             self._objects = self._make_objects(())
@@ -235,7 +235,7 @@ class Outputs:
 
     def _go_on(self) -> None:
         """Read the first state of another Model."""
-        state = self._loop.readout.next_state(1.0)  # its tick may be the last state's
+        state = self._loop.readout.next_state(1.0)  # its tick can equal the tick of the last state
         if state is None:
             return
         self.stream.note()

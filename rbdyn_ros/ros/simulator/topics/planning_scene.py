@@ -50,7 +50,7 @@ class SceneContent:
 
     Attributes:
         m: the Model.
-        description: it was made from this, nothing attached.
+        description: the Model was made from it; it has no attachments.
         welds: welds of links that are attached.
         places: returns the poses of links at a position (nq,) and a time.
     """
@@ -149,7 +149,7 @@ class PlanningSceneTopic:
             self._publisher.publish(message)
 
     def _difference(self, stamp_ns: int, state: LoopState, whole: bool) -> Any:
-        """Return the difference to the last message, or None if there is none."""
+        """Return the difference to the last message, or None if nothing has changed."""
         places = self._content.places(state.qpos, state.time)
         poses, held = self._poses(places), held_objects(self._content, state, self._links)
         attached = [

@@ -69,7 +69,7 @@ WATCHED = 2.0
 #: Sensors whose reading is a few numbers.
 NumbersSpec = ImuSpec | ForceTorqueSpec | MagnetometerSpec | GpsSpec | PoseSpec | JointTorqueSpec
 
-NOT_MEASURED = -1.0  # first element of a covariance that the message lacks
+NOT_MEASURED = -1.0  # first element of a covariance, if the sensor does not measure the quantity
 
 
 class SensorTopics:

@@ -53,7 +53,7 @@ def servo_of(m: Model, names: tuple[str, ...], values: SimpleNamespace) -> Twist
 
 
 def servo_period(values: SimpleNamespace, period_ns: int) -> int:
-    """Return the period of a servo's commands [ticks]; in lock-step each tick has its own."""
+    """Return the period of a servo's commands [ticks]; in lock-step each tick has a command."""
     if values.time_mode == "lockstep":
         return 1
     return max(1, round(NANOSECONDS / (RATE * period_ns)))
@@ -61,7 +61,7 @@ def servo_period(values: SimpleNamespace, period_ns: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class GivenTwist:
-    """A twist as it came.
+    """A twist as it was received.
 
     Attributes:
         frame: whose axes it has.
@@ -215,7 +215,7 @@ class ServoTopic:
         command = self._command(self._place)
         tick = state.tick if self._lockstep else None
         self._mark = self._loop.orders.command(command, tick, after=self._mark)
-        if self._mark is None:  # another order moves the joints now
+        if self._mark is None:  # another order has taken over the joints
             self._let_go(given)
         elif not self._moving:
             self._mark = None

@@ -55,7 +55,7 @@ class Places:
 
         Args:
             description: description of the scene.
-            name: name of an object or a robot; empty: the robot of the start without a name.
+            name: name of an object or a robot; empty: the initial robot without a name.
             others: the names of all objects and robots that have one.
         """
         return [

@@ -92,8 +92,8 @@ class World:
         start: (nq,) position after a reset.
         strict: as for load_urdf.
         package_dirs: as for load_urdf.
-        first_robots: the robots of the start: their names as entities, by their names in the
-            scene; a robot alone may have an empty name there.
+        first_robots: the initial robots: their names as entities, by their names in the scene; a
+            robot alone may have an empty name there.
         contact: whether the robot was loaded with contact.
         spawned: the objects and obstacles that were not there at the start, by name.
         attached: the welds of links.
@@ -211,7 +211,7 @@ class World:
         return replace(world, m=world.with_weld_pose(self.m))
 
     def with_weld_pose(self, m: Model) -> Model:
-        """Return `m`, a Model of this world or one with payloads, with the last weld's pose."""
+        """Return `m`, this world's Model perhaps with payloads, with the pose of the last weld."""
         weld = self.attached[-1]
         return with_loop_pose(m, weld.name, m.frame_id(weld.to), weld.pose)
 
