@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changed files: a seed, and edits that hypothesis draws."""
+"""Change files: a seed gets edits that Hypothesis draws."""
 
 from __future__ import annotations
 

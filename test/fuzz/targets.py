@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of fuzzing: for each its seeds, and the function of changed bytes.
+"""Targets of fuzzing: each has seeds, and a function that gets the changed bytes.
 
 Bytes may be refused with an RbdynError; everything else is a failure. Kernels run uncompiled
 (NUMBA_DISABLE_JIT=1), so NumPy checks every index, and int(nan) is an error. The targets "bounds"
@@ -143,7 +143,7 @@ def fuzz_appearance(data: bytes) -> None:
 
 
 def fuzz_xacro(data: bytes) -> None:
-    """Expand in this process, which is much faster, unless a power may take for ever."""
+    """Expand xacro in this process, which is faster, unless a power could take forever."""
     path, arguments = written(data, "robot.xacro"), {"length": "2"}
     guard.parse(data, str(path), "robot", urdf.WANTED)
     if b"**" in data:

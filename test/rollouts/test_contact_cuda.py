@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPU code of steps with contact, compiled for this processor, leaves the bits of a Batch."""
+"""GPU code of steps with contact, compiled for this processor, gives the bits of a Batch."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ class HostRobots:
 
 
 def assert_same(b, folder, forces, steps):
-    """Compare robots until the engine does a step of theirs; return how many never need it."""
+    """Compare robots until they need the engine; return the number of robots that never do."""
     other, alike = HostRobots(b, folder), np.ones(b.nsim, bool)
     for n in range(steps):
         b.qfrc_applied[:] = forces(n)
@@ -83,7 +83,7 @@ def test_a_trot_has_the_bits_of_a_batch(tmp_path):
 
 @needs_compiler
 def test_steps_that_need_the_engine_are_not_made_on_a_gpu(tmp_path):
-    """A robot stops before such a step, and says how many steps of the call are left."""
+    """A robot stops before such a step, and reports the remaining steps of the call."""
     b = thrown(rod(), number=24)
     one, other = HostRobots(b, tmp_path), HostRobots(b, tmp_path)
     left = one.step(200)

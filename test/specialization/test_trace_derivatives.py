@@ -132,7 +132,7 @@ def test_a_given_derivative_replaces_the_computed_derivative():
 
 
 def found(kernel, m, d, inputs, shape, symbolic=()):
-    """Return the array that a traced kernel fills; options may be inputs too."""
+    """Return the array that a traced kernel fills; options may be inputs, too."""
     tracing = Tracing(m, symbolic)
 
     def run():
@@ -242,7 +242,7 @@ def racks():
 
 
 def geared():
-    """Return a tree whose gears tie an actuated joint to one without an actuator."""
+    """Return a tree whose gears couple an actuated joint to a joint without an actuator."""
     system = rb.SystemBuilder("geared", base="base")
     inertial = rb.shapes.box((0.3, 0.1, 0.2), mass=2.0, at=rb.pose((0.2, 0.1, 0.0)))
     ends = ("base", "a", "b", "c")

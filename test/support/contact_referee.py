@@ -324,7 +324,7 @@ def solve(p, radius):
 
 
 def _newton(A, b, radius, f, most=20):
-    """Return the forces that Newton's method finds from f, and whether it has converged."""
+    """Return the forces found by Newton's method, which starts at f, and whether it converged."""
     eye = np.eye(len(f))
     for _ in range(most):
         there, slope = _nearest(f - (A @ f + b), radius)

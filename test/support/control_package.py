@@ -185,7 +185,7 @@ class CppArm:
         return PHASES[self.code.call("arm_fault", self.own, np.zeros(6))]
 
     def kick(self, qpos, qvel):
-        """Put the arm into this state as if it had moved there without an effort."""
+        """Put the arm into this state, as if it had got there without an effort."""
         self.code.call("arm_kick", self.own, qpos, qvel)
 
     def event(self):

@@ -27,7 +27,7 @@ LIMIT = 0.7
 
 
 def forest(kinds, seed, count=2, coupled=False, driven=False, losses=False, **odd):
-    """Return `count` trees on one base, to which the joint types `kinds` are dealt out in turn.
+    """Return `count` trees on one base; the joint types `kinds` are distributed over the trees.
 
     Args:
         kinds: types of joints, all of them used.

@@ -38,7 +38,7 @@ class Messages(dict):
     """Messages by code and pattern; a pattern is a message with `#` for each number."""
 
     def add(self, code, message):
-        """Add a message and return its key; of two messages with one key the smaller is kept."""
+        """Add a message and return its key. Of two messages with one key, keep the smaller."""
         message = normalized(message)
         key = (code, NUMBER.sub("#", message))
         self[key] = min(message, self.get(key, message))

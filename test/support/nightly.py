@@ -60,7 +60,7 @@ ONE_IN = {
     "loading/test_storage.py::test_an_index_out_of_range_is_refused": 4,
     "loading/test_storage.py::test_a_changed_index_is_refused_or_can_be_simulated": 4,
     "loading/test_storage.py::test_nan_and_infinity_are_refused": 6,
-    "loading/test_storage.py::test_a_joint_changed_to_another_type_is_refused_or_can_be_stepped": 4,
+    "loading/test_storage.py::test_a_joint_of_another_type_is_refused_or_can_be_stepped": 4,
     "description/test_kinds.py::test_bad_values_raise_only_errors_of_the_package": 4,
     "identification/test_identification_solve.py::test_extreme_motions_are_refused_or_fitted": 5,
     # generated code and rollouts: the same laws by other means
@@ -197,7 +197,7 @@ LONG = {
         "3.0-ur5_gripper", "3.0-ur5_robot", "3.0-panda",
     ],
     "control_box/test_ur_client.py::test_moves_end_at_their_goals": ["ur10_robot.urdf"],
-    # walks ahead, on the spot and around a bend; the bend has all parts of a command
+    # walks ahead, on the spot and around a bend: only the bend uses all parts of a command
     "ros/policy/test_policy_node.py::test_a_robot_walks_in_lock_step_as_in_python": [
         "command0-0.06", "command1-0.06",
     ],

@@ -22,7 +22,7 @@ REFERENCES = {
 
 
 def swapped(X):
-    """Return [angular; linear] for [linear; angular]."""
+    """Convert [linear; angular] to [angular; linear]."""
     return np.concatenate([X[3:], X[:3]])
 
 

@@ -115,7 +115,7 @@ def evaluate(program, arrays):
 
 
 def filled(program, arrays):
-    """Return the array "out" (S, length) of a Program, empty if no joint moves."""
+    """Return the array "out" (S, length) of a Program; it is empty if no joint moves."""
     nothing = np.zeros((len(next(iter(arrays.values()))), 0))
     return evaluate(program, arrays).get("out", nothing)
 

@@ -57,7 +57,7 @@ def solid(shape, mass):
 
 
 def sunk(h):
-    """Return the depth [m] at rest of near-rigid contacts that share the mass, for steps h [s]."""
+    """Return the depth [m] at rest of near-rigid contacts that share the mass, with step h [s]."""
     return G * h**2 / (OUT * STIFF)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated robots: auto_tree(number of bodies, branching, skew, joint types, seed)."""
+"""Generated robots, by auto_tree(number of bodies, branching, skew, joint types, seed)."""
 
 import math
 

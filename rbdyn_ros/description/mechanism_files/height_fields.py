@@ -26,8 +26,8 @@ class UnusableFieldError(Exception):
 HEIGHT_FIELD = table(
     "height_field",
     Key("file", Name("a file"), "a .csv of heights [m], or a picture", needed=True),
-    Key("size", NumberList(2), "along x and y [m]", needed=True),
-    Key("height", Number(unit="m"), "of white in a picture"),
+    Key("size", NumberList(2), "size along x and y [m]", needed=True),
+    Key("height", Number(unit="m"), "height of white in a picture"),
 )
 
 
