@@ -179,7 +179,7 @@ def _gpu() -> str:
 
     Raises: RbdynError: there is no GPU.
     """
-    from rbdyn_ros.rollouts.cuda import cupy
+    from rbdyn_ros.rollouts.gpu import cupy
 
     found = cupy()
     name: str = found.cuda.runtime.getDeviceProperties(found.cuda.Device().id)["name"].decode()

@@ -214,7 +214,9 @@ LONG = {
     "loading/test_geometry_masses.py::test_masses_equal_those_of_jacobians": [
         "talos_reduced.urdf",
     ],
-    "rollouts/test_cuda_code.py::test_the_code_of_a_gpu_has_the_bits_of_a_batch": ["Go2"],
+    "rollouts/test_cuda_batch.py::test_a_gpu_has_the_bits_of_the_cpu_for_robots": [
+        "processor-Go2",
+    ],
     "runtime/test_loaded_servos.py::test_a_square_of_two_metres_is_driven_by_wheel_speeds": [
         "turtlebot3",
     ],
@@ -245,8 +247,7 @@ LONG = {
     ],
     "rollouts/test_contact_lanes.py::test_a_wrong_contact_law_fails_the_comparison": [
         "rbdyn_ros.rollouts.contact.newton-_linear_force-<lambda>",
-        "rbdyn_ros.rollouts.contact_programs-follow_arcs-<lambda>",
-        "rbdyn_ros.rollouts.contact.check-LATE_LISTS-<lambda>",
+        "rbdyn_ros.rollouts.contact.places-follow_arcs-<lambda>",
     ],
     # the same code with other compiler options
     "codegen/test_c_robots.py::test_generated_c_agrees_with_the_engine": [
@@ -267,8 +268,8 @@ LONG = {
     "rollouts/test_cuda_code.py::test_nvcc_compiles_the_kernels_and_reports_registers": [
         "sm_80-float", "sm_90-double",
     ],
-    "rollouts/test_cuda_code.py::test_each_robot_has_parameters_forces_and_outputs_in_cuda_code": [
-        "5200",
+    "rollouts/test_cuda_batch.py::test_a_gpu_uses_parameters_forces_and_outputs_of_each_robot": [
+        "processor-5200",
     ],
     "rollouts/test_rollout_interrupt.py::test_ctrl_c_ends_a_rollout_at_once": [
         "1-10000000000-False", "1000000-10000-True",
@@ -469,7 +470,8 @@ INSTEAD = {
         "view/test_view_link.py::test_energies_are_those_of_the_exchanged_plant",
     # larger robots and scenes under one law
     "rollouts/test_contact_cuda.py::test_a_trot_has_the_bits_of_a_batch":
-        "rollouts/test_contact_cuda.py::test_a_finger_has_the_bits_of_a_batch",
+        "rollouts/test_contact_cuda.py::"
+        "test_a_finger_with_friction_and_a_limit_has_the_bits_of_a_batch",
     "rollouts/test_contact_fields.py::test_a_trot_on_terrain_steps_as_the_engine":
         "rollouts/test_contact_fields.py::test_spheres_on_terrain_step_as_the_engine",
     "rollouts/test_lanes_of_pairs.py::test_a_robot_that_stands_and_grasps_steps_as_the_engine":
