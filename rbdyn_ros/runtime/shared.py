@@ -235,6 +235,7 @@ FIELDS = (
     Field("row_xfrc", ("nbody", 6), "wrenches: force, torque at xipos, world axes", inside="row"),
     Field("row_contact", ("nbody", 6), "force, torque of contact, the same frame", inside="row"),
     Field("row_stick_qfrc", ("nv",), "Data.stick_qfrc", inside="row"),
+    Field("row_blocked", ("nv",), "1: kept at rest, see LoopState.blocked", inside="row"),
     Field("row_act", ("na",), "Data.act", inside="row"),
     Field("row_stick", ("nstickrow",), "memory of friction: number, contacts", inside="row"),
     Field("measured", (3, "nvall"), "position, velocity, effort by the encoders now"),
@@ -293,7 +294,7 @@ def stick_length(m: Model) -> int:
 def _sizes(m: Model, nring: int | None) -> dict[str, int]:
     nv, per_tick = m.nv, 7 * m.nv + 3 * m.nvall
     nstickrow = stick_length(m)
-    nrow = m.nqall + 5 * m.nvall + 1 + 2 * nv + 12 * m.nbody + m.na + nstickrow
+    nrow = m.nqall + 5 * m.nvall + 1 + 3 * nv + 12 * m.nbody + m.na + nstickrow
     sizes = {name: getattr(m, name) for name in ("nq", "nv", "nqall", "nvall", "nbody", "na")}
     return sizes | {
         "nring": nring or int(np.clip(DELAY_MEMORY // max(per_tick, 1), 16, LONGEST_DELAY)),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.model.declared.data_fields import STICK_NUMBERS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime.shared import stick_length
@@ -31,6 +31,7 @@ class Layout:
             "xfrc": 6 * n,
             "contact": 6 * n,
             "stick_qfrc": m.nv,
+            "blocked": m.nv,
             "act": m.na,
             "stick": stick_length(m),  # last: a record ends with its last contact
         }
@@ -125,6 +126,15 @@ class LoopState:
     def stick_qfrc(self) -> Array:
         """Dry friction and limit forces of the last physics step [N m or N] (nv,)."""
         return self._part("stick_qfrc", self.m.nv)
+
+    @property
+    def blocked(self) -> Bools:
+        """Dofs that a brake or a fault keeps at rest, or that the next step will hold (nv,).
+
+        The next step holds dofs without a command after the start, a reset or a new state.
+        """
+        blocked: Bools = self._part("blocked", self.m.nv) != 0.0
+        return blocked
 
     @property
     def act(self) -> Array:
