@@ -7,8 +7,6 @@ Files are untrusted: nothing is unpickled, no more memory is allocated than the 
 justifies, and every index is checked (model/audits/audit_arrays.py).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import json
