@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The error family: each error has the value found, where it was, and the allowed values."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -55,7 +53,7 @@ class RbdynError(Exception):
         self.source = source
         super().__init__(self._text())
 
-    def __reduce__(self) -> tuple[type[RbdynError], tuple[tuple[Finding, ...], str]]:
+    def __reduce__(self) -> "tuple[type[RbdynError], tuple[tuple[Finding, ...], str]]":
         # all fields are pickled, not only the text
         return type(self), (self.findings, self.source)
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a robot or a scene from a file, or a robot from text; all loaders use this module."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +44,7 @@ class Source:
     text: str
     file: RobotFile | None = None
     received: bool = False
-    parts: SceneParts | None = None
+    parts: "SceneParts | None" = None
 
     @property
     def path(self) -> Path | None:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a file to a Model: read, compile, complete."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -164,7 +162,7 @@ def _check_unchanged(given: Mapping[str, Any]) -> None:
 
 
 def build(
-    system: Description | SystemBuilder,
+    system: "Description | SystemBuilder",
     floating_base: bool | str = False,
     strict: bool = True,
     mimic: bool = True,
@@ -186,7 +184,7 @@ def build(
 
 
 def described(
-    system: SystemBuilder | Description, strict: bool = True, contact: bool | Contact = False
+    system: "SystemBuilder | Description", strict: bool = True, contact: bool | Contact = False
 ) -> Description:
     """Return the checked Description of a robot built in Python.
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write files completely or not at all, so that nobody can read a partial file."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -28,7 +26,7 @@ class Output:
         """
         raise NotImplementedError
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Self":
         return self
 
     def __exit__(

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make the Model of a scene: robots, free objects and obstacles in one world."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -7,8 +7,6 @@ looked up at loading. Files are untrusted: nothing is unpickled, no more memory 
 the size of the file justifies, and every index is checked (model/audits/audit_arrays.py).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import json

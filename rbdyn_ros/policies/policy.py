@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A policy: from measurements and commands to position targets of the joints."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The observation and the action of a policy, as data."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from pathlib import Path

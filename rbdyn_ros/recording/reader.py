@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the motion of a robot from a recording: rb.read_run."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path

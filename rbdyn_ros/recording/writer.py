@@ -5,8 +5,6 @@ Adding a message only appends it to a list; a thread compresses and writes with 
 chunk ends when it is large or old: a killed process loses at most the last second.
 """
 
-from __future__ import annotations
-
 import errno
 import importlib.util
 import os
@@ -256,7 +254,7 @@ class RunFile(Output):
         self._file.register_channel(topic, "cdr", self._typed[typename], dict(metadata))
 
 
-def _begun(stream: BinaryIO) -> Writer:
+def _begun(stream: BinaryIO) -> "Writer":
     try:
         from mcap.writer import CompressionType, Writer
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The system model as text: RBDA table 4.3."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 

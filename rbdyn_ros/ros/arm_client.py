@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python client of the node arm_controller: joints by name, refusals as exceptions."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -72,7 +70,7 @@ class ArmClient:
     def __init__(self, node: Node, name: str = "arm_controller", timeout: float = 10.0) -> None:
         self._caller = Caller(node, name, timeout)
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Self":
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client of a simulator in lock-step: it resets the robot, sends commands and gets states."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convert a robot file into another format."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -5,8 +5,6 @@ Dynamics does not need them, so no robot is refused: broken elements are left ou
 replaces a mesh that is not available, each with a warning. view/scene/surfaces.py opens meshes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -131,7 +129,7 @@ class Appearance:
     findings: tuple[Finding, ...] = ()
     lights: tuple[LinkLight, ...] = ()
 
-    def of_links(self, names: Collection[str]) -> Appearance:
+    def of_links(self, names: Collection[str]) -> "Appearance":
         """Return the appearance of some links."""
         visuals = tuple(shape for shape in self.visuals if shape.link in names)
         collisions = tuple(shape for shape in self.collisions if shape.link in names)
@@ -263,7 +261,7 @@ def _of_mjcf_text(
 
 
 def read_shapes(
-    kind: str, robot: Element, meshes: NamedMeshes, colors: Colors | None, audit: CountingAudit
+    kind: str, robot: Element, meshes: "NamedMeshes", colors: Colors | None, audit: CountingAudit
 ) -> tuple[LinkShape, ...]:
     """Return the shapes of all elements of a kind that can be shown.
 

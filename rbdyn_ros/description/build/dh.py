@@ -11,8 +11,6 @@ offset, the value at q = 0.
   i+1, and a_i, alpha_i are along x_i: Rz(theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace

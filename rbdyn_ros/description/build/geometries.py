@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The methods of a SystemBuilder that add contact: geometries of bodies, and obstacles."""
 
-from __future__ import annotations
-
 import math
 from typing import TYPE_CHECKING
 
@@ -35,7 +33,7 @@ class GeometryBuilder:
         origin: Pose = IN_PLACE,
         surface: geometries.Surface | None = None,
         filter: geometries.Filter | None = None,  # noqa: A002 - the word of Geometry and of the files
-    ) -> Self:
+    ) -> "Self":
         """Add a contact shape to a body.
 
         Args:
@@ -64,7 +62,7 @@ class GeometryBuilder:
         )
         return self
 
-    def floor(self, height: float = 0.0, friction: float = math.inf) -> Self:
+    def floor(self, height: float = 0.0, friction: float = math.inf) -> "Self":
         """Add a level floor to the world.
 
         Args:
@@ -89,7 +87,7 @@ class GeometryBuilder:
         friction: float = math.inf,
         filter: geometries.Filter | None = None,  # noqa: A002 - the word of Geometry and of the files
         velocity: Vec3 = (0.0, 0.0, 0.0),
-    ) -> Self:
+    ) -> "Self":
         """Add an obstacle to the world.
 
         Args:

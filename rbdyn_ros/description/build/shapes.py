@@ -5,8 +5,6 @@ Each function takes either `density` [kg/m^3] or `mass` [kg], and `at`, the fram
 the link frame.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

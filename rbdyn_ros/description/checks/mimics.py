@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit mimic joints: their leaders, and whether they keep their own limits."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -133,7 +131,7 @@ def audit_mimic_limits(joints: Sequence[Joint], audit: Audit) -> None:
             _audit_reach(joint, lead, audit)
 
 
-def _audit_product(joint: Joint, lead: _Lead, audit: Audit) -> bool:
+def _audit_product(joint: Joint, lead: "_Lead", audit: Audit) -> bool:
     """Return whether the ratio and offset of a chain of mimic joints are in range."""
     at = audit.about("joint", joint)
     to = f"to {quote(lead.joint.name)}"

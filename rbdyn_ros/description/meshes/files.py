@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find meshes and textures of a robot, only inside its own folder and ROS packages."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Sequence
@@ -60,7 +58,7 @@ class MeshFiles:
         self._package_dirs = packages.folders(package_dirs)
         self._packages: dict[str, list[Path]] = {}
 
-    def of(self, suffixes: Sequence[str]) -> MeshFiles:
+    def of(self, suffixes: Sequence[str]) -> "MeshFiles":
         """Return a finder of files with other suffixes in the same folders."""
         return MeshFiles(self._folder, self._package_dirs, suffixes=suffixes)
 

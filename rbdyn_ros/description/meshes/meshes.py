@@ -4,8 +4,6 @@
 Files are untrusted: of the files that they refer to, only materials are opened, if wanted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 from collections.abc import Callable, Sequence
@@ -147,7 +145,7 @@ class Meshes:
             self._triangles[path, only] = joined(parts)
         return self._triangles[path, only]
 
-    def _read(self, path: Path, *, apart: bool = False) -> list[MeshPart]:
+    def _read(self, path: Path, *, apart: bool = False) -> "list[MeshPart]":
         parts = read_parts(path, apart=apart)
         if parts[0].flaw:
             self._flaws[path] = parts[0].flaw

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bodies of an MJCF: links, joints, sites and geoms, in the order of the file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -38,7 +36,7 @@ class MjcfBody:
     """
 
     name: str
-    parent: MjcfBody | None
+    parent: "MjcfBody | None"
     place: Pose
     moves: bool
     item: Item
@@ -47,7 +45,7 @@ class MjcfBody:
     lights: list[tuple[Item, Pose]] = field(default_factory=list)
 
     @property
-    def group(self) -> MjcfBody:
+    def group(self) -> "MjcfBody":
         """The body whose joints move it, or the world."""
         body = self
         while not body.moves and body.parent is not None:

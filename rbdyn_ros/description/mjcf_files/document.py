@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The document of an MJCF with the files that it includes, and a record of the read parts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -58,7 +56,7 @@ class MjcfDocument:
 
     def item(
         self, element: Element, owner: str, defaults: Mapping[str, str] | None = None
-    ) -> Item:
+    ) -> "Item":
         """Return an element for reading; it counts as read."""
         self.seen.add(id(element))
         return Item(self, element, owner, defaults or {})

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The geoms of an MJCF: their shapes, and the mass distributions that they give to bodies."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 
@@ -69,7 +67,7 @@ class Geom:
         """Return whether another geom can touch it."""
         return self.filter.contype > 0 or self.filter.conaffinity > 0
 
-    def resolved(self, meshes: MeshShapes) -> Geom | None:
+    def resolved(self, meshes: MeshShapes) -> "Geom | None":
         """Return the geom with the sizes of a shape that is fitted to a mesh.
 
         The shape has the size of the box with the inertia of the mesh. Return None after an error

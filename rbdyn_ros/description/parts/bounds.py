@@ -6,8 +6,6 @@ link at the end of a longest arm is 1e30 kg m^2, a determinant of six such inert
 machines fit, from parts of micrometres to ships and to tethers in space.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contact geometry: shapes of links and obstacles of the world, as plain frozen data."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

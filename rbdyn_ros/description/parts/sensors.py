@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sensors that a robot file describes, with the keys of a sensors file, as plain frozen data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

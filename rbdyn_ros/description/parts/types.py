@@ -5,8 +5,6 @@ A Description is plain frozen data. Readers and builders make it, checks/check.p
 model/compile.py turns it into a Model.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Iterable, Mapping

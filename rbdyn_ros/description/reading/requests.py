@@ -5,8 +5,6 @@ A service that reads files for other processes does so inside `for_others`. Read
 files that they open, so that error messages of the service can leave out their content.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -6,8 +6,6 @@ child, the pose of a frame to the frame that it is attached to, and any other po
 the model (sdformat.org, pose semantics).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -36,7 +34,7 @@ class Frame:
 
     kind: str
     full: str
-    scope: Scope
+    scope: "Scope"
     part: SdfElement | None
     pose: Pose = IN_PLACE
     relative_to: str = ""
@@ -67,7 +65,7 @@ class Scope:
         lights: lights of included files, each with the element that has its pose.
     """
 
-    def __init__(self, part: SdfElement, prefix: str, parent: Scope | None) -> None:
+    def __init__(self, part: SdfElement, prefix: str, parent: "Scope | None") -> None:
         self.part, self.prefix, self.parent = part, prefix, parent
         self.frames: dict[str, Frame] = {}
         self.models: dict[str, Scope] = {}
@@ -92,7 +90,7 @@ class Scope:
         else:
             self.frames[name] = frame
 
-    def walk(self) -> Iterator[Scope]:
+    def walk(self) -> "Iterator[Scope]":
         """Yield the scope and all scopes inside, in the order of the file."""
         waiting = [self]
         while waiting:

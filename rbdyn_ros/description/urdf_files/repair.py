@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the repairs of `strict=False` into the text of a URDF, where URDF can express them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
@@ -45,7 +43,7 @@ def corrected_text(text: str, continuous: bool = False) -> tuple[str, list[str]]
     return (document.text(), done) if done else (text, [])
 
 
-def _read_elements(document: Document) -> Iterator[Element]:
+def _read_elements(document: Document) -> "Iterator[Element]":
     """Yield the elements of links, joints and materials; URDF defines no other elements."""
     for part in document.root:
         if any(is_element(part, tag) for tag in _PARTS):
@@ -160,7 +158,7 @@ def _remove_shapes(document: Document) -> versions.Version:
     return versions.FIRST
 
 
-def _known(shape: Element) -> bool:
+def _known(shape: "Element") -> bool:
     return any(is_element(shape, tag) for tag in SHAPES)
 
 

@@ -5,8 +5,6 @@ A kind reads a node or refuses it with its line, describes in words what it allo
 schema.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence
@@ -59,11 +57,11 @@ class ValuePlace:
     owner: str = ""
     what: str = ""
 
-    def named(self, what: str) -> ValuePlace:
+    def named(self, what: str) -> "ValuePlace":
         """Return the place of a value with another name."""
         return replace(self, what=what)
 
-    def inside(self, name: str) -> ValuePlace:
+    def inside(self, name: str) -> "ValuePlace":
         """Return the place of a key of the table at this place."""
         table = self.what.removeprefix("value of ").partition(" of ")[0]
         return self.named(f"{name} of {table}" if table else name)

@@ -6,8 +6,6 @@ documents are refused, and more than guard.MAX_BYTES, MAX_DEPTH or MAX_NODES. ki
 scalars, so that the rules of YAML 1.1 do not apply (`1e-3` a string, `010` eight, `on` true).
 """
 
-from __future__ import annotations
-
 import importlib
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -34,7 +32,7 @@ class Items:
     """A list."""
 
     line: int
-    nodes: list[Node] = field(default_factory=list)
+    nodes: "list[Node]" = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -48,7 +46,7 @@ class YamlTable:
     """
 
     line: int
-    nodes: dict[str, Node] = field(default_factory=dict)
+    nodes: "dict[str, Node]" = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A goal of follow_joint_trajectory: its tolerances, its end and its result."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,7 +40,7 @@ class Tolerances:
     goal_time: float
 
     @staticmethod
-    def of(request: Any, names: Sequence[str]) -> Tolerances:
+    def of(request: Any, names: Sequence[str]) -> "Tolerances":
         """Return the tolerances of a goal for the controlled joints.
 
         Raises:

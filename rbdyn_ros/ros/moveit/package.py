@@ -6,8 +6,6 @@ srdfdom). Settings that MoveIt ships for every robot, such as those of OMPL, are
 files: their keys differ between the distributions of ROS 2.
 """
 
-from __future__ import annotations
-
 import html
 import math
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of a program that runs the simulator node inside itself, besides its parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -36,6 +34,6 @@ class Setup:
     change: Callable[[Model], Model] = lambda m: m
     qpos: Array | None = None
     qvel: Array | None = None
-    connect: Callable[[Node], object] = lambda _: None
+    connect: "Callable[[Node], object]" = lambda _: None
     watch: Callable[[LoopState], object] = lambda _: None
     locked: bool = True

@@ -12,8 +12,6 @@ our own code. Only tan, exp, log, tanh, arctan2 and larger angles use the librar
              registers -> robot    and whether the state is finite
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -339,7 +337,7 @@ class _Function:
             body.append(f"{name}({', '.join(arguments)});")
         return [*lines, *_lines(f"DEVICE {head}", [*body, *whole.stores])]
 
-    def _writer(self, names: Mapping[int, str]) -> _CudaWriter:
+    def _writer(self, names: Mapping[int, str]) -> "_CudaWriter":
         return _CudaWriter(self.program, self.real, self.local, names)
 
     def _place(self, array: str, k: int) -> str:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hand: drag a link with the mouse to pull it, with Shift to rotate it; let go to throw it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -84,7 +82,7 @@ class Hand:
 
     def __init__(
         self,
-        server: viser.ViserServer,
+        server: "viser.ViserServer",
         pull: Pull,
         pace: Callable[[], float],
         timestep: float,

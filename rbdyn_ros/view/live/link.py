@@ -5,8 +5,6 @@ The view polls: the simulation only sends answers. There are two pipes, so that 
 (QUEUED) do not delay quick requests (PROMPT).
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import threading
@@ -39,7 +37,7 @@ class Simulated(Protocol):
     def instants(self, energy: bool = False) -> list[Instant]:
         """Return the current instants of all robots, with their energies if asked for."""
 
-    def recast(self, robot: int) -> Cast | None:
+    def recast(self, robot: int) -> "Cast | None":
         """Return a robot whose objects have changed, or None if it must be requested again."""
 
     def sights(self, robot: int) -> list[Sight]:

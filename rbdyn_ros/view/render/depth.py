@@ -5,8 +5,6 @@ The drawn shapes are those that rays meet: triangles, and solids whose surfaces 
 pixel.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

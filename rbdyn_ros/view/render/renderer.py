@@ -6,8 +6,6 @@ and the obstacles; planes are floors with a grid of 1 m and 0.25 m. A sun casts 
 lights of the file do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strip charts of a moving robot: the last seconds of its quantities."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math
@@ -164,7 +162,7 @@ class Charts:
         shown: whether charts are shown; if not, they need no data.
     """
 
-    def __init__(self, server: viser.ViserServer, m: Model, name: str) -> None:
+    def __init__(self, server: "viser.ViserServer", m: Model, name: str) -> None:
         self._gui, self._atomic, self._name = server.gui, server.atomic, name
         self._quantities = Quantities(m)
         self._history = ChartSamples(self._quantities.width)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lights of a robot file as lights of viser."""
 
-from __future__ import annotations
-
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +19,7 @@ WHITE = 3.0
 FAR = 20.0
 
 
-def add_lamp(scene: viser.SceneApi, name: str, lamp: Lamp, middle: Array, radius: float) -> Any:
+def add_lamp(scene: "viser.SceneApi", name: str, lamp: Lamp, middle: Array, radius: float) -> Any:
     """Add a light to the page; return its node.
 
     Args:

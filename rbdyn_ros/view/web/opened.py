@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """rb.view: a page that a Python program opens, and that shows its Data."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -95,7 +93,7 @@ class View:
                 self._follower.join()
             self._server.stop()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Self":
         return self
 
     def __exit__(

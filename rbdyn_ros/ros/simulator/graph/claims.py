@@ -7,8 +7,6 @@ exactly one simulator keeps the topic, whichever discovers the other first. A pr
 killed announces nothing any more.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 import time
@@ -54,7 +52,7 @@ class Claim:
     topics: tuple[str, ...] = ()
     frames: tuple[str, ...] = ()
 
-    def is_before(self, other: Claim) -> bool:
+    def is_before(self, other: "Claim") -> bool:
         """Return whether this claim is the earlier claim, so that the other simulator gives up."""
         return (self.since, self.token) < (other.since, other.token)
 
@@ -63,7 +61,7 @@ class Claim:
         return json.dumps(vars(self))
 
     @classmethod
-    def from_text(cls, text: str) -> Claim | None:
+    def from_text(cls, text: str) -> "Claim | None":
         """Return the claim of an announcement, or None if the text is not a claim."""
         try:
             given = json.loads(text)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One simulated robot: load it, make its loop, open its topics."""
 
-from __future__ import annotations
-
 import functools
 import math
 import threading
@@ -112,7 +110,7 @@ class Change:
     payloads: dict[str, Payload]
     prepared: Sequence[Callable[[], None]]
 
-    def settled(self, d: Data) -> Change:
+    def settled(self, d: Data) -> "Change":
         """Return the change with its last weld in the pose that the links have in a state."""
         places = Places(self.before.m, d.qpos, d.time)
         after = self.after.settled(self.before, places)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The services of simulation_interfaces, the standard of simulators in ROS 2."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Sequence
@@ -29,7 +27,7 @@ STEPS = ("STEP_SIMULATION_SINGLE", "STEP_SIMULATION_MULTIPLE", "STEP_SIMULATION_
 
 def open_standard(
     node: Node, simulation: Simulation, worlds: Sequence[str] = ()
-) -> StandardServices | None:
+) -> "StandardServices | None":
     """Offer the services under `~/` of a node, or warn that simulation_interfaces is missing.
 
     Args:

@@ -4,8 +4,6 @@
 The limits are those of ros2_control's controller manager.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -60,7 +58,7 @@ class EventCounts(NamedTuple):
     late: int = 0
     dropped: int = 0
 
-    def since(self, before: EventCounts) -> EventCounts:
+    def since(self, before: "EventCounts") -> "EventCounts":
         """Return the events since earlier counts."""
         return EventCounts(*(max(now - then, 0) for now, then in zip(self, before, strict=True)))
 

@@ -5,8 +5,6 @@ A motor applies tau + kp (q - q_measured) + kd (dq - dq_measured) within its lim
 computes it in each tick.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -51,7 +49,7 @@ def unitree_period(period_ns: int) -> int:
 
 def open_unitree(
     node: Node, loop: Loop, commands: CommandParser, values: SimpleNamespace
-) -> UnitreeTopics | None:
+) -> "UnitreeTopics | None":
     """Return the topics of the robot that the parameters name, or None.
 
     Raises:
