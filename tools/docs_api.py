@@ -353,9 +353,9 @@ def _annotations(thing: Any) -> Iterator[tuple[str, str]]:
     for node in top.body if isinstance(top, ast.ClassDef) else [top]:
         if isinstance(node, ast.AnnAssign):
             yield ast.unparse(node.target), ast.unparse(node.annotation).strip("'")
-        elif isinstance(node, ast.FunctionDef) and node.name in {top.name, "__init__"}:
-            for argument in filter(lambda node: isinstance(node, ast.arg), ast.walk(node.args)):
-                if argument.annotation:
+        elif isinstance(node, ast.FunctionDef) and node.name in {thing.__name__, "__init__"}:
+            for argument in ast.walk(node.args):
+                if isinstance(argument, ast.arg) and argument.annotation:
                     yield argument.arg, ast.unparse(argument.annotation).strip("'")
             if node.returns:
                 yield "return", ast.unparse(node.returns).strip("'")
@@ -364,4 +364,4 @@ def _annotations(thing: Any) -> Iterator[tuple[str, str]]:
 def _type(annotation: Any, written: str | None) -> str:
     if isinstance(annotation, str):
         return annotation
-    return written or getattr(annotation, "__name__", "...")
+    return written or str(getattr(annotation, "__name__", "..."))
