@@ -50,7 +50,7 @@ def test_torque_stays_on_the_torque_speed_curve(one, speed, gear):
     m, d = moving(one, speed / gear, gear=gear, torque_speed=curve)
     d.qfrc_applied[0] = 50.0 * gear
     rb.step(m, d)
-    # a braking motor has the torque of a motor at rest
+    # a braking motor may give the torque that it gives at rest
     largest = np.interp(max(speed, 0.0), speeds, torques)
     assert d.actuator_force[0] == pytest.approx(gear * largest, rel=1e-9)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A joint that is really blocked, by a brake or by an obstacle on one side, with true states.
+"""A joint is blocked by a brake, or by an obstacle on one side, while the states are true.
 
 The model cannot tell this from frozen states, so the reaction must be safe in both cases. The
 bound is the same as in the battery. The references are a trusted fault with and without the block,
@@ -60,7 +60,7 @@ class Block:
 
 
 def ran(case, trusted=False, blocks=True):
-    """Return the loop after a run, its positions, and its largest share of a speed limit."""
+    """Return the loop after a run, the positions, and the largest speed by its limit."""
     loop = moving(dataclasses.replace(case, lie="", joint=0, by=""))
     if trusted:
         loop.controller._trip(Fault("target", "a trusted fault"))

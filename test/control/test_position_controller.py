@@ -97,7 +97,7 @@ def test_forces_within_the_deadband_and_the_weight_of_the_tool_move_nothing():
 
 
 def test_at_the_end_of_its_reach_the_mass_does_not_wind_up():
-    """The arm is pushed outwards for long, and comes back when it is pulled."""
+    """The arm is pushed outwards for a long time, and moves back as soon as it is pulled back."""
     arm = PositionedArm("admittance", **FREE).armed()
     force = np.array([30.0, 20.0, 0.0])
     arm.wrench[3:] = force

@@ -57,7 +57,7 @@ def admitting(**settings):
 
 
 def at(k, value, base=None):
-    """Return REST, or another row, with one entry changed."""
+    """Return REST, or the given positions, with one entry changed."""
     row = (REST if base is None else base).copy()
     row[k] = value
     return row
@@ -245,7 +245,7 @@ def test_after_invalid_states_a_joint_may_have_moved_farther():
     bad = at(0, np.nan)
     for _ in range(50):
         assert code(send(qpos=bad)) == "finite"
-    assert code(send(qpos=at(0, REST[0] + 0.14))) is None  # this is 51 ms at 3.15 rad/s
+    assert code(send(qpos=at(0, REST[0] + 0.14))) is None  # at 3.15 rad/s this takes 51 ms
     assert code(send(qpos=at(0, REST[0]))) == "velocity"
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start-up test finds errors that stay hidden at rest, and moves the arm little."""
+"""The start-up test finds errors that are hidden at rest, and moves the arm only a little."""
 
 import numpy as np
 import pytest
@@ -157,7 +157,7 @@ def test_an_error_of_the_arm_prevents_arming(name):
 
 
 def told(lie):
-    """Return a lie of the battery that acts from the start of the test on."""
+    """Return a lie that falsifies states as in the battery, from the start of the test on."""
     change = lie.start()
 
     def tell(loop, time):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constraints between bodies: accepted ones, and the refusal of each mistake."""
+"""Valid constraints between bodies are accepted, and each mistake is refused."""
 
 import math
 from dataclasses import replace

@@ -523,7 +523,7 @@ def test_servos_of_a_mimic_joint_act_on_its_leader(write):
 
 
 def mesh_of(face):
-    """Return a mesh with vertices of its own, and a face."""
+    """Return the XML of a mesh with vertices and a face."""
     return f"<asset><mesh name='m' vertex='0 0 0 1 0 0 0 1 0 0 0 1' face='{face}'/></asset>"
 
 

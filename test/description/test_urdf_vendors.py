@@ -286,7 +286,7 @@ def four_bar():
 
 
 def test_a_constraint_closes_a_loop_at_any_axes():
-    """A proposed <constraint> with turned ends is the <loop_joint> with the axes made one."""
+    """A <constraint> with rotated ends equals the <loop_joint> whose axes coincide."""
     end = (
         '<constraint name="l" type="revolute"><parent link="c"/><parent_origin xyz="1 0 0"/>'
         '<parent_axis xyz="0 0 1"/><child link="d"/><child_origin xyz="0 1 0" rpy="1.2 0 0"/>'

@@ -92,7 +92,7 @@ def test_a_robot_on_the_floor_stands_still(name):
     m = rb.load_urdf(robots.find(name), floating_base=True, strict=False, contact=True)
     d = rb.make_data(m)
     touching.lift(m, d, 0.2)
-    rb.step(m, d, 39_000)  # Go2 moves on its damped joints, with a time constant of 1.6 s
+    rb.step(m, d, 39_000)  # Go2 settles on its damped joints, with a time constant of 1.6 s
     before = d.qpos.copy()
     rb.step(m, d, 1000)
     assert abs(d.qpos[:3] - before[:3]).max() < 1e-9

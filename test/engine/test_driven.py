@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints with given functions of time: v_J = S qd + sigma(t)."""
+"""Joints whose motion is a given function of time: v_J = S qd + sigma(t)."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def at(m, time, push=0.0):
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
 @pytest.mark.parametrize("kind", TYPES)
 def test_a_driven_joint_moves_like_a_free_joint_with_the_same_acceleration(kind, reverse):
-    """The free joint gets q, qd, qdd of the driven joint; a dense solve gives the other qacc."""
+    """The free joint gets q, qd, qdd of the driven joint; a dense solve gives all other qacc."""
     m, free = system(kind, trajectory(kind), reverse), system(kind, None, reverse)
     assert (m.nq, m.nv, m.njnt, m.nvall) == (2, 2, 3, 2 + coordinates(kind))
     d, e = at(m, 0.77), rb.make_data(free)

@@ -48,7 +48,7 @@ def started(m, kind):
 
 
 def turn(m, d, kind, steps):
-    """Take steps; in position mode move the target before each step."""
+    """Make steps; in position mode move the target before each step."""
     if kind != "position":
         rb.step(m, d, steps)
         return

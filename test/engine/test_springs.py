@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Springs in joints, spring-dampers between points, limits of joints of several coordinates."""
+"""Springs in joints, spring-dampers between points, limits of joints with several coordinates."""
 
 from dataclasses import replace
 

@@ -226,7 +226,7 @@ def test_a_joint_with_friction_rests_on_a_soft_limit_in_all_functions(load):
 
 
 def test_friction_does_not_hold_a_driven_joint():
-    """The joint has friction of 1 N m and a drive of 1e-3 rad/s^2, and starts from rest."""
+    """A joint with friction of 1 N m starts from rest by a drive of 1e-3 rad/s^2."""
     m = finger("continuous", friction=1.0)
     d = rb.make_data(m)
     rb.set_drive(m, d, "hinge", "acceleration", 1e-3)
@@ -424,7 +424,7 @@ def test_limits_hold_three_hinges_in_their_gimbal_lock(integrator, yaw):
         rb.step(m, d)
         below, above = m.jnt_range[:, 0] - d.qpos, d.qpos - m.jnt_range[:, 1]
         beyond = max(beyond, below.max(), above.max())
-    # here the leg is 1e-3 rad beyond; with D = 1e-12 it was 1 to 800 rad beyond
+    # here the leg is 1e-3 rad beyond the limit; with D = 1e-12 it was 1 to 800 rad beyond it
     assert beyond < 0.3
     assert np.isfinite(d.qvel).all()
 

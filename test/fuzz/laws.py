@@ -20,7 +20,7 @@ from rbdyn_ros.model.declared.joints import JointClass
 
 STEPS, EVERY = 60, 6
 TIMESTEPS = (1e-4, 5e-4, 1e-3, 2e-3, 5e-3)
-#: Share of its energy that a scene may gain, as contact begins within a first-order step.
+#: Share of its energy that a scene may gain: contact begins within a first-order step.
 GAIN = 0.05
 
 
@@ -105,7 +105,7 @@ def _scene(rng: np.random.Generator) -> tuple[rb.Model, Any, bool]:
 
 
 def _put_into_limits(m: rb.Model, d: Any) -> None:
-    """Put joints inside their limits: a limit that pulls a joint back does work."""
+    """Put joints inside their limits, because a limit that pushes a joint back does work."""
     for j in np.flatnonzero(m.jnt_limited):
         place = states.joint_slices(m, j)[0]
         d.qpos[place] = np.clip(d.qpos[place], *m.jnt_range[j])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changed bytes for the servers of a box of Universal Robots, in any order.
+"""Send changed bytes to the servers of a box of Universal Robots, in any order.
 
 An input is a row of pieces: a byte that says what it is, two bytes with its length, its bytes.
 Whatever comes, the box answers or ends the connection, and its torques stay finite.

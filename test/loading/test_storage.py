@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Model in a file: exact, and safe to read from any source."""
+"""A saved Model is exact, and can be read safely from any source."""
 
 import io
 import itertools
@@ -234,7 +234,7 @@ def test_derived_fields_in_a_file_are_refused(m, saved, name):
 
 @pytest.mark.parametrize("name", [name for name in INTS if name not in audit_geoms.MASKS])
 def test_an_index_out_of_range_is_refused(saved, name):
-    """The first, the last and one more index are changed: too low, too high, far too high."""
+    """The first, the last and another index are changed: too low, too high, far too high."""
     header, arrays = unpacked(saved)
     good = arrays[name].copy()
     places = {0, good.size // 2, good.size - 1}
@@ -276,7 +276,7 @@ def run(m):
 
 
 @pytest.mark.parametrize("kind", list(rb.JointType))
-def test_a_joint_changed_to_another_type_is_refused_or_can_be_stepped(m, saved, kind):
+def test_a_joint_of_another_type_is_refused_or_can_be_stepped(m, saved, kind):
     header, arrays = unpacked(saved)
     good = arrays["jnt_type"].copy()
     for j in range(m.njnt):
@@ -342,7 +342,7 @@ def test_a_gear_needs_a_position(m, saved, joint, coordinate):
 
 @pytest.mark.parametrize("kind", list(rb.JointType))
 def test_a_loop_changed_to_another_type_is_refused_or_can_be_simulated(m, saved, kind):
-    """The number of equations then differs, or the file is another Model that can be simulated."""
+    """The number of equations is wrong, or the file is another Model that can be simulated."""
     header, arrays = unpacked(saved)
     good = arrays["loop_type"].copy()
     for i in range(m.nloop):
@@ -431,7 +431,7 @@ def test_geometries_have_the_corners_of_their_type(m, saved, kind, number):
 
 
 def test_a_capsule_of_one_corner_is_refused(saved):
-    """The mesh then gets one more corner, and all sums are right."""
+    """A mesh gets the removed corner, so that all sums are right."""
     header, arrays = unpacked(saved)
     kinds = arrays["geom_type"].tolist()
     capsule, mesh = kinds.index(GeomType.CAPSULE), kinds.index(GeomType.MESH)

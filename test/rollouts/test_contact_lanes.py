@@ -52,7 +52,7 @@ def standing(m, height=0.0):
 
 
 def trotting(m, qpos, t, phase):
-    """Return forces of springs that make diagonal legs swing alternately, for rows of robots."""
+    """Return, for each robot, spring forces that make diagonal legs swing alternately."""
     found = np.zeros((len(qpos), m.nv))
     for dofs, shift in zip(legs(m), SIGNS.values(), strict=True):
         turn = 2.0 * np.pi * (2.0 * t + phase + shift)
@@ -98,7 +98,7 @@ def one_step_errors(b):
 
 def by_engine(b):
     """Return whether the engine moved each robot in the last step."""
-    return b._device._friction.grip[-1] != 0.0
+    return b._device.friction.grip[-1] != 0.0
 
 
 @functools.cache

@@ -14,7 +14,7 @@ TIPS = {"ball": rb.Sphere(0.03), "rod": rb.Capsule(0.02, 0.06), "box": rb.Box((0
 
 
 def gripper(tips, floor=False):
-    """Two fingers of two joints on a palm that turns, or hops on a ball."""
+    """Return two fingers of two joints on a palm that rotates, or hops on a ball."""
     system = rb.SystemBuilder("gripper", base="world")
     if floor:
         system.floor()

@@ -81,7 +81,7 @@ def test_wheels_that_slip_and_grip_again_have_the_commanded_speed(start):
 
 
 def go(loop, rover, side, forward, turn):
-    """Drive until the robot has moved by a distance [m] or an angle [rad]; return the states."""
+    """Drive until the robot has moved by a distance [m] or an angle [rad]. Return the states."""
     speed = np.where(rover.left, forward - turn * side, forward + turn * side) / rover.radius
     wheels = drive(loop, rover, speed)
     states = []
@@ -125,7 +125,7 @@ def test_a_square_of_two_metres_is_driven_by_wheel_speeds(start, rover):
 
 @pytest.mark.parametrize("limit", [0.002, 0.02])
 def test_a_speed_beyond_the_effort_limit_names_its_joint(start, limit):
-    """The caster's friction exceeds 0.002 N m; 0.02 N m need more than 0.3 s to accelerate."""
+    """0.002 N m is less than the caster's friction; 0.02 N m accelerates it for over 0.3 s."""
     m = TURTLEBOT4.model()
     weak = m.replaced(jnt_effort=np.where(m.jnt_effort == TURTLEBOT4.effort, limit, m.jnt_effort))
     loop = start(weak, **WALKING)

@@ -171,7 +171,7 @@ def test_efforts_act_on_actuated_dofs():
 
 
 def test_a_locked_drive_is_a_fault_of_its_joint_and_a_reset_starts_it_again(start):
-    """The crank of a linkage with limited motion is driven over time and stops twice alike."""
+    """A driven crank locks at the end of its range; after a reset it moves and locks again."""
     system = four_bar(0.2, 0.25, 0.12, 0.3).drive("A", Trajectory((0.0, 9.0), ((1.0,), (40.0,))))
     loop = start(rb.build(system), time_mode="fast", command_timeout=1e6)
     tick, stops = 0, []

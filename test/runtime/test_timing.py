@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics from counters and histograms against NumPy on the values."""
+"""Statistics from counters and histograms agree with NumPy's statistics of the values."""
 
 import numpy as np
 import pytest

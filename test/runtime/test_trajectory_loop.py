@@ -170,7 +170,7 @@ def test_a_stopped_trajectory_holds_its_last_reference(start, how):
     assert led > 0.1
     loop.orders.stop_tracking() if how == "stop" else loop.orders.track(smooth([5], 0.1))
     last = walk(loop, 600)[-1]
-    assert last.qpos[2] == pytest.approx(led, abs=2e-3)  # at most one tick further
+    assert last.qpos[2] == pytest.approx(led, abs=2e-3)  # at most a tick further
     assert last.stale == (6 if how == "stop" else 5)
 
 

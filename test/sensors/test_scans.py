@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare scans of lidars and range sensors with MuJoCo, closed forms and states of a sweep."""
+"""Compare scans of lidars and range sensors with MuJoCo and closed forms, also in a sweep."""
 
 import math
 

@@ -30,7 +30,7 @@ class Lie:
         liar: makes a function of a state and the time since the onset [s], which returns the
             states that arrive instead. None if the harness tells the lie itself.
         where: the harnesses to which the lie applies.
-        still: faults of an arm at rest; empty for those of `codes`, or none.
+        still: faults of an arm at rest; empty: the faults of `codes`, or no fault.
         felt: whether the start-up test refuses an arm with this lie.
         bounded: whether the bound of docs/guides/arm_faults.md holds if the lie begins later.
     """
@@ -46,7 +46,7 @@ class Lie:
     bounded: bool = True
 
     def start(self):
-        """Return the function of a new onset, with an empty memory."""
+        """Begin a lie: return a new function, which has no memory of earlier states."""
         return self.liar()
 
 
@@ -104,7 +104,7 @@ def stamps(memory, state, _time, function):
 
 @liar
 def late(memory, state, time, lag):
-    """Delay each state by lag(time) [s], for the time at which it was taken."""
+    """Delay each state by lag(time) [s], where time is the time of its measurement."""
     waiting = memory.setdefault("waiting", [])
     waiting.append((time + lag(time), state))
     due = [taken for when, taken in waiting if when <= time + 1e-9]
@@ -220,7 +220,7 @@ def both_lies(one, other):
 
 
 def less(state, _time=0.0):
-    """Leave the second joint out."""
+    """Leave out the second joint."""
     rows = {k: np.delete(state[k], 1) for k in ("position", "velocity", "effort")}
     return [state | rows | {"names": [*state["names"][:1], *state["names"][2:]]}]
 

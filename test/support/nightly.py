@@ -124,8 +124,7 @@ ONE_IN = {
     "loading/test_storage.py::test_an_index_out_of_range_is_refused": 4,
     "loading/test_storage.py::test_a_changed_index_is_refused_or_can_be_simulated": 4,
     "loading/test_storage.py::test_nan_and_infinity_are_refused": 6,
-    "loading/test_storage.py::"
-    "test_a_joint_changed_to_another_type_is_refused_or_can_be_stepped": 4,
+    "loading/test_storage.py::test_a_joint_of_another_type_is_refused_or_can_be_stepped": 4,
     "description/test_kinds.py::test_bad_values_raise_only_errors_of_the_package": 6,
     "identification/test_identification_solve.py::test_extreme_motions_are_refused_or_fitted": 5,
     "loading/test_storage.py::test_derived_fields_in_a_file_are_refused": 6,
@@ -173,9 +172,9 @@ ONE_IN = {
 #: A family with fewer cases runs whole, except the names in LONG.
 FEW = 4
 
-#: Long cases of other families, whose shorter cases test the same.
+#: Long cases of other families, whose shorter cases test the same code.
 LONG = {
-    # large robots, of which smaller ones run
+    # large robots; smaller robots run
     "specialization/test_traced_robots.py::test_traced_functions_equal_the_engine": [
         "a1", "anymal-kinova",
     ],
@@ -215,7 +214,9 @@ LONG = {
     "loading/test_geometry_masses.py::test_masses_equal_those_of_jacobians": [
         "talos_reduced.urdf",
     ],
-    "rollouts/test_cuda_code.py::test_the_code_of_a_gpu_has_the_bits_of_a_batch": ["Go2"],
+    "rollouts/test_cuda_batch.py::test_a_gpu_has_the_bits_of_the_cpu_for_robots": [
+        "processor-Go2",
+    ],
     "runtime/test_loaded_servos.py::test_a_square_of_two_metres_is_driven_by_wheel_speeds": [
         "turtlebot3",
     ],
@@ -246,8 +247,7 @@ LONG = {
     ],
     "rollouts/test_contact_lanes.py::test_a_wrong_contact_law_fails_the_comparison": [
         "rbdyn_ros.rollouts.contact.newton-_linear_force-<lambda>",
-        "rbdyn_ros.rollouts.contact_programs-follow_arcs-<lambda>",
-        "rbdyn_ros.rollouts.contact.check-LATE_LISTS-<lambda>",
+        "rbdyn_ros.rollouts.contact.places-follow_arcs-<lambda>",
     ],
     # the same code with other compiler options
     "codegen/test_c_robots.py::test_generated_c_agrees_with_the_engine": [
@@ -268,8 +268,8 @@ LONG = {
     "rollouts/test_cuda_code.py::test_nvcc_compiles_the_kernels_and_reports_registers": [
         "sm_80-float", "sm_90-double",
     ],
-    "rollouts/test_cuda_code.py::test_each_robot_has_parameters_forces_and_outputs_in_cuda_code": [
-        "5200",
+    "rollouts/test_cuda_batch.py::test_a_gpu_uses_parameters_forces_and_outputs_of_each_robot": [
+        "processor-5200",
     ],
     "rollouts/test_rollout_interrupt.py::test_ctrl_c_ends_a_rollout_at_once": [
         "1-10000000000-False", "1000000-10000-True",
@@ -302,7 +302,7 @@ LONG = {
         "3.0-ur5_gripper", "3.0-ur5_robot", "3.0-panda",
     ],
     "control_box/test_ur_client.py::test_moves_end_at_their_goals": ["ur10_robot.urdf"],
-    # walks ahead, on the spot and around a bend; the bend has all parts of a command
+    # walks ahead, on the spot and around a bend: only the bend uses all parts of a command
     "ros/policy/test_policy_node.py::test_a_robot_walks_in_lock_step_as_in_python": [
         "command0-0.06", "command1-0.06",
     ],
@@ -470,7 +470,8 @@ INSTEAD = {
         "view/test_view_link.py::test_energies_are_those_of_the_exchanged_plant",
     # larger robots and scenes under one law
     "rollouts/test_contact_cuda.py::test_a_trot_has_the_bits_of_a_batch":
-        "rollouts/test_contact_cuda.py::test_a_finger_has_the_bits_of_a_batch",
+        "rollouts/test_contact_cuda.py::"
+        "test_a_finger_with_friction_and_a_limit_has_the_bits_of_a_batch",
     "rollouts/test_contact_fields.py::test_a_trot_on_terrain_steps_as_the_engine":
         "rollouts/test_contact_fields.py::test_spheres_on_terrain_step_as_the_engine",
     "rollouts/test_lanes_of_pairs.py::test_a_robot_that_stands_and_grasps_steps_as_the_engine":

@@ -79,7 +79,7 @@ def momenta(m, d, body):
 
 
 def momentum_missed(m, d, before, after):
-    """Return the error of momentum changes of bodies in flight against the reported impulses.
+    """Return the difference of momentum changes of bodies in flight from the reported impulses.
 
     The error is relative to the largest momentum or impulse. `before` is d after forward.
     """

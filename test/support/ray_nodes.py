@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster of Ray, whose nodes are processes of this machine."""
+"""A cluster of Ray whose nodes are processes on this machine."""
 
 import socket
 import threading

@@ -96,7 +96,7 @@ def open_messages():
 
 
 def fork(tracer):
-    """Fork; return the process id in the server, which is not the parent, and 0 in the fork."""
+    """Fork; return 0 in the new process, and its id in the server, which is not its parent."""
     sent, told = os.pipe()
     tracer.call("before_fork")
     middle = os.fork()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts and orders of a live view without a browser, on a replaced panel."""
+"""Texts and orders of a live view without a browser, on a stand-in for the panel."""
 
 import contextlib
 from dataclasses import replace
@@ -363,7 +363,7 @@ def test_the_default_force_of_a_push_follows_from_the_mass_of_the_robot_or_objec
     link.act(value="hand")
     assert force.value[0] == pytest.approx(0.5 * 9.81 * (m.body_mass.sum() - 0.1), rel=0.05)
     link.act(value="cube")
-    assert force.value == (2.0, 0.0, 0.0)  # twice its weight moves it against friction
+    assert force.value == (2.0, 0.0, 0.0)  # twice its weight moves the object against friction
     force.value = (1.0, 2.0, 3.0)  # the user changes the force
     link.act(value="hand")
     pushes.choose("cube")

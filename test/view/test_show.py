@@ -304,7 +304,7 @@ def test_every_layer_can_be_shown_and_hidden(server):
     box = LinkShape("panda_link1", rb.Box((0.1, 0.1, 0.1)))
     show = Show(server, m, Appearance((box,), (box,)))
     present = [VISUALS, COLLISIONS, BOXES, ELLIPSOIDS, MASSES, FRAMES, JOINTS, FORCES, GRID]
-    assert list(show.display.boxes) == present  # all but lines, which this robot lacks
+    assert list(show.display.boxes) == present  # all but the box of lines, which this robot lacks
     for layer in present:
         show.display.set(layer, True)
         assert show.nodes._layers[layer]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colour pictures equal the stored ones: robots, textures, a mechanism, solids."""
+"""Colour pictures of robots, textures, a mechanism and solids equal stored pictures."""
 
 import numpy as np
 import pytest

@@ -393,7 +393,7 @@ def test_bounding_boxes_match_pinocchio(name):
         ("ur5_robot.urdf", [(64, 89, 104), (36, 36, 36)]),
         ("panda.urdf", [(255, 255, 255), (64, 64, 64), (230, 235, 237)]),
         ("go2.urdf", [(230, 242, 242), (171, 177, 197), (0, 0, 0)]),
-        ("anymal.urdf", [(26, 26, 26)]),  # the colour of the feet, whose picture is broken
+        ("anymal.urdf", [(26, 26, 26)]),  # the feet's colour, because their picture is broken
     ],
 )
 def test_real_robots_have_their_colours(name, expected):

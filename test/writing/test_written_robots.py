@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots written in another format are the same robots, or the loss is named."""
+"""Robots written in another format are the same robots, or a finding names what is lost."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ PAIRS = ("exclude_", "push_", "distance_", "face_", "geom_face")
 
 
 def of_one_sign(name, other, value):
-    """Return `other`, quaternions with the signs of those of `value`: q and -q turn the same."""
+    """Return the quaternions `other` with the signs of `value`: q and -q are one rotation."""
     if not name.endswith("quat"):
         return other
     return other * np.where((other * value).sum(-1, keepdims=True) < 0.0, -1.0, 1.0)

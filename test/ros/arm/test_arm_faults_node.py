@@ -139,7 +139,7 @@ def later(state, seconds):
 
 
 def garbage(pair, relay):
-    """A few states name three of the joints; those of another device are ignored."""
+    """A few states lack joints of the arm; states of another device are ignored."""
     if SENDERS_KNOWN:  # otherwise the publisher is a rival at first (test_claim_node.py)
         publisher = pair.peer.publisher(JointState, "relayed_states")
         for _ in range(5):

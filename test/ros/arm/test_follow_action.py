@@ -182,7 +182,7 @@ def test_cancelling_stops_the_arm(peer, arm, goals):
 
 
 def test_a_new_goal_aborts_the_previous_goal(arm, goals):
-    """The last of many is followed, and each of the others ends."""
+    """The last of many goals is followed, and all other goals end."""
     handles = [goals.send(there([1.0, 0.1 * k])) for k in range(8)]
     assert all(handle.accepted for handle in handles)
     for handle in handles[:-1]:

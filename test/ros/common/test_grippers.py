@@ -36,7 +36,7 @@ JOINT = """<joint name='{}' type='revolute'><parent link='palm'/><child link='{}
 
 
 def robotiq(driver, *others, mimic="<mimic joint='{}'/>"):
-    """Return a hand whose fingers follow that of `driver`."""
+    """Return a hand whose fingers mimic the joint `driver`."""
     text = "<link name='palm'/>"
     for k, name in enumerate((driver, *others)):
         follows = mimic.format(driver) if k else ""

@@ -34,7 +34,7 @@ def walk(simulate, tmp_path):
 
 
 def in_python(policy, first, command):
-    """Return the motion from a first state without ROS, by time in timesteps."""
+    """Simulate from a first state without ROS; return the states by time in timesteps."""
     m = rb.load_urdf(robots.find("go2.urdf"), floating_base=True, strict=False, contact=True)
     m.opt.timestep = STEP
     d, legs = rb.make_data(m), rb.PolicyJoints(m, policy)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mobile bases over DDS: squares that close, odometry and transforms, refusals."""
+"""Mobile bases over DDS: driven squares that close, odometry, transforms, and refusals."""
 
 import importlib.util
 import math
@@ -35,7 +35,7 @@ def compiled():
 
 
 class Stepped(EXAMPLE.Driver):
-    """The client of the example; time stops while it computes, so a slow machine is no problem."""
+    """The client of the example. Time stops while it computes, so a slow machine suffices."""
 
     def __init__(self, peer):
         super().__init__(peer.node, peer.executor)

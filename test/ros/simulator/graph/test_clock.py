@@ -28,7 +28,7 @@ def test_a_later_simulator_does_not_publish(heard):
 
 @pytest.mark.parametrize("other", ["/first", "/then"])
 def test_a_node_that_receives_the_time_of_another_does_not_publish(other):
-    # the other node may be later
+    # the other node may appear later
     assert decides([other], heard=True, waited=DISCOVERY - 0.1) is None
     assert decides([other], heard=True) is False
 

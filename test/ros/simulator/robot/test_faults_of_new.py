@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of joints that come to a robot while it is simulated."""
+"""Faults of joints that are added to a robot while it is simulated."""
 
 import numpy as np
 import pytest
