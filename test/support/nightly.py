@@ -354,9 +354,6 @@ LONG = {
     ],
     "rollouts/test_contact_capsules.py::"
     "test_an_error_in_the_code_of_capsules_is_detected": ["tilted", "arcs"],
-    "rollouts/test_contact_cuda.py::test_nvcc_compiles_steps_with_contact": [
-        "sm_80-double", "sm_80-float", "sm_90-double",
-    ],
     "rollouts/test_batch_steps.py::"
     "test_robots_of_other_collections_have_the_bits_of_specialised_steps": [
         "arm", "coupled fingers",
