@@ -610,9 +610,14 @@ def test_a_light_foot_that_is_welded_to_a_heavy_body_carries_and_bounces_it():
     assert bounce(m, falling, 2) == pytest.approx(0.5, abs=1e-3)
 
 
-@rb.register_motion("test_contact_still")
 def still(t, q, qd, qdd):
     q[0] = qd[0] = qdd[0] = 0.0
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_motion():
+    """Compile the motion when a test runs, not in each process that collects the tests."""
+    rb.register_motion("test_contact_still")(still)
 
 
 def test_a_body_with_prescribed_motion_acts_on_bouncing_bodies_as_the_world():

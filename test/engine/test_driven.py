@@ -113,11 +113,16 @@ def test_velocity_and_acceleration_of_a_trajectory_are_its_derivatives(periodic)
             assert slope == pytest.approx(getattr(here, rate)[2:], abs=3e-7)
 
 
-@rb.register_motion("test_swing")
 def swing(t, q, qd, qdd):
     q[0] = 0.4 * np.sin(3.0 * t)
     qd[0] = 1.2 * np.cos(3.0 * t)
     qdd[0] = -3.6 * np.sin(3.0 * t)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_motion():
+    """Compile the motion when a test runs, not in each process that collects the tests."""
+    rb.register_motion("test_swing")(swing)
 
 
 def test_a_function_drives_a_joint():
