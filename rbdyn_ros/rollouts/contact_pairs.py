@@ -65,7 +65,7 @@ def _list(m, d, plan, memory, lane):
         for side in range(2):
             enter_body(m, d, plan, memory, lane, m.geom_bodyid[m.push_geom[n, side]])
     d.ncon = 0
-    list_pairs(m, d)
+    list_pairs(m, d, 0)
 
 
 @kernel

@@ -243,6 +243,17 @@ brief = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "nogil": False})
 #: Compile a kernel that is always inlined: tuples of numbers then stay in registers.
 inline = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "forceinline": True})
 
+_apart = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "forceinline": False})
+
+
+def apart(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a kernel that is never inlined: rare code would take registers of its caller.
+
+    Other kernels do as the first kernel that calls them: if it is always inlined, so are they.
+    """
+    linking.APART.add(function)
+    return _apart(function)
+
 
 def select(condition, yes, no):
     """Return yes or no without a branch; a symbolic condition uses its own select method."""

@@ -27,7 +27,7 @@ from numba.extending import (
 )
 from numba.np.arrayobj import make_array, populate_array
 
-from rbdyn_ros.engine.compiler.indexing import array_type
+from rbdyn_ros.engine.compiler.indexing import array_type, mark
 from rbdyn_ros.model.data import STAGES_AT, Data
 from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 from rbdyn_ros.model.declared.fields import Field
@@ -178,7 +178,9 @@ def _lower_getattr(context: Any, builder: Any, kind: ViewType, view: Any, name: 
     element = context.get_data_type(array_type.dtype).as_pointer()
     pointer = builder.inttoptr(start, element)
     if not field.dims:
-        return builder.load(pointer)
+        value = builder.load(pointer)
+        mark(builder, value, f"scalar {array_type.dtype.name}", kind.read_only)
+        return value
     shape = [
         _load(builder, table, kind.sizes.index(dim)) if isinstance(dim, str) else INT64(dim)
         for dim in field.dims
@@ -232,7 +234,7 @@ def _lower_setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -
     value = context.cast(builder, value, value_type, element)
     _, start = _locate(context, builder, kind, view, name)
     pointer = builder.inttoptr(start, context.get_data_type(element).as_pointer())
-    builder.store(value, pointer)
+    mark(builder, builder.store(value, pointer), f"scalar {element.name}", False)
 
 
 @unbox(ViewType)

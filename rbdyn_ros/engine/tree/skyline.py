@@ -108,7 +108,7 @@ def factor_skyline(m, d):
     k = m.nv - 1
     while k >= 0:
         if are_three(d, k):
-            _factor_three(m, d, k)
+            factor_three(m, d, k)
             k -= 3
         else:
             _factor_one(m, d, k)
@@ -149,7 +149,7 @@ def _pivot(m, d, k):
 
 
 @kernel
-def _factor_three(m, d, k):
+def factor_three(m, d, k):
     """Eliminate dofs k, k - 1 and k - 2: the same operations, row by row of their ancestors."""
     H, top = d.skyline, d.skyline_depth[d.skyline_first[k]]
     p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
@@ -202,7 +202,7 @@ def solve_skyline(m, d, x):
     k = 0
     while k < m.nv:
         if k + 2 < m.nv and are_three(d, k + 2):
-            _gather_three(d, k + 2, x)
+            gather_three(d, k + 2, x)
             k += 3
         else:
             i, end, rest = k, diagonal_of(k), x[k] * d.qLDiagInv[k]
@@ -227,7 +227,7 @@ def spread_three(d, H, k, x):
 
 
 @inline
-def _gather_three(d, k, x):
+def gather_three(d, k, x):
     """Solve for dofs k, k - 1 and k - 2 when the dofs above are known."""
     H, i = d.skyline, k - 2
     p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)

@@ -229,7 +229,13 @@ DATA_FIELDS = (
     Field("xfrc_sum", ("nbody", 6), "xfrc_applied of the subtree", stage="derivatives"),
     Field("xfrc_turn", ("nbody", 9), "derivative of its moment, by rows", stage="derivatives"),
     # scratch of contacts
-    Field("body_touches", ("ntouch",), "1 if the body has a contact", "int", "contact"),
+    Field(
+        "body_touches",
+        ("ntouch",),
+        "1 if the body touches the world, plus 2 if it touches a moving body",
+        "int",
+        "contact",
+    ),
     Field(
         "body_joinedmass",
         ("ntouch",),

@@ -37,6 +37,9 @@ from rbdyn_ros.engine.contact.law.force import has_torque, slip_of
 from rbdyn_ros.engine.tree.loads import contact_joint_forces
 from rbdyn_ros.model.declared.contact_arrays import ACROSS, ALONG, NORMAL
 
+#: Bits of body_touches: the body touches the world, or another moving body.
+WORLD, MOVING = 1, 2
+
 
 @kernel
 def clear_sums(m, d):
@@ -88,7 +91,7 @@ def _add_to_body(d, c, end, moved):
     for n in range(c, end):
         f, t = _load_at_start(d, n, moved)
         wrench = add6(wrench, with_torque(wrench_at(load3(d.contact_arm2, n), f), t))
-    d.body_touches[body] = 1
+    d.body_touches[body] |= WORLD
     store6(d.cfrc_contact, body, wrench)
     store21(d.contact_slope, body, with_slopes(d, c, end, load21(d.contact_slope, body)))
 
@@ -266,11 +269,11 @@ def wrench_at_end(d, c):
 def add_wrench_pair(d, c, f, t):
     """Add a force and a torque on body 2, and their opposites on body 1, to cfrc_contact."""
     body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
-    d.body_touches[body2] = 1
+    d.body_touches[body2] |= WORLD if body1 == 0 else MOVING
     wrench = with_torque(wrench_at(load3(d.contact_arm2, c), f), t)
     store6(d.cfrc_contact, body2, add6(load6(d.cfrc_contact, body2), wrench))
     if body1 > 0:
-        d.body_touches[body1] = 1
+        d.body_touches[body1] |= MOVING
         wrench = with_torque(wrench_at(load3(d.contact_arm1, c), f), t)
         store6(d.cfrc_contact, body1, add_scaled6(load6(d.cfrc_contact, body1), wrench, -1.0))
 

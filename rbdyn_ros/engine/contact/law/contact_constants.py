@@ -150,32 +150,32 @@ def _copy_constants(d, c):
 def _write_constants(m, d, c):
     """Write contact_grip, and the columns of contact_spring that all contacts of a pair share."""
     h, g = m.opt.timestep, spring_of(m, d, c)
-    (mass, _, tree), shortest = masses_of(m, d, c), _shortest(m, d, c)
-    k, b = _spring(m, g, shortest, mass, tree)
+    (mass, _, tree), shortest, by_h = masses_of(m, d, c), _shortest(m, d, c), 1.0 / h
+    k, b = _spring(m, g, shortest, mass, tree, by_h)
     geom1, geom2 = d.contact_geom[c]
     if in_series(m, geom1, geom2):
         k, b = _series(m, geom1, geom2, mass)
     elif springs_tie(m, geom1, geom2):
-        _, other = _spring(m, geom1 if g == geom2 else geom2, shortest, mass, tree)
+        _, other = _spring(m, geom1 if g == geom2 else geom2, shortest, mass, tree, by_h)
         b = max(b, other)
-    spring, slope, by_h = d.contact_spring[c], b + h * k, mass / h
+    spring, slope, mass_by_h = d.contact_spring[c], b + h * k, mass * by_h
     spring[IS_SPRING] = 0.0 if is_rigid(m, g) else 1.0
     if spring[IS_SPRING] > 0.0:
-        by_h = mass_of_step(m, d, c) / h
-        late, beyond = late_slopes(k, b, by_h, h)
+        mass_by_h = mass_of_step(m, d, c) * by_h
+        late, beyond = late_slopes(k, b, mass_by_h, h)
         slope = late + beyond
-    spring[K], spring[B], spring[MASS_BY_H] = k, b, by_h
+    spring[K], spring[B], spring[MASS_BY_H] = k, b, mass_by_h
     stiff = m.geom_stiffness[g] == 0.0 and m.geom_solref[g, 0] <= shortest
     spring[MOST_PUSH] = EMERGE * slope if stiff else 0.0
     mu, torsional, rolling, size = grip_of(m, d, c)
     if viscosity_of(m, d, c) >= 0.0:
         d.contact_grip[c, MU] = np.inf
     else:
-        d.contact_grip[c, PENALTY], d.contact_grip[c, MU] = STICK * mass / h, mu
+        d.contact_grip[c, PENALTY], d.contact_grip[c, MU] = STICK * mass * by_h, mu
     d.contact_grip[c, TURN_PENALTY] = 0.0
     if torsional > 0.0 or rolling > 0.0:
         size = turning_size(m, d, c, mass, size)
-        d.contact_grip[c, TURN_PENALTY] = STICK * mass * size * size / h
+        d.contact_grip[c, TURN_PENALTY] = STICK * mass * size * size * by_h
     d.contact_grip[c, TORSIONAL], d.contact_grip[c, ROLLING] = torsional, rolling
     d.contact_grip[c, SIZE] = size
 
@@ -187,13 +187,13 @@ def _shortest(m, d, c):
 
 
 @inline
-def _spring(m, g, shortest, mass, tree):
+def _spring(m, g, shortest, mass, tree, by_h):
     """Return the stiffness and the damping of geometry g's spring in a contact."""
     h, ratio = m.opt.timestep, m.geom_solref[g, 1]
     k, b = m.geom_stiffness[g], m.geom_damping[g]
     if is_rigid(m, g):
-        slope = STIFF * mass / h
-        return OUT * slope / h, (1.0 - OUT) * slope
+        slope = STIFF * mass * by_h
+        return OUT * slope * by_h, (1.0 - OUT) * slope
     if k == 0.0:
         t = max(m.geom_solref[g, 0], shortest)
         k = max(mass / (t * t * ratio * ratio), _least_stiffness(m, tree, h))

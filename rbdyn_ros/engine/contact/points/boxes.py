@@ -26,7 +26,7 @@ from rbdyn_ros.engine.algebra.spatial import (
     sub3,
     transposed,
 )
-from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.jit import inline
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 
 #: Most points; rounding errors of a tiny face could make more than eight.
@@ -40,7 +40,7 @@ FACE_PAIRS = 72
 PARALLEL_EDGES = 1e-6  # edges with a smaller squared sine of their angle count as parallel
 
 
-@kernel
+@inline
 def box_points(p_A, R_A, a, p_B, R_B, b, reach, points, names):
     """Write the contact points of two boxes, up to the distance `reach`.
 
@@ -75,7 +75,7 @@ def box_points(p_A, R_A, a, p_B, R_B, b, reach, points, names):
     return _face(reach, p_A, R_A, t_A, C_T, a, b, of_A, False, points, names)
 
 
-@kernel
+@inline
 def box_gap(p_A, R_A, a, p_B, R_B, b, reach):
     """Return the largest distance of two boxes along any of the fifteen directions, and the axis.
 
@@ -104,7 +104,7 @@ def _column(C, j):
     return C[j], C[3 + j], C[6 + j]
 
 
-@kernel
+@inline
 def _best_face(t, C, own, other):
     """Return the face direction of a box along which the other box, at t, C, is farthest away."""
     best, most = 0, -np.inf
@@ -118,7 +118,7 @@ def _best_face(t, C, own, other):
     return best, most
 
 
-@kernel
+@inline
 def _best_edges(t, C, own, other, least):
     """Return the best pair of edges, 3 * own axis + other axis, and the distance along it.
 
@@ -170,7 +170,7 @@ def _axis(k):
     return 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0
 
 
-@kernel
+@inline
 def _face(reach, p, R, t, C, own, other, k, of_B, points, names):
     """Write the corners of the part of the other box above face k of the own box.
 
@@ -202,7 +202,7 @@ def _face(reach, p, R, t, C, own, other, k, of_B, points, names):
     return kept, normal
 
 
-@kernel
+@inline
 def _facing(clip, names, t, C, other, k, sign, u, v):
     """Write the corners of the other box's face that faces face k.
 
@@ -224,7 +224,7 @@ def _facing(clip, names, t, C, other, k, sign, u, v):
     return 4, 2 * j + (1 if towards > 0.0 else 0)
 
 
-@kernel
+@inline
 def _clip(old, names, number, half_u, half_v):
     """Cut a polygon to |u| <= half_u, |v| <= half_v; return its number of corners.
 
@@ -264,7 +264,7 @@ def _clip(old, names, number, half_u, half_v):
     return number
 
 
-@kernel
+@inline
 def _edges(p, R, t, C, own, other, pair, apart, points, names):
     """Write the contact point of two crossing edges; return the count of points and the normal."""
     i, j = pair // 3, pair % 3

@@ -51,7 +51,7 @@ MIN_ACCELERATION = 1e-6
 SLOWLY = 0.25
 
 
-@kernel
+@inline
 def list_obstacle_contact(m, d, g, o, x, normal, dist, feature, touches):
     """List the contact of geometry g with obstacle o at x, at distance `dist` along `normal`.
 
@@ -86,7 +86,7 @@ def bodies_of_pair(m, pair):
     return 0, m.geom_bodyid[at // m.nobstacle]
 
 
-@kernel
+@inline
 def list_contact(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, touches):
     """List the contact of two geometries at x, at distance `dist` along `normal`, from 1 to 2.
 

@@ -30,8 +30,8 @@ from rbdyn_ros.engine.algebra.spatial import (
 )
 from rbdyn_ros.engine.collision.distances import distance
 from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE
-from rbdyn_ros.engine.collision.sweep import BOUND_MARGIN
-from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.collision.sweep import BOUND_MARGIN, WAY, place_geom
+from rbdyn_ros.engine.compiler.jit import apart, inline, kernel
 from rbdyn_ros.engine.compiler.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 from rbdyn_ros.engine.contact.points.approach import (
@@ -109,6 +109,9 @@ def list_points(m, d):
     for g in range(m.ngeommoving):
         centre = _in_world(d, m.geom_bodyid[g], load3(m.geom_pos, g))
         reach = reach_of(m, d, m.geom_bodyid[g], centre, m.geom_rbound[g])
+        if m.npush > 0:  # pairs.py needs both, too
+            place_geom(m, d, g, d.geom_place)
+            d.geom_place[g, WAY] = reach
         for o in range(m.ngeomlink, m.ngeom):
             if m.geom_touches[g, o - m.ngeomlink] != 1:
                 continue
@@ -142,7 +145,7 @@ def _list_obstacle(m, d, g, o, reach):
             _solids(m, d, g, o, reach)
 
 
-@kernel
+@apart
 def _solids(m, d, g, o, reach):
     """List the points of a geometry and an obstacle where they touch on a path of the step."""
     first, (p, R), body = d.ncon, _pose(m, d, g), m.geom_bodyid[g]
@@ -254,7 +257,7 @@ def _pose(m, d, g):
     return _in_world(d, i, load3(m.geom_pos, g)), mat_mul(load9(d.xmat, i), load9(m.geom_mat, g))
 
 
-@kernel
+@apart
 def _corner(m, d, g, o, x, reach, feature):
     """List the contact of a corner, rounded by its radius, on a path of the step."""
     radius, body, flush, first = m.geom_radius[g], m.geom_bodyid[g], touch_depth(m, g, o), d.ncon
@@ -338,7 +341,7 @@ def _ball(m, d, g, o, q, T, t, late, reach):
         _list_carried(m, d, g, o, q, T, t, late, x, normal, dist, 0)
 
 
-@kernel
+@apart
 def _rims(m, d, g, o, reach):
     """Add contacts of a plane with three points of each rim, 120 degrees apart, the lowest first.
 

@@ -88,17 +88,21 @@ AT_TOUCH, AT_LATE_TOUCH, NEXT_STEP = 2, 3, 4
 
 @optional_stage("pair_stage")
 def _by_address(table, row):
-    list_pairs(model_at(table), data_at(table, row))
+    m = model_at(table)
+    list_pairs(m, data_at(table, row), m.ngeommoving)
 
 
 @kernel
-def list_pairs(m, d):
-    """List the contacts of the pairs of push_geom, in their order."""
+def list_pairs(m, d, placed):
+    """List the contacts of the pairs of push_geom, in their order.
+
+    The first `placed` geometries have their pose and WAY in geom_place.
+    """
     place, found = d.geom_place, d.push_found
     for g in range(m.nplace):
-        place_geom(m, d, g, place)
-        centre, i = load3(place, g), m.geom_bodyid[g]
-        place[g, WAY] = reach_of(m, d, i, centre, m.geom_rbound[g])
+        if g >= placed:
+            place_geom(m, d, g, place)
+            place[g, WAY] = reach_of(m, d, m.geom_bodyid[g], load3(place, g), m.geom_rbound[g])
         bound(m, g, place, place[g, WAY])
         place[g, ASKED] = 1.0 if is_asked(m, d, g) else 0.0
     if m.npush > PAIRS_WITHOUT_SWEEP:
