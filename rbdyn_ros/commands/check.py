@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn check`: the contents of a robot file and its errors."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import time
@@ -13,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.checking.collisions import add_collisions
 from rbdyn_ros.commands.line import common
+from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.errors import Finding
 
 if TYPE_CHECKING:
-    from rbdyn_ros.commands.line.parser import Commands
-    from rbdyn_ros.errors import Finding
     from rbdyn_ros.model.model import Model
 
 EPILOG = """\
@@ -80,7 +78,7 @@ class _Outcome:
     """
 
     file: Path
-    model: Model | None
+    model: "Model | None"
     findings: Sequence[Finding]
     text: str
     data: str
@@ -226,7 +224,7 @@ def _print_text(outcome: _Outcome) -> None:
         print(outcome.text)
 
 
-def _draw(model: Model, path: Path) -> int:
+def _draw(model: "Model", path: Path) -> int:
     from rbdyn_ros.view.pictures.connectivity import draw_connectivity
 
     with common.refusing("check --graph", common.USAGE):

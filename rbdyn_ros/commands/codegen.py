@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line.common import (
@@ -20,15 +21,13 @@ from rbdyn_ros.commands.line.common import (
     run_imports,
     standing,
 )
+from rbdyn_ros.commands.line.parser import Commands
 from rbdyn_ros.commands.packages import write_control_package, write_robot_fmu
 from rbdyn_ros.errors import Finding, ParameterError, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rbdyn_ros.codegen.functions import Wanted
     from rbdyn_ros.codegen.project import CProject
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.model.model import Model
     from rbdyn_ros.specialization.languages.c_language import Real
 

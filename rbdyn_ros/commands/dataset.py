@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn dataset`: recordings as a dataset of LeRobot."""
 
-from __future__ import annotations
-
+import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line import common
+from rbdyn_ros.commands.line.parser import Commands
 from rbdyn_ros.errors import counted
 
 if TYPE_CHECKING:
-    import argparse
-    from pathlib import Path
-
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.recording.lerobot.episode import Episode
 
 MOST_FPS = 1000
@@ -81,7 +78,7 @@ def _check_options(options: argparse.Namespace) -> None:
         raise not_allowed("--task", options.task, "a text")
 
 
-def _episode(path: Path, options: argparse.Namespace) -> tuple[str, Episode]:
+def _episode(path: Path, options: argparse.Namespace) -> "tuple[str, Episode]":
     """Return the name of the robot and the frames of a recording; print its notes."""
     from rbdyn_ros.recording.bags import existing
     from rbdyn_ros.recording.lerobot.cameras import Cameras

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands import identify_actuators, identify_currents
 from rbdyn_ros.commands.line import common
+from rbdyn_ros.commands.line.parser import Commands
 from rbdyn_ros.commands.line.recorded import add_reading_options, recorded
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.description.source import Source
     from rbdyn_ros.identification.data.motion import Motion
     from rbdyn_ros.identification.equations.residuals import Residuals

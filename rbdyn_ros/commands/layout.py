@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn layout`: a layout of RViz, Foxglove or PlotJuggler for a simulated robot."""
 
-from __future__ import annotations
-
+import argparse
 import re
 import sys
-from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line import common
-
-if TYPE_CHECKING:
-    import argparse
-
-    from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.commands.line.parser import Commands
 
 SUFFIXES = RVIZ, FOXGLOVE, PLOTJUGGLER = ".rviz", ".json", ".xml"
 #: The form of a namespace, and of a prefix, which RViz needs with a slash at its end.

@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn plot`: figures of a recording."""
 
-from __future__ import annotations
-
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line import common, recorded
+from rbdyn_ros.commands.line.parser import Commands
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.recording.run import RecordedRun
 
 #: Errors that concern the arguments, not the recording.
@@ -74,7 +71,7 @@ def add_recording(command: argparse.ArgumentParser) -> None:
     common.add_import(command)
 
 
-def recorded_run(command: str, options: argparse.Namespace) -> RecordedRun:
+def recorded_run(command: str, options: argparse.Namespace) -> "RecordedRun":
     """Return the chosen run; after an error print it and end the process."""
     from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.recording.reader import read_run

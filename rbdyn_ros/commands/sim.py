@@ -7,13 +7,10 @@ import json
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.page import port
-
-if TYPE_CHECKING:
-    from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.commands.line.parser import Commands
 
 EPILOG = f"""\
 Examples:
@@ -41,7 +38,7 @@ ONE_ROBOT = (
 )
 
 
-def add_sim(commands: "Commands") -> None:
+def add_sim(commands: Commands) -> None:
     command = commands.add_parser(
         "sim", help="simulate a robot behind ROS 2 topics", epilog=EPILOG
     )

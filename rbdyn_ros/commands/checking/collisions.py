@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`rbdyn check --collisions`: sample the joint space for self-collision, and write an SRDF."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -85,7 +83,7 @@ def check_options(options: argparse.Namespace) -> None:
         raise ParameterError(Finding("file-exists", text, "error", "write-srdf"))
 
 
-def wanted_contact(options: argparse.Namespace) -> bool | Contact:
+def wanted_contact(options: argparse.Namespace) -> "bool | Contact":
     """Return the argument `contact` of the readers: sampling needs geometries, but no floor."""
     from rbdyn_ros.description.parts.geometries import Contact
 
@@ -94,8 +92,8 @@ def wanted_contact(options: argparse.Namespace) -> bool | Contact:
 
 
 def sampled(
-    m: Model, description: Description, options: argparse.Namespace
-) -> CollisionSamples | None:
+    m: "Model", description: "Description", options: argparse.Namespace
+) -> "CollisionSamples | None":
     """Return how often the links overlap, if an option asks for it; write the SRDF.
 
     Raises:

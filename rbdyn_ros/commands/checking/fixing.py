@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of `rbdyn check`: repairs of a URDF file, hidden errors, and the appearance."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.errors import DescriptionError, Finding
+
 if TYPE_CHECKING:
     from rbdyn_ros.description.parts.types import Description
-    from rbdyn_ros.errors import DescriptionError, Finding
 
 
 def fix(path: Path, options: argparse.Namespace) -> list[str]:
@@ -118,14 +117,14 @@ def _errors(
 
 
 def with_appearance(
-    read: Callable[[], Description],
+    read: "Callable[[], Description]",
     path: Path,
     options: argparse.Namespace,
     *,
     strict: bool,
     collisions: bool,
     text: str | None = None,
-) -> Description:
+) -> "Description":
     """Return the description of a robot, with the findings about its appearance.
 
     Args:

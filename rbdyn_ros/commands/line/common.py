@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by the commands: the arguments of a robot, exit statuses, error messages."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import runpy
@@ -203,7 +201,7 @@ def check_writable(path: Path, what: str, suffixes: Collection[str]) -> None:
         raise unwritable(target, error) from error
 
 
-def robot_of(options: argparse.Namespace, path: Path) -> RobotFile:
+def robot_of(options: argparse.Namespace, path: Path) -> "RobotFile":
     """Return a robot file with the options of add_robot.
 
     Raises:
@@ -219,8 +217,8 @@ def robot_of(options: argparse.Namespace, path: Path) -> RobotFile:
 
 
 def opened_robot(
-    options: argparse.Namespace, path: Path, contact: bool | Contact | None = None, **more: Any
-) -> Source:
+    options: argparse.Namespace, path: Path, contact: "bool | Contact | None" = None, **more: Any
+) -> "Source":
     """Return the description of a robot file, as the options of add_robot say.
 
     Args:
@@ -241,7 +239,7 @@ def opened_robot(
 
 def loaded_robot(
     options: argparse.Namespace, path: Path, mimic: bool = True
-) -> tuple[Model, Source | None]:
+) -> "tuple[Model, Source | None]":
     """Return the Model of a robot file, and its source, or None for a saved Model.
 
     Raises:
@@ -265,7 +263,9 @@ def loaded_robot(
     return m, found
 
 
-def mounted_robot(options: argparse.Namespace, mimic: bool = True) -> tuple[Model, Source | None]:
+def mounted_robot(
+    options: argparse.Namespace, mimic: bool = True
+) -> "tuple[Model, Source | None]":
     """Return a robot as loaded_robot does, without contact; gravity is in base link axes.
 
     Raises:
@@ -282,7 +282,7 @@ def mounted_robot(options: argparse.Namespace, mimic: bool = True) -> tuple[Mode
     return m, found
 
 
-def standing(options: argparse.Namespace) -> Array:
+def standing(options: argparse.Namespace) -> "Array":
     """Return gravity in the axes of the base link, (3,) [m/s^2].
 
     Args:
