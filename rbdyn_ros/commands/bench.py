@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.machine import cores, processor
+from rbdyn_ros.share import bundled_robot
 
 if TYPE_CHECKING:
     from rbdyn_ros.measuring.peers import Peer
@@ -72,8 +74,6 @@ def _bench(options: argparse.Namespace) -> int:
 
 def _robot(options: argparse.Namespace) -> "tuple[Model, str, str]":
     """Return the robot, its URDF, and the reason why other engines cannot load it (or "")."""
-    from rbdyn_ros.share import bundled_robot
-
     m, found = common.loaded_robot(options, options.robot or bundled_robot("seven_dof_arm"))
     if found is None or found.is_scene or not found.text:
         return m, "", "it reads URDF, this robot has another format"
@@ -103,7 +103,6 @@ def _timed(
 
 def _found(m: "Model", others: "list[Peer]", rows: dict[str, list[list[float]]]) -> dict[str, Any]:
     """Return the result as `--json` prints it."""
-    from rbdyn_ros.machine import cores, processor
     from rbdyn_ros.measuring.turns import median_ratio
 
     times = []

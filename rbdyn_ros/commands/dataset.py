@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.parser import Commands
-from rbdyn_ros.errors import counted
+from rbdyn_ros.errors import counted, not_allowed
 
 if TYPE_CHECKING:
     from rbdyn_ros.recording.lerobot.episode import Episode
@@ -70,8 +70,6 @@ def _dataset(options: argparse.Namespace) -> int:
 
 def _check_options(options: argparse.Namespace) -> None:
     """Raise ParameterError for a rate or a task that a dataset cannot have."""
-    from rbdyn_ros.errors import not_allowed
-
     if not 1 <= options.fps <= MOST_FPS:
         raise not_allowed("--fps", options.fps, f"a whole number from 1 to {MOST_FPS}")
     if not options.task.strip():

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from rbdyn_ros.commands.inventory import inventory
 from rbdyn_ros.commands.line.common import DONE, flag
 from rbdyn_ros.commands.line.parser import Commands
 
@@ -31,8 +32,6 @@ def add_info(commands: Commands) -> None:
 
 
 def _info(options: argparse.Namespace) -> int:
-    from rbdyn_ros.commands.inventory import inventory
-
     found = inventory()
     print(json.dumps(found, indent=2) if options.json else info_text(found))
     return DONE

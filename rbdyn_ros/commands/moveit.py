@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.parser import Commands
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, counted, listing
@@ -99,7 +100,6 @@ def _package(options: argparse.Namespace, name: str) -> "MoveItPackage":
     Raises:
         RbdynError: the robot is refused, or an option does not fit it.
     """
-    from rbdyn_ros.checks.audit import Audit
     from rbdyn_ros.control.arm.arm import check_arm
     from rbdyn_ros.description.meshes.files import MeshFiles
     from rbdyn_ros.description.urdf_files.srdf import SrdfSource

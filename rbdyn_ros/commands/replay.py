@@ -9,6 +9,7 @@ from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.page import add_page, serve_page, warn
 from rbdyn_ros.commands.line.parser import Commands
 from rbdyn_ros.commands.plot import add_recording, recorded_run
+from rbdyn_ros.errors import ModelError
 
 if TYPE_CHECKING:
     import viser
@@ -119,7 +120,6 @@ def _looks_file(options: argparse.Namespace) -> Path | None:
 def _play(server: "viser.ViserServer", run: "RecordedRun", options: argparse.Namespace) -> None:
     """Add the robot and its timeline to the view; warn about parts that cannot be shown."""
     from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
-    from rbdyn_ros.errors import ModelError
     from rbdyn_ros.view.web.show import Show
     from rbdyn_ros.view.web.timeline import Timeline
 

@@ -5,6 +5,7 @@ import argparse
 
 from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, flag, report_error
 from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.errors import RbdynError
 
 #: The arguments of each action, and how many of them are required.
 TOPIC = {
@@ -66,7 +67,6 @@ def _add(
 
 
 def _run(name: str, form: tuple[str, int], options: argparse.Namespace) -> int:
-    from rbdyn_ros.errors import RbdynError
     from rbdyn_ros.ros import why_no_ros
 
     title, (words, needed) = f"{name} {options.action}", form

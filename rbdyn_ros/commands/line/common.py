@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rbdyn_ros.errors import did_you_mean
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, did_you_mean, not_allowed, quote
+from rbdyn_ros.loading.output import output_path, unwritable
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
@@ -52,7 +53,6 @@ class RobotFileArgument(FileOf):
 
     def __call__(self, text: str) -> Path:
         from rbdyn_ros.description.reading.robot_file import path_of
-        from rbdyn_ros.errors import ParameterError
 
         try:
             return path_of(file_path(text))
@@ -70,6 +70,10 @@ ROBOT_HELP = (
 )
 PICTURE_FILE = FileOf((".svg", ".png", ".pdf"))
 RECORDING_FILE = FileOf((".mcap", ".db3", ".csv"))
+
+
+#: Arguments of an option that can be repeated; argparse copies the empty list.
+REPEATED: dict[str, Any] = {"action": "append", "default": []}
 
 
 def flag(command: Options, name: str, text: str) -> None:
@@ -135,14 +139,8 @@ def add_mounting(command: argparse.ArgumentParser) -> None:
 
 def add_package_dirs(command: argparse.ArgumentParser) -> None:
     """Add `--package-dir` to the arguments of a command, as `options.package_dir`."""
-    command.add_argument(
-        "--package-dir",
-        action="append",
-        default=[],
-        type=folder_path,
-        metavar="DIR",
-        help="a folder of ROS packages, for xacro files and meshes; can be repeated",
-    )
+    text = "a folder of ROS packages, for xacro files and meshes; can be repeated"
+    add_options(command, ("--package-dir", folder_path, "DIR", text, REPEATED))
 
 
 def add_import(command: argparse.ArgumentParser) -> None:
@@ -189,8 +187,6 @@ def nearest_file(path: Path) -> str:
 
 def check_writable(path: Path, what: str, suffixes: Collection[str]) -> None:
     """Raise ParameterError if a file cannot be written; tests it with a temporary file."""
-    from rbdyn_ros.loading.output import output_path, unwritable
-
     target = output_path(path, what, suffixes)
     if target.is_dir():
         raise unwritable(target, ValueError("it is a folder"))
@@ -271,8 +267,6 @@ def mounted_robot(
     Raises:
         RbdynError: the robot or an option of add_robot and add_mounting is refused.
     """
-    from rbdyn_ros.errors import Finding, ParameterError
-
     gravity = standing(options)
     if options.contact:
         text = "--contact has no effect on code, identification and excitation; leave it out"
@@ -304,7 +298,6 @@ def standing(options: argparse.Namespace) -> "Array":
 def _demand_file(path: Path) -> None:
     """Raise DescriptionError unless a robot is a file: the readers would also accept URDF text."""
     from rbdyn_ros.description.reading.guard import refuse
-    from rbdyn_ros.errors import quote
 
     try:
         is_file, is_there = path.is_file(), path.exists()
@@ -319,8 +312,6 @@ def _demand_file(path: Path) -> None:
 
 
 def _demand_at_most(what: str, values: list[float], largest: float, more: str) -> None:
-    from rbdyn_ros.errors import not_allowed
-
     if not all(abs(value) <= largest for value in values):
         raise not_allowed(
             what, values, f"a vector of three finite numbers up to {largest:g}{more}"
@@ -328,8 +319,6 @@ def _demand_at_most(what: str, values: list[float], largest: float, more: str) -
 
 
 def _demand_folders(folders: list[Path]) -> None:
-    from rbdyn_ros.errors import not_allowed
-
     for folder in folders:
         if not folder.is_dir():
             raise not_allowed("--package-dir", str(folder), "a folder that exists")
@@ -344,8 +333,6 @@ def refusing(command: str, status: int, *, wrong: int | None = None) -> Iterator
         status: exit status.
         wrong: exit status of a ParameterError; None: `status`.
     """
-    from rbdyn_ros.errors import ParameterError, RbdynError
-
     try:
         yield
     except RbdynError as error:
