@@ -1,29 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples for the test of generated code: states, and the engine's results in them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.codegen.table import TAU
+from rbdyn_ros.codegen.functions import CFunction
+from rbdyn_ros.codegen.project import CProject
+from rbdyn_ros.codegen.table import TAU, Argument
 from rbdyn_ros.dynamics import stages as api
 from rbdyn_ros.dynamics.configuration import random_qpos
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian
 from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
 from rbdyn_ros.dynamics.toolbox.terms import bias_term, gravity_term
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.joints import JointClass
-
-if TYPE_CHECKING:
-    from rbdyn_ros.codegen.functions import CFunction
-    from rbdyn_ros.codegen.project import CProject
-    from rbdyn_ros.codegen.table import Argument
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model
 
 #: Number of states in the test.
 STATES = 4

@@ -2,15 +2,12 @@
 """The command `rbdyn completion`: a script for tab completion in a shell."""
 
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rbdyn_ros.commands.line import common
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rbdyn_ros.commands.line.parser import Commands, Parser
+from rbdyn_ros.commands.line.parser import Commands, Parser
 
 SHELLS = ("bash", "zsh", "tcsh")
 EPILOG = """\
@@ -24,7 +21,7 @@ Or for the current shell:
 Exit status: 0, or 2 if shtab, which writes the script, is not installed."""
 
 
-def add_completion(commands: "Commands") -> None:
+def add_completion(commands: Commands) -> None:
     command = commands.add_parser(
         "completion", help="print a script for tab completion in a shell", epilog=EPILOG
     )
@@ -43,7 +40,7 @@ def _completion(options: argparse.Namespace) -> int:
     return common.DONE
 
 
-def script(parser: "Parser", shell: str) -> str:
+def script(parser: Parser, shell: str) -> str:
     """Return the script of a shell for all commands of a parser."""
     import shtab
 
@@ -61,7 +58,7 @@ def _complete(action: Any, how: Any) -> None:
     action.complete = how  # shtab reads this attribute
 
 
-def _actions(parser: Any) -> "Iterator[argparse.Action]":
+def _actions(parser: Any) -> Iterator[argparse.Action]:
     """Yield the arguments of a parser and of its subcommands."""
     for action in parser._actions:  # noqa: SLF001 - argparse has no public list
         yield action

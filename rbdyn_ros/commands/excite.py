@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Command `rbdyn excite`: make an excitation motion for identifying an arm."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.commands.line import common
+from rbdyn_ros.commands.line.parser import Commands
 from rbdyn_ros.commands.line.recorded import add_reading_options, recorded
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.control.motion.paths import Path as Motion
     from rbdyn_ros.identification.excitation.excite import Excitation
     from rbdyn_ros.identification.excitation.sweeps import Sweeps
@@ -146,7 +144,7 @@ def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
     return text, lambda path: motion.write(path, options.rate)
 
 
-def _check_of(options: argparse.Namespace) -> Callable[[Motion, Array], None] | None:
+def _check_of(options: argparse.Namespace) -> "Callable[[Motion, Array], None] | None":
     """Return a check for collisions if --contact or --scene is given; switch --contact off."""
     from rbdyn_ros.control.collisions.self_collision import SelfCollision
     from rbdyn_ros.identification.excitation.excite import dofs_of_joints
@@ -161,13 +159,13 @@ def _check_of(options: argparse.Namespace) -> Callable[[Motion, Array], None] | 
     dofs = dofs_of_joints(m, options.joints)
     collision = SelfCollision(m, dofs, CLEARANCE, links=True, world=True)
 
-    def check(path: Motion, centre: Array) -> None:
+    def check(path: "Motion", centre: "Array") -> None:
         collision.check([path], centre, "the motion")
 
     return check
 
 
-def _in_scene(options: argparse.Namespace) -> Model:
+def _in_scene(options: argparse.Namespace) -> "Model":
     """Return the robot with the obstacles of --scene, and mount it as in the scene."""
     from rbdyn_ros.description.parts.poses import rpy_from_quat
     from rbdyn_ros.description.scene_files.arm_scene import read_arm_scene, refused_scene
@@ -234,8 +232,8 @@ def _limits(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _text(
-    motion: Excitation | Sweeps,
-    start: Array,
+    motion: "Excitation | Sweeps",
+    start: "Array",
     more: list[str],
     path: Path,
     *,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.recorded import read_samples
+from rbdyn_ros.loading.output import write_whole
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
@@ -89,8 +90,6 @@ def identify_actuators_of(m: "Model", options: argparse.Namespace) -> int:
 
 
 def _written(text: str, options: argparse.Namespace) -> int:
-    from rbdyn_ros.loading.output import write_whole
-
     with common.refusing("identify --actuators", common.USAGE):
         write_whole(options.actuators, text.encode())
     return common.DONE

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros import __version__, machine
+from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.share import bundled_robots
 
 _PACKAGE = "rbdyn_ros"
 _LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")
@@ -109,9 +111,6 @@ def _is_there(module: str) -> bool:
 
 
 def _robots() -> list[str]:
-    from rbdyn_ros.errors import ParameterError
-    from rbdyn_ros.share import bundled_robots
-
     try:
         return list(bundled_robots())
     except ParameterError:

@@ -6,9 +6,9 @@ import json
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line.common import DONE
+from rbdyn_ros.commands.line.parser import Commands
 
 if TYPE_CHECKING:
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.description.yaml_files.dialect import Dialect
 
 KINDS = ("actuators", "mechanism", "policy", "scene", "sensors", "trial")
@@ -22,7 +22,7 @@ An editor with the YAML language server completes keys and marks errors in a fil
 Exit status: 0."""
 
 
-def add_schema(commands: "Commands") -> None:
+def add_schema(commands: Commands) -> None:
     command = commands.add_parser(
         "schema", help="print the JSON schema of a kind of YAML file, for editors", epilog=EPILOG
     )

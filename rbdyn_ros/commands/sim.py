@@ -7,13 +7,11 @@ import json
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.page import port
-
-if TYPE_CHECKING:
-    from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.share import bundled_robot
 
 EPILOG = f"""\
 Examples:
@@ -41,7 +39,7 @@ ONE_ROBOT = (
 )
 
 
-def add_sim(commands: "Commands") -> None:
+def add_sim(commands: Commands) -> None:
     command = commands.add_parser(
         "sim", help="simulate a robot behind ROS 2 topics", epilog=EPILOG
     )
@@ -65,12 +63,8 @@ def add_sim(commands: "Commands") -> None:
     view.add_argument(
         "--port", type=port, help="TCP port of the page (8080); the next free one if it is taken"
     )
-    command.add_argument(
-        "--record",
-        type=common.FileOf((".mcap",)),
-        metavar="RUN.mcap",
-        help="record to this new file",
-    )
+    run_file = common.FileOf((".mcap",))
+    common.add_options(command, ("--record", run_file, "RUN.mcap", "record to this new file"))
     common.flag(command, "--paused", "start paused; the service ~/pause resumes")
     command.set_defaults(run=_sim, one_robot=ONE_ROBOT)
 
@@ -101,7 +95,6 @@ def _sim(options: argparse.Namespace) -> int:
         from rbdyn_ros.ros.simulator import node as simulator
     except ImportError as error:
         return common.report_error("sim", why_no_ros(error), common.USAGE)
-    from rbdyn_ros.share import bundled_robot
 
     words = [sys.argv[0], *ros_words(options, shows), *options.ros_args]
     fallback = bundled_robot("seven_dof_arm")

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line import common
-from rbdyn_ros.errors import counted
+from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.errors import ParameterError, RbdynError, counted
 
 if TYPE_CHECKING:
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.trials.running import Results
     from rbdyn_ros.trials.simulation.runs import Run
     from rbdyn_ros.trials.trial import Trial
@@ -50,11 +50,10 @@ def add_trial(commands: Commands) -> None:
             "simulate on a Ray cluster: auto, HOST:PORT of 'ray start', or ray://HOST:PORT"),
     )  # fmt: skip
     common.flag(command, "--fresh", "delete earlier results instead of continuing them")
-    command.add_argument(
-        "--seed", type=int, metavar="SEED", help="repeat only the run of this seed, and print it"
-    )
-    command.add_argument(
-        "--record", type=RECORDED_FILE, metavar="RUN.mcap", help="record the run of --seed"
+    common.add_options(
+        command,
+        ("--seed", int, "SEED", "repeat only the run of this seed, and print it"),
+        ("--record", RECORDED_FILE, "RUN.mcap", "record the run of --seed"),
     )
     common.flag(command, "--view", "record the run of --seed and show it in the browser")
     common.flag(command, "--json", "print JSON")
@@ -62,7 +61,6 @@ def add_trial(commands: Commands) -> None:
 
 
 def _trial(options: argparse.Namespace) -> int:
-    from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.trials.files.reader import load, with_runs
 
     if options.seed is None and (options.record is not None or options.view):
@@ -156,7 +154,6 @@ def _print_run(trial: Trial, run: Run, why: Sequence[str], options: argparse.Nam
 
 
 def _compared(trial: Trial, run: Run, options: argparse.Namespace) -> str:
-    from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.trials.results.results_file import earlier_runs
     from rbdyn_ros.trials.running import RUNS_NAME
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.page import add_page, serve_page, warn
+from rbdyn_ros.commands.line.parser import Commands
 
 if TYPE_CHECKING:
     import viser
 
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.model.model import Model
 
 EPILOG = """\
@@ -24,7 +24,7 @@ Nothing is simulated: the sliders set joint positions. Closed loops stay closed.
 Exit status: 0 after Ctrl-C, 1 if the robot is refused, 2 if it cannot be shown."""
 
 
-def add_view(commands: "Commands") -> None:
+def add_view(commands: Commands) -> None:
     command = commands.add_parser(
         "view", help="show a robot in the browser and move its joints", epilog=EPILOG
     )

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find a configuration in which all loops are closed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attach two links to each other in their present pose, and carry a state to another Model."""
 
-from __future__ import annotations
-
 import copy
 from itertools import product
 

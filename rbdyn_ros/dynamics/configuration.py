@@ -5,8 +5,6 @@ With quaternions, positions are not vectors, and nq can differ from nv. Each joi
 rule (engine/joints/manifold.py).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Save and load the state of a Data: the simulation then continues with the same bits."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 

@@ -63,7 +63,7 @@ def with_inertias(
     repaired, inertia, missing, wrong = _repair(model)
     lines = {joint.name: joint.line for joint in description.joints}
     errors = [_wrong(repaired, dof, inertia[dof], lines) for dof in wrong]
-    weak = _tiny(inertia) & ~missing
+    weak = (inertia < TINY_INERTIA * inertia.max(initial=0.0)) & ~missing
     if not strict:
         repaired = _strengthened(repaired, inertia, missing, weak)
     added = repaired.dof_armature - model.dof_armature
@@ -215,12 +215,6 @@ def _finding(code: str, text: str, severity: Severity, name: str, lines: Lines) 
     element = f"joint '{name}'"
     allowed = "a positive inertia below every moving joint"
     return Finding(code, f"{element}: {text}", severity, element, lines.get(name), allowed=allowed)
-
-
-def _tiny(inertia: Array) -> Bools:
-    """Return the dofs whose inertia is too small, relative to the largest, for floating point."""
-    tiny: Bools = inertia < TINY_INERTIA * inertia.max(initial=0.0)
-    return tiny
 
 
 def _strengthened(m: Model, inertia: Array, missing: Bools, tiny: Bools) -> Model:

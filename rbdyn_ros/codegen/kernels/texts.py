@@ -4,10 +4,9 @@
 import ast
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from rbdyn_ros.model.declared.fields import Field
+from rbdyn_ros.model.declared.fields import Field
 
 #: Binding strength of operators in C++: operands that bind less tightly need parentheses.
 ATOM, UNARY, PRODUCT, SUM, COMPARISON, EQUALITY, AND, OR, CHOICE = range(9, 0, -1)
@@ -65,7 +64,7 @@ def is_constant(name: str, value: object) -> bool:
     return name.isupper() and type(value) in (int, float)
 
 
-def kind_of(field: "Field") -> str:
+def kind_of(field: Field) -> str:
     """Return the kind of a field of a record."""
     kinds = {(0, "int"): "int", (0, "float"): "float", (1, "int"): "Ints"}
     kinds |= {(1, "float"): "Vector", (2, "float"): "Matrix"}

@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernels of arm_controller that the generated controller calls, as C++."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from rbdyn_ros.codegen.kernels.functions import Translation
 from rbdyn_ros.codegen.kernels.texts import DATA, MODEL, Signature
 from rbdyn_ros.codegen.ros2_control import arm_kernels
 from rbdyn_ros.codegen.ros2_control.tables import first_values
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rbdyn_ros.engine.compiler.views import ViewType
-    from rbdyn_ros.model.declared.fields import Field
+from rbdyn_ros.engine.compiler.views import ViewType
+from rbdyn_ros.model.declared.fields import Field
 
 #: Kernels of the engine that the template dynamics.hpp replaces by calls of the generated
 #: dynamics.
@@ -42,7 +38,7 @@ def translated() -> Translation:
     return Translation(KERNELS, given)
 
 
-def structs(records: "Mapping[str, ViewType]") -> str:
+def structs(records: Mapping[str, ViewType]) -> str:
     """Return records as structs, with the dims of the robot."""
     found = []
     for name, kind in records.items():
@@ -51,7 +47,7 @@ def structs(records: "Mapping[str, ViewType]") -> str:
     return "\n\n".join(found)
 
 
-def _row(field: "Field") -> str:
+def _row(field: Field) -> str:
     number = "Index" if field.kind == "int" else "double"
     size = ", ".join(DIMS.get(str(dim), str(dim)) for dim in field.dims)
     kind = (number, f"std::array<{number}, {size}>", f"Table<{size}>")[len(field.dims)]

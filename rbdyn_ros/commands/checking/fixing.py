@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of `rbdyn check`: repairs of a URDF file, hidden errors, and the appearance."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, RbdynError, quote
+from rbdyn_ros.loading.output import write_whole
+
 if TYPE_CHECKING:
     from rbdyn_ros.description.parts.types import Description
-    from rbdyn_ros.errors import DescriptionError, Finding
 
 
 def fix(path: Path, options: argparse.Namespace) -> list[str]:
@@ -25,8 +26,6 @@ def fix(path: Path, options: argparse.Namespace) -> list[str]:
     """
     from rbdyn_ros.description.reading import guard
     from rbdyn_ros.description.urdf_files.repair import corrected_text, repaired_text
-    from rbdyn_ros.errors import Finding, ParameterError, quote
-    from rbdyn_ros.loading.output import write_whole
 
     if path.suffix.lower() != ".urdf":
         message = f"--fix repairs .urdf files, not {quote(path.name)}"
@@ -60,7 +59,6 @@ def with_hidden(
     corrected.
     """
     from rbdyn_ros.description.urdf_files.repair import corrected_text
-    from rbdyn_ros.errors import RbdynError
 
     try:
         corrected, words = corrected_text(_document(path)[1])
@@ -92,7 +90,6 @@ def _errors(
     text: str, path: Path, options: argparse.Namespace, *, strict: bool
 ) -> Sequence[Finding]:
     from rbdyn_ros.description.urdf_files.urdf import read_text
-    from rbdyn_ros.errors import RbdynError
     from rbdyn_ros.loading.load import complete
 
     try:
@@ -118,14 +115,14 @@ def _errors(
 
 
 def with_appearance(
-    read: Callable[[], Description],
+    read: "Callable[[], Description]",
     path: Path,
     options: argparse.Namespace,
     *,
     strict: bool,
     collisions: bool,
     text: str | None = None,
-) -> Description:
+) -> "Description":
     """Return the description of a robot, with the findings about its appearance.
 
     Args:
@@ -139,8 +136,6 @@ def with_appearance(
     Raises:
         DescriptionError: with all errors of the robot and of its appearance.
     """
-    from rbdyn_ros.errors import DescriptionError
-
     looks = _findings(path, text, options, strict, collisions)
     errors = [finding for finding in looks if finding.severity == "error"]
     try:
@@ -156,12 +151,10 @@ def _findings(
     path: Path, text: str | None, options: argparse.Namespace, strict: bool, collisions: bool
 ) -> tuple[Finding, ...]:
     """Return the findings about the appearance, or no findings if the document is refused."""
-    from rbdyn_ros.checks.audit import Audit
     from rbdyn_ros.description.appearance.check import check_appearance
     from rbdyn_ros.description.reading.files import read_bytes
     from rbdyn_ros.description.reading.xacro_files import expand, xacro_arguments
     from rbdyn_ros.description.robot_files import URDF, format_of
-    from rbdyn_ros.errors import DescriptionError
 
     suffix, data = path.suffix.lower(), text
     if format_of(path) is not URDF:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rbdyn_ros.commands.line.common import DONE, REFUSED, loaded_robot
-from rbdyn_ros.errors import Finding
+from rbdyn_ros.errors import Finding, RbdynError
 
 #: The verdicts, from the best to the worst.
 LOADS, REPAIRED, REFUSES = "loads", "repaired", "refused"
@@ -93,8 +93,6 @@ def check_folder(folder: Path, options: argparse.Namespace) -> list[FileVerdict]
 
 def judge(path: Path, options: argparse.Namespace) -> FileVerdict | None:
     """Return the outcome of a file: read strictly, else with repairs. Return None for macros."""
-    from rbdyn_ros.errors import Finding, RbdynError
-
     own = argparse.Namespace(**vars(options))
     if path.suffix.lower() != ".xacro":
         own.xacro_args = []

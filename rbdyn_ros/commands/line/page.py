@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, flag, refusing, report_error
+from rbdyn_ros.errors import RbdynError
 
 if TYPE_CHECKING:
     import viser
@@ -24,12 +25,8 @@ def port(text: str) -> int:
 
 def add_page(command: argparse.ArgumentParser) -> None:
     """Add the options for the address of a page."""
-    command.add_argument(
-        "--port",
-        type=port,
-        default=8080,
-        help="TCP port of the page (8080); the next free one if it is taken",
-    )
+    text = "TCP port of the page (8080); the next free one if it is taken"
+    command.add_argument("--port", type=port, default=8080, help=text)
     command.add_argument(
         "--address",
         default="127.0.0.1",
@@ -51,7 +48,6 @@ def serve_page(
         fill: adds the contents to the page.
     """
     from rbdyn_ros.commands.line.interrupts import end_at_once
-    from rbdyn_ros.errors import RbdynError
     from rbdyn_ros.view.web.server import address_of, is_local, open_server
 
     with refusing(name, USAGE):

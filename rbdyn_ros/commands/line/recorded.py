@@ -10,8 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.commands.line.common import FileOf, add_options, file_path, nearest_file
 from rbdyn_ros.errors import ParameterError, RbdynError, quote
+from rbdyn_ros.nanoseconds import NANOSECONDS
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
@@ -176,7 +178,6 @@ def _run_of(m: Model, rest: Array, samples: Samples, options: argparse.Namespace
     import numpy as np
 
     from rbdyn_ros.identification.data.motion import dof_names
-    from rbdyn_ros.nanoseconds import NANOSECONDS
     from rbdyn_ros.recording.bags import recording_error
     from rbdyn_ros.recording.run import RecordedRun
 
@@ -245,7 +246,6 @@ def _names_in(path: Path) -> list[tuple[str, str]]:
     Raises:
         ArgumentTypeError: the file cannot be read, or a name has no second name next to it.
     """
-    from rbdyn_ros.checks.audit import Audit
     from rbdyn_ros.description.yaml_files.text import Scalar, parse
 
     audit, what = Audit(), "a file of joint names"

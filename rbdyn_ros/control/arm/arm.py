@@ -20,14 +20,14 @@ from rbdyn_ros.control.base.kernels import entry
 from rbdyn_ros.dynamics.entry import Entry, handles, is_vector, public
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.dynamics.stages import inverse, make_data
+from rbdyn_ros.engine.compiler.jit import Vector
 from rbdyn_ros.engine.quantities import terms
 from rbdyn_ros.errors import Finding, ModelError, bad_argument
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model, check_model
 
 if TYPE_CHECKING:
     from rbdyn_ros.control.arm.law_code import LawCode
-    from rbdyn_ros.engine.compiler.jit import Vector
-    from rbdyn_ros.model.data import Data
 
 #: Mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2], see Arm.with_payload.
 Payload = tuple[float, tuple[float, ...], tuple[float, ...]]

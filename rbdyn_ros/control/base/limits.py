@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits of a real arm, which can be tightened but never relaxed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -79,7 +77,7 @@ class Limits:
         return np.minimum(most, self.power_limit) if self.power_limit else most
 
     @staticmethod
-    def of(m: Model, names: Sequence[str] = ()) -> Limits:
+    def of(m: Model, names: Sequence[str] = ()) -> "Limits":
         """Return the limits of a robot's joints.
 
         Args:
@@ -123,7 +121,7 @@ class Limits:
         latency: float | None = None,
         power_limit: float | None = None,
         contact: float | None = None,
-    ) -> Limits:
+    ) -> "Limits":
         """Return tighter limits, relative to the limits of the robot.
 
         Args:

@@ -26,10 +26,10 @@ from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.state_kernels import LONGEST, SHORTEST, inspect
 from rbdyn_ros.control.states.clock import LATE_SINCE, MOST, SEEN, judge, seconds
 from rbdyn_ros.control.states.loop_state import DIFFERENCE, LIMITED, RELEASED, SATURATED, START
+from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
 if TYPE_CHECKING:
     from rbdyn_ros.control.states.loop_state import ArmLoopState
-    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
 #: Time constant of the mean of the time for which an effort acts [s]. The mean may be up to
 #: LONGEST, or its value after one pause of state_timeout.

@@ -6,8 +6,6 @@ lets clients write registers and upload programs, and calls `act` for the torque
 tick.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -62,7 +60,7 @@ class ArmProgram(ABC):
     def is_blocked(self) -> bool:
         return True
 
-    def step(self, robot: UrRobot) -> bool:
+    def step(self, robot: "UrRobot") -> bool:
         """Run the program for a tick; return whether it is over.
 
         A program that fails ends, and the arm brakes.
@@ -76,18 +74,18 @@ class ArmProgram(ABC):
             return True
 
     @abstractmethod
-    def _step(self, r: UrRobot) -> bool:
+    def _step(self, r: "UrRobot") -> bool:
         """Run the program for a tick; return whether it is over."""
 
-    def has_work(self, r: UrRobot) -> bool:  # noqa: ARG002
+    def has_work(self, r: "UrRobot") -> bool:  # noqa: ARG002
         """Return whether the program acts before a command of a client."""
         return True
 
-    def is_asked(self, r: UrRobot) -> bool:  # noqa: ARG002
+    def is_asked(self, r: "UrRobot") -> bool:  # noqa: ARG002
         """Return whether the program has not yet begun the newest command of a client."""
         return False
 
-    def awaits(self, r: UrRobot) -> bool:  # noqa: ARG002
+    def awaits(self, r: "UrRobot") -> bool:  # noqa: ARG002
         """Return whether the client must send a command now, apart from streams."""
         return False
 

@@ -172,10 +172,6 @@ def read_appearance(
     return _of_robot(file)
 
 
-def _of_sdf_file(file: RobotFile) -> Appearance:
-    return _of_sdf(file.located(), file.package_dirs)
-
-
 def _of_sdf(source: Path | str | bytes, package_dirs: Sequence[str | Path]) -> Appearance:
     from rbdyn_ros.description.sdf_files.looks import read_looks
 
@@ -384,7 +380,7 @@ def _renamed(looks: Appearance, prefix: str, root: str, name: str) -> Appearance
 #: Readers of formats other than URDF, by the suffixes of the format.
 READERS = {
     robot_files.MECHANISM_SUFFIXES: _of_mechanism,
-    robot_files.SDF_SUFFIXES: _of_sdf_file,
+    robot_files.SDF_SUFFIXES: lambda file: _of_sdf(file.located(), file.package_dirs),
     robot_files.MJCF_SUFFIXES: _of_mjcf,
 }
 

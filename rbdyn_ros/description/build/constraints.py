@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The methods of a SystemBuilder that add constraints between bodies."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -33,7 +31,7 @@ class ConstraintBuilder:
         length: float,
         point1: Vec3 = ZERO,
         point2: Vec3 = ZERO,
-    ) -> Self:
+    ) -> "Self":
         """Keep two points at a fixed distance, like a massless rod with ball joints at its ends.
 
         Args:
@@ -58,7 +56,7 @@ class ConstraintBuilder:
         *,
         closed: bool = True,
         radius: float = 0.0,
-    ) -> Self:
+    ) -> "Self":
         """Keep the length of a line through points of bodies: a taut band.
 
         Args:
@@ -88,7 +86,7 @@ class ConstraintBuilder:
         gear: str,
         terms: Mapping[str, float] | Iterable[tuple[str, int, float]],
         offset: float = 0.0,
-    ) -> Self:
+    ) -> "Self":
         """Keep a weighted sum of joint positions equal to an offset.
 
         Args:
@@ -122,7 +120,7 @@ class ConstraintBuilder:
         axis: Vec3 | None = None,
         point: Vec3 = ZERO,
         normal: Vec3 = Z_AXIS,
-    ) -> Self:
+    ) -> "Self":
         """Let a sphere, or a thin disk if it has an axis, roll on a plane without slipping.
 
         The arguments are the fields of types.Roll; `roll` is the name.
@@ -151,7 +149,7 @@ class ConstraintBuilder:
         corners: Iterable[tuple[str, Vec3]],
         length: float,
         closed: bool,
-    ) -> Self:
+    ) -> "Self":
         owner = name(f"the name of a {kind}", called)
         links, points = [], []
         for place, (link, point) in enumerate(corners, start=1):

@@ -14,15 +14,11 @@ ZERO: Vec3 = (0.0, 0.0, 0.0)
 Point = tuple[str, Vec3]
 
 
-def _point(link: str, xyz: Vec3) -> Point:
-    return link, xyz
-
-
 POINT = table(
     "",
     Key("link", Name(), "a link", needed=True),
     Key("xyz", VECTOR, "point in the link's frame [m]", default=ZERO),
-    make=_point,
+    make=lambda link, xyz: (link, xyz),
 )
 ENDS = (Key("from", POINT, "first end", needed=True), Key("to", POINT, "other end", needed=True))
 ROD = table("rod", *ENDS, Key("length", Number(unit="m"), "length of the rod", needed=True))

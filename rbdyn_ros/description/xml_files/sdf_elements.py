@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The elements of SDF with a record of reading: of an SDF, or of the <gazebo> of a URDF."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -48,7 +46,7 @@ class SdfFile:
         return None if self.path is None else self.path.parent
 
     @property
-    def top(self) -> SdfElement:
+    def top(self) -> "SdfElement":
         """The root element."""
         return SdfElement(self, self.root, "the file")
 
@@ -121,14 +119,14 @@ class SdfElement:
         self.document.used.add((id(self.element), name))
         return self.element.get(name, default).strip()
 
-    def children(self, *tags: str) -> Iterator[SdfElement]:
+    def children(self, *tags: str) -> "Iterator[SdfElement]":
         """Yield the children with one of the tags, in the order of the file."""
         for child in self.element:
             if child.tag in tags:
                 assert isinstance(child, Element)
                 yield self.part(child)
 
-    def part(self, child: Element) -> SdfElement:
+    def part(self, child: Element) -> "SdfElement":
         """Return a child for reading; it counts as read."""
         self.document.used.add(id(child))
         owner, name = self.owner, child.get("name", "").strip()
@@ -136,7 +134,7 @@ class SdfElement:
             owner = f"{child.tag} {quote(name)}" if name else f"<{child.tag}>"
         return SdfElement(self.document, child, owner)
 
-    def child(self, *path: str) -> SdfElement | None:
+    def child(self, *path: str) -> "SdfElement | None":
         """Return a child, or a deeper element, that is allowed only once."""
         part: SdfElement | None = self
         for tag in path:

@@ -5,8 +5,6 @@ Positions are differentiated along the coordinates of qvel, as in integrate_pos:
 free body or a ball joint are in its own axes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Differential inverse kinematics: the velocity that fulfils tasks best within all limits."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Sequence
 from functools import cache

@@ -8,8 +8,6 @@ Velocities are [angular; linear]. `reference` names the point and the axes:
 - "local_world_aligned": the velocity of the frame's origin, in world axes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics: configurations that bring a frame to a target pose."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple

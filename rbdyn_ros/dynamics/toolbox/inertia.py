@@ -4,8 +4,6 @@
 These are properties of the tree with its mimic joints; constraints are ignored.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Centre of mass and momentum of a whole robot, or of the subtree of a body."""
 
-from __future__ import annotations
-
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.toolbox.filling import fills
 from rbdyn_ros.engine.quantities import momentum as _momentum

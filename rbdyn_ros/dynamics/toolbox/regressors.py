@@ -5,8 +5,6 @@ The ten parameters of a body are m, m c_x, m c_y, m c_z, Ixx, Ixy, Iyy, Ixz, Iyz
 of the body, I about its origin. Bodies are in the order of their numbers, from 1 on.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array

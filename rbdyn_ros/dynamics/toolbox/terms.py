@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The terms of the equation of motion M qacc + C qvel + g = tau, and the energies."""
 
-from __future__ import annotations
-
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.toolbox.filling import fills, returns, square
 from rbdyn_ros.engine.quantities import coriolis as _coriolis

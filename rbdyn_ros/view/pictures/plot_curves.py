@@ -197,13 +197,8 @@ def contact_forces(run: RecordedRun, most: int = 8) -> list[Curve]:
     sizes = np.linalg.norm(run.contact[:, :, :3], axis=2)
     touched = np.flatnonzero(sizes.max(axis=0) > 0.0)
     order = touched[np.argsort(-sizes[:, touched].max(axis=0), kind="stable")]
-    curves = [Curve(_body_name(run.m, k), run.time, sizes[:, k]) for k in order[:most]]
+    curves = [Curve(str(run.m.body_names[k]), run.time, sizes[:, k]) for k in order[:most]]
     if len(order) > most:
         rest = sizes[:, order[most:]].sum(axis=1)
         curves.append(Curve(f"{len(order) - most} others", run.time, rest))
     return curves
-
-
-def _body_name(m: Model, k: int) -> str:
-    name: str = m.body_names[k]
-    return name

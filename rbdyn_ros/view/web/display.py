@@ -25,11 +25,11 @@ from rbdyn_ros.view.scene.scene import (
     Scene,
 )
 from rbdyn_ros.view.scene.wrench_lines import WEIGHT_LENGTH, weight_of
+from rbdyn_ros.view.web.nodes import Nodes
 
 if TYPE_CHECKING:
     import viser
 
-    from rbdyn_ros.view.web.nodes import Nodes
 
 #: Order in the panel: behind the folders of other parts.
 LAST = 1e9
@@ -64,7 +64,7 @@ class Display:
         nodes: scene nodes of the robot.
     """
 
-    def __init__(self, server: "viser.ViserServer", nodes: "Nodes") -> None:
+    def __init__(self, server: "viser.ViserServer", nodes: Nodes) -> None:
         self._nodes, self._gui = nodes, server.gui
         gui = server.gui
         self._folder = gui.add_folder("Display", order=LAST, expand_by_default=False)

@@ -4,7 +4,7 @@
 import math
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,10 +13,7 @@ from rbdyn_ros.recording.run import RecordedRun
 from rbdyn_ros.view.pictures.plot_curves import energies
 from rbdyn_ros.view.web.charts import COLOURS, FIRST, HEIGHT, Quantities
 from rbdyn_ros.view.web.playing import SPEEDS, Player
-
-if TYPE_CHECKING:
-    from rbdyn_ros.view.web.show import Show
-
+from rbdyn_ros.view.web.show import Show
 
 #: Periods of pictures, of the slider and of the cursors [s].
 FRAME, SLIDE, DRAW = 1.0 / 30.0, 0.1, 0.25
@@ -38,7 +35,7 @@ class Timeline:
         player: the playback position.
     """
 
-    def __init__(self, show: "Show", run: RecordedRun) -> None:
+    def __init__(self, show: Show, run: RecordedRun) -> None:
         self._show, self._run, self._begin = show, run, float(run.time[0])
         usual = float(np.median(np.diff(run.time))) if len(run.time) > 1 else 0.0
         self.player = Player(run.duration, max(usual, FRAME))
@@ -135,7 +132,7 @@ class RunCharts:
         run: its recording.
     """
 
-    def __init__(self, show: "Show", run: RecordedRun) -> None:
+    def __init__(self, show: Show, run: RecordedRun) -> None:
         self._gui, self._atomic = show.server.gui, show.server.atomic
         quantities = Quantities(run.m)
         chosen = list(range(min(FIRST, len(quantities.joints))))

@@ -5,8 +5,6 @@ The files in config/ and the tables in docs/reference/ are printed from the same
 tools/docs.py.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -157,7 +155,7 @@ def per_joint(
 
 
 def declare(
-    node: Node, table: Table, defaults: Mapping[str, Any] | None = None
+    node: "Node", table: Table, defaults: Mapping[str, Any] | None = None
 ) -> SimpleNamespace:
     """Declare all parameters of a table and return their checked values by name.
 
@@ -178,7 +176,7 @@ def declare(
     return SimpleNamespace(**live(found, table))
 
 
-def _declare_one(node: Node, parameter: Parameter, default: Any) -> Any:
+def _declare_one(node: "Node", parameter: Parameter, default: Any) -> Any:
     from rcl_interfaces.msg import ParameterDescriptor
 
     descriptor = ParameterDescriptor(
@@ -191,7 +189,7 @@ def _declare_one(node: Node, parameter: Parameter, default: Any) -> Any:
     return node.declare_parameter(parameter.name, value, descriptor).value
 
 
-def declare_facts(node: Node, facts: Mapping[str, Any]) -> None:
+def declare_facts(node: "Node", facts: Mapping[str, Any]) -> None:
     """Declare read-only parameters that describe the robot to other nodes, by name."""
     from rcl_interfaces.msg import ParameterDescriptor
 
@@ -221,7 +219,7 @@ def live(changes: Mapping[str, Any], table: Table) -> dict[str, Any]:
     return values
 
 
-def overrides(node: Node) -> Mapping[str, Any]:
+def overrides(node: "Node") -> Mapping[str, Any]:
     """Return the values set by the command line, by files and by the caller, by name.
 
     rclpy has no public way to list parameters that were never declared.
@@ -230,7 +228,7 @@ def overrides(node: Node) -> Mapping[str, Any]:
     return {name: parameter.value for name, parameter in given.items()}
 
 
-def unknown(node: Node, table: Table, others: tuple[str, ...] = ()) -> list[str]:
+def unknown(node: "Node", table: Table, others: tuple[str, ...] = ()) -> list[str]:
     """Return a warning for each parameter that was set but never declared.
 
     Args:
