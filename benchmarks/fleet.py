@@ -35,7 +35,7 @@ class Fleet:
         received: received states per second of each robot.
         missed: missing states of each robot.
         share: share of a core.
-        overruns: overruns of all robots; -1 if the node logged none.
+        overruns: overruns of all robots; -1 if the node logged no number.
         seconds: measured time.
     """
 

@@ -4,9 +4,10 @@
     python -m benchmarks.gpu [ROBOT ...]             time robots on the GPU of CuPy
     python -m benchmarks.gpu --registers [ROBOT ...] let nvcc report registers and local memory
 
-Every robot starts at qpos0 with its own joint velocities and falls, without contact. A call is
-STEPS timesteps of all robots, or one. mujoco_warp has 32-bit floats; its timestep is captured as a
-CUDA graph, if CUDA allows it. The CPU is timed on 2 threads and on all cores, with 64-bit floats.
+Every robot starts at qpos0 with its own joint velocities and falls, without contact. A call makes
+STEPS timesteps of all robots, or a single timestep. mujoco_warp has 32-bit floats; its timestep is
+captured as a CUDA graph, if CUDA allows it. The CPU is timed on 2 threads and on all cores, with
+64-bit floats.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ REPORTED = (
     r"(\d+) bytes spill loads",
 )  # fmt: skip
 
-#: Robots of the tables unless others are named.
+#: Robots of the tables unless other robots are named.
 FOUR = ("UR5", "Panda", "Go2", "G1")
 
 
@@ -178,7 +179,7 @@ def _gpu() -> str:
 
     Raises: RbdynError: there is no GPU.
     """
-    from rbdyn_ros.rollouts.cuda import cupy
+    from rbdyn_ros.rollouts.gpu import cupy
 
     found = cupy()
     name: str = found.cuda.runtime.getDeviceProperties(found.cuda.Device().id)["name"].decode()

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time whole runs of bodies that move in contact, against MuJoCo, and the same bodies at rest.
 
-Robots that trot and walk, cubes that tumble, a pile and balls that collapse, balls that are
-poured, an arm that grasps again and again. MuJoCo gets the same bodies, joints and geometries
-(mirror.py); it runs its default solver with the elliptic and with the pyramidal cone. Springs in
-the joints move the robots. Each engine gets their forces from its own states, every CONTROL
-steps, and only the steps are timed. After a run the rest positions of the springs stay constant
-for REST seconds, and the last steps are timed again.
+The bodies are robots that trot and walk, cubes that tumble, a pile and balls that collapse, balls
+that are poured, and an arm that grasps again and again. MuJoCo gets the same bodies, joints and
+geometries (mirror.py); it runs its default solver with the elliptic and with the pyramidal cone.
+Springs in the joints move the robots. Each engine gets their forces from its own states, every
+CONTROL steps, and only the steps are timed. After a run the rest positions of the springs stay
+constant for REST seconds, and the last steps are timed again.
 
 Every run repeats the same motion, so each block of steps has the smallest time of all rounds, in
 turns: other programs disturb these least.

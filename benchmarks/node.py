@@ -132,7 +132,7 @@ class Controller:
     """Sends a torque, waits for the state that contains it, and repeats; counts messages.
 
     Args:
-        joint: joint that gets the torques, the first one of joint_states.
+        joint: joint that gets the torques, the first joint of joint_states.
         answers: whether it answers each state instead, with efforts of 0 for all joints.
     """
 

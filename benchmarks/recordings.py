@@ -3,7 +3,7 @@
 
     python -m benchmarks.recordings FOLDER
 
-FOLDER has clones of these repositories; missing ones are skipped:
+FOLDER has clones of these repositories; missing repositories are skipped:
 
     https://github.com/unisa-acg/inverse-dynamics-solver        UR10, Panda
     https://github.com/marcocognetti/FrankaEmikaPandaDynModel   Panda
@@ -12,7 +12,7 @@ FOLDER has clones of these repositories; missing ones are skipped:
                                        git checkout 4e2e5a2 -- data/KUKA/HW, before Git LFS)
 
 Each arm is identified from one recording, or its first three quarters, and validated with another
-one, or the last quarter.
+recording, or the last quarter.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Let an arm make a motion of `rbdyn excite`, and record it for `rbdyn identify`.
 
-The controller must be armed and accept a JointTrajectory; arm_controller does, and so do others.
+A controller that accepts a JointTrajectory, such as arm_controller, must be armed.
 The arm first moves slowly to the start of the motion, including joints that do not move in it. It
 is stopped if it does not follow, or by Ctrl-C:
     python examples/record_motion.py motion.csv recording.csv

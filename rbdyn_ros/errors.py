@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The error family: each error has the value found, where it was, and the allowed values."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -24,7 +22,8 @@ class Finding:
         code: short kebab-case identifier, stable between releases.
         message: one sentence for a person: what was found, where, what is allowed.
         severity: ``error`` (refused), ``warning`` (accepted, but check it) or ``note``.
-        element: the element it is about, for example ``joint 'elbow'``; may be empty.
+        element: the element that the problem is about, for example ``joint 'elbow'``; may be
+            empty.
         line: line of the source text, or None where there is no text.
         found: the offending text or value; may be empty.
         allowed: what would have been accepted; may be empty.
@@ -46,7 +45,7 @@ class Finding:
 class RbdynError(Exception):
     """Base of every error this package raises on purpose.
 
-    Holds one or more findings; the fields of the first are attributes of the error.
+    Holds one or more findings; the fields of the first finding are attributes of the error.
     """
 
     def __init__(self, findings: Finding | Iterable[Finding], source: str = "") -> None:
@@ -54,7 +53,7 @@ class RbdynError(Exception):
         self.source = source
         super().__init__(self._text())
 
-    def __reduce__(self) -> tuple[type[RbdynError], tuple[tuple[Finding, ...], str]]:
+    def __reduce__(self) -> "tuple[type[RbdynError], tuple[tuple[Finding, ...], str]]":
         # all fields are pickled, not only the text
         return type(self), (self.findings, self.source)
 

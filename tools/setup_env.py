@@ -3,9 +3,9 @@
 
 Other versions of ROS 2 than Kilted have environments of their own, such as ``.venv-jazzy``.
 
-Run by ``make setup``, and by ``make sim`` for what a simulation needs. Uses the standard library
-only. A second run with the same inputs does nothing; after a change only the steps that depend on
-it run again.
+``make setup`` runs it, and so does ``make sim``, for what a simulation needs. It uses the standard
+library only. A second run with the same inputs does nothing; after a change only the steps that
+depend on it run again.
 """
 
 from __future__ import annotations
@@ -361,7 +361,7 @@ STEPS = {
     "tests": ("installing what tests and benchmarks compare with", install_tests),
 }
 FOR_USERS = ("environment", "packages", "interfaces", "engine")
-#: Steps before all others, which need their results and run at the same time.
+#: Steps before all other steps, which need their results and run at the same time.
 FIRST = ("environment", "packages")
 
 

@@ -241,7 +241,7 @@ PAGES: dict[str, Callable[[], None]] = {
 
 
 def main(names: list[str]) -> None:
-    """Draw the pictures of the named tutorials, or of all."""
+    """Draw the pictures of the named tutorials, or of all tutorials."""
     unknown = [name for name in names if name not in PAGES]
     if unknown:
         sys.exit(f"tools/stills.py: unknown page {', '.join(unknown)}, use {', '.join(PAGES)}")

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collect the findings of readers and checks, so that a user sees all of them at once."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -71,7 +69,7 @@ class Audit:
         else:
             self.add("warning", code, element, line, f"{message}; {repaired}", **of)
 
-    def about(self, kind: str, part: Named) -> Subject:
+    def about(self, kind: str, part: "Named") -> "Subject":
         """Return a named part as the subject of findings, such as ``joint 'elbow'``."""
         return Subject(self, f"{kind} {quote(part.name)}", part.line)
 
@@ -139,7 +137,7 @@ class Lenient(Audit):
     """The audit of parts that are not essential: their errors become warnings.
 
     Args:
-        whole: of the document.
+        whole: audit of the whole document.
         consequence: what happens to a part with an error, for the warning.
     """
 

@@ -27,8 +27,8 @@ def name_faults(
     """Yield every refused name and the reason: unknown, named twice, or why_not.
 
     Args:
-        names: names from outside, in whatever type they came.
-        known: all names there are.
+        names: names from outside, of any type.
+        known: all names that exist.
         what: kind of thing that is named, such as "joint".
         why_not: reason to refuse a known name, such as "has no actuator"; empty to accept it.
     """
@@ -61,7 +61,7 @@ def chosen(
 
     Args:
         names: a list of strings from outside.
-        known: all names there are.
+        known: all names that exist.
         what: kind of thing that is named, such as "joint".
         why_not: reason to refuse a known name; empty to accept it.
         error: class of the error.
@@ -109,7 +109,7 @@ def one_of(
     *,
     element: str | None = None,
 ) -> str:
-    """Return a string that is one of the known ones.
+    """Return the value, if it is one of the known strings.
 
     Args:
         name: name of the value in messages, such as "integrator".

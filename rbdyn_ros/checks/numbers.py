@@ -72,7 +72,7 @@ def finite(
     Args:
         name: name of the value in messages.
         value: a number, or anything that NumPy converts to an array of numbers.
-        shape: of the array; (): one number; None: an array of any shape.
+        shape: shape of the array; (): one number; None: an array of any shape.
         low: smallest allowed number.
         high: largest allowed number.
         error: class of the error.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions available in C, their arguments and results."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -130,19 +128,19 @@ OF_ACTUATORS: dict[str, tuple[tuple[Argument, ...], tuple[Argument, ...]]] = {
 }
 
 
-def spec_of(name: str, m: Model) -> FunctionSpec:
+def spec_of(name: str, m: "Model") -> FunctionSpec:
     """Return the entry of a function in SPECS, with the states of actuators if there are any."""
     read, written = OF_ACTUATORS.get(name, ((), ())) if m.nu > 0 else ((), ())
     spec = SPECS[name]
     return replace(spec, inputs=(*spec.inputs, *read), outputs=(*spec.outputs, *written))
 
 
-def sizes_of(m: Model) -> dict[str, int]:
+def sizes_of(m: "Model") -> dict[str, int]:
     """Return the sizes of arguments by the names of their macros."""
     return {"NQ": m.nq, "NV": m.nv, "NA": m.na, "NBODY": m.nbody}
 
 
-def length_of(argument: Argument, m: Model) -> int:
+def length_of(argument: Argument, m: "Model") -> int:
     """Return the length of an argument."""
     sizes = sizes_of(m)
     return math.prod(sizes[dim] if dim in sizes else int(dim) for dim in argument.dims)

@@ -73,7 +73,7 @@ class _Outcome:
     """The findings of `rbdyn check` in a file.
 
     Attributes:
-        model: None if the file is refused.
+        model: the Model, or None if the file is refused.
         text: the report, or the errors.
         data: the report as JSON.
         fixed: repairs by --fix; None without --fix.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn completion`: a script for tab completion in a shell."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +24,7 @@ Or for the current shell:
 Exit status: 0, or 2 if shtab, which writes the script, is not installed."""
 
 
-def add_completion(commands: Commands) -> None:
+def add_completion(commands: "Commands") -> None:
     command = commands.add_parser(
         "completion", help="print a script for tab completion in a shell", epilog=EPILOG
     )
@@ -45,7 +43,7 @@ def _completion(options: argparse.Namespace) -> int:
     return common.DONE
 
 
-def script(parser: Parser, shell: str) -> str:
+def script(parser: "Parser", shell: str) -> str:
     """Return the script of a shell for all commands of a parser."""
     import shtab
 
@@ -63,7 +61,7 @@ def _complete(action: Any, how: Any) -> None:
     action.complete = how  # shtab reads this attribute
 
 
-def _actions(parser: Any) -> Iterator[argparse.Action]:
+def _actions(parser: Any) -> "Iterator[argparse.Action]":
     """Yield the arguments of a parser and of its subcommands."""
     for action in parser._actions:  # noqa: SLF001 - argparse has no public list
         yield action

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn convert`: a robot file in another format."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from typing import TYPE_CHECKING
@@ -30,7 +28,7 @@ Exit status: 0 if the file was written, 1 if the robot is refused or the format 
 2 if an argument or the output is refused."""
 
 
-def add_convert(commands: Commands) -> None:
+def add_convert(commands: "Commands") -> None:
     command = commands.add_parser(
         "convert", help="write a robot as URDF, SDF, MJCF or mechanism file", epilog=EPILOG
     )
@@ -59,7 +57,7 @@ def _convert(options: argparse.Namespace) -> int:
     return common.DONE
 
 
-def _lines(findings: Sequence[Finding]) -> list[str]:
+def _lines(findings: "Sequence[Finding]") -> list[str]:
     """Return a line for each different text of a finding, with the elements that have it."""
     elements: dict[str, list[str]] = {}
     for finding in findings:
@@ -68,6 +66,6 @@ def _lines(findings: Sequence[Finding]) -> list[str]:
     return [f"{text} ({_few(names)})" for text, names in elements.items()]
 
 
-def _few(names: Sequence[str], most: int = 3) -> str:
+def _few(names: "Sequence[str]", most: int = 3) -> str:
     shown = "; ".join(names[:most])
     return shown if len(names) <= most else f"{shown}; and {len(names) - most} more"

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The part of `rbdyn identify` that finds motors and gears: option `--actuators`."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from typing import TYPE_CHECKING
@@ -57,7 +55,7 @@ def wrong_actuator_options(options: argparse.Namespace) -> str:
     return ""
 
 
-def identify_actuators_of(m: Model, options: argparse.Namespace) -> int:
+def identify_actuators_of(m: "Model", options: argparse.Namespace) -> int:
     """Identify the actuators, print a report, and write the file."""
     from rbdyn_ros.actuators import read_actuators
     from rbdyn_ros.identification.actuators import (

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn schema`: the JSON schema of a kind of YAML file, for editors."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from typing import TYPE_CHECKING
@@ -24,7 +22,7 @@ An editor with the YAML language server completes keys and marks errors in a fil
 Exit status: 0."""
 
 
-def add_schema(commands: Commands) -> None:
+def add_schema(commands: "Commands") -> None:
     command = commands.add_parser(
         "schema", help="print the JSON schema of a kind of YAML file, for editors", epilog=EPILOG
     )
@@ -37,7 +35,7 @@ def _schema(options: argparse.Namespace) -> int:
     return DONE
 
 
-def dialects() -> dict[str, Dialect]:
+def dialects() -> "dict[str, Dialect]":
     """Return the kinds of YAML files by name."""
     from rbdyn_ros.actuators import keys as actuators
     from rbdyn_ros.description.mechanism_files import mechanism

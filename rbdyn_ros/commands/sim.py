@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn sim`: a robot simulated behind ROS 2 topics."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import json
@@ -43,7 +41,7 @@ ONE_ROBOT = (
 )
 
 
-def add_sim(commands: Commands) -> None:
+def add_sim(commands: "Commands") -> None:
     command = commands.add_parser(
         "sim", help="simulate a robot behind ROS 2 topics", epilog=EPILOG
     )
@@ -111,7 +109,7 @@ def _sim(options: argparse.Namespace) -> int:
 
 
 def ros_words(options: argparse.Namespace, shows: bool) -> list[str]:
-    """Return the options as ROS parameters; later values override earlier ones."""
+    """Return the options as ROS parameters; later values override earlier values."""
     # a robot in a view must not fall at once
     given: dict[str, object] = {"view": shows, "start": "shown"}
     for name, is_set in (

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn view`: show a robot in the browser and move its joints by sliders."""
 
-from __future__ import annotations
-
 import argparse
 from typing import TYPE_CHECKING
 
@@ -26,7 +24,7 @@ Nothing is simulated: the sliders set joint positions. Closed loops stay closed.
 Exit status: 0 after Ctrl-C, 1 if the robot is refused, 2 if it cannot be shown."""
 
 
-def add_view(commands: Commands) -> None:
+def add_view(commands: "Commands") -> None:
     command = commands.add_parser(
         "view", help="show a robot in the browser and move its joints", epilog=EPILOG
     )
@@ -45,7 +43,7 @@ def _view(options: argparse.Namespace) -> int:
     return serve_page("view", options, model.name, lambda server: _fill(server, model, options))
 
 
-def _fill(server: viser.ViserServer, model: Model, options: argparse.Namespace) -> None:
+def _fill(server: "viser.ViserServer", model: "Model", options: argparse.Namespace) -> None:
     """Add the robot and its sliders to the view; warn about parts that cannot be shown."""
     from rbdyn_ros.description.appearance.shapes import read_appearance
     from rbdyn_ros.dynamics.configuration import moved_starts

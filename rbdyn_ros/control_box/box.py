@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The thread of a control box: it connects a loop with the servers of an arm."""
 
-from __future__ import annotations
-
 import contextlib
 import select
 import threading
@@ -54,7 +52,7 @@ class WireFaults:
     commands: LineFaults = FAULTLESS
 
     @staticmethod
-    def of(faults: Faults, double: float, period_ns: int) -> WireFaults:
+    def of(faults: Faults, double: float, period_ns: int) -> "WireFaults":
         """Return the faults of the channel of a loop, as faults of the wire."""
 
         def line(side: str) -> LineFaults:
@@ -107,7 +105,7 @@ class ControlBox(ABC):
         arm: BoxedJoints,
         log: Callable[[str], object],
         patience: float,
-        peers: Collection[ControlBox] | None,
+        peers: "Collection[ControlBox] | None",
     ) -> None:
         self._loop, self._arm, self._log = loop, arm, log
         self._patience, self._period = patience, loop.period_ns / NANOSECONDS

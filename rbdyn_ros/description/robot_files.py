@@ -37,7 +37,7 @@ class Format:
     """A format of robot files.
 
     Attributes:
-        suffixes: of its files, in small letters.
+        suffixes: suffixes of its files, in small letters.
         read: returns a robot and the text of its URDF; arguments as for read_with_text.
         root: root element of a file whose suffix only shows that it is XML.
     """
@@ -116,7 +116,7 @@ def format_of(path: Path) -> Format | None:
 
 
 def root_of_text(text: str | bytes) -> str:
-    """Return the root element of a document, as in Format, or "" if it has none."""
+    """Return the root element of a document, as in Format, or "" without a root element."""
     data = text.encode(errors="replace") if isinstance(text, str) else text
     return guard.root_tag(data[: guard.MAX_BYTES])
 

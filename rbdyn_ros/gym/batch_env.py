@@ -42,8 +42,8 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         num_envs: number of robots.
         nstep: timesteps of an action.
         horizon: actions of an episode at most.
-        effort: force of an action of 1 [N m or N], one number or one per actuated degree of
-            freedom; None: the effort limits of the Model.
+        effort: force of an action of 1 [N m or N], for all or for each actuated degree of freedom;
+            None: the effort limits of the Model.
         autoreset_mode: an AutoresetMode, or its value.
         nthread: number of threads; 0: one per core.
 
@@ -52,8 +52,8 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         actuated: (na,), the degrees of freedom that actions act on.
         actions_taken: (num_envs,), actions since the last reset.
         diverged_reward: reward of the action in which a robot diverges, which ends its episode; 0
-            unless the subclass sets it. Where rewards are negative, set it below those of a whole
-            episode, or a policy learns to diverge.
+            unless the subclass sets it. Where rewards are negative, set it below the sum of
+            rewards of a whole episode, or a policy learns to diverge.
 
     Raises:
         ParameterError: an argument is not allowed, or a joint has no effort limit.
@@ -122,8 +122,8 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
     def drive(self, actions: Array) -> None:
         """Advance the robots by nstep timesteps under actions, (num_envs, na) from -1 to 1.
 
-        By default an action is a constant force. Override it for another law, such as joints that
-        follow position targets.
+        By default an action is a constant force. Override the method for another law, such as
+        joints that follow position targets.
         """
         self.batch.qfrc_applied[:, self.actuated] = actions * self.effort
         self.batch.step(nstep=self.nstep)

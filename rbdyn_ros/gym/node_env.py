@@ -32,7 +32,7 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
         robot: path of the robot file.
         nstep: timesteps of an action.
         horizon: actions of an episode at most.
-        effort: force of an action of 1 [N m or N], one number or one per joint; None: the effort
+        effort: force of an action of 1 [N m or N], for all or for each joint; None: the effort
             limits.
         nodes: command lines of nodes that run next to the simulator, in the present folder.
         parameters: parameters of the simulator, by name.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator and nodes of the user, in processes that end with the standard input of this one.
+"""A simulator and nodes of the user, in processes that end when standard input ends.
 
 python -m rbdyn_ros.gym.simulator_process reads one line of JSON: `parameters` of the simulator,
 `nodes` as command lines, and a `folder` for their output. It prints "ready", or the reason why it

@@ -50,8 +50,8 @@ def placed_entity(m: Model, description: Description, name: str, qpos: Array) ->
 
     Args:
         m: the scene with the object, or with a new obstacle or fixed robot, which is not raised.
-        description: of the scene.
-        name: of the object, obstacle or robot.
+        description: description of the scene.
+        name: name of the object, obstacle or robot.
         qpos: (nq,) position of the scene.
 
     Raises:

@@ -53,8 +53,9 @@ def with_inertias(
     Args:
         model: compiled from the description.
         description: for the lines of its joints.
-        findings: the findings so far; the Model gets them and new ones.
-        strict: refuse a joint without inertia, warn of a tiny inertia; otherwise repair both.
+        findings: the findings so far; the Model gets them and new findings.
+        strict: refuse a joint without inertia, warn of a tiny inertia; otherwise repair both kinds
+            of joints.
 
     Raises:
         DescriptionError: a joint moves a negative inertia, or no inertia if strict.
@@ -231,7 +232,7 @@ def _strengthened(m: Model, inertia: Array, missing: Bools, tiny: Bools) -> Mode
 
     Args:
         m: with REPAIR_ARMATURE for its dofs without inertia.
-        inertia: of its dofs.
+        inertia: inertia of its dofs.
         missing: the dofs without inertia.
         tiny: the dofs with a tiny inertia.
     """

@@ -40,7 +40,7 @@ def joined_links(m: Model, description: Description) -> Bools:
 
 
 def _are_neighbours(m: Model, parent: int, body: int) -> bool:
-    """Return whether two bodies are the same, or connected by a joint with fewer than 6 dofs."""
+    """Return whether two bodies are one body, or connected by a joint with fewer than 6 dofs."""
     if parent == body:
         return True
     return bool(m.body_parentid[body] == parent and m.jnt_dofnum[body - 1] < FREE_DOFS)

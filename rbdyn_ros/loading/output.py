@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write files completely or not at all, so that nobody can read a partial file."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -28,7 +26,7 @@ class Output:
         """
         raise NotImplementedError
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Self":
         return self
 
     def __exit__(
@@ -89,8 +87,8 @@ def write_together(contents: Mapping[Path, Content]) -> None:
     reader in that moment may see some old and some new files.
 
     Raises:
-        ParameterError: a file cannot be written; old files stay unchanged. If a replacement
-            fails, the earlier ones remain.
+        ParameterError: a file cannot be written; old files stay unchanged. If a replacement fails,
+            the earlier replacements remain.
     """
     beside = {path: path.with_name(f".{secrets.token_hex(4)}{path.suffix}") for path in contents}
     try:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make the Model of a scene: robots, free objects and obstacles in one world."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -56,13 +54,13 @@ def scene(
         floor: whether there is a floor at height 0, unless an obstacle is called floor.
         exclude: pairs of names of links, objects, geometries or obstacles that do not push each
             other, and that `collisions` leaves out.
-        name: of the Model.
+        name: name of the Model.
         package_dirs: as for load_urdf.
         strict: as for load_urdf.
 
     Raises:
         DescriptionError: with all errors of the robots and objects; or an object starts inside
-            another one or inside a robot.
+            another object or inside a robot.
         ParameterError: an argument has the wrong type.
     """
     parts = SceneParts(

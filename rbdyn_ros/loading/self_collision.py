@@ -34,10 +34,10 @@ def sample_collisions(
         m: the Model, loaded with contact.
         description: its description.
         samples: number of poses, 1 to MOST_SAMPLES.
-        seed: of the random poses; equal seeds give equal results.
+        seed: seed of the random poses; equal seeds give equal results.
 
     Raises:
-        ModelError: the Model has no geometries, or too many.
+        ModelError: the Model has no geometries, or too many geometries.
         ParameterError: samples or seed is not a whole number in its range.
     """
     check_pairs(m, "sample_collisions")

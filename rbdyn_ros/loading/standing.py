@@ -69,7 +69,7 @@ def may_stand(m: Model, qpos: Array, root: int) -> bool:
     """Return whether the centre of mass of a floating robot is above its feet.
 
     Args:
-        m: the robot, perhaps with others.
+        m: the robot, perhaps with other robots.
         qpos: (nq,) its position.
         root: number of its floating joint.
     """

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Store a Model in a file: its primary arrays bit by bit, names, options and findings.
 
-The file is a zip of .npy files, as numpy.load reads it: one per field of PRIMARY, and `header`,
-JSON in UTF-8. It has no code: functions of the user are stored by name and looked up at loading.
-Files are untrusted: nothing is unpickled, no more memory is allocated than the size of the file
-justifies, and every index is checked (model/audits/audit_arrays.py).
+The file is a zip of .npy files, as numpy.load reads it: a file for each field of PRIMARY, and the
+file `header` with JSON in UTF-8. The zip has no code: functions of the user are stored by name and
+looked up at loading. Files are untrusted: nothing is unpickled, no more memory is allocated than
+the size of the file justifies, and every index is checked (model/audits/audit_arrays.py).
 """
-
-from __future__ import annotations
 
 import dataclasses
 import io
@@ -70,7 +68,7 @@ def save(m: Model, path: str | Path) -> None:
 
     Args:
         m: the Model; its current options are saved.
-        path: of the file; an old file is replaced.
+        path: path of the file; an old file is replaced.
 
     Raises:
         ModelError: m is not a Model.

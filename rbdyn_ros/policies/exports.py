@@ -42,7 +42,7 @@ def as_policy_file(path: Path, data: bytes, network: str | Path, joints: Sequenc
     Args:
         path: path of the file.
         data: its content, if it is not an ONNX file.
-        network: path of another ONNX file; empty: none.
+        network: path of another ONNX file; empty: no other file.
         joints: names of the joints, for exports without names.
 
     Raises:

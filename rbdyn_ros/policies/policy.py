@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A policy: from measurements and commands to position targets of the joints."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -50,7 +48,7 @@ class LearnedPolicy:
         spec: the inputs and outputs around the network.
 
     Attributes:
-        spec: the same.
+        spec: the inputs and outputs around the network.
         target: the latest position targets, (n) in the order of spec.joints [rad or m].
 
     Raises:
@@ -112,7 +110,7 @@ class LearnedPolicy:
     def _with_history(past: list[Array], value: Array, term: ObservationTerm) -> list[Array]:
         """Return the latest values of a term, including a new value.
 
-        At first all are the new value.
+        At first all values are the new value.
         """
         scaled = np.clip(value, *term.clip) * np.array(term.scale)
         return [*past, scaled][-term.history :] if past else [scaled] * term.history

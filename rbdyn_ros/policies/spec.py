@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The observation and the action of a policy, as data."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +26,7 @@ class ObservationTerm:
 
     Attributes:
         name: one of TERMS.
-        scale: factor of its numbers, after `clip`; one for all, or one for each.
+        scale: factor of its numbers, after `clip`; one factor for all, or a factor for each.
         clip: the smallest and the largest of its numbers.
         history: number of its latest values that are observed, the oldest first.
         period: period of gait_phase [s].

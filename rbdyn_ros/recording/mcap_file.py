@@ -5,8 +5,6 @@ The library mcap parses the records. The index at the end is not used, so the fi
 process can be read up to its last record; sizes in the file are not trusted.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -110,7 +108,7 @@ class McapFile:
                 for part in _parts(record, at):
                     yield from self._taken(part)
 
-    def _records(self, file: _Bounded) -> Iterator[tuple[Any, int]]:
+    def _records(self, file: "_Bounded") -> Iterator[tuple[Any, int]]:
         """Yield each record and its offset in the file [bytes], up to the end or a cut-off."""
         from mcap.exceptions import EndOfFile, InvalidMagic, RecordLengthLimitExceeded
         from mcap.stream_reader import StreamReader

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the motion of a robot from a recording: rb.read_run."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -42,7 +40,7 @@ def read_run(
     Args:
         path: an .mcap file, even if it was cut off, or a rosbag2 folder.
         robot: path of a robot file, or a Model; None: the robot in the recording.
-        name: namespace of the robot, if the recording has several.
+        name: namespace of the robot, if the recording has several robots.
         start: start of the span to read, since the start of the recording [s].
         end: end of the span to read [s].
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records a simulation in Python: rb.Recorder."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import replace
 from pathlib import Path

@@ -41,7 +41,7 @@ class RecordedRun:
         act: (n, na) states of actuators; None if unknown or without actuators.
         measured: encoder readings.
         commanded: commands by topic; a topic without joint names has empty `names`.
-        urdf: text of the URDF; "" if the recording has none.
+        urdf: text of the URDF; "" if the recording has no URDF.
         exact: whether positions and velocities are bit-exact simulation states.
         truncated: whether the recording was cut off.
         notes: notes for the reader.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Message types of a recording: their ROS 2 definitions and serialization."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 

@@ -32,7 +32,7 @@ class Series:
         topic: full name.
         names: joint names (k); empty for a topic without names.
         time: since the start of the run [s] (p,).
-        position, velocity, effort: (p, k), NaN if a message has none.
+        position, velocity, effort: (p, k), NaN if a message has no number.
     """
 
     topic: str

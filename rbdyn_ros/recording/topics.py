@@ -46,7 +46,7 @@ class Messages:
             time: simulated time [s].
             epoch: number of resets.
             lists: qpos, qvel, qacc, effort, xfrc, contact, stick, stick_qfrc and act; unknown
-                ones are empty.
+                lists are empty.
         """
         names = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact")
         fields = dict(zip((*names, *LATER), lists, strict=True))

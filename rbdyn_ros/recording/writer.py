@@ -5,8 +5,6 @@ Adding a message only appends it to a list; a thread compresses and writes with 
 chunk ends when it is large or old: a killed process loses at most the last second.
 """
 
-from __future__ import annotations
-
 import errno
 import importlib.util
 import os
@@ -54,7 +52,7 @@ class RunFile(Output):
         path: path of an .mcap file.
         schemas: the message types.
         trouble: called once when messages are dropped and once when writing fails.
-        overwrite: whether to replace an existing file; an empty one is always replaced.
+        overwrite: whether to replace an existing file; an empty file is always replaced.
 
     Attributes:
         path: path of the file.
@@ -256,7 +254,7 @@ class RunFile(Output):
         self._file.register_channel(topic, "cdr", self._typed[typename], dict(metadata))
 
 
-def _begun(stream: BinaryIO) -> Writer:
+def _begun(stream: BinaryIO) -> "Writer":
     try:
         from mcap.writer import CompressionType, Writer
 

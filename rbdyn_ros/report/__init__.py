@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report on a robot that `rbdyn check` prints."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable

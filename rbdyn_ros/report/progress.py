@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Progress bars on stderr; written only if it is a terminal."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
@@ -49,7 +47,7 @@ def rounds(what: str, total: int) -> Iterator[Callable[[str], None]]:
         yield advance
 
 
-def show_compiling(patience: float = PATIENCE) -> Compiling:
+def show_compiling(patience: float = PATIENCE) -> "Compiling":
     """Show a bar whenever kernels are compiled; call it once, before the first kernel.
 
     The first run of a version compiles the engine (about half a minute); later runs load it from

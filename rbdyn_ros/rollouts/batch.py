@@ -78,7 +78,9 @@ class Batch:
     JAX share without a copy (DLPack). Arrays stay valid after the Batch is deleted.
 
     With `device="cuda"` the robots are on a GPU (experimental): arrays are CuPy arrays, and a step
-    gives the same bits in 64-bit floats. Calls return before the GPU has finished.
+    gives the same bits in 64-bit floats. Calls return before the GPU has finished, unless robots
+    have contact, which may be with planes only: then the CPU advances a robot where the engine's
+    own step is needed.
 
     Names and signatures are those of mujoco.batch.Batch if it has the same function.
 
@@ -90,7 +92,7 @@ class Batch:
             stop exactly. None: use code for this Model if it can be specialised. On a GPU only
             code for this Model is available.
         device: "cpu", or "cuda" for the current GPU of CuPy.
-        dtype: type of all floats; on a GPU 32-bit floats are also allowed.
+        dtype: type of all floats; on a GPU 32-bit floats are also allowed without contact.
 
     Attributes:
         model: the Model.
@@ -140,7 +142,7 @@ class Batch:
                     "the engine's own code runs on device='cpu' only; a GPU needs specialize=True"
                 )
                 raise bad_argument("specialize", text)
-            self._device, threads = Cuda(m, nsim, number), 0
+            self._device, threads = Cuda(m, nsim, number, threads), 0
         elif number != np.float64:
             raise not_allowed("dtype", number.name, "float64 for device='cpu'", "dtype")
         else:

@@ -122,9 +122,7 @@ def advance(row):
     plan = plan_of(row)
     memory = floats_at(row, plan.slots * plan.width)
     mode = _mode_of(plan)
-    for lane in range(plan.width):
-        if memory[mode + lane] != 0.0:
-            _unpack(plan, header, row, lane)
+    _load(plan, header, row, memory)
     call_memory(plan.start, row)
     if plan.touch != 0:
         memory[plan.left * plan.width : (plan.left + 1) * plan.width] = 0.0
@@ -248,6 +246,14 @@ def tables_of(plan, row):
 
 
 @kernel
+def _load(plan, header, row, memory):
+    """Write "grip" of all lanes where it is out of date."""
+    for lane in range(plan.width):
+        if memory[_mode_of(plan) + lane] != 0.0:
+            _unpack(plan, header, row, lane)
+
+
+@kernel
 def _unpack(plan, header, row, lane):
     """Write "grip" from a robot's row of the engine's memory."""
     _pairs, _segments, points, axes, stops, fields, _guarded = tables_of(plan, row)
@@ -368,6 +374,13 @@ def _take_results(plan, header, row, memory, lane):
     results = floats_at(header[RESULTS_AT], plan.writes * plan.width)
     for k in range(plan.writes):
         memory[pairs[plan.reads + k, 0] * plan.width + lane] = results[k * plan.width + lane]
+
+
+def load(row):
+    """Write the lanes' form of the memory where it is out of date."""
+    header = ints_at(row - 8 * HEADER, HEADER)
+    plan = plan_of(row)
+    _load(plan, header, row, floats_at(row, plan.slots * plan.width))
 
 
 def settle(row):

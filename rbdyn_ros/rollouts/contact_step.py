@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -214,13 +214,22 @@ class ContactMemory:
         self.grip[-1, robots] = 1.0
 
     def settle(self, robots: Ints) -> None:
-        """Write the memory in lanes to the rows of the robots."""
+        """Write the memory in lanes to the rows of the robots where it is newer."""
+        self._each(contact_drive.settle, robots, 1.0)
+
+    def load(self, robots: Ints) -> None:
+        """Write the rows of the robots to the memory in lanes where they are newer."""
+        self._each(contact_drive.load, robots, 0.0)
+
+    def _each(self, code: Callable[[int], None], robots: Ints, idle: float) -> None:
+        """Call code for all robots; lanes without a robot have the flag `idle`."""
         first, count = self._step.slots[MEMORY]
         row, width = self._step.slots[ROW][0], self._step.width
-        code = ctypes.CFUNCTYPE(None, ctypes.c_int64)(call_plan.code_address(contact_drive.settle))
+        call = ctypes.CFUNCTYPE(None, ctypes.c_int64)(call_plan.code_address(code))
         for begin in range(0, len(robots), width):
             part = robots[begin : begin + width]
-            self._lanes[first + count - 1] = 1.0
+            self._lanes[first + count - 1] = idle
             self._lanes[first : first + count, : len(part)] = self.grip[:, part]
             self._lanes[row, : len(part)] = self.rows[part].view(float)
-            code(self._address)
+            call(self._address)
+            self.grip[:, part] = self._lanes[first : first + count, : len(part)]

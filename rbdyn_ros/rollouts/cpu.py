@@ -38,7 +38,7 @@ class Cpu:
         self._pool = Pool(threads, "batch")
         self._job: Job
         self._step: Step
-        self._friction: ContactMemory | None = None
+        self.friction: ContactMemory | None = None
         self.why = ""
 
     @property
@@ -90,13 +90,13 @@ class Cpu:
         for name in expanded:
             read += self._pieces(name, open_places(m, name), memory[name])
         write = [each for name, each in whole.items() if name not in FORCES]
-        before, self._friction = self._friction, None
+        before, self.friction = self.friction, None
         if isinstance(self._step, ContactStep):
             size = self._step.memory_size
             same = before is not None and len(before.grip) == size
             grip = before.grip if before and same else self.zeros("friction", (size,))
-            self._friction = ContactMemory(self._step, grip, self._robots.kept)
-            remembered_now = self._friction.columns()
+            self.friction = ContactMemory(self._step, grip, self._robots.kept)
+            remembered_now = self.friction.columns()
             read, write = [*read, *remembered_now], [*write, remembered_now[0]]
         if commands is not None:
             dofs = m.actuator_dofid
@@ -141,8 +141,8 @@ class Cpu:
         """Reset the counts and the memory of friction of some robots."""
         counts, _ = self._step.places.get("stick_key", (0, 0))  # nstick is stored before stick_key
         self._robots.kept[rows, :counts] = 0
-        if self._friction is not None:
-            self._friction.forget(rows)
+        if self.friction is not None:
+            self.friction.forget(rows)
         self._robots.nbad[rows] = 0
 
     def remember(self, d: Data, k: int) -> None:
@@ -159,10 +159,15 @@ class Cpu:
         self._settle(np.arange(self.nsim))
         return self._robots.kept[:, place].copy() if size else np.zeros(self.nsim, np.int64)
 
+    def load(self, robots: Ints) -> None:
+        """Copy the memory of friction from the robots' states into the lanes."""
+        if self.friction is not None:
+            self.friction.load(robots)
+
     def _settle(self, robots: Ints) -> None:
         """Copy the memory of friction from the lanes into the robots' states."""
-        if self._friction is not None:
-            self._friction.settle(robots)
+        if self.friction is not None:
+            self.friction.settle(robots)
 
     def chosen(self, ids: ArrayLike) -> Ints:
         """Return numbers of robots, from numbers or from a mask."""

@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The robots of a Batch on a GPU: arrays of CuPy, and kernels that CuPy compiles."""
+"""The robots of a Batch on a GPU. Steps with contact that need the engine run on the cores."""
 
-from collections.abc import Collection, Mapping, Sequence
-from types import ModuleType
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
 
-from rbdyn_ros.errors import Finding, ModelError, ParameterError, bad_argument
+from rbdyn_ros.errors import Finding, ModelError, bad_argument
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.arguments import robot_numbers
 from rbdyn_ros.rollouts.contact.points import touching
 from rbdyn_ros.rollouts.contact_drive import PASSES, ROUNDS
 from rbdyn_ros.rollouts.contact_programs import contact_programs, memory_of
+from rbdyn_ros.rollouts.contact_step import MEMORY
+from rbdyn_ros.rollouts.cpu import Cpu
+from rbdyn_ros.rollouts.gpu import Gpu, Launch
 from rbdyn_ros.rollouts.job import COMMANDS
+from rbdyn_ros.rollouts.law import plain_tree
 from rbdyn_ros.rollouts.outputs import OBSERVED_OUTPUTS
 from rbdyn_ros.rollouts.params import check_built_in, open_places, with_springs
 from rbdyn_ros.rollouts.programs import observer_program, step_program
@@ -23,7 +26,6 @@ from rbdyn_ros.specialization.languages.c_language import DOUBLE, FLOAT
 from rbdyn_ros.specialization.languages.cuda_code import (
     BLOCK,
     LONGEST_FUNCTION,
-    THREADS,
     CudaKernel,
     advance_kernel,
     contact_kernel,
@@ -33,55 +35,57 @@ from rbdyn_ros.specialization.languages.cuda_code import (
 )
 from rbdyn_ros.specialization.programs.program import hoist
 
-#: Options of the compiler. Products and sums are not fused, as on the CPU.
-OPTIONS = ("--std=c++17", "--fmad=false")
-
-#: Compilers of CuPy, in the order in which they are tried.
-COMPILERS = ("nvrtc", "nvcc")
+#: The array with the number of steps that a robot still has to do.
+LEFT = "left"
 
 
 class Cuda:
     """A Device of a Batch, see device.Device: the present GPU and stream of CuPy.
 
+    Args:
+        m: the Model.
+        nsim: number of robots.
+        number: type of the numbers.
+        threads: number of threads on which the engine advances robots with contact.
+
     Raises:
-        ParameterError: there is no CuPy or no GPU, or the robots do not fit in its memory.
+        ParameterError: there is no CuPy or no GPU, the robots do not fit in its memory, or robots
+            with contact have 32-bit floats.
     """
 
     why = ""  # a GPU runs only code for the Model
 
-    def __init__(self, m: Model, nsim: int, number: np.dtype[Any]) -> None:
-        self._cupy = cupy()
+    def __init__(self, m: Model, nsim: int, number: np.dtype[Any], threads: int) -> None:
+        self._gpu = Gpu()
         self.model, self.nsim, self.number = m, nsim, number
-        self.nbad = self._new(f"{nsim} robots", (nsim,), np.int64)
-        self.diverged = self._new(f"{nsim} robots", (nsim,), np.bool_)
+        self.nbad = self._gpu.zeros(f"{nsim} robots", (nsim,), np.int64)
+        self.diverged = self._gpu.zeros(f"{nsim} robots", (nsim,), np.bool_)
         self._memory: Mapping[str, Any] = {}
-        self._kernels: Sequence[tuple[CudaKernel, Any]] = ()
+        self._kernels: list[tuple[CudaKernel, Launch]] = []
+        self._engine: EngineOfGpu | None = None
+        if m.ncontact > 0:
+            if number != np.float64:
+                text = f"dtype is '{number.name}'; allowed is float64 for a Model with contact"
+                raise bad_argument("dtype", text)
+            counts = {"nbad": self.nbad, "diverged": self.diverged}
+            self._engine = EngineOfGpu(Cpu(m, nsim, threads, True), self._gpu, counts)
 
     def zeros(self, name: str, shape: tuple[int, ...]) -> Any:
         """Return new memory (*shape, nsim)."""
-        return self._new(f"{name} of {self.nsim} robots", (*shape, self.nsim), self.number)
-
-    def _new(self, what: str, shape: tuple[int, ...], number: Any) -> Any:
-        try:
-            return self._cupy.zeros(shape, number)
-        except self._cupy.cuda.memory.OutOfMemoryError:
-            needed = int(np.prod(shape, dtype=int)) * np.dtype(number).itemsize
-            free, _ = self._cupy.cuda.Device().mem_info
-            text = f"{what} need {needed} bytes, and the GPU has {free} left; use fewer robots"
-            raise bad_argument("nsim", text) from None
+        return self._gpu.zeros(f"{name} of {self.nsim} robots", (*shape, self.nsim), self.number)
 
     def given(self, value: Any) -> Any:
         """Return a value that can be assigned to an array."""
-        return self._cupy.asarray(value)
+        return self._gpu.arrays.asarray(value)
 
     def on_host(self, values: Any) -> Any:
         """Return an array as an array of NumPy."""
-        return self._cupy.asnumpy(values)
+        return self._gpu.on_host(values)
 
     def chosen(self, ids: Any) -> Any:
         """Return the indices of robots, which are given as indices or as a mask."""
-        known = ids if isinstance(ids, self._cupy.ndarray) else np.asarray(ids)
-        return self._cupy.asarray(robot_numbers(known, ids, self.nsim, _sorted))
+        known = ids if isinstance(ids, self._gpu.arrays.ndarray) else np.asarray(ids)
+        return self.given(robot_numbers(known, ids, self.nsim, _sorted))
 
     def check_own(self, name: str) -> None:
         """Check that each robot can have its own numbers of a field of the Model."""
@@ -94,61 +98,138 @@ class Cuda:
         real = DOUBLE if self.number == np.float64 else FLOAT
         for longest in (LONGEST_FUNCTION, BLOCK):
             kernels = kernels_of(self.model, own, bound, self.number, longest)
-            compiled = self._compiled(source(kernels, real))
-            launches = [compiled.get_function(kernel.name) for kernel in kernels]
-            if not any(gave_up(each.num_regs, each.local_size_bytes) for each in launches):
+            names = [kernel.name for kernel in kernels]
+            launches = self._gpu.compiled(source(kernels, real), names)
+            if not any(gave_up(each.registers, each.local_memory) for each in launches):
                 break
         self._kernels = list(zip(kernels, launches, strict=True))
-        self._memory = memory
-
-    def _compiled(self, text: str) -> Any:
-        """Return the compiled kernels; CuPy keeps them on disk."""
-        reasons, refused = [], self._cupy.cuda.compiler.CompileException
-        for compiler in COMPILERS:
-            module = self._cupy.RawModule(code=text, options=OPTIONS, backend=compiler)
-            try:
-                module.compile()
-            except (ImportError, OSError, RuntimeError, refused) as error:
-                reasons.append(f"{compiler}: {' '.join(str(error).split())[:300]}")
-            else:
-                return module
-        text = f"device='cuda': the code does not compile ({'; '.join(reasons)})"
-        raise ParameterError(Finding("not-compiled", text, "error", "device"))
+        more = self._engine.prepare(memory, expanded) if self._engine else {}
+        self._memory = {**memory, **more}
 
     def run(self, nstep: int, ids: Any) -> None:
-        """Advance robots, or all if `ids` is None. The GPU has not finished when this returns."""
-        count = self.nsim if ids is None else int(ids.size)
-        if count == 0:
+        """Advance robots, or all if `ids` is None. Without contact the GPU may still compute."""
+        if ids is not None and ids.size == 0:
             return
-        grid = min(-(-count // THREADS), 2**31 - 1)
-        numbers = np.uint64(0) if ids is None else ids
         if self.model.nu > 0 and COMMANDS in self._memory:
             rows, robots = self.model.actuator_dofid, slice(None) if ids is None else ids
             commands = self._memory[COMMANDS][:, robots]
             for row, command in zip(rows.tolist(), commands, strict=True):
                 self._memory["qfrc_applied"][row, robots] = command
-        for kernel, launch in self._kernels:
-            arrays = [self._memory[name] for name in kernel.arrays]
-            launch(
-                (grid,), (THREADS,),
-                (np.int64(count), numbers, np.int64(self.nsim), np.int64(nstep), self.nbad,
-                 self.diverged, *arrays),
-            )  # fmt: skip
+        if self._engine is None:
+            self._launch(0, nstep, ids)
+        else:
+            self._engine.run(lambda robots: self._launch(0, nstep, robots), nstep, ids)
+        for k in range(1, len(self._kernels)):
+            self._launch(k, nstep, ids)
+
+    def _launch(self, k: int, nstep: int, ids: Any) -> None:
+        """Run kernel number k for robots, or for all if `ids` is None."""
+        kernel, launch = self._kernels[k]
+        count = self.nsim if ids is None else int(ids.size)
+        arrays = [self._memory[name] for name in kernel.arrays]
+        numbers = np.int64(self.nsim), np.int64(nstep)
+        launch.run(count, ids, *numbers, self.nbad, self.diverged, *arrays)
 
     def clear(self, rows: Any) -> None:
-        """Reset the counts of some robots."""
+        """Reset the counts and the memory of friction of some robots."""
         self.nbad[rows] = 0
+        if self._engine is not None:
+            self._engine.clear(rows)
 
     def remember(self, d: Data, k: int) -> None:
-        """Do nothing: a tree without contact has no memory besides its state."""
+        """Write the memory of robot k, without its state, into a Data."""
+        if self._engine is not None:
+            self._engine.settled().remember(d, k)
 
-    def counted(self, name: str) -> Any:  # noqa: ARG002 - there is no contact to count
-        """Return zeros."""
-        return self._cupy.zeros(self.nsim, np.int64)
+    def counted(self, name: str) -> Any:
+        """Return a count of each robot."""
+        if self._engine is None:
+            return self._gpu.arrays.zeros(self.nsim, np.int64)
+        return self.given(self._engine.settled().counted(name))
 
     def __str__(self) -> str:
-        gpu = self._cupy.cuda.runtime.getDeviceProperties(self._cupy.cuda.Device().id)
-        return f"code for this Model on {gpu['name'].decode()}, {self.number.name}"
+        return f"code for this Model on {self._gpu}, {self.number.name}"
+
+
+class EngineOfGpu:
+    """The robots of a GPU in the memory of the host, which does the steps that need the engine.
+
+    A kernel stops before such a step. The robot is copied to the host, does the step with the code
+    of a Batch on the CPU, is copied back, and goes on on the GPU.
+
+    On the GPU the memory of friction "grip" always has the form of the lanes. While its last entry
+    is 1, the host also has it in the engine's form, which is exact.
+
+    Args:
+        cpu: the robots on the host.
+        gpu: the GPU.
+        counts: nbad and diverged on the GPU.
+    """
+
+    def __init__(self, cpu: Cpu, gpu: Gpu, counts: Mapping[str, Any]) -> None:
+        self._cpu, self._gpu, self._counts = cpu, gpu, counts
+        self._arrays: dict[str, tuple[Any, Any]] = {}  # on the GPU and on the host, by name
+        self._left = gpu.zeros(f"{cpu.nsim} robots", (1, cpu.nsim), np.float64)
+
+    def prepare(self, memory: Mapping[str, Any], expanded: Collection[str]) -> dict[str, Any]:
+        """Prepare the code of the host; return the arrays that a kernel needs besides `memory`.
+
+        The arguments are those of Device.prepare.
+        """
+        cpu, before = self.settled(), self._arrays
+        here = {name: each for name, (_, each) in before.items() if name in memory}
+        for name in {*memory} - {*OBSERVED_OUTPUTS, *here}:
+            here[name] = cpu.zeros(name, memory[name].shape[:-1])
+        cpu.prepare(here, expanded)
+        cpu.load(np.arange(cpu.nsim))
+        assert cpu.friction is not None  # the robots have contact
+        grip = self._gpu.arrays.asarray(cpu.friction.grip)
+        self._arrays = {name: (memory[name], each) for name, each in here.items()}
+        self._arrays[MEMORY] = grip, cpu.friction.grip
+        self._arrays |= {name: (each, getattr(cpu, name)) for name, each in self._counts.items()}
+        return {MEMORY: grip, LEFT: self._left}
+
+    def run(self, launch: Callable[[Any], None], nstep: int, ids: Any) -> None:
+        """Advance robots, or all if `ids` is None; `launch` runs the kernel for such a choice.
+
+        Raises:
+            KeyboardInterrupt: after Ctrl-C; each robot has done a number of the steps.
+        """
+        self._left[0, slice(None) if ids is None else ids] = nstep
+        try:
+            launch(ids)
+            while (left := self._gpu.arrays.flatnonzero(self._left[0])).size > 0:
+                self._step(left)
+                self._left[0, left] -= 1
+                launch(left)
+        finally:
+            self._left[:] = 0
+
+    def _step(self, ids: Any) -> None:
+        """Do a step of robots on the host."""
+        robots = self._gpu.on_host(ids)
+        for there, here in self._arrays.values():
+            here[..., robots] = self._gpu.on_host(there[..., ids])
+        try:
+            self._cpu.run(1, robots)
+        finally:
+            self._cpu.load(robots)
+            for there, here in self._arrays.values():
+                there[..., ids] = self._gpu.arrays.asarray(here[..., robots])
+
+    def settled(self) -> Cpu:
+        """Return the robots on the host, with the present memory of friction."""
+        if MEMORY in self._arrays:
+            there, here = self._arrays[MEMORY]
+            here[:] = self._gpu.on_host(there)
+        return self._cpu
+
+    def clear(self, rows: Any) -> None:
+        """Reset the counts and the memory of friction of some robots."""
+        self._cpu.clear(rows if isinstance(rows, slice) else self._gpu.on_host(rows))
+        grip, _ = self._arrays[MEMORY]
+        grip[:, rows] = 0.0
+        grip[-1, rows] = 1.0
 
 
 def kernels_of(
@@ -165,75 +246,41 @@ def kernels_of(
         longest: most operations of a program that is one function.
 
     Raises:
-        ModelError: the Model cannot be specialised.
+        ModelError: the Model cannot be specialised, or has contacts without code for a GPU.
     """
     real = DOUBLE if number == np.float64 else FLOAT
     model = with_springs(m, {name: tuple(places) for name, places in own.items()})
     given = [name for name in FORCES if name in bound]
+    state = {"time": 1, "qpos": m.nq, "qvel": m.nv} | ({"act": m.na} if m.na else {})
     try:
-        step = step_program(model, own, None, given)
+        if m.ncontact > 0:
+            programs, size = _with_contact(model, own, given)
+            limits = ROUNDS, PASSES
+            first = contact_kernel(programs, state | {MEMORY: size}, limits, real, longest)
+            model = plain_tree(model)
+        else:
+            once, repeated = hoist(step_program(model, own, None, given), tuple(own))
+            first = advance_kernel(once, repeated, state, real, longest)
     except ModelError as error:
         if error.code != "not-traceable":
             raise
-        raise _on_the_cpu(m, str(error)) from None
-    once, repeated = hoist(step, tuple(own))
-    state = {"time": 1, "qpos": m.nq, "qvel": m.nv} | ({"act": m.na} if m.na else {})
-    kernels = [advance_kernel(once, repeated, state, real, longest)]
+        text = f"{error}; a GPU has no code for it, device='cpu' runs it in the engine's own code"
+        raise ModelError(Finding("not-traceable", text, "error", m.name)) from None
     seen = [name for name in OBSERVED_OUTPUTS if name in bound]
     outputs = observer_program(model, tuple(own.items()), seen)
-    return [*kernels, observe_kernel(outputs, real, longest)] if outputs.outputs else kernels
+    return [first, observe_kernel(outputs, real, longest)] if outputs.outputs else [first]
 
 
-def contact_kernel_of(
-    m: Model, own: Mapping[str, Collection[int]], number: np.dtype[Any],
-    longest: int = LONGEST_FUNCTION,
-) -> CudaKernel:  # fmt: skip
-    """Return the kernel of steps with contact on planes. Arguments are as for kernels_of.
-
-    No Batch uses it yet, because it has not run on a GPU.
-
-    Raises:
-        ModelError: lanes have no code for the contacts, or a loop lists them robot by robot.
-    """
-    real = DOUBLE if number == np.float64 else FLOAT
+def _with_contact(
+    m: Model, own: Mapping[str, Collection[int]], given: Collection[str]
+) -> tuple[dict[str, Any], int]:
+    """Return the programs of a step with contact, and the length of the memory of friction."""
     found = touching(m)
     if found.loops:
-        reason = f"'{m.name}' cannot be specialised: contact other than with planes"
-        raise _on_the_cpu(m, reason)
-    programs, stops = contact_programs(m, own, None, ("qfrc_applied",), found)
-    memory = memory_of(found) + len(stops) + 1  # the last entry marks the engine's memory
-    state = {"time": 1, "qpos": m.nq, "qvel": m.nv, "grip": memory}
-    return contact_kernel(programs, state, (ROUNDS, PASSES), real, longest)
-
-
-def _on_the_cpu(m: Model, reason: str) -> ModelError:
-    text = f"{reason}; a GPU has no code for it, device='cpu' runs it in the engine's own code"
-    return ModelError(Finding("not-traceable", text, "error", m.name))
-
-
-def cupy() -> ModuleType:
-    """Return CuPy.
-
-    Raises:
-        ParameterError: CuPy is not installed, or finds no GPU.
-    """
-    try:
-        import cupy as found
-
-        runtime = found.cuda.runtime  # a folder of that name can also be imported
-    except (ImportError, AttributeError) as error:
-        text = (
-            f"device='cuda' needs CuPy, which cannot be imported ({error}); "
-            "pip install 'rbdyn_ros[cuda]' installs it for CUDA 13, cupy-cuda12x is for CUDA 12"
-        )
-        raise ParameterError(Finding("no-gpu", text, "error", "device")) from None
-    try:
-        runtime.getDeviceCount()
-    except runtime.CUDARuntimeError as error:
-        text = f"device='cuda' finds no GPU ({error}); device='cpu' needs none"
-        raise ParameterError(Finding("no-gpu", text, "error", "device")) from None
-    module: ModuleType = found
-    return module
+        text = f"'{m.name}' cannot be specialised: contact other than with planes"
+        raise ModelError(Finding("not-traceable", text, "error", m.name))
+    programs, stops = contact_programs(m, own, None, given, found)
+    return programs, memory_of(found) + len(stops) + 1  # the last entry marks the engine's memory
 
 
 def _sorted(numbers: Any) -> Any:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client of a simulator in lock-step: it resets the robot, sends commands and gets states."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -80,8 +78,8 @@ class LockstepClient:
 
         Args:
             seed: seed of all noise.
-            position: initial positions by joint; the others start as the simulator is set.
-            velocity: initial velocities by joint; the others start at rest.
+            position: initial positions by joint; the other joints start as the simulator is set.
+            velocity: initial velocities by joint; the other joints start at rest.
 
         Raises:
             RbdynError: the simulator refuses it, or `check` raises.

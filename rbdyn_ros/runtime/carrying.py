@@ -60,7 +60,7 @@ def carry_shared(old: Shared, new: Shared, match: Match) -> None:
     fresh = np.setdiff1d(np.arange(match.new.nv), match.places["nv"][1])
     new.traj_column[fresh] = new.due[fresh] = -1
     new.since[fresh] = new.watch - new.timeout - 1
-    new.loaded[()] = 1  # the loop continues instead of starting anew
+    new.loaded[()] = 1  # the loop continues instead of starting again
 
 
 def measure_new(new: Shared, d: Data, match: Match) -> None:

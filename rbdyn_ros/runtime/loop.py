@@ -42,7 +42,7 @@ class Loop:
             own.
         faults: from the first tick on; None: no fault.
         port: memory shared with another process, which the caller closes after the loop has
-            stopped; None: none.
+            stopped; None: no such memory.
 
     Attributes:
         period_ns: length of a tick [ns].
@@ -164,8 +164,9 @@ class Loop:
             m: the new Model with payloads.
             start: (nq,) position after a reset.
             between: called with the Data of the last tick, after the last state of the old Model
-                and before the first of the new one; it must read all states. It may return other
-                Models of the same layout, made from this tick, to use instead of `base` and `m`.
+                and before the first state of the new Model; it must read all states. It may return
+                other Models of the same layout, made from this tick, to use instead of `base` and
+                `m`.
             resets: whether the caller resets or loads the state next. Then the state may have
                 diverged, and stays frozen until the reset.
             of_new: faults of the joints of `base`, of which only those of new joints are used;
@@ -198,7 +199,7 @@ class Loop:
                 self.readout.move(base)
             finally:
                 s.asked[shared.STOP] = 0
-                # the loop continues instead of starting anew, even in the old row
+                # the loop continues instead of starting again, even in the old row
                 s.loaded[()] = 1
                 self._launch()
 

@@ -209,7 +209,7 @@ class Orders:
     def restore(self, saved: SavedOrders) -> None:
         """Send saved orders.
 
-        Call it only while the loop is held, whose own state lists its orders.
+        Call it only while the loop is held; the caller also restores the state of the loop.
         """
         self._words[:], self._numbers[:] = saved.words, saved.numbers
         self._trajectory = saved.trajectory
@@ -221,7 +221,8 @@ class Orders:
 
         Args:
             wrench: checked by the caller.
-            stream: the wrench replaces the last one of this stream; empty: it replaces no wrench.
+            stream: the wrench replaces the last wrench of this stream; empty: it replaces no
+                wrench.
 
         Raises:
             RbdynError: the largest number of wrenches acts already.

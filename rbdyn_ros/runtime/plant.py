@@ -55,7 +55,8 @@ class Plant:
         specialize: bool = False,
     ) -> None:
         self._shared, self._requests = s, requests
-        # a thread holds the lock from reading the Model and faults to storing the new ones
+        # a thread holds the lock from reading the Model and faults to storing the new Model and
+        # faults
         self._lock = threading.Lock()
         self._step_code = StepCode(m) if specialize else None
         self._without_faults = m
@@ -160,12 +161,12 @@ class Plant:
         """Continue with a Model that has other objects. Call it only while no loop runs.
 
         Args:
-            s: row of the loop that goes on, to fill.
+            s: row in which the loop continues; it is filled.
             base: the Model without payloads, whose qpos0 has the positions of new parts.
             m: the Model to simulate, which check_move accepted.
             start: (nq,) position after a reset.
             match: match of the present Model with base.
-            of_new: faults of the new joints; None: they have none.
+            of_new: faults of the new joints; None: they have no faults.
         """
         with self._lock:
             self._without_faults, self.faults = m, carried_faults(self.faults, match, of_new)
@@ -188,8 +189,8 @@ class Plant:
     def set_state(self, qpos: Array, qvel: Array, qpos_given: Bools, qvel_given: Bools) -> None:
         """Set some coordinates, all between the same two ticks.
 
-        A robot or object continues unchanged if no coordinate of it, or of what it is connected
-        with, is given, unless the state had diverged.
+        A robot or object continues unchanged if no coordinate of it, or of a part connected to it,
+        is given, unless the state had diverged.
 
         While time is paused, and in lock-step, the new state has a tick of its own.
 
@@ -219,7 +220,7 @@ class Plant:
             time: whether time starts at 0 again; otherwise it continues.
             state: whether the robot returns to the start position, at rest, without commands,
                 wrenches and divergence.
-            seed: seed of all random numbers; None: the present one.
+            seed: seed of all random numbers; None: the present seed.
         """
         words = time * edits.TIME + state * edits.STATE, seed is not None, seed or 0
 

@@ -6,7 +6,7 @@ from hashlib import blake2b
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Bools
-from rbdyn_ros.dynamics.commanded import commandable
+from rbdyn_ros.dynamics.commanded import commandable, with_blocked
 from rbdyn_ros.errors import Finding, ParameterError, exactly
 from rbdyn_ros.model.connected import connected_trees
 from rbdyn_ros.model.model import Model
@@ -25,9 +25,6 @@ LAGS_OF_SERVO, GEARS_OF_SERVO = 4.0, 2.0
 
 #: Largest time constant that a gear can require [s].
 SLOWEST_SERVO = 1.0
-
-#: Rotor inertia of a stuck joint [kg m^2 or kg]: no force moves it.
-STUCK = 1e9
 
 
 def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int, first: Model) -> None:
@@ -76,8 +73,8 @@ def servo_times(m: Model, wanted: float, period: float) -> Array:
 
     Behind an elastic gear, rotor and joint oscillate against each other and decay with the rate
     c/2 (1/J + 1/M) [1/s]; c is the damping of the gear, J the inertia of the rotor at the joint,
-    and M that of the joint. The servo measures the joint, so it must be slower than this decay. So
-    must the servos of connected trees, which shake the gear.
+    and M the inertia of the joint. The servo measures the joint, so it must be slower than this
+    decay. So must the servos of connected trees, which shake the gear.
 
     Args:
         m: the robot.
@@ -151,16 +148,8 @@ def models_with(m: Model, faults: Faults, braked: Bools) -> tuple[Model, Model, 
         faults: with the stuck joints.
         braked: (nv,) dofs whose brakes are on before the first command.
     """
-    return _stuck(m, faults.stuck), for_efforts(m), _stuck(m, faults.stuck | braked)
-
-
-def _stuck(m: Model, stuck: Bools) -> Model:
-    """Return the Model whose stuck dofs (nv,) do not move."""
-    if not stuck.any():
-        return m
-    held = np.where(stuck, STUCK, m.dof_armature)
-    kept = {name: getattr(m, name) for name in ("dof_inertia0", "geom_mass0")}
-    return m.replaced(dof_armature=held, **kept)
+    stuck, standing = faults.stuck, faults.stuck | braked
+    return with_blocked(m, stuck), for_efforts(m), with_blocked(m, standing)
 
 
 def with_start(trajectory: TrajectoryOrder) -> tuple[TrajectoryOrder, bool]:

@@ -49,7 +49,7 @@ class PushList:
         """Continue in another row of the loop. Call it only while the loop is held.
 
         Args:
-            bodies: the new number of each body that is still there.
+            bodies: the new number of each body that still exists.
         """
         self._bind()
         kept = [push for push in self._list if push.wrench.body in bodies]

@@ -36,7 +36,7 @@ class _Source(NamedTuple):
 
 
 class Readout:
-    """Reads the states of a loop: `next_state` for one thread, the rest for any.
+    """Reads the states of a loop: `next_state` for one thread, all other methods for any thread.
 
     Args:
         s: shared with the loop.

@@ -65,7 +65,7 @@ def obtain(mode: Mode, priority: int = PRIORITY, bind: bool = True) -> Grant:
 
     `off` requests a precise timer only. `try` and `enforce` also request SCHED_FIFO and locked
     memory, and bind the thread to one processor if SCHED_FIFO is granted; without priority a bound
-    thread would wait behind others.
+    thread would wait for other threads.
 
     Args:
         mode: which privileges to request; see above.

@@ -60,7 +60,7 @@ class StateStore:
         s: shared with the loop.
         requests: to the loop.
         orders: orders of the loop.
-        plant: has its Data.
+        plant: the simulated robot, which has its Data.
     """
 
     def __init__(self, s: Shared, requests: Requests, orders: Orders, plant: Plant) -> None:

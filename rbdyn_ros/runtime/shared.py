@@ -2,8 +2,8 @@
 """The memory that the loop shares with other threads: one row, every number declared once.
 
 In a kernel it is `s`, as a Data is `d`: `s.tick += 1`. In Python `shared.tick` is a view of one
-number or of an array. A field `inside` another occupies part of it, after the fields declared
-before, so a group can be copied as a whole.
+number or of an array. A field `inside` another field occupies part of this field, after the fields
+declared before, so a group can be copied as a whole.
 
 Python writes `asked`, the settings before the loop starts, and `edit_...` while no edit is under
 way; the loop writes everything else. Commands, pushes and states go through mailboxes.
@@ -31,7 +31,7 @@ NPUSH = 16
 MOST_STICKS = 256
 #: Longest delay of the channel [ticks], and the memory for it [numbers].
 LONGEST_DELAY, DELAY_MEMORY = 1024, 2_000_000
-#: Bins of a histogram, 1 us each; the last holds all larger values.
+#: Bins of a histogram, 1 us each; the last bin holds all larger values.
 NBIN = 10_001
 #: Mailbox slots: only the latest commands and pushes count. States are held for a late reader, for
 #: a second at 1 kHz unless that takes more memory than STATE_MEMORY [numbers].
@@ -235,6 +235,7 @@ FIELDS = (
     Field("row_xfrc", ("nbody", 6), "wrenches: force, torque at xipos, world axes", inside="row"),
     Field("row_contact", ("nbody", 6), "force, torque of contact, the same frame", inside="row"),
     Field("row_stick_qfrc", ("nv",), "Data.stick_qfrc", inside="row"),
+    Field("row_blocked", ("nv",), "1: kept at rest, see LoopState.blocked", inside="row"),
     Field("row_act", ("na",), "Data.act", inside="row"),
     Field("row_stick", ("nstickrow",), "memory of friction: number, contacts", inside="row"),
     Field("measured", (3, "nvall"), "position, velocity, effort by the encoders now"),
@@ -293,7 +294,7 @@ def stick_length(m: Model) -> int:
 def _sizes(m: Model, nring: int | None) -> dict[str, int]:
     nv, per_tick = m.nv, 7 * m.nv + 3 * m.nvall
     nstickrow = stick_length(m)
-    nrow = m.nqall + 5 * m.nvall + 1 + 2 * nv + 12 * m.nbody + m.na + nstickrow
+    nrow = m.nqall + 5 * m.nvall + 1 + 3 * nv + 12 * m.nbody + m.na + nstickrow
     sizes = {name: getattr(m, name) for name in ("nq", "nv", "nqall", "nvall", "nbody", "na")}
     return sizes | {
         "nring": nring or int(np.clip(DELAY_MEMORY // max(per_tick, 1), 16, LONGEST_DELAY)),

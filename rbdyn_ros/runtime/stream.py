@@ -20,8 +20,8 @@ class StreamTopic:
 
     Attributes:
         publish: address of a function of C, int publish(publisher, message, 0): 0 is success.
-        publisher: address, its first argument.
-        message: words that describe the bytes, its second argument.
+        publisher: address of the publisher, the first argument of `publish`.
+        message: words that describe the bytes, the second argument of `publish`.
         content: the bytes.
         of_measurement: whether the stamp is the stamp of the measurement, not of the state.
         every: period [ticks].
@@ -53,12 +53,12 @@ class StreamPlan:
     """The topics that compiled code publishes, and the states that it leaves to Python.
 
     Args:
-        topics: published by compiled code, in this order.
+        topics: topics that compiled code publishes, in this order.
         others: periods of everything that Python publishes [ticks].
         fastest: a state with a larger speed is left to Python [rad/s or m/s].
 
     Attributes:
-        periods: (NEVERY,) the periods; 0: none.
+        periods: (NEVERY,) the periods; 0: no period.
         table: a row of words for each topic, for the kernels.
         fastest: as the argument.
     """

@@ -35,13 +35,11 @@ class Divided:
         m: the Model of its parts.
         outside: (nbody,) the part on which external wrenches on a body of the robot act.
         touching: (nbody,) the part on which contact wrenches on a body act.
-        body: (nbody,) the part that has the frame of a body.
     """
 
     m: Model
     outside: NDArray[np.int64]
     touching: NDArray[np.int64]
-    body: NDArray[np.int64]
 
 
 def divide(m: Model, description: Description, cuts: Mapping[str, str]) -> Divided:
@@ -78,7 +76,7 @@ def divide(m: Model, description: Description, cuts: Mapping[str, str]) -> Divid
     touching = np.array(
         [_part_touching(m, parts, i, shapes, pushed[i]) for i in range(m.nbody)], np.int64
     )
-    return Divided(parts, pushed, touching, body)
+    return Divided(parts, pushed, touching)
 
 
 def copy_options(parts: Model, m: Model) -> None:

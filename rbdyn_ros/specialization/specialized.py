@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """rb.specialize: functions compiled for one robot."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from typing import Any
 
@@ -35,7 +33,7 @@ from rbdyn_ros.specialization.symbolic import symbolic_entries
 
 def specialize(
     m: Model, functions: Collection[str] = ("step",), symbolic: Collection[str] = ()
-) -> Specialized:
+) -> "Specialized":
     """Return functions compiled for one Model, which are several times as fast as those of rb.
 
     Dry friction and limits of joints follow the smooth law, as with m.opt.exact_stops off: a joint

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A trial: many runs of a robot and a controller that differ in sampled numbers."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import re
@@ -44,7 +42,7 @@ class Joints:
     dofadr: Ints
 
     @classmethod
-    def of(cls, m: Model) -> Joints:
+    def of(cls, m: Model) -> "Joints":
         """Return the joints of a Model."""
         numbers = commanded_joints(m)
         names = tuple(m.jnt_names[j] for j in numbers)

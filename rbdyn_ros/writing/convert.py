@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convert a robot file into another format."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -49,7 +47,7 @@ def convert(
 
     Args:
         source: a file as for load, a Description or a SystemBuilder, which have no visible shapes.
-        output: path of the file; an old one is replaced.
+        output: path of the file; an old file is replaced.
         floating_base: let the base move freely, in formats that can express this.
         strict: as for load.
         package_dirs: as for load.
@@ -132,7 +130,7 @@ def _check_beside(files: Mapping[str, bytes], target: Path) -> None:
 
 
 def _write(files: Mapping[str, bytes], target: Path) -> None:
-    """Write all files, or none, into the folder of the output."""
+    """Write all files, or no file, into the folder of the output."""
     folder = target.parent
     try:
         for folder_of in {(folder / name).parent for name in files}:

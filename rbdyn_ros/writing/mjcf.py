@@ -188,7 +188,7 @@ def _inertial(body: ET.Element, inertial: Inertial, owner: str, left: LeftOut) -
 
 
 def is_possible(moments: Array) -> bool:
-    """Return whether MuJoCo accepts the moments: positive, each at most the sum of the others."""
+    """Return whether MuJoCo accepts moments: positive, each at most the sum of the other two."""
     own = np.linalg.eigvalsh(moments)
     return bool(own[0] > LEAST_MOMENT and own[0] + own[1] >= own[2] - LEAST_MOMENT)
 

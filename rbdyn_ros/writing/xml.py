@@ -12,7 +12,7 @@ from rbdyn_ros.description.parts.types import Inertial
 
 #: The number for no limit in an SDF. A URDF has no such number; there this is a very high limit.
 UNLIMITED = 1e16
-#: The inertial of a link that needs an inertial but has none.
+#: The inertial of a link that needs an inertial but has no inertial.
 LIGHT = Inertial(1e-6, inertia=(1e-9, 1e-9, 1e-9, 0.0, 0.0, 0.0))
 
 

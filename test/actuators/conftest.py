@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fixture of a joint with one link, without gravity."""
+"""Fixtures: a joint with one link, without gravity, and a GPU."""
 
 import pytest
+from support.cuda import gpu  # noqa: F401  a fixture
 
 import rbdyn_ros as rb
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from support.c_code import Library, code_of
 from support.c_compilers import needs_gcc
-from support.cuda import HostBatch, gpu, needs_compiler
 from support.refusals import refused
 from support.smooth import smoothly
 
@@ -110,22 +109,8 @@ def test_a_batch_with_an_expanded_actuator_field_is_not_specialised(m):
         rb.rollout(m, m.qpos0, np.zeros(m.nv), nstep=1, params=params)
 
 
-@needs_compiler
-def test_code_for_a_gpu_gives_the_same_bits_on_a_cpu(m, tmp_path):
-    b, other = rb.Batch(m, 5, nthread=1), HostBatch(m, 5, tmp_path, {"act": (m.na,)})
-    b.qfrc_applied = np.random.default_rng(2).normal(0, 20, (5, m.nv))
-    other.arrays["qpos"][:] = m.qpos0[:, None]
-    other.arrays["qfrc_applied"][:] = b.qfrc_applied.T
-    for nstep in (1, 30):
-        b.step(nstep=nstep)
-        other.step(nstep)
-    for name in ("time", "qpos", "qvel", "act"):
-        np.testing.assert_array_equal(other.arrays[name].T, getattr(b, name))
-
-
 @pytest.mark.parametrize("nsim", [5, 1000])
-def test_a_gpu_gives_the_bits_of_a_cpu(m, nsim):
-    cupy = gpu()
+def test_a_gpu_gives_the_bits_of_a_cpu(m, nsim, gpu):
     b, g = rb.Batch(m, nsim), rb.Batch(m, nsim, device="cuda")
     rng = np.random.default_rng(3)
     for each in (b, g):
@@ -143,15 +128,14 @@ def test_a_gpu_gives_the_bits_of_a_cpu(m, nsim):
             each.step(each.time > 0.02)
     assert not b.diverged.any()
     for name in ("time", "qpos", "qvel", "act", "ctrl", "qfrc_applied", "nbad", "diverged"):
-        np.testing.assert_array_equal(cupy.asnumpy(getattr(g, name)), getattr(b, name), name)
+        np.testing.assert_array_equal(gpu.asnumpy(getattr(g, name)), getattr(b, name), name)
     d, e = b.get_data(3), g.get_data(3)
     assert d.act.tobytes() == e.act.tobytes()
     assert d.qfrc_applied.tobytes() == e.qfrc_applied.tobytes()
 
 
 @pytest.mark.parametrize("number", [np.float64, np.float32])
-def test_a_gpu_refuses_actuators_that_differ_between_robots(m, number):
-    gpu()
+def test_a_gpu_refuses_actuators_that_differ_between_robots(m, number, gpu):
     g = rb.Batch(m, 3, device="cuda", dtype=number)
     for name in ("actuator_error", "actuator_delay"):
         with refused(ModelError, "not-traceable"):

@@ -3,9 +3,10 @@
 
 Bytes may be refused with an RbdynError; everything else is a failure. Kernels run uncompiled
 (NUMBA_DISABLE_JIT=1), so NumPy checks every index, and int(nan) is an error. The targets "bounds"
-and "laws" run compiled ones with NUMBA_BOUNDSCHECK=1: these compute in 64 bits, and a stage that
-is called by address only prints its error, which the worker turns into a failure. Both would count
-a negative index from the end of its array, so the target "data" refuses these as well (Strict).
+and "laws" run compiled kernels with NUMBA_BOUNDSCHECK=1: these compute in 64 bits, and a stage
+that is called by address only prints its error, which the worker turns into a failure. Both would
+count a negative index from the end of its array, so the target "data" refuses these as well
+(Strict).
 """
 
 from __future__ import annotations
@@ -466,8 +467,8 @@ def states() -> list[bytes]:
 def fuzz_state(data: bytes) -> None:
     """Load a changed saved state, as another process may send it, and take a step.
 
-    Three bytes choose the robot, the field and its new value; the field after the last one has
-    hostile numbers everywhere. Then ten bytes each choose an entry of the row and its bits.
+    Three bytes choose the robot, the field and its new value; the number after the last field
+    means hostile numbers everywhere. Then ten bytes each choose an entry of the row and its bits.
     """
     robot, field, k = data[:3].ljust(3, b"\0")
     d = strict_datas()[robot % len(strict_datas())]

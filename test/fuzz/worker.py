@@ -82,10 +82,10 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[
     """Run all seeds, then batches of edited seeds; return the number of inputs and the failures.
 
     Args:
-        name: of the target.
+        name: name of the target.
         seconds: CPU time of this process.
-        seed: of the edits.
-        folder: receives the current input and those that fail.
+        seed: seed of the edits.
+        folder: receives the current input and the inputs that fail.
     """
     seeds, failures = TARGETS[name].seeds(), {}
     if name in COMPILED:  # by now the kernels have been compiled

@@ -1,111 +1,177 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPU code of steps with contact, compiled for this processor, gives the bits of a Batch."""
+"""Robots with contact on a GPU have the bits of a Batch on the CPU."""
 
 import numpy as np
 import pytest
 from rollouts.test_contact_capsules import rod, thrown
 from rollouts.test_contact_fields import rough, terrain, walker
-from rollouts.test_contact_lanes import batch, by_engine, finger, shared, trotting
-from support.cuda import call, compiled_by_nvcc, compiled_for_host, needs_compiler, needs_nvcc
+from rollouts.test_contact_lanes import batch, boxed, by_engine, finger, shared, trotting
+from support.cuda import assert_same, compiled_by_nvcc, needs_nvcc
 from support.refusals import refused
 from support.robots import needs_robots
 
 import rbdyn_ros as rb
-from rbdyn_ros.rollouts.cuda import contact_kernel_of
-from rbdyn_ros.specialization.languages.c_language import DOUBLE, FLOAT
+from rbdyn_ros.rollouts.contact_step import ContactMemory
+from rbdyn_ros.rollouts.cpu import Cpu
+from rbdyn_ros.rollouts.cuda import EngineOfGpu, kernels_of
+from rbdyn_ros.specialization.languages.c_language import DOUBLE
 from rbdyn_ros.specialization.languages.cuda_code import source
 
-DOUBLES = np.dtype(np.float64)
+COUNTS = ("nbad", "diverged", "nunsolved", "ndropped")
 
 
-class HostRobots:
-    """The robots of a Batch with GPU code that runs on the processor."""
-
-    def __init__(self, b, folder):
-        self.kernel = contact_kernel_of(b.model, {}, DOUBLES)
-        self._library = compiled_for_host([self.kernel], DOUBLE, folder)
-        grip = np.zeros_like(b._device._friction.grip)
-        self.arrays = {"grip": grip, "left": np.zeros((1, b.nsim)), "time": np.zeros((1, b.nsim))}
-        for name in ("qpos", "qvel", "qfrc_applied"):
-            self.arrays[name] = getattr(b, name).T.copy()
-        self.nbad, self.diverged = np.zeros(b.nsim, np.int64), np.ones(b.nsim, np.bool_)
-
-    def step(self, nstep):
-        """Advance the robots; return how many steps each has left to the engine."""
-        n = len(self.nbad)
-        given = (n, None, n, nstep, self.nbad, self.diverged)
-        call(self._library, "contact", *given, *(self.arrays[x] for x in self.kernel.arrays))
-        return self.arrays["left"][0].copy()
+def copied(b):
+    """Return the same robots on a GPU."""
+    g = rb.Batch(b.model, b.nsim, device="cuda")
+    g.qpos, g.qvel = b.qpos, b.qvel
+    return g
 
 
-def assert_same(b, folder, forces, steps):
-    """Compare robots until they need the engine; return the number of robots that never do."""
-    other, alike = HostRobots(b, folder), np.ones(b.nsim, bool)
-    for n in range(steps):
-        b.qfrc_applied[:] = forces(n)
-        other.arrays["qfrc_applied"][:] = b.qfrc_applied.T
-        left = other.step(1)
-        b.step()
-        assert np.array_equal(left[alike] != 0.0, by_engine(b)[alike])
-        alike &= left == 0.0
-        for name in ("qpos", "qvel"):
-            found = other.arrays[name].T[alike]
-            assert np.array_equal(found, getattr(b, name)[alike]), (n, name)
-    assert not other.diverged.any()
-    return alike.sum()
+def assert_same_memory(b, g):
+    """Compare the contacts that robots remember."""
+    for k in range(b.nsim):
+        d, e = b.get_data(k), g.get_data(k)
+        assert d.buffer.tobytes() == e.buffer.tobytes(), k
 
 
-@needs_compiler
-def test_a_finger_has_the_bits_of_a_batch(tmp_path):
-    b = rb.Batch(finger(), 9)
-    b.qpos[:, 0] = np.linspace(0.02, 0.2, 9)
-
-    def forces(n):
-        return np.stack([40.0 * np.sin(0.02 * n + np.arange(9)), np.full(9, 0.1)], axis=1)
-
-    assert assert_same(b, tmp_path, forces, 400) > 4
-
-
-@needs_compiler
-def test_rods_have_the_bits_of_a_batch(tmp_path):
-    b = thrown(rod(), number=24)
-    assert assert_same(b, tmp_path, lambda n: 0.0, 120) > 2  # noqa: ARG005
-
-
-@needs_compiler
 @needs_robots
-def test_a_trot_has_the_bits_of_a_batch(tmp_path):
-    m = shared()
-    b, phase = batch(m, 24)
-    same = assert_same(b, tmp_path, lambda n: trotting(m, b.qpos, 0.001 * n, phase), 60)
-    assert same > 12
+def test_a_trot_has_the_bits_of_a_batch(gpu):
+    b, phase = batch(shared(), 24)
+    g, engine = copied(b), 0
+    for n in range(60):
+        b.qfrc_applied = g.qfrc_applied = trotting(b.model, b.qpos, 0.001 * n, phase)
+        b.step(), g.step()
+        engine += by_engine(b).sum()
+        assert_same(gpu, b, g, ("time", "qpos", "qvel"))
+    assert 0 < engine < 0.2 * 60 * 24
+    assert_same(gpu, b, g, COUNTS)
+    assert_same_memory(b, g)
 
 
-@needs_compiler
-def test_steps_that_need_the_engine_are_not_made_on_a_gpu(tmp_path):
-    """A robot stops before such a step, and reports the remaining steps of the call."""
+def test_a_finger_with_friction_and_a_limit_has_the_bits_of_a_batch(gpu):
+    b = rb.Batch(finger(dof_frictionloss=np.array([0.0, 0.02])), 9)
+    b.qpos[:, 0] = np.linspace(0.02, 0.2, 9)
+    g = copied(b)
+    for n in range(200):
+        wave = 40.0 * np.sin(0.04 * n + np.arange(9))
+        b.qfrc_applied = g.qfrc_applied = np.stack([wave, np.full(9, 0.1)], axis=1)
+        b.step(nstep=2), g.step(nstep=2)
+        assert_same(gpu, b, g, ("time", "qpos", "qvel"))
+    assert_same_memory(b, g)
+
+
+def test_steps_of_the_engine_are_done_on_the_host(gpu):
+    """Robots of one call are left to the engine at different steps, and some in two in a row."""
     b = thrown(rod(), number=24)
-    one, other = HostRobots(b, tmp_path), HostRobots(b, tmp_path)
-    left = one.step(200)
-    assert (left > 0.0).any()
+    g, taken, twice = copied(b), np.zeros(24, bool), False
     for _ in range(200):
-        other.step(1)
-    stopped = left > 0.0
-    assert np.array_equal(one.arrays["qpos"][:, ~stopped], other.arrays["qpos"][:, ~stopped])
-    assert np.array_equal(one.arrays["qpos"][:, stopped], other.arrays["qpos"][:, stopped])
-    assert np.allclose(one.arrays["time"][0], 0.001 * (200.0 - left), rtol=0, atol=1e-12)
+        before = by_engine(b)
+        b.step()
+        twice |= (before & by_engine(b)).any()
+        taken |= by_engine(b)
+    assert taken.sum() > 12
+    assert twice
+    g.step(nstep=200)
+    assert_same(gpu, b, g)
+    assert_same(gpu, b, g, COUNTS)
+    assert_same_memory(b, g)
+
+
+def test_chosen_robots_resets_parameters_forces_and_outputs(gpu):
+    b = thrown(rod(), number=24)
+    g, rng = copied(b), np.random.default_rng(1)
+    b.step(nstep=60), g.step(nstep=60)
+    for name in ("body_mass", "opt.gravity"):  # the memory of friction stays
+        own = b.expand(name)
+        own *= rng.uniform(0.9, 1.1, own.shape)
+        g.expand(name)
+        setattr(g, name.removeprefix("opt."), own)
+    b.xfrc_applied = rng.normal(size=b.xfrc_applied.shape)
+    g.xfrc_applied = b.xfrc_applied
+    for each in (b, g):
+        each.bind("xpos"), each.bind("energy")
+        each.step([3, 5, 1], 40)
+        each.step(each.time < 0.07, 30)
+        each.reset([0, 20])
+        each.step(nstep=30)
+        each.model.opt.timestep = 0.0005
+        each.step(nstep=30)
+        each.model.opt.timestep = 0.001
+    assert_same(gpu, b, g)
+    assert_same(gpu, b, g, (*COUNTS, "xpos", "energy"))
+    assert_same_memory(b, g)
+
+
+def test_a_diverged_robot_does_not_go_to_the_engine_again_and_again(gpu):
+    b = rb.Batch(finger(), 8)
+    b.qpos[:, 0] = 0.06
+    g = copied(b)
+    b.qvel[3, 0] = g.qvel[3, 0] = np.nan
+    b.step(nstep=100), g.step(nstep=100)
+    assert_same(gpu, b, g)
+    assert np.flatnonzero(b.diverged).tolist() == [3]
+
+
+def test_robots_go_on_after_ctrl_c(gpu, monkeypatch):
+    """Each robot has done some steps, as its time shows, and goes on with the same bits."""
+    b = thrown(rod(), number=24)
+    g, run, calls = copied(b), Cpu.run, []
+
+    def interrupted(cpu, nstep, ids):
+        run(cpu, nstep, ids)
+        calls.append(ids)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Cpu, "run", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            g.step(nstep=200)
+    assert 0 < (g.time < 0.1995).sum() < 24
+    while (g.time < 0.1995).any():
+        g.step(g.time < 0.1995)
+    b.step(nstep=200)
+    assert_same(gpu, b, g)
+    assert_same_memory(b, g)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "wrong"),
+    [(ContactMemory, "load", lambda *_: None), (EngineOfGpu, "settled", lambda e: e._cpu)],
+)
+def test_a_memory_that_is_not_copied_is_seen(owner, name, wrong, gpu, monkeypatch):
+    monkeypatch.setattr(owner, name, wrong)
+    b = thrown(rod(), number=24)
+    g = copied(b)
+    b.step(nstep=200), g.step(nstep=200)
+    with pytest.raises(AssertionError):
+        assert_same(gpu, b, g), assert_same_memory(b, g)
 
 
 @needs_nvcc
-@pytest.mark.parametrize("real", [DOUBLE, FLOAT], ids=lambda real: real.name)
 @pytest.mark.parametrize("processor", ["sm_80", "sm_90"])
-def test_nvcc_compiles_steps_with_contact(processor, real, tmp_path):
-    kernel = contact_kernel_of(rod(), {}, real.info.dtype)
-    report = compiled_by_nvcc(source([kernel], real), tmp_path, processor)
+def test_nvcc_compiles_steps_with_contact(processor, tmp_path):
+    kernels = kernels_of(rod(), {}, ("qfrc_applied", "xpos"), np.dtype(np.float64))
+    report = compiled_by_nvcc(source(kernels, DOUBLE), tmp_path, processor)
     assert "Function properties for contact" in report
 
 
-def test_contact_with_terrain_has_no_code_for_a_gpu():
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (lambda: walker(terrain(rough(0.02))), "contact other than with planes"),
+        (boxed, "no sphere of it can touch a plane"),
+    ],
+)
+def test_contact_without_code_for_a_gpu_is_refused(make, reason, gpu):
     with refused(rb.ModelError, "not-traceable") as found:
-        contact_kernel_of(walker(terrain(rough(0.02))), {}, DOUBLES)
-    assert "contact other than with planes" in str(found.value)
+        rb.Batch(make(), 2, device="cuda")
+    assert reason in str(found.value)
+    assert "a GPU has no code for it" in str(found.value)
+
+
+def test_contact_with_32_bit_floats_is_refused(gpu):
+    """The solution of contact forces has a tolerance of 1e-9."""
+    with refused(rb.ParameterError, "bad-argument") as found:
+        rb.Batch(finger(), 2, device="cuda", dtype=np.float32)
+    assert "float64 for a Model with contact" in str(found.value)

@@ -98,7 +98,7 @@ def one_step_errors(b):
 
 def by_engine(b):
     """Return whether the engine moved each robot in the last step."""
-    return b._device._friction.grip[-1] != 0.0
+    return b._device.friction.grip[-1] != 0.0
 
 
 @functools.cache

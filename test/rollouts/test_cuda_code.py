@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GPU code compiled for this processor gives the bits of CPU code, and nvcc compiles it."""
+"""nvcc compiles GPU code. For its bits see test_cuda_batch.py."""
 
 import functools
 import re
 
 import numpy as np
 import pytest
-from support.cuda import ROBOTS, HostBatch, compiled_by_nvcc, load, needs_compiler, needs_nvcc
+from support.cuda import compiled_by_nvcc, load, needs_nvcc
 from support.robots import needs_robots
-from support.rollouts import light_forces, starts
 
 import rbdyn_ros as rb
 from rbdyn_ros.rollouts.cuda import kernels_of
@@ -17,91 +16,10 @@ from rbdyn_ros.specialization.languages import cuda_code
 from rbdyn_ros.specialization.languages.c_language import DOUBLE, FLOAT
 from rbdyn_ros.specialization.languages.cuda_code import source
 
-N = 9
-DERIVED = ("xpos", "xmat", "xipos", "subtree_com", "cvel", "energy")
-EXPANDED = (
-    "body_mass", "body_ipos", "body_fullinertia", "dof_armature", "dof_damping",
-    "dof_frictionloss", "jnt_stiffness", "gravity",
-)  # fmt: skip
-
 
 @functools.cache
 def arm():
     return rb.load_urdf(bundled_robot("seven_dof_arm"))
-
-
-def both(m, folder, bound=(), expanded=(), **more):
-    """Return a Batch and the same robots with GPU code, in random states."""
-    b = rb.Batch(m, N, nthread=1)
-    b.qpos, b.qvel = starts(m, N)
-    b.qfrc_applied = light_forces(m, (N,))
-    shapes = {name: b.bind(name).shape[1:] for name in bound}
-    rng = np.random.default_rng(3)
-    other = HostBatch(m, N, folder, shapes, expanded, **more)
-    for name in expanded:
-        array = b.expand(name)
-        array *= rng.uniform(0.9, 1.1, array.shape)
-    for name in ("qpos", "qvel", "qfrc_applied", *expanded):
-        other.arrays[name][:] = np.moveaxis(getattr(b, name), 0, -1)
-    return b, other
-
-
-def assert_same(b, other, names=("time", "qpos", "qvel")):
-    for name in names:
-        found = np.moveaxis(other.arrays[name], -1, 0)
-        assert np.array_equal(found, getattr(b, name), equal_nan=True), name
-    assert np.array_equal(other.diverged, b.diverged)
-    assert np.array_equal(other.nbad, b.nbad)
-
-
-@needs_compiler
-@needs_robots
-@pytest.mark.parametrize("name", ROBOTS)
-def test_the_code_of_a_gpu_has_the_bits_of_a_batch(name, tmp_path):
-    b, other = both(load(name), tmp_path)
-    for nstep in (1, 1, 20):
-        b.step(nstep=nstep)
-        other.step(nstep)
-    assert_same(b, other)
-    assert not b.diverged.any()
-
-
-@needs_compiler
-@pytest.mark.parametrize("longest", [cuda_code.LONGEST_FUNCTION, 0])
-def test_each_robot_has_parameters_forces_and_outputs_in_cuda_code(longest, tmp_path, monkeypatch):
-    """The tested functions include functions that are cut into blocks."""
-    monkeypatch.setattr(cuda_code, "BLOCK", 150)
-    b, other = both(arm(), tmp_path, ("xfrc_applied", *DERIVED), EXPANDED, longest=longest)
-    b.xfrc_applied[:] = np.random.default_rng(5).normal(size=b.xfrc_applied.shape)
-    other.arrays["xfrc_applied"][:] = np.moveaxis(b.xfrc_applied, 0, -1)
-    b.step(nstep=5)
-    other.step(5)
-    assert_same(b, other, ("time", "qpos", "qvel", *DERIVED))
-
-
-@needs_compiler
-def test_chosen_robots_are_stepped_and_diverged_robots_are_marked(tmp_path):
-    b, other = both(arm(), tmp_path)
-    b.qvel[4, 2] = other.arrays["qvel"][2, 4] = np.nan
-    # this angle is still in the range of our own sine
-    b.qpos[7, 0] = other.arrays["qpos"][0, 7] = 3e4
-    for ids in ([7, 4, 0], [8], None):
-        b.step(ids, 3)
-        other.step(3, ids)
-        assert_same(b, other) if ids is None else None
-    assert list(np.flatnonzero(b.diverged)) == [4]
-    b.forward()
-    other.step(0)
-    assert_same(b, other)
-
-
-@needs_compiler
-def test_single_precision_cuda_code_is_close_to_double(tmp_path):
-    b, other = both(arm(), tmp_path, number=np.float32)
-    b.step(nstep=20)
-    other.step(20)
-    np.testing.assert_allclose(other.arrays["qpos"].T, b.qpos, rtol=0, atol=2e-5)
-    np.testing.assert_allclose(other.arrays["qvel"].T, b.qvel, rtol=0, atol=2e-3)
 
 
 @needs_nvcc

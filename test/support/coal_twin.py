@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same geometries in coal, the collision library of Pinocchio: an oracle of distances."""
+"""The geometries of a Model in coal, the collision library of Pinocchio: a test of distances."""
 
 import coal
 import numpy as np

@@ -32,7 +32,7 @@ class Problem:
     Attributes:
         free: (n, 4) velocities in the middle of the step without contact forces.
         G: (4 n, 4 n) change of velocity in a step by force.
-        push, slope: (n,) of the law f_n = max(0, push - slope u_n).
+        push, slope: (n,) constants of the law f_n = max(0, push - slope u_n).
         memory: (n, 3) remembered friction.
         grip: (n,) D of the law f_t = memory - D u_t, shortened to the radius mu f_n.
         mu: friction coefficients.

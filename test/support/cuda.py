@@ -5,15 +5,17 @@ import ctypes
 import functools
 import shutil
 import subprocess
+import tempfile
+import types
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import rbdyn_ros as rb
-from rbdyn_ros.rollouts.cuda import kernels_of
-from rbdyn_ros.rollouts.params import model_array, open_places
-from rbdyn_ros.specialization.languages.c_language import DOUBLE, FLOAT
-from rbdyn_ros.specialization.languages.cuda_code import LONGEST_FUNCTION, source
+from rbdyn_ros.rollouts import cuda
+from rbdyn_ros.rollouts.gpu import Launch
 from support.robots import find
 
 ROBOTS = {
@@ -21,9 +23,7 @@ ROBOTS = {
     "Panda": ("panda.urdf", False),
     "Go2": ("go2.urdf", True),
 }
-REALS = {np.float64: DOUBLE, np.float32: FLOAT}
 
-needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
 
 
@@ -34,7 +34,7 @@ def load(name):
     return rb.load_urdf(find(file), floating_base=floating, strict=False)
 
 
-def gpu():
+def cupy_or_skip():
     """Return CuPy, or skip the test."""
     cupy = pytest.importorskip("cupy")
     try:
@@ -42,6 +42,28 @@ def gpu():
     except cupy.cuda.runtime.CUDARuntimeError as error:
         pytest.skip(f"there is no GPU: {error}")
     return cupy
+
+
+@pytest.fixture(params=["processor", "GPU"])
+def gpu(request, monkeypatch):
+    """Return CuPy, or run device="cuda" on the processor and return functions as in CuPy.
+
+    The driver and the kernels are the same. On the processor g++ compiles the kernels.
+    """
+    if request.param == "GPU":
+        return cupy_or_skip()
+    if shutil.which("g++") is None:
+        pytest.skip("there is no g++")
+    monkeypatch.setattr(cuda, "Gpu", HostGpu)
+    return HostGpu().arrays
+
+
+def assert_same(gpu, b, g, names=("time", "qpos", "qvel", "nbad", "diverged")):
+    """Compare arrays of a Batch on a CPU and one on a GPU."""
+    for name in names:
+        found = gpu.asnumpy(getattr(g, name))
+        assert found.shape == getattr(b, name).shape
+        assert np.array_equal(found, getattr(b, name), equal_nan=True), name
 
 
 def compiled_by_nvcc(text, folder, processor):
@@ -57,66 +79,91 @@ def compiled_by_nvcc(text, folder, processor):
     return done.stderr
 
 
-def compiled_for_host(kernels, real, folder):
-    """Return kernels as a library of this processor."""
-    code, library = folder / "code.cpp", folder / "code.so"
-    code.write_text(source(kernels, real))
-    words = [
-        "g++", "-std=c++17", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror",
-        "-Wno-unused-parameter", "-Wno-unused-function", "-Wno-unused-variable",
-        "-shared", "-fPIC", "-o", library, code,
-    ]  # fmt: skip
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
-    assert (done.returncode, done.stderr) == (0, ""), done.stderr[:4000]
-    return ctypes.CDLL(str(library))
+class Apart(np.ndarray):
+    """An array that, like an array of CuPy, is not mixed with arrays of NumPy."""
+
+    def __getitem__(self, at):
+        _check_apart(at)
+        return super().__getitem__(at)
+
+    def __setitem__(self, at, value):
+        _check_apart(at, value)
+        super().__setitem__(at, value)
+
+    def __array_ufunc__(self, function, method, *given, **more):
+        _check_apart(*given)
+        known = [np.asarray(x) if isinstance(x, Apart) else x for x in given]
+        out = {"out": tuple(np.asarray(x) for x in more["out"])} if "out" in more else {}
+        return np.asarray(getattr(function, method)(*known, **{**more, **out})).view(Apart)
 
 
-def call(library, name, *given):
-    """Call a kernel with integers, arrays, and None for null pointers."""
-    getattr(library, name)(*map(_argument, given))
+def _check_apart(*given):
+    for x in given:
+        if type(x) is np.ndarray and x.ndim > 0:
+            raise TypeError("an array of NumPy is mixed with an array of a GPU")
+        if type(x) is tuple:
+            _check_apart(*x)
 
 
-class HostBatch:
-    """A batch of robots with GPU code that runs on the processor; arrays have shape (..., nsim).
+def _asarray(x):
+    """Return a copy of numbers; like CuPy refuse objects."""
+    if np.array(x).dtype == object:
+        raise ValueError("a GPU has no objects")
+    return np.array(x).view(Apart)
 
-    Args:
-        m: the Model.
-        nsim: number of robots.
-        folder: for the files.
-        bound: fields of Data that have arrays, besides the state and qfrc_applied.
-        expanded: fields of the Model of which each robot has its own.
-        number: type of the numbers.
-        longest: operations of the longest program that is compiled as one function.
+
+class HostGpu:
+    """A gpu.Gpu whose memory and processor are those of this machine.
+
+    g++ compiles the kernels; libraries are kept for equal code.
     """
 
-    def __init__(
-        self, m, nsim, folder, bound=(), expanded=(), number=np.float64, longest=LONGEST_FUNCTION
-    ):
-        own = {name: open_places(m, name).tolist() for name in expanded}
-        self.kernels = kernels_of(m, own, ("qfrc_applied", *bound), np.dtype(number), longest)
-        self.nsim, self.arrays = nsim, {}
-        d_shapes = {"time": (), "qpos": (m.nq,), "qvel": (m.nv,), "qfrc_applied": (m.nv,)}
-        for name in bound:
-            d_shapes[name] = bound[name]
-        for name, shape in d_shapes.items():
-            self.arrays[name] = np.zeros((*shape, nsim), number)
-        for name in expanded:
-            given = np.asarray(model_array(m, name), number)
-            self.arrays[name] = np.repeat(given[..., None], nsim, axis=-1)
-        self.nbad, self.diverged = np.zeros(nsim, np.int64), np.ones(nsim, np.bool_)
-        self._library = compiled_for_host(self.kernels, REALS[number], folder)
+    _libraries: ClassVar = {}
 
-    def step(self, nstep=1, ids=None):
-        """Advance robots."""
-        count = self.nsim if ids is None else len(ids)
-        numbers = None if ids is None else np.array(ids, np.int64)
-        for kernel in self.kernels:
-            integers = (count, numbers, self.nsim, nstep, self.nbad, self.diverged)
-            given = (*integers, *(self.arrays[name] for name in kernel.arrays))
-            call(self._library, kernel.name, *given)
+    def __init__(self):
+        self.arrays = types.SimpleNamespace(
+            asarray=_asarray, ndarray=Apart,
+            asnumpy=np.array, zeros=lambda *shape: np.zeros(*shape).view(Apart),
+            flatnonzero=lambda x: np.flatnonzero(np.asarray(x)).view(Apart),
+        )  # fmt: skip
+
+    def zeros(self, what, shape, number):  # noqa: ARG002 - the memory is large enough
+        return self.arrays.zeros(shape, number)
+
+    def on_host(self, values):
+        return np.array(values)
+
+    def compiled(self, text, names):
+        if text not in self._libraries:
+            self._libraries[text] = compiled_for_host(text)
+        library = self._libraries[text]
+        return [Launch(functools.partial(_call, library, name), 255, 0) for name in names]
+
+    def __str__(self):
+        return "this processor"
+
+
+def compiled_for_host(text):
+    """Return the functions of a file of kernels as a library of this processor."""
+    with tempfile.TemporaryDirectory() as folder:
+        code, library = Path(folder, "code.cpp"), Path(folder, "code.so")
+        code.write_text(text)
+        words = [
+            "g++", "-std=c++17", "-O1", "-ffp-contract=off", "-Wall", "-Wextra", "-Werror",
+            "-Wno-unused-parameter", "-Wno-unused-function", "-Wno-unused-variable",
+            "-shared", "-fPIC", "-o", library, code,
+        ]  # fmt: skip
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr[:4000]
+        return ctypes.CDLL(str(library))
+
+
+def _call(library, name, *given):
+    """Call a kernel with integers, arrays, and None for null pointers."""
+    getattr(library, name)(*map(_argument, given))
 
 
 def _argument(x):
     if x is None:
         return None
-    return ctypes.c_longlong(x) if isinstance(x, int) else ctypes.c_void_p(x.ctypes.data)
+    return ctypes.c_void_p(x.ctypes.data) if isinstance(x, np.ndarray) else ctypes.c_longlong(x)

@@ -30,7 +30,7 @@ class Lie:
         liar: makes a function of a state and the time since the onset [s], which returns the
             states that arrive instead. None if the harness tells the lie itself.
         where: the harnesses to which the lie applies.
-        still: faults of an arm at rest; empty for those of `codes`, or none.
+        still: faults of an arm at rest; empty: the faults of `codes`, or no fault.
         felt: whether the start-up test refuses an arm with this lie.
         bounded: whether the bound of docs/guides/arm_faults.md holds if the lie begins later.
     """

@@ -49,7 +49,7 @@ def parallelogram():
 
 
 def change_point():
-    """Return a four-bar that can fold flat: shortest and longest bar are as long as the others."""
+    """Return a four-bar that can fold flat: shortest plus longest bar equal the other two bars."""
     return four_bar(0.1, 0.35, 0.15, 0.3)
 
 
@@ -223,7 +223,7 @@ def bricard():
 
 
 def bricard_partner(theta):
-    """Return the two possible angles of every second hinge for the angle theta of the others.
+    """Return the two possible angles of every second hinge; the other hinges have theta.
 
     They solve cos^2 a + sin^2 a (c1 + c2) + (1 + cos^2 a) c1 c2 - 2 cos a s1 s2 = 0.
     Source: Chen, You, Tarnai, Threefold-symmetric Bricard linkages for deployable

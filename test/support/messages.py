@@ -2,7 +2,7 @@
 """test/messages.txt: the texts of all refusals, by code, for reviews.
 
 Refusals that differ only in their numbers count as one, because floating-point numbers differ
-between processors. The file keeps the first of them in alphabetical order.
+between processors. The file keeps the first of these messages in alphabetical order.
 """
 
 import re
@@ -61,7 +61,7 @@ def read(path=FILE):
 def write(messages, path=FILE):
     """Write messages to a file, sorted, each in one line with its code.
 
-    One line each lets git merge two branches as a union of lines, see .gitattributes.
+    A line for each message lets git merge two branches as a union of lines, see .gitattributes.
     """
     lines = [f"{code}: {message}" for code, message in messages.refusals()]
     path.write_text("\n".join([HEADER, *lines, ""]), encoding="utf-8")

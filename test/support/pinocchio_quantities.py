@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dynamics toolbox computed by Pinocchio, in our order of vectors and joint coordinates.
 
-With v_pin = B v_ours a matrix X of forces by velocities becomes B^T X B. Derivatives also need
-that of B itself: dB[:, :, k] along dof k. Pinocchio's velocities are [linear; angular].
+With v_pin = B v_ours a matrix X of forces by velocities becomes B^T X B. Derivatives also need the
+derivative of B itself: dB[:, :, k] along dof k. Pinocchio's velocities are [linear; angular].
 """
 
 import functools

@@ -56,7 +56,7 @@ def program_of(m, name, symbolic=("gravity",), fused=True):
 def random_data(m, count, seed, speed=1.0):
     """Return Data in random states with forces, with some joints beyond their limits.
 
-    The Model gets the smooth law of friction and limits, as specialised code has no other.
+    The Model gets the smooth law of friction and limits, as specialised code has no other law.
     """
     found = []
     smoothly(m)

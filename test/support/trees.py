@@ -51,7 +51,7 @@ def auto_tree(
         branching: children per link: 1 is a chain, 2 a binary tree (Featherstone's autoTree).
         skew: largest angle between a joint frame and its parent link's [rad].
         kinds: joint types, in random order (in turn with shuffle=False).
-        seed: of all random numbers.
+        seed: seed of all random numbers.
         massless: numbers of links without inertia.
         damping: largest viscous damping.
         reversals: share of the joints whose predecessor is the link farther from the base.
@@ -85,7 +85,7 @@ def library_joint(name, kind, predecessor, successor, axis, rng, **more):
     """Return a joint with all properties of its type.
 
     Args:
-        name, kind: of the joint.
+        name, kind: name and type of the joint.
         predecessor, successor: (name of the link, pose of the joint's frame in the link).
         axis: its axis.
         rng: generator for a second axis and parameters.

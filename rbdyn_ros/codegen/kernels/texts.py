@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pieces of C++ that stand for pieces of a kernel, and the signatures of kernels."""
 
-from __future__ import annotations
-
 import ast
 import math
 from dataclasses import dataclass
@@ -67,7 +65,7 @@ def is_constant(name: str, value: object) -> bool:
     return name.isupper() and type(value) in (int, float)
 
 
-def kind_of(field: Field) -> str:
+def kind_of(field: "Field") -> str:
     """Return the kind of a field of a record."""
     kinds = {(0, "int"): "int", (0, "float"): "float", (1, "int"): "Ints"}
     kinds |= {(1, "float"): "Vector", (2, "float"): "Matrix"}

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernels of arm_controller that the generated controller calls, as C++."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.codegen.kernels.functions import Translation
@@ -44,7 +42,7 @@ def translated() -> Translation:
     return Translation(KERNELS, given)
 
 
-def structs(records: Mapping[str, ViewType]) -> str:
+def structs(records: "Mapping[str, ViewType]") -> str:
     """Return records as structs, with the dims of the robot."""
     found = []
     for name, kind in records.items():
@@ -53,7 +51,7 @@ def structs(records: Mapping[str, ViewType]) -> str:
     return "\n\n".join(found)
 
 
-def _row(field: Field) -> str:
+def _row(field: "Field") -> str:
     number = "Index" if field.kind == "int" else "double"
     size = ", ".join(DIMS.get(str(dim), str(dim)) for dim in field.dims)
     kind = (number, f"std::array<{number}, {size}>", f"Table<{size}>")[len(field.dims)]

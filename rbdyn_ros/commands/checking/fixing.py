@@ -54,7 +54,7 @@ def fix(path: Path, options: argparse.Namespace) -> list[str]:
 def with_hidden(
     error: DescriptionError, path: Path, options: argparse.Namespace
 ) -> Sequence[Finding]:
-    """Return the errors of a robot, including those that misspelt numbers and types hide.
+    """Return the errors of a robot, including errors that misspelt numbers and types hide.
 
     An element with a misspelt word is left out, so its other errors appear only when the word is
     corrected.
@@ -83,7 +83,7 @@ def _document(path: Path) -> tuple[bytes, str]:
 
 
 def _without(findings: Sequence[Finding], others: Sequence[Finding]) -> list[Finding]:
-    """Return the findings whose messages do not occur among the others."""
+    """Return the findings whose messages do not occur in `others`."""
     known = {finding.message for finding in others}
     return [finding for finding in findings if finding.message not in known]
 

@@ -221,13 +221,13 @@ def robot_of(options: argparse.Namespace, path: Path) -> RobotFile:
 def opened_robot(
     options: argparse.Namespace, path: Path, contact: bool | Contact | None = None, **more: Any
 ) -> Source:
-    """Return the description of a robot file, as the options of add_robot say.
+    """Return the description of a robot file, read with the options of add_robot.
 
     Args:
         options: options of the command.
         path: path of the file.
-        contact: instead of `--contact`; None: the value of the option.
-        more: for opened.
+        contact: replaces the value of `--contact`, unless it is None.
+        more: further arguments of `opened`.
     """
     from rbdyn_ros.description.scene_files.scene import no_floating_scene
     from rbdyn_ros.description.source import opened

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A web page that a command serves until Ctrl-C: its options and its server."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import threading
@@ -42,7 +40,7 @@ def add_page(command: argparse.ArgumentParser) -> None:
 
 
 def serve_page(
-    name: str, options: argparse.Namespace, label: str, fill: Callable[[viser.ViserServer], None]
+    name: str, options: argparse.Namespace, label: str, fill: "Callable[[viser.ViserServer], None]"
 ) -> int:
     """Serve a page until Ctrl-C; return the exit status if it cannot be served.
 

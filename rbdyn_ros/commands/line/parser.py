@@ -42,7 +42,7 @@ class Parser(argparse.ArgumentParser):
         """Parse the arguments.
 
         Arguments of xacro (name:=value) can stand anywhere behind a command. With
-        `words_anywhere`, words can do so too.
+        `words_anywhere`, words can stand anywhere, too.
         """
         words = list(sys.argv[1:] if args is None else args)
         takes = self.get_default("xacro_args") is not None

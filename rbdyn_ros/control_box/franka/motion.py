@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A motion of the client: its interface, its commands, and the cycles without a command."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,7 +72,7 @@ class ClientMotion:
     @staticmethod
     def of(
         given: Any, number: int, arm: FrankaArm, joints: Stream, settings: Settings
-    ) -> ClientMotion | MoveStatus:
+    ) -> "ClientMotion | MoveStatus":
         """Return the motion of a request, or the status with which it is refused."""
         controller, generator = int(given["controller"]), int(given["generator"]) + 1
         if controller > ControllerMode.EXTERNAL or not 1 <= generator <= Generator.NONE:

@@ -7,8 +7,6 @@ threads are generators here; each `yield` is a tick.
 Source: ur_client_library, resources/external_control.urscript.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Generator
 from itertools import repeat
@@ -95,7 +93,7 @@ class ExternalControl(ArmProgram):
         self._complained = -math.inf
 
     @staticmethod
-    def read(text: str) -> ExternalControl | None:
+    def read(text: str) -> "ExternalControl | None":
         """Return the program of a text, or None if the text is another program.
 
         Raises:

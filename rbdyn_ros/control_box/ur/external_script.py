@@ -6,8 +6,6 @@ modes, kinds of points and commands, in the length of messages, and in their ord
 these from the text of the program.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass
@@ -68,7 +66,7 @@ class ExternalScript:
     acceleration: int | None
 
     @staticmethod
-    def read(text: str) -> ExternalScript | None:
+    def read(text: str) -> "ExternalScript | None":
         """Read the text of a program; return None if it is not external_control.urscript.
 
         Raises:

@@ -4,8 +4,6 @@
 KINDS is also a table of docs/reference/control_box.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -63,7 +61,7 @@ class TrajectoryPoint:
     form: int
 
     @staticmethod
-    def of(row: tuple[int, ...], script: ExternalScript) -> TrajectoryPoint:
+    def of(row: tuple[int, ...], script: ExternalScript) -> "TrajectoryPoint":
         """Return the point of a row of integers."""
         kind = script.name("MOTION_TYPE_", row[-1])
         numbers = np.array(row[:18], float) / script.scale

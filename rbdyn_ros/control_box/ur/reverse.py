@@ -6,8 +6,6 @@ bits: commands (reverse interface), points of a trajectory, and settings (script
 fourth server sends the program itself to a controller that plays it (URCap External Control).
 """
 
-from __future__ import annotations
-
 import ipaddress
 import struct
 from collections import deque

@@ -6,8 +6,6 @@ Packets are big endian; each has its size, a letter and a body.
 Source: Universal Robots, Real-Time Data Exchange (RTDE) guide, versions 1 and 2 of the protocol.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,7 +46,7 @@ class Recipe:
     counts: tuple[int, ...]
 
     @staticmethod
-    def of(names: list[str], types: list[str]) -> Recipe:
+    def of(names: list[str], types: list[str]) -> "Recipe":
         """Return the recipe of variables with known types.
 
         Raises:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of URScript that the box supports: moves, stops, settings, registers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -219,7 +217,7 @@ class StatementRow(ArmProgram):
         self.name, self._calls, self._next = name or "script", calls, 0
 
     @staticmethod
-    def read(program: str) -> StatementRow:
+    def read(program: str) -> "StatementRow":
         """Read a program.
 
         Raises:

@@ -40,7 +40,7 @@ class ConstraintBuilder:
             rod: its name.
             link1: body of the first point.
             link2: body of the second point.
-            length: of the rod [m], above 0; for coinciding points use `point`.
+            length: length of the rod [m], above 0; for coinciding points use `point`.
             point1: first point, in the frame of link1 [m].
             point2: second point, in the frame of link2 [m].
 
@@ -64,9 +64,9 @@ class ConstraintBuilder:
         Args:
             band: its name.
             points: in their order along the band, each a body and a point in its frame [m].
-            length: of the whole band [m].
+            length: length of the whole band [m].
             closed: whether the band returns to the first point.
-            radius: of equal disks around these points that a closed band goes around [m].
+            radius: radius of equal disks around these points that a closed band goes around [m].
 
         Raises:
             ParameterError: an argument has the wrong type or a value that is not allowed.
@@ -168,8 +168,8 @@ def centre_line(length: float, radius: float, closed: bool) -> float:
     circumference (RBDA fig 3.2c).
 
     Args:
-        length: of the band [m].
-        radius: of the disks [m]; 0 for points.
+        length: length of the band [m].
+        radius: radius of the disks [m]; 0 for points.
         closed: whether the band has no ends.
 
     Raises:

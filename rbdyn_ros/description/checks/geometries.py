@@ -183,7 +183,7 @@ def _audit_triangles(mesh: geometries.TriangleMesh, at: Subject) -> None:
 
 
 def _audit_vertices(vertices: Array, at: Subject) -> bool:
-    """Return whether all vertices are finite and in range; else add an error about the first."""
+    """Return whether vertices are finite and in range; report the first wrong vertex."""
     far = BOUNDS["contact length"].high
     wrong = np.flatnonzero(~(np.abs(vertices) <= far).all(axis=1))
     if len(wrong) == 0:
@@ -193,7 +193,7 @@ def _audit_vertices(vertices: Array, at: Subject) -> bool:
 
 
 def _audit_areas(mesh: geometries.TriangleMesh, at: Subject) -> None:
-    """Add a note about triangles without area, and an error if there are no others."""
+    """Add a note about triangles without area, and an error if all triangles are without area."""
     count, left = len(mesh.faces), len(cleaned(mesh.vertices, mesh.faces)[1])
     if left == 0:
         message = "none of its triangles has an area"

@@ -210,7 +210,7 @@ def _audit_actuator(joint: Joint, spec: JointSpec, at: Subject) -> None:
 
     Args:
         joint: not fixed, its numbers passed by _audit_transmission.
-        spec: of its type.
+        spec: JointSpec of its type.
         at: the element of the errors.
     """
     forces = joint.transmission

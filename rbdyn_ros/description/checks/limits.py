@@ -60,7 +60,7 @@ def audit_limits(
 
     Args:
         joint: not fixed.
-        spec: of its type.
+        spec: JointSpec of its type.
         bounded: whether limits are required, as in URDF.
         at: the element of the findings.
     """

@@ -142,8 +142,8 @@ class _Body:
 
     Attributes:
         link: the link of the body that the joint is at.
-        frames: of its links, in the frame of `link`.
-        inertial: of the whole body, in the frame of `link`; None without mass.
+        frames: frames of its links, in the frame of `link`.
+        inertial: inertial of the whole body, in the frame of `link`; None without mass.
     """
 
     joint: Joint

@@ -36,7 +36,7 @@ def read_height_field(given: Given, folder: Path | None) -> HeightField | None:
 
     Args:
         given: the table.
-        folder: of the document; None if it is a text.
+        folder: folder of the document; None if it is a text.
     """
     name, size = given["file"], given["size"]
     try:

@@ -55,7 +55,7 @@ SECTIONS = (
 
 
 def dialect() -> Dialect:
-    """Return the keys of a mechanism file; register_joint may have added some."""
+    """Return the keys of a mechanism file; register_joint may have added keys."""
     joints, loops = (
         ByName(joint_table(loop=loop), "joint", "joint", empty=True) for loop in (False, True)
     )

@@ -121,7 +121,7 @@ def hull_faces(points: Array) -> list[tuple[Array, list[int]]]:
     """Return the faces of the convex hull of points (n, 3): outward normal and corners of each.
 
     The corners are indices of points, anticlockwise seen from outside. Points in a plane have two
-    faces; points on a line, or too extreme ones for Qhull, have none.
+    faces; points on a line, or points that are too extreme for Qhull, have no face.
     """
     seen = _in_own_axes(points)
     if seen.shape[1] < 2:

@@ -54,7 +54,7 @@ class Materials:
         """Return a material file; for any other file return a one-pixel image with its number.
 
         Raises:
-            OSError: there is no such material file; trimesh goes on without it.
+            OSError: there is no such material file; trimesh continues without it.
         """
         if name.lower().endswith(MATERIALS):
             try:

@@ -27,7 +27,7 @@ class Couplings:
 
     Attributes:
         loops: joints that close loops.
-        mimics: by the joint that follows another.
+        mimics: Mimic objects by the joint that follows another joint.
         gears: linear equations between joints.
         tendons: the terms of fixed tendons by name.
     """

@@ -60,7 +60,7 @@ class Classes:
         """Return an element with its defaults.
 
         Args:
-            element: of the document.
+            element: element of the document.
             owner: its name in messages.
             around: the class of the elements around it, for an element that names no class.
         """

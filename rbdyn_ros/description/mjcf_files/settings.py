@@ -100,7 +100,7 @@ class CompilerSettings:
 
 
 def read_settings(document: MjcfDocument) -> CompilerSettings:
-    """Return the settings of all <compiler> of a document; later ones override earlier ones."""
+    """Return the settings of all <compiler> of a document; the last value of a setting counts."""
     item = _merged(document, "compiler")
     if item.choice("coordinate", ("local", "global"), "local") == "global":
         message = "coordinate is 'global'; MuJoCo no longer reads it, either"
@@ -153,7 +153,7 @@ def read_options(document: MjcfDocument) -> Vec3 | None:
 
 
 def _merged(document: MjcfDocument, tag: str) -> Item:
-    """Return all sections of a tag as one; later sections override earlier ones."""
+    """Return all sections of a tag as one; later sections override earlier sections."""
     none = Element(tag, {})
     none.line = document.root.line
     *before, last = document.root.findall(tag) or [none]

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Poses and rotations as plain tuples, for readers and builders."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clean up triangles: merge corners at the same position, and drop triangles without area."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Bools, Ints

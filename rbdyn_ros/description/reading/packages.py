@@ -72,7 +72,7 @@ def find_packages(
     """Yield the folders of a package, the nearest first; its source and install may both exist.
 
     Args:
-        name: of the package.
+        name: name of the package.
         package_dirs: folders to search first.
         robot: folder of the robot file; None: it is given as text.
     """

@@ -99,9 +99,9 @@ class ObjectReader:
     """Reads the free objects of one document.
 
     Args:
-        folder: from which their files are found.
+        folder: folder from which their files are found.
         package_dirs: folders to search for packages.
-        surfaces: of the scene.
+        surfaces: surfaces of the scene.
     """
 
     def __init__(

@@ -19,12 +19,12 @@ from rbdyn_ros.description.sdf_files.sdf import LOOKS
 def read_world(path: Path, audit: Audit, package_dirs: Sequence[str | Path] = ()) -> SceneParts:
     """Return the parts of the world of an SDF file.
 
-    A model whose joints move is a robot, any other that moves is a free object. The spheres,
+    A model whose joints move is a robot, any other model that moves is a free object. The spheres,
     boxes, planes and height fields of a static model are obstacles; its other shapes and its
     sensors belong to a robot without joints.
 
     Args:
-        path: of the file.
+        path: path of the file.
         audit: receives the errors.
         package_dirs: folders to search for models and packages.
 

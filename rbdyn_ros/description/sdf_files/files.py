@@ -34,7 +34,7 @@ class MissingModelError(Exception):
     """A file that is included cannot be found; the message follows its name.
 
     Attributes:
-        code: of the finding.
+        code: code of the finding.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -58,7 +58,7 @@ class ModelFiles:
         Args:
             uri: `model://name`, `package://name/path`, a path from the folder, or the address of
                 a model, whose last part is its name.
-            folder: of the file that includes it; None: it is included by a text.
+            folder: folder of the file that includes it; None: it is included by a text.
 
         Raises:
             MissingModelError: there is no such file, or it is outside the allowed folders.

@@ -34,8 +34,8 @@ def read_joint(frame: Frame, places: FramePlaces, top: Frame) -> Joint | None:
     are the world.
 
     Args:
-        frame: of the joint.
-        places: of all frames.
+        frame: frame of the joint.
+        places: places of all frames.
         top: the frame of the world.
     """
     part = frame.part
@@ -89,9 +89,9 @@ def read_gearbox(
     joint).
 
     Args:
-        frame: of the gearbox.
+        frame: frame of the gearbox.
         joints: all joints, of which two connect its ends to its reference body.
-        places: of all frames.
+        places: places of all frames.
         top: the frame of the world.
     """
     part = frame.part

@@ -76,7 +76,7 @@ def first_child(parent: Element, tag: str) -> Element | None:
 
 
 def child_of(parent: Element, tag: str) -> Element:
-    """Return the first child with a tag; if there is none, add it before all other children."""
+    """Return the first child with a tag; if it is missing, add it before all other children."""
     found = first_child(parent, tag)
     if found is not None:
         return found

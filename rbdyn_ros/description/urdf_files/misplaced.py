@@ -92,7 +92,7 @@ _USUAL = dict.fromkeys(("multiplier", *_RATIO), (1.0,)) | {
 
 
 def words_of(schema: Mapping[str, Tag]) -> frozenset[str]:
-    """Return the words that have a place in a schema; all others are extensions."""
+    """Return the words that have a place in a schema; all other words are extensions."""
     attributes = {name for spec in schema.values() for name in spec.kinds}
     foreign = {word for words in FOREIGN.values() for word in words}
     return frozenset(attributes | foreign | schema.keys() | set(_UNITS))

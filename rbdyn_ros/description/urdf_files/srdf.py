@@ -40,7 +40,7 @@ class Semantics:
     Attributes:
         exclusions: pairs that the SRDF disables.
         enabled: pairs that it enables.
-        states: poses of the robot; links that overlap in one of them may overlap.
+        states: poses of the robot; links that overlap in one of these poses may overlap.
     """
 
     exclusions: tuple[Exclusion, ...] = ()
@@ -64,7 +64,7 @@ class SrdfSource:
         """Return the pairs of links that may overlap by the SRDF.
 
         Args:
-            name: of the robot.
+            name: name of the robot.
             links: names of its links.
             audit: receives warnings; one of them
                 is about a file next to the robot that cannot be used.

@@ -28,9 +28,9 @@ class SdfFile:
     """A parsed file.
 
     Attributes:
-        path: of the file; None: the document is a text without a folder.
+        path: path of the file; None: the document is a text without a folder.
         audit: receives its findings.
-        version: of SDF.
+        version: version of SDF.
         at: the line of the first file that includes it; None: it is the first file.
         used: the elements, and the pairs of element and attribute, that were read.
     """

@@ -72,7 +72,7 @@ class Key:
 
     Attributes:
         name: the key.
-        kind: of its value.
+        kind: kind of its value.
         doc: its meaning, a phrase of one line.
         needed: whether a table must have the key.
         default: the value if the key is missing; None: the key is then left out.
@@ -110,13 +110,13 @@ class Table(_TableKind):
     """A table of known keys.
 
     Attributes:
-        name: in messages; empty: as its value is called.
+        name: its name in messages; empty: the name of its value.
         keys: its rows.
         one: keys of which exactly one is needed.
-        code: of the error about more or fewer of them.
+        code: code of the error that more or fewer of these keys are given.
         make: makes the value from all fields, if they have no error; None: the fields are the
             value.
-        owner: element of its values, but not of its keys; empty: the same.
+        owner: element of its values, but not of its keys; empty: the same element.
     """
 
     name: str
@@ -205,9 +205,9 @@ class ByName(kinds.Kind):
     """A table whose keys are names: of elements, or of parts of an element.
 
     Attributes:
-        kind: of each value.
+        kind: kind of each value.
         each: noun for a value, such as "joint".
-        element: word for each of them in messages, if they are elements.
+        element: word for a value in messages, if the values are elements.
         empty: whether a missing value is read as an empty table.
         own: keys that are not names, and their kinds.
     """
@@ -285,8 +285,8 @@ class WithKey(kinds.Kind):
 
     Attributes:
         keys: the keys.
-        present: the table with one of them.
-        absent: the table without.
+        present: the table with one of these keys.
+        absent: the table without these keys.
     """
 
     keys: tuple[str, ...]

@@ -33,10 +33,10 @@ class Camera:
     """A camera of a recording.
 
     Attributes:
-        topic: with its pictures.
-        name: in the dataset, without slashes.
-        height, width: of the pictures [pixel].
-        stamps: when they were measured [ns], in the order of the recording.
+        topic: topic of its pictures.
+        name: its name in the dataset, without slashes.
+        height, width: size of the pictures [pixel].
+        stamps: times at which the pictures were measured [ns], in the order of the recording.
         before: number of pictures that were recorded before time was last reset.
     """
 
@@ -52,7 +52,7 @@ class Cameras:
     """Reads the colour cameras of a recording.
 
     Args:
-        path: of the recording.
+        path: path of the recording.
 
     Attributes:
         found: the cameras by topic, in the order of their names.
@@ -178,7 +178,7 @@ class VideoFile:
     """An mp4 file with one picture a frame; frame k is at k / fps.
 
     Args:
-        path: of the file.
+        path: path of the file.
         camera: gives the size of the pictures.
         fps: frames per second.
     """

@@ -48,8 +48,8 @@ def write_dataset(
     """Write episodes to a folder, which exists.
 
     Args:
-        folder: of the dataset.
-        episodes: with the same joints and cameras.
+        folder: folder of the dataset.
+        episodes: episodes with the same joints and cameras.
         fps: frames per second.
         task: what the robot does, in words.
         robot: kind of the robot.
@@ -108,7 +108,7 @@ def _place(k: int) -> dict[str, int]:
 
 
 def _videos(folder: Path, k: int, one: Episode, fps: int) -> dict[str, PictureStatistics]:
-    """Write the videos of an episode; return the statistics of each."""
+    """Write the videos of an episode; return the statistics of each video."""
     found = {_key(camera): PictureStatistics() for camera in one.cameras.found.values()}
     writers = {}
     for topic, camera in one.cameras.found.items():

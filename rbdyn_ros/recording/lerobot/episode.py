@@ -27,9 +27,9 @@ class Episode:
     """Frames of a recording.
 
     Attributes:
-        joints: their names (k).
+        joints: names of the joints (k).
         state, action: positions (n, k) [rad or m].
-        cameras: reads the pictures.
+        cameras: reader of the pictures.
         shown: for each message of a camera the number of frames that show it, by topic.
         notes: notes for the user.
     """
@@ -57,7 +57,7 @@ def episode(run: RecordedRun, cameras: Cameras, fps: int) -> Episode:
 
     Args:
         run: the motion.
-        cameras: of the same recording.
+        cameras: the cameras of the same recording.
         fps: frames per second.
 
     Raises:
@@ -115,7 +115,7 @@ def _measured(run: RecordedRun, joints: Sequence[str]) -> tuple[Array, Array]:
         where = run.m.jnt_qposadr[[run.m.jnt_names.index(name) for name in joints]]
         return run.time, run.qpos[:, where]
     rows = series.position[:, [series.names.index(name) for name in joints]]
-    # a message may have only some joints; the others keep their last positions
+    # a message may have only some joints; all other joints keep their last positions
     finite = np.isfinite(rows)
     unknown = [joints[int(k)] for k in np.flatnonzero(~finite.any(axis=0))]
     if unknown:

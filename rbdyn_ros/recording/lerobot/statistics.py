@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The statistics that LeRobot uses to normalize: extremes, mean, deviation and quantiles."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,7 +48,7 @@ class PictureStatistics:
             self.histogram[channel] += times * np.bincount(pixels, minlength=LEVELS)
         self.count += times
 
-    def merge(self, others: Sequence[PictureStatistics]) -> PictureStatistics:
+    def merge(self, others: "Sequence[PictureStatistics]") -> "PictureStatistics":
         """Return the statistics of the pictures of this object and of others together."""
         whole = PictureStatistics()
         for part in (self, *others):

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A goal of follow_joint_trajectory: its tolerances, its end and its result."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,7 +40,7 @@ class Tolerances:
     goal_time: float
 
     @staticmethod
-    def of(request: Any, names: Sequence[str]) -> Tolerances:
+    def of(request: Any, names: Sequence[str]) -> "Tolerances":
         """Return the tolerances of a goal for the controlled joints.
 
         Raises:
@@ -191,7 +189,7 @@ class GoalMonitor:
         return GoalEnding("abort", "GOAL_TOLERANCE_VIOLATED", why, stop=True)
 
     def _violation(self, off: Array, allowed: Array, field: str) -> str:
-        """Return the violated tolerance as text, or an empty string; NaN violates all."""
+        """Return the violated tolerance as text, or ""; NaN violates every tolerance."""
         for row, k in np.argwhere(~(np.abs(off) <= allowed))[:1]:
             kind = ("position", "velocity")[row]
             error, most = apart(abs(off[row, k]), allowed[row, k], digits=4)

@@ -349,7 +349,7 @@ class ArmController(process.ManagedNode):
         if seen is None:
             return
         place, R = arm.tool_pose(seen[0])
-        if arm.progress().failed:  # for example, the arm is not armed: end the drag for good
+        if arm.progress().failed:  # for example, the arm is not armed: end the drag
             marker.drop()
         twist = marker.twist(place, R)
         move = partial(self._move, arm, "")

@@ -99,7 +99,7 @@ class ArmPreset:
         driver: its ROS 2 driver.
         joints: names of its joints, without a prefix.
         facts: takes_efforts, firmware, rate [Hz], measured_effort.
-        topics: name of the driver's topic by that of this controller.
+        topics: names of the driver's topics by the names of this controller's topics.
         parameters: parameters of the controller.
         traps: usual mistakes.
     """

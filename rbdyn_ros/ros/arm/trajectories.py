@@ -46,10 +46,10 @@ class TrajectoryController(Controller):
         m: the robot as it was loaded.
         description: description of the robot.
         collisions: checks trajectories and poses; None: they are not checked for collisions.
-        others: arguments of Controller.
+        others: further arguments of Controller.
 
     Attributes:
-        collisions: as above.
+        collisions: as the argument.
         base: name of the link that is fixed to the world.
         servo: follows twists; None: they are refused.
     """

@@ -33,7 +33,7 @@ NUMPY_INCLUDE = re.compile(r'[^;"]*/numpy/(?:_core|core)/include(?=[;"])')
 
 
 def provide() -> None:
-    """Build the packages if ROS 2 is from PyPI and they are not there yet.
+    """Build the packages if ROS 2 is from PyPI and they do not exist yet.
 
     If they cannot be built, print why: a node runs without them and offers less.
     """

@@ -6,8 +6,6 @@ srdfdom). Settings that MoveIt ships for every robot, such as those of OMPL, are
 files: their keys differ between the distributions of ROS 2.
 """
 
-from __future__ import annotations
-
 import html
 import math
 import os
@@ -237,7 +235,7 @@ def kinematics(groups: Groups) -> dict[str, Any]:
 def controllers(groups: Groups) -> dict[str, Any]:
     """Return moveit_controllers.yaml: the actions of arm_controller and of the simulated gripper.
 
-    The name of an action is the controller's, then action_ns.
+    The name of an action is the name of the controller, then action_ns.
     """
     arm = {
         "type": "FollowJointTrajectory",

@@ -33,8 +33,8 @@ class RobotSemantics:
         m: the Model.
         groups: its groups.
         collisions: frequency of overlaps of links; None: the robot has no collision geometries.
-        allowed, enabled: further pairs of links that may overlap, and pairs that may not, by an
-            SRDF of the robot.
+        allowed, enabled: further pairs of links that may overlap, and pairs that may not overlap,
+            from an SRDF of the robot.
         given: states of the robot's SRDF.
     """
 

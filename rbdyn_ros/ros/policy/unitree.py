@@ -122,7 +122,7 @@ class Rise:
     It advances by at most LONGEST with each state: the joints must not jump if states were lost.
 
     Args:
-        pose: (n,) at its end [rad].
+        pose: (n,) positions at its end [rad].
         duration: [s]; 0: no such motion.
     """
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the simulator node inside another program, which drives it."""
 
+import gc
 import sys
 import threading
 import time
@@ -44,6 +45,9 @@ def embedded(setup: Setup) -> Iterator[Simulator]:
         if node is not None:
             node.close()
         rclpy.try_shutdown()
+        node = None
+        gc.unfreeze()  # the node has frozen its objects; they hold its threads and sockets
+        gc.collect()
 
 
 def has_commander(node: Node) -> bool:

@@ -26,7 +26,7 @@ from rbdyn_ros.runtime.compiled import (
 )
 from rbdyn_ros.runtime.kernels.channel import clear_channel, deliver, measure, pass_commands
 from rbdyn_ros.runtime.kernels.edits import perform
-from rbdyn_ros.runtime.kernels.efforts import choose_efforts, forget_commands
+from rbdyn_ros.runtime.kernels.efforts import choose_efforts, forget_commands, is_blocked
 from rbdyn_ros.runtime.kernels.loads import learn_loads
 from rbdyn_ros.runtime.kernels.port import write_port
 from rbdyn_ros.runtime.kernels.pushes import apply_pushes, take_pushes
@@ -277,6 +277,8 @@ def _hand_over(m, d, s):
     for i in range(m.nbody):
         for n in range(6):
             s.row_xfrc[i, n] = d.xfrc_applied[i, n]
+    for k in range(m.nv):
+        s.row_blocked[k] = is_blocked(s, k)
     row = s.row
     if m.ncontact > 0:
         _write_contact(m, d, s)
@@ -289,7 +291,7 @@ def _hand_over(m, d, s):
 
 @kernel
 def _write_stick(d, s):
-    """Write the memory of friction: how many contacts, then the stick_ fields of each.
+    """Write the memory of friction: how many contacts, then the stick_ fields of each contact.
 
     This memory is the end of the row. Return the length of the whole row.
     """

@@ -197,6 +197,7 @@ def _jump(m, d, s):
             s.row_qacc[k] = 0.0
             s.due[k] = -1
             s.servo[k] = 0  # servos start again from the present position
+            s.by_dynamics[k] = 0
     if m.nvall > m.nv:
         expand(m, d)
 

@@ -387,6 +387,15 @@ def let_go(s: Shared) -> None:
 
 
 @kernel
+def is_blocked(s: Shared, k: int) -> bool:
+    """Return whether a dof is kept at rest, see LoopState.blocked."""
+    if s.stuck[k] != 0.0 or (s.braked == 1 and s.dof_held[k] == STANDS):
+        return True
+    waits = s.commanded[k] == 0 and s.by_dynamics[k] == 0
+    return waits and (s.dof_held[k] != 0 or (s.dof_acts[k] != 0.0 and s.policy != ZERO))
+
+
+@kernel
 def forget_commands(s: Shared) -> None:
     """Expire commands, end trajectories, and hold the dofs that wait for their first command."""
     s.braked = s.nheld > 0

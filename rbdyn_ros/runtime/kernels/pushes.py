@@ -30,7 +30,7 @@ from rbdyn_ros.runtime.compiled import kernel
 from rbdyn_ros.runtime.mailbox import fetch
 from rbdyn_ros.runtime.shared import NPUSH, NPUSH_FLOATS, Shared
 
-#: Words of a push: its number (0: none), body, kind, duration [ns].
+#: Words of a push: its number (0: no push), body, kind, duration [ns].
 NUMBER, BODY, KIND, DURATION = range(4)
 #: Kinds: a wrench in the axes of the world or of the body; a pull to a position or an orientation.
 WORLD_AXES, BODY_AXES, PULL, TURN = range(4)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publish plain states without Python: as bytes, through a function of C.
 
-A state is plain if only its numbers differ from the last one that Python published, and no topic
+A state is plain if only its numbers differ from the last state that Python published, and no topic
 that Python publishes is due at it. All other states are left to Python, in their order. So Python
 is needed only as often as for the slower topics, not for every state of joint_states.
 """

@@ -12,8 +12,6 @@ our own code. Only tan, exp, log, tanh, arctan2 and larger angles use the librar
              registers -> robot    and whether the state is finite
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -183,8 +181,8 @@ def contact_kernel(
 ) -> CudaKernel:  # fmt: skip
     """Return the kernel "contact" of steps with contact, as rollouts/contact_drive.py does them.
 
-    The last array, "left" (1, n), receives the number of steps that a robot has not done, because
-    it needs the engine's own step.
+    The last array, "left" (1, n), has the number of steps of each robot, and receives the number
+    of steps that it has not done, because the next one needs the engine's own step.
 
     Args:
         programs: start, factor, solve, check and finish.
@@ -229,15 +227,15 @@ def contact_kernel(
         f"{real.name} state[{len(local)}], invariant[1];",
         *(f"{local[entry]} = {_entry(*entry)};" for entry in kept),
         f"{local[COUNTER, 0]} = 0;",
-        "long long k = 0;",
-        "for (; k < nstep; ++k) {",
+        "long long steps = (long long)left[robot];",
+        "for (; steps > 0; --steps) {",
         f"    {call['start']}",
         f"    if (!solved({', '.join(taken)})) {{ break; }}",
         f"    {call['finish']}",
         "}",
         *(f"{_entry(*entry)} = {local[entry]};" for entry in kept),
         f"nbad[robot] += (long long){local[COUNTER, 0]};",
-        f"left[robot] = ({real.name})(nstep - k);",
+        f"left[robot] = ({real.name})steps;",
         f"diverged[robot] = !({' && '.join(_finite(local, kept))});",
     ]
     text = [line for each in found.values() for line in each.definition()]
@@ -339,7 +337,7 @@ class _Function:
             body.append(f"{name}({', '.join(arguments)});")
         return [*lines, *_lines(f"DEVICE {head}", [*body, *whole.stores])]
 
-    def _writer(self, names: Mapping[int, str]) -> _CudaWriter:
+    def _writer(self, names: Mapping[int, str]) -> "_CudaWriter":
         return _CudaWriter(self.program, self.real, self.local, names)
 
     def _place(self, array: str, k: int) -> str:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program: all operations of a trace that its outputs need, in order."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time in the panel of a live view: its state, and buttons to pause, step, reset and speed up."""
 
-from __future__ import annotations
-
 import html
 import math
 import time
@@ -25,7 +23,7 @@ APART = 0.05
 REFRESH = 0.2
 
 
-def tell(server: viser.ViserServer, event: Any, reason: str) -> None:
+def tell(server: "viser.ViserServer", event: Any, reason: str) -> None:
     """Show a reason of refusal, unless empty, to the client of an event, or to all clients."""
     if not reason:
         return
@@ -72,7 +70,7 @@ class Clock:
 
     def __init__(
         self,
-        server: viser.ViserServer,
+        server: "viser.ViserServer",
         simulated: Simulated,
         speed: float,
         refusals: Mapping[str, str],

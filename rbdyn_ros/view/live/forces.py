@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A button of a live view that pushes a link."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +26,7 @@ class Pushes:
         push: applies a wrench to a link: name, point, force, torque, duration.
     """
 
-    def __init__(self, server: viser.ViserServer, m: Model, push: Push) -> None:
+    def __init__(self, server: "viser.ViserServer", m: Model, push: Push) -> None:
         self._push, self._m, self._usual = push, m, 0.0
         self._links = _links(m)
         if not self._links:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hand: drag a link with the mouse to pull it, with Shift to rotate it; let go to throw it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -46,7 +44,7 @@ class Grip:
         start: (3,) position of the point on the page at the start [m].
         pose: (3, 3) orientation of the body at the start.
         view: (3,) direction of the camera.
-        turns: whether it rotates the body.
+        turns: whether the drag rotates the body.
         goal: position (3,) of the cursor in the robot's world, or orientation (9,) of the body.
         cursor: (3,) position of the cursor on the page [m].
         tick, since: the last tick, and the wall time of its arrival [s].
@@ -84,7 +82,7 @@ class Hand:
 
     def __init__(
         self,
-        server: viser.ViserServer,
+        server: "viser.ViserServer",
         pull: Pull,
         pace: Callable[[], float],
         timestep: float,

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The joints in the panel of a live view: sliders that set positions, and torques."""
 
-from __future__ import annotations
-
 import html
 import math
 import threading
@@ -72,7 +70,7 @@ class JointSliders:
 
     def __init__(
         self,
-        server: viser.ViserServer,
+        server: "viser.ViserServer",
         m: Model,
         cast: Cast,
         drive: Drive,

@@ -2,10 +2,8 @@
 """The protocol between a view and a simulation in another process: requests and answers on pipes.
 
 The view polls: the simulation only sends answers. There are two pipes, so that slow requests
-(QUEUED) do not delay quick ones (PROMPT).
+(QUEUED) do not delay quick requests (PROMPT).
 """
-
-from __future__ import annotations
 
 import contextlib
 import json
@@ -39,7 +37,7 @@ class Simulated(Protocol):
     def instants(self, energy: bool = False) -> list[Instant]:
         """Return the current instants of all robots, with their energies if asked for."""
 
-    def recast(self, robot: int) -> Cast | None:
+    def recast(self, robot: int) -> "Cast | None":
         """Return a robot whose objects have changed, or None if it must be requested again."""
 
     def sights(self, robot: int) -> list[Sight]:
@@ -94,7 +92,7 @@ class Simulated(Protocol):
     ) -> str:
         """Command joints by name: efforts [N m, N], and positions [rad, m] that servos hold.
 
-        The commands end unless this is repeated.
+        The commands end unless the order is repeated.
         """
 
     def release(self, robot: int) -> str:
@@ -106,7 +104,7 @@ class Cast:
     """A robot to show, as sent to the process of the view.
 
     Attributes:
-        name: name among several robots; "" for a single one.
+        name: name among several robots; "" for a single robot.
         description: its description.
         floating_base: as for rb.load.
         strict: as for rb.load.

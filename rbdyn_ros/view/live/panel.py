@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live view: polls a simulation in another process, shows it and forwards orders."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import runpy
@@ -50,7 +48,7 @@ class Live:
     """
 
     def __init__(
-        self, server: viser.ViserServer, casts: Sequence[Cast], simulated: Simulated
+        self, server: "viser.ViserServer", casts: Sequence[Cast], simulated: Simulated
     ) -> None:
         self._server = server
         self._simulated = simulated = OrderHistory(simulated, [cast.name for cast in casts])
@@ -99,7 +97,7 @@ class Live:
         camera.position, camera.look_at = camera.position + moved, camera.look_at + moved
 
     @property
-    def _shown(self) -> LiveRobot:
+    def _shown(self) -> "LiveRobot":
         """The robot whose panel is shown."""
         chosen = None if self._chosen is None else self._chosen.value
         return next((one for one in self.robots if one.name == chosen), self.robots[0])
@@ -186,7 +184,7 @@ class LiveRobot:
 
     def __init__(
         self,
-        server: viser.ViserServer,
+        server: "viser.ViserServer",
         cast: Cast,
         simulated: Simulated,
         number: int,

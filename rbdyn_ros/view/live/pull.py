@@ -56,7 +56,7 @@ class CarriedWeight:
             drag: identifies the drag.
             time: now [s].
             duration: after which the drag has ended, unless it is renewed [s].
-            force: of spring and damper now, upwards, as if there was no load yet [N].
+            force: force of spring and damper now, upwards, as if there was no load yet [N].
             most: largest load, upwards or downwards [N].
         """
         if drag != self._drag or not self._time <= time <= self._until:
@@ -91,7 +91,7 @@ class HandSpring:
             link: its name.
             point: (3,) in the frame of the link [m].
             goal: (3,) position in the world [m], or (9,) orientation of the link, row by row.
-            duration: of the pull [s].
+            duration: duration of the pull [s].
 
         Raises:
             RbdynError: the link is fixed to the world, or there is no link of this name.
@@ -128,9 +128,9 @@ class HandSpring:
 
         Args:
             J: the Jacobian.
-            body: of the point.
-            weight: of the bodies joined to it [N].
-            rate: of the spring [rad/s].
+            body: body that has the point.
+            weight: weight of the bodies joined to it [N].
+            rate: rate of the spring [rad/s].
         """
         m = self._m
         own = m.body_rootid[m.dof_bodyid] == m.body_rootid[body]

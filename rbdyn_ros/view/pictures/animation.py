@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """rb.animate: films of a motion of a robot in its world."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

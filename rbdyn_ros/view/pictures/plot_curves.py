@@ -53,7 +53,7 @@ def joint_rows(run: RecordedRun, patterns: Sequence[str]) -> list[PlotRow]:
 
     Args:
         run: the recording.
-        patterns: names of joints, or patterns such as ``wrist_*``; empty: all.
+        patterns: names of joints, or patterns such as ``wrist_*``; empty: all joints.
 
     Raises:
         ParameterError: a pattern matches no joint.
@@ -83,7 +83,7 @@ class _Coordinate:
 
     Attributes:
         joint: name of the joint.
-        suffix: name of the coordinate, if the joint has several.
+        suffix: name of the coordinate, if the joint has several coordinates.
         unit: unit of the position.
         qpos: index in qpos; -1 - index for a quaternion; None: no single number.
         part: component of the rotation vector that replaces a quaternion.
@@ -191,7 +191,7 @@ def energies(run: RecordedRun) -> list[Curve]:
 
 
 def contact_forces(run: RecordedRun, most: int = 8) -> list[Curve]:
-    """Return the magnitudes of contact forces: on the most loaded bodies, and on all others."""
+    """Return magnitudes of contact forces: on the most loaded bodies, and on all other bodies."""
     if run.contact is None:
         return []
     sizes = np.linalg.norm(run.contact[:, :, :3], axis=2)

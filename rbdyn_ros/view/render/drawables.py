@@ -53,7 +53,7 @@ class Programs:
     """The programs that draw triangles.
 
     Attributes:
-        context: of OpenGL.
+        context: context of OpenGL.
         picture: draws the picture.
         shade: draws the shadow.
     """

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """rb.render: one picture of a robot."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

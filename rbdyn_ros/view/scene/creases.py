@@ -2,7 +2,7 @@
 """Merge and split the corners of a surface, so that curved parts look smooth and edges sharp.
 
 A renderer averages the normals of the triangles that share a corner. Mesh files are not reliable
-in this: some share every corner, others no corner.
+in this: some files share every corner, others share no corner.
 """
 
 import importlib

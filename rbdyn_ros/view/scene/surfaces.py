@@ -51,8 +51,8 @@ class TriangleSurface:
         vertices: (n, 3), float32, in the axes of the shape [m].
         faces: (k, 3), int32 vertex numbers, counter-clockwise seen from outside.
         color: red, green, blue and opacity, 0 to 1; None if the shape has no colour.
-        texture: name of an image in the mesh file, which is not opened here; "" for none.
-        places: (k, 3, 2) of the corners of the faces in an image; None if there are none.
+        texture: name of an image in the mesh file, which is not opened here; "" without a texture.
+        places: (k, 3, 2) of the corners of the faces in an image; None without an image.
     """
 
     vertices: NDArray[np.float32]
@@ -221,7 +221,7 @@ def _faces(part: MeshPart) -> tuple[Faces, Places | None]:
 
 
 def _color(geometry: Any) -> Color | None:
-    """Return the colour of a trimesh geometry, or the mean of several."""
+    """Return the colour of a trimesh geometry, or the mean of several colours."""
     visual = geometry.visual
     if visual.kind == "texture":
         material = visual.material

@@ -37,8 +37,8 @@ def weight_of(m: Model) -> float:
 def wrench_arrows(wrench: Array, at: Array, weight: float, size: float) -> Array:
     """Return arrows (k, 2, 3) of the forces among wrenches.
 
-    Each starts at the point of the central axis that is closest to `at`, or at `at` itself if that
-    point is farther away than the size of the robot.
+    Each arrow starts at the point of the central axis that is closest to `at`, or at `at` itself
+    if that point is farther away than the size of the robot.
 
     Args:
         wrench: force, then torque about `at`, world axes (n, 6) [N, N m].

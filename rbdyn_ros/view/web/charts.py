@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strip charts of a moving robot: the last seconds of its quantities."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math
@@ -164,7 +162,7 @@ class Charts:
         shown: whether charts are shown; if not, they need no data.
     """
 
-    def __init__(self, server: viser.ViserServer, m: Model, name: str) -> None:
+    def __init__(self, server: "viser.ViserServer", m: Model, name: str) -> None:
         self._gui, self._atomic, self._name = server.gui, server.atomic, name
         self._quantities = Quantities(m)
         self._history = ChartSamples(self._quantities.width)
@@ -229,7 +227,7 @@ class Charts:
         return {title: chart for title, chart in charts.items() if self._titles[title].value}
 
     def _make(self) -> None:
-        """Create the chosen charts in the drawer and remove all others."""
+        """Create the chosen charts in the drawer and remove all other charts."""
         with self._atomic():
             for plot, _ in self._plots.values():
                 plot.remove()

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder "Display" of a robot: which layers are shown."""
 
-from __future__ import annotations
-
 import base64
 import tempfile
 from pathlib import Path
@@ -66,7 +64,7 @@ class Display:
         nodes: scene nodes of the robot.
     """
 
-    def __init__(self, server: viser.ViserServer, nodes: Nodes) -> None:
+    def __init__(self, server: "viser.ViserServer", nodes: "Nodes") -> None:
         self._nodes, self._gui = nodes, server.gui
         gui = server.gui
         self._folder = gui.add_folder("Display", order=LAST, expand_by_default=False)
@@ -116,7 +114,7 @@ class Display:
             if (self.opacity.value == 1.0) if inside else (self.opacity.value == TRANSLUCENT):
                 self.opacity.value = TRANSLUCENT if inside else 1.0
 
-    def _show_graph(self, client: viser.ClientHandle | None) -> None:
+    def _show_graph(self, client: "viser.ClientHandle | None") -> None:
         """Show the graph in the browser of the request."""
         if client is None:
             return

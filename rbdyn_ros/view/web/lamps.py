@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lights of a robot file as lights of viser."""
 
-from __future__ import annotations
-
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -21,15 +19,15 @@ WHITE = 3.0
 FAR = 20.0
 
 
-def add_lamp(scene: viser.SceneApi, name: str, lamp: Lamp, middle: Array, radius: float) -> Any:
+def add_lamp(scene: "viser.SceneApi", name: str, lamp: Lamp, middle: Array, radius: float) -> Any:
     """Add a light to the page; return its node.
 
     Args:
-        scene: of the page.
-        name: of the node, below that of its body.
+        scene: scene of the page.
+        name: name of the node, below that of its body.
         lamp: the light.
         middle: (3,) of the ball around the robot, in the world.
-        radius: of this ball [m].
+        radius: radius of this ball [m].
     """
     light = lamp.light
     strongest = max(light.color) or 1.0

@@ -4,8 +4,6 @@
 An instant moves the frames of the bodies; shapes fixed to a body are sent only once.
 """
 
-from __future__ import annotations
-
 import itertools
 import threading
 import weakref
@@ -89,7 +87,7 @@ def frame_labels(m: Model, near: float) -> list[tuple[int, Array, str]]:
 
 
 #: The Nodes of each server, which share the lights of the page.
-_OF_SERVER: weakref.WeakKeyDictionary[Any, weakref.WeakSet[Nodes]] = weakref.WeakKeyDictionary()
+_OF_SERVER: "weakref.WeakKeyDictionary[Any, weakref.WeakSet[Nodes]]" = weakref.WeakKeyDictionary()
 
 
 class Nodes:
@@ -110,7 +108,7 @@ class Nodes:
 
     def __init__(
         self,
-        server: viser.ViserServer,
+        server: "viser.ViserServer",
         scene: Scene,
         root: str,
         clicked: Callable[[str], None],
@@ -165,7 +163,7 @@ class Nodes:
         return found
 
     def _remade(self, layer: str, before: dict[Any, list[Any]]) -> list[Any]:
-        """Return the nodes of a layer in the present scene; remove the others."""
+        """Return the nodes of a layer in the present scene; remove older nodes of the layer."""
         if layer not in (VISUALS, COLLISIONS):
             for node in self._layers[layer]:
                 node.remove()

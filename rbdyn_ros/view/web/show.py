@@ -48,7 +48,7 @@ class Show:
 
     Attributes:
         scene: the scene of the robot.
-        picked: name of the clicked body; "" if none is selected.
+        picked: name of the clicked body; "" if no body is selected.
 
     Raises:
         ModelError: the appearance is another robot's.
@@ -129,7 +129,7 @@ class Show:
 def stand_side_by_side(shows: Sequence[Show]) -> None:
     """Show robots of different worlds in a row along y, farther apart than they reach.
 
-    The first stays at the origin; the others keep the lines of its grid.
+    The first robot stays at the origin; all other robots are whole cells of its grid away.
     """
     cell = 10.0 ** np.floor(np.log10(max(show.scene.size for show in shows)))
     y = 0.0

@@ -38,7 +38,7 @@ class Sliders:
     """A folder with a slider for each coordinate, buttons, and the configuration as text.
 
     At the start no joint is outside its limits. In a mechanism with loops a slider moves the
-    dependent joints too; if the loops cannot be closed, the slider returns.
+    dependent joints too; if the loops cannot be closed, the slider moves back.
 
     Args:
         show: the robot.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Playback of a recording in a view: play, pause, speed, scrub, charts with a cursor."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time
@@ -40,7 +38,7 @@ class Timeline:
         player: the playback position.
     """
 
-    def __init__(self, show: Show, run: RecordedRun) -> None:
+    def __init__(self, show: "Show", run: RecordedRun) -> None:
         self._show, self._run, self._begin = show, run, float(run.time[0])
         usual = float(np.median(np.diff(run.time))) if len(run.time) > 1 else 0.0
         self.player = Player(run.duration, max(usual, FRAME))
@@ -137,7 +135,7 @@ class RunCharts:
         run: its recording.
     """
 
-    def __init__(self, show: Show, run: RecordedRun) -> None:
+    def __init__(self, show: "Show", run: RecordedRun) -> None:
         self._gui, self._atomic = show.server.gui, show.server.atomic
         quantities = Quantities(run.m)
         chosen = list(range(min(FIRST, len(quantities.joints))))

@@ -153,9 +153,9 @@ def test_the_imu_of_an_h1_is_on_its_torso_and_a_policy_gets_the_pelvis(text):
         d.qpos = qpos
         place, R = rb.frame_pose(m, d, link)
         places.append(place)
-    state = SimpleNamespace(qpos=qpos, qvel=qvel, qacc=qacc, time=t)
+    d.qpos, d.qvel, d.qacc, d.time = qpos, qvel, qacc, t
     gravity = np.array([0.0, 0.0, -GRAVITY])
-    omega, force, axes = ImuPlace(m, "torso_joint").measured(state, gravity)
+    omega, force, axes = ImuPlace(m, "torso_joint").measured(m, d)
     a = (places[0] + places[1] - 2.0 * places[2]) / h**2
     assert axes == pytest.approx(R)
     assert force == pytest.approx(R.T @ (a - gravity), abs=1e-5)  # error of the time difference

@@ -74,7 +74,7 @@ class ActionThread:
 
         Args:
             kind: type of the action.
-            name: below the name of the node.
+            name: its name below the name of the node.
             execute: maps a goal handle to the result.
             accept: maps a goal request to its response.
         """
@@ -163,7 +163,7 @@ def watched(
         closing: ends a wait; `ending` then returns an ending.
         ending: returns how the goal ends now, or None.
         feedback: returns the message.
-        interval: between two feedbacks [s].
+        interval: time between two feedbacks [s].
     """
     due = 0.0
     while True:

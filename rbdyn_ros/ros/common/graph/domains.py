@@ -19,7 +19,7 @@ DISCOVERY = (0, *range(10, 30, 2))
 
 
 class Domain:
-    """A ROS domain that is this process's until `close` or its end.
+    """A ROS domain that belongs to this process until `close` or the end of the process.
 
     Attributes:
         number: number of the domain.

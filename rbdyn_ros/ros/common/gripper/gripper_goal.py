@@ -33,7 +33,7 @@ class GripperEnding:
 
     Attributes:
         how: method of the goal's handle: succeed, abort or canceled.
-        stalled, reached: for the result.
+        stalled, reached: fields of the result.
         why: reason for the log if the goal is aborted.
         hold: whether the gripper stays where it is.
     """

@@ -197,8 +197,8 @@ class Gripper:
     ) -> GripperGoal:
         """Return the goal of a sensor_msgs/JointState, whose name may be empty.
 
-        Raises: RbdynError: it names another joint, has more than one number, or is refused by
-            `goal`.
+        Raises:
+            RbdynError: it names another joint, has more than one number, or is refused by `goal`.
         """
         if list(names) not in ([], [self.joint]):
             raise refusal(f"it names {listing(names)}; the gripper moves {quote(self.joint)}")
@@ -221,7 +221,7 @@ def grippers_of(m: Model, values: SimpleNamespace) -> tuple[Gripper, ...]:
     """Return the grippers that the parameters name.
 
     Raises:
-        ParameterError: one of them cannot be moved.
+        ParameterError: a gripper cannot be moved.
     """
     limits = getattr(values, "gripper.max_velocity"), getattr(values, "gripper.max_effort")
     found = tuple(gripper_of(m, name, *limits) for name in values.grippers)

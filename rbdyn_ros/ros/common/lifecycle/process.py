@@ -50,7 +50,7 @@ class ManagedNode(LifecycleNode):
     Args:
         name: name of the node.
         stop: set when a signal stops the process.
-        given: rclpy parameters that override all others.
+        given: rclpy parameters that override all other parameters.
 
     Attributes:
         spinner: executor of the node and its helper nodes, in a thread of its own.

@@ -87,7 +87,7 @@ class CommandParser:
         """Return the command of a message on joint_commands.
 
         The given arrays choose the mode of all named joints: position, else velocity, else effort.
-        The others are feedforward.
+        The other arrays are feedforward.
         """
         arrays = {"position": position, "velocity": velocity, "effort": effort}
         check_numbers(arrays, names)

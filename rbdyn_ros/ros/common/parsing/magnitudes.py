@@ -11,7 +11,7 @@ from rbdyn_ros.errors import RbdynError, refusal
 
 #: Arguments of the functions in rbdyn_ros.checks that refuse a request or a message.
 REQUEST: dict[str, Any] = {"error": RbdynError, "code": "request", "element": ""}
-#: Largest position and velocity [m, rad, m/s, rad/s]; the loop reports larger ones as diverged.
+#: Largest position and velocity [m, rad, m/s, rad/s]; the loop reports larger numbers as diverged.
 LARGEST_STATE = 1e6
 #: Largest gravity [m/s^2].
 LARGEST_GRAVITY = 1e4

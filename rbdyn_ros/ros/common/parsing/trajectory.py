@@ -43,7 +43,7 @@ class TrajectoryPoints:
 class TrajectoryParser:
     """Checks trajectories and converts them: numbers, names, lengths, times, limits and start.
 
-    Trajectories are planned, so one that exceeds a limit is an error and refused, not clamped.
+    Trajectories are planned, so a trajectory that exceeds a limit is refused, not clamped.
 
     Args:
         m: the robot.

@@ -32,7 +32,7 @@ PATIENCE = 1.0
 REMEMBERED = 16
 
 #: For each policy: a function that returns whether a publisher is weak, a function that returns
-#: whether a subscription is demanding, and the names of both.
+#: whether a subscription is demanding, and the names of both values.
 _Test = Callable[[QoSProfile], bool]
 _POLICIES: dict[int, tuple[_Test, _Test, str, str]] = {
     int(QoSPolicyKind.RELIABILITY): (
@@ -55,7 +55,7 @@ def for_subscription(node: Node, topic: str) -> SubscriptionEventCallbacks:
 
     Args:
         node: node that subscribes, and logs.
-        topic: as it is subscribed to.
+        topic: its name, as given to the subscription.
     """
     return SubscriptionEventCallbacks(incompatible_qos=_Report(node, topic, publishes=False))
 
@@ -65,7 +65,7 @@ def for_publisher(node: Node, topic: str) -> PublisherEventCallbacks:
 
     Args:
         node: node that publishes, and logs.
-        topic: as it is published.
+        topic: its name, as given to the publisher.
     """
     return PublisherEventCallbacks(incompatible_qos=_Report(node, topic, publishes=True))
 

@@ -164,11 +164,11 @@ def node(
 
 
 def _strong_file(of: Executable, strong: Mapping[str, Any]) -> str:
-    """Write parameters to a file that overrides all others; return its path.
+    """Write parameters to a file that overrides all other files; return its path.
 
     In ROS 2 an entry with a node name overrides /** in any other file and in -p; of the matching
-    node names the last one wins. The entry of this file comes last and matches every node of the
-    executable.
+    node names the last name counts. The entry of this file comes last and matches every node of
+    the executable.
     """
     texts = {p.name for p in of.table if isinstance(p.default, str)}
     values = {name: v if name in texts else _value(v) for name, v in strong.items()}

@@ -27,11 +27,12 @@ class Parameter:
         name: full name; nested parameters have dots.
         default: also gives the type: a tuple is a list of strings, a list is a list of doubles.
         doc: a phrase of one line, without the unit.
-        unit: unit of a number; empty: it has none.
+        unit: unit of a number; empty: no unit.
         low, high: range of a number, both allowed.
         choices: strings that are allowed; empty: any string.
-        live: can be changed while the node runs.
-        fixed: a list has as many numbers as its default; otherwise one number, or one per joint.
+        live: whether it can be changed while the node runs.
+        fixed: whether a list has as many numbers as its default; otherwise it has one number, or a
+            number per joint.
         role: heading under which it is printed.
         setting: field of the library's settings that it becomes; empty: the field of its name.
     """
@@ -163,7 +164,7 @@ def declare(
     Args:
         node: declares them.
         table: the parameters.
-        defaults: defaults by name, which replace those of the table.
+        defaults: defaults by name, which replace the defaults of the table.
 
     Raises:
         ParameterError: with every value that is not allowed.

@@ -58,7 +58,7 @@ class ToolMarker:
 
     Args:
         node: node that serves it.
-        frame: in which its poses are.
+        frame: frame of its poses.
         log: log of refused messages.
         timeout: time for which a twist counts [s].
 

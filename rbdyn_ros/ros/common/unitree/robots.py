@@ -30,7 +30,7 @@ class UnitreeRobot:
         motors: the joint of each motor; empty: the number is not used.
         optional: joints that some versions of the robot lack.
         feet: links whose contact forces are `foot_force`.
-        servos: joints whose motors have the mode SERVO when they are on; the others have ON.
+        servos: joints whose motors have the mode SERVO when they are on; other motors have ON.
         waist: joint about the z axis of the root link that carries the IMU; empty: the IMU is on
             the root link.
     """

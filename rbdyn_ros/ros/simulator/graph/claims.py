@@ -2,12 +2,10 @@
 """The claims of simulators: one simulator publishes a joint_states topic, and one /clock.
 
 Every simulator announces its topics on a hidden topic, with the time of its start. Of two
-simulators that claim the same topic the later one gives it up. The order is the same for both, so
-exactly one of them stays, whichever discovers the other first. A process that was killed announces
-nothing any more.
+simulators that claim the same topic the later simulator gives it up. Both see the same order, so
+exactly one simulator keeps the topic, whichever discovers the other first. A process that was
+killed announces nothing any more.
 """
-
-from __future__ import annotations
 
 import json
 import secrets
@@ -54,8 +52,8 @@ class Claim:
     topics: tuple[str, ...] = ()
     frames: tuple[str, ...] = ()
 
-    def is_before(self, other: Claim) -> bool:
-        """Return whether this claim is the earlier one, so that the other simulator gives up."""
+    def is_before(self, other: "Claim") -> bool:
+        """Return whether this claim is the earlier claim, so that the other simulator gives up."""
         return (self.since, self.token) < (other.since, other.token)
 
     def to_text(self) -> str:
@@ -63,7 +61,7 @@ class Claim:
         return json.dumps(vars(self))
 
     @classmethod
-    def from_text(cls, text: str) -> Claim | None:
+    def from_text(cls, text: str) -> "Claim | None":
         """Return the claim of an announcement, or None if the text is not a claim."""
         try:
             given = json.loads(text)
@@ -75,7 +73,7 @@ class Claim:
 
 
 class Claims:
-    """Announces the claim of this simulator and compares it with the claims of others.
+    """Announces the claim of this simulator and compares it with the claims of other simulators.
 
     For one thread: announcements are read when `poll` is called, not by an executor.
 
@@ -168,7 +166,7 @@ class Claims:
         return [c.node for c in others if topic in c.topics and self.own.is_before(c)]
 
     def check(self) -> None:
-        """Raise RbdynError if an earlier simulator claims a topic of this one."""
+        """Raise RbdynError if an earlier simulator claims a topic of this simulator."""
         for topic in self.own.topics:
             other = self.earlier(topic)
             if other is None:

@@ -54,8 +54,8 @@ class ClockClaim:
     """A publisher of /clock that stays silent until no other node publishes.
 
     Of several simulators the first keeps its publisher (claims.py). A node that gets the time of
-    another publisher, such as the player of a recording, gives up its own. Of silent nodes, the
-    first by name keeps it.
+    another publisher, such as the player of a recording, gives up its own publisher. Of silent
+    nodes, the first by name keeps its publisher.
 
     Args:
         node: node that publishes.
@@ -126,7 +126,7 @@ class ClockClaim:
             self._node.get_logger().warning("no message came on /clock: stamps begin at 0")
 
     def watch(self) -> None:
-        """Warn if a publisher remains that is no simulator, because it checks for no others."""
+        """Warn of a remaining publisher that is no simulator, as it checks for no publishers."""
         now = time.monotonic()
         strangers: list[str] = []
         if self.publisher is not None and self._node.count_publishers(self._claims.clock) > 1:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robots of a process, and the objects and obstacles of their scenes, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,14 +36,14 @@ class Entities:
     For any thread. An unknown name is a KeyError: check it against `names` first.
 
     Args:
-        robots: at least one.
+        robots: the robots, at least one.
     """
 
     def __init__(self, robots: Sequence[Robot]) -> None:
         self._robots = robots
 
     @property
-    def _found(self) -> dict[str, _Entity]:
+    def _found(self) -> "dict[str, _Entity]":
         return _entities(self._robots)
 
     @property
@@ -170,7 +168,7 @@ class Entities:
             for state in (latest[entity.robot],)
         ]
 
-    def _motion(self, entity: _Entity, state: LoopState) -> Motion:
+    def _motion(self, entity: "_Entity", state: LoopState) -> Motion:
         if (at := entity.at) is not None:
             return at.pos, xyzw(at.quat).tolist(), (0.0,) * 3, (0.0,) * 3, (0.0,) * 6
         if entity.joint < 0:
@@ -228,7 +226,7 @@ def _wxyz(quaternion: Vector) -> Array:
     return np.roll(quaternion, 1) / float(np.linalg.norm(quaternion))
 
 
-def _place_obstacle(entity: _Entity, pose: Pair | None, twist: Pair | None) -> None:
+def _place_obstacle(entity: "_Entity", pose: Pair | None, twist: Pair | None) -> None:
     if twist is not None and any((*twist[0], *twist[1])):
         raise refusal(f"'{entity.own}' is an obstacle, so its twist must be zero")
     if pose is not None:

@@ -28,7 +28,7 @@ class Payloads:
 
     Args:
         loop: simulates the robot.
-        sensors: measure on it, or None.
+        sensors: the sensors of the robot, or None.
         recorder: records its Models, or None.
 
     Attributes:
@@ -116,7 +116,7 @@ class Payloads:
     def fitted(self, base: Model) -> tuple[Model, dict[str, Payload]]:
         """Return a Model with other objects and the payloads of the links that it has.
 
-        The caller holds `lock`, until `use` if the loop goes on with the Model.
+        The caller holds `lock`, until `use` if the loop continues with the Model.
 
         Args:
             base: the Model without payloads.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One simulated robot: load it, make its loop, open its topics."""
 
-from __future__ import annotations
-
 import functools
 import math
 import threading
@@ -100,7 +98,7 @@ class Change:
 
     Attributes:
         before: the present world.
-        after: the next one.
+        after: the next world.
         m: the Model of `after` with payloads.
         payloads: the payloads of its links, by link.
         prepared: functions that switch topics and sensors to `after`; they cannot fail.
@@ -112,7 +110,7 @@ class Change:
     payloads: dict[str, Payload]
     prepared: Sequence[Callable[[], None]]
 
-    def settled(self, d: Data) -> Change:
+    def settled(self, d: Data) -> "Change":
         """Return the change with its last weld in the pose that the links have in a state."""
         places = Places(self.before.m, d.qpos, d.time)
         after = self.after.settled(self.before, places)
@@ -124,7 +122,7 @@ class Robot:
 
     Args:
         node: node that has its parameters and topics.
-        name: name of one of several robots in a process; empty if it is the only one.
+        name: name of one of several robots in a process; empty if it is the only robot.
         values: values of its parameters.
         time_node: full name of the node that controls the time of several robots; empty: `node`.
         recorder: recorder of the topics of its node, or None.
@@ -136,7 +134,7 @@ class Robot:
         period_ns: duration of a tick [ns], after `load`.
         commands: the parser of its commands, after `load`.
         sensors: topics of its sensors, after `load`; None without a sensor file.
-        held: how it is held until its first command, after `load`; None: it is not.
+        held: how it is held until its first command, after `load`; None: it is not held.
         loop, boxes, stamps, payloads, outputs, reception, grippers, spawned, wait_alarm, foreign:
             after `open`.
         base, servo, unitree, planning, shared_memory: after `open`, or None.
@@ -332,7 +330,7 @@ class Robot:
         return [name for name in names if entity_of(name, owners) not in scene.objects]
 
     def topics_to_try(self) -> str:
-        """Return the topics to begin with, as a message."""
+        """Return a message with the topics that a user may try first."""
         states, commands = map(self.node.resolve_topic_name, ("joint_states", "joint_commands"))
         names = self.commands.joints.names
         if not names:
@@ -520,7 +518,7 @@ class Robot:
             robot: whether objects, payloads and gravity return to those at the start. Without
                 `state`, spawned objects with the names of deleted objects are removed first, and
                 stay removed if the loop stops answering then.
-            seed: seed of all noise; None: the present one.
+            seed: seed of all noise; None: the present seed.
         """
         if robot:
             if not state:

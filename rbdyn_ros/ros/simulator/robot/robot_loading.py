@@ -68,7 +68,7 @@ class LoadedRobot:
         commands, trajectories, bridge: parsers of messages; without topic-based commands of
             ros2_control `bridge` is None.
         start: qpos at the start (nq,).
-        held: how the robot is held until its first command; None: it is not.
+        held: how the robot is held until its first command; None: it is not held.
         faults: faults that the parameters describe.
         sensors: topics of its sensors; None without a sensor file.
     """
@@ -204,7 +204,7 @@ def _start(node: Node, setup: Setup | None, m: Model, stands: bool) -> Array:
 
 
 def _held(node: Node, m: Model, start: Array) -> tuple[Array, Held | None]:
-    """Return the start, and how the robot is held there; log both."""
+    """Return the start, and how the robot is held there; log how it is held."""
     held = held_at(m, start)
     if not held.text:
         return start, None

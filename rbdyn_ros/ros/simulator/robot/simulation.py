@@ -21,7 +21,7 @@ class Simulation:
     """Controls the time, the states and the world of all robots. Any thread may use it.
 
     Args:
-        robots: at least one.
+        robots: the robots, at least one.
         stop: set to end the process.
 
     Attributes:
@@ -86,7 +86,7 @@ class Simulation:
             self._align()
 
     def _align(self) -> None:
-        """Step robots that paused some ticks earlier than the others."""
+        """Step robots that paused some ticks earlier than the other robots."""
         moving = [time for time in self._times if not time.diverged]
         latest = max((time.tick for time in moving), default=0)
         behind = [time for time in moving if time.tick < latest]

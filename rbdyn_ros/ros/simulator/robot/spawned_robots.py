@@ -38,7 +38,7 @@ class SpawnedRobots:
 
     Args:
         node: node of the initial robot; its executor serves the other nodes.
-        loop: simulates all of them.
+        loop: simulates all robots.
         outputs: publish the states.
         stamps: stamps of the ticks of the loop.
         ages: refuses late commands.

@@ -39,7 +39,7 @@ class Held:
 
     Attributes:
         dofs: (nv,) as LoopSettings.held.
-        text: for the user; empty if nothing is held.
+        text: text for the user; empty if nothing is held.
     """
 
     dofs: Ints

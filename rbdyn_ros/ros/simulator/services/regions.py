@@ -61,7 +61,7 @@ class _Hull:
 
 
 def region_of(bounds: Any) -> Region | None:
-    """Return the region of simulation_interfaces/Bounds in the world, or None if they are empty.
+    """Return the region of simulation_interfaces/Bounds in the world, or None without bounds.
 
     Raises:
         RbdynError: the type is unknown, or the points do not fit it.

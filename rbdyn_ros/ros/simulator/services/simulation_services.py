@@ -26,7 +26,7 @@ class SavedStates:
     """The saved states of all robots of a process.
 
     Args:
-        simulation: saved and loaded.
+        simulation: the simulation to save and to load.
     """
 
     def __init__(self, simulation: Simulation) -> None:

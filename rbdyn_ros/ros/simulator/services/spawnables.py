@@ -122,9 +122,9 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | geometries
 
     Args:
         name: name of the entity.
-        uri: see the module.
+        uri: URI of the resource, see the module.
         text: text of a URDF, SDF or MJCF, used if the URI is empty.
-        pose: in the world.
+        pose: its pose in the world.
 
     Raises:
         ResultError: the resource is refused.

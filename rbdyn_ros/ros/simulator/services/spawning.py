@@ -41,7 +41,7 @@ class Spawning(results.OfferedServices):
 
     Args:
         node: node that offers the services under its name.
-        simulation: to change.
+        simulation: the simulation to change.
     """
 
     def __init__(self, node: Node, simulation: Simulation) -> None:

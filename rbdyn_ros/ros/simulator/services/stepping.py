@@ -21,7 +21,7 @@ class Stepping:
 
     Args:
         node: node that offers them under its name.
-        simulation: to step.
+        simulation: the simulation to step.
     """
 
     def __init__(self, node: Node, simulation: Simulation) -> None:

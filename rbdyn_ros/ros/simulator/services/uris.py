@@ -21,7 +21,7 @@ def path_of(uri: str, result: int = NOT_FOUND) -> Path:
         result: the code of a refusal.
 
     Raises:
-        ResultError: the scheme is another one, or there is no such package.
+        ResultError: the scheme is not supported, or there is no such package.
     """
     found = _URI.fullmatch(uri)
     if found is None:

@@ -24,7 +24,7 @@ from rbdyn_ros.ros.simulator.world.world import TEXT, WorldFile, world_file
 #: Result codes of LoadWorld.
 UNSUPPORTED_FORMAT, NO_RESOURCE, PARSE_ERROR = 101, 102, 103
 MISSING_ASSETS, UNSUPPORTED_ASSETS, UNSUPPORTED_ELEMENTS = 104, 105, 106
-#: Result codes by the codes of findings; PARSE_ERROR for all others.
+#: Result codes by the codes of findings; PARSE_ERROR for all other codes.
 CODES = {
     **dict.fromkeys(("mesh-missing", "package-not-found", "no-such-file"), MISSING_ASSETS),
     **dict.fromkeys(("mesh-format", "mesh-address", "mesh-outside"), UNSUPPORTED_ASSETS),

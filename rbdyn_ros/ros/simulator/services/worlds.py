@@ -38,7 +38,7 @@ class Worlds(OfferedServices):
 
     Args:
         node: node that offers the services under its name.
-        simulation: to change.
+        simulation: the simulation to change.
         sources: folders and scene files that are searched for worlds.
         stop: leaves the simulation stopped at its start.
     """

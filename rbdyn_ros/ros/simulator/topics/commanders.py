@@ -34,7 +34,7 @@ class AnswerAges:
 
     Args:
         stamps: stamps of the ticks of the loop.
-        newest: returns the tick of the newest published state; -1: none yet.
+        newest: returns the tick of the newest published state; -1: no state yet.
         factor: returns the real-time factor.
         timeout: largest age of a state that a command answers [s of wall time]; 0: unlimited.
 
@@ -72,7 +72,7 @@ class CommanderWatch:
 
     Args:
         node: node that logs, and lists the graph.
-        loop: that the commands were for.
+        loop: loop that gets the commands.
     """
 
     def __init__(self, node: Node, loop: Loop) -> None:

@@ -4,8 +4,6 @@
 The limits are those of ros2_control's controller manager.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -47,11 +45,11 @@ class EventCounts(NamedTuple):
     """Numbers of events.
 
     Attributes:
-        rejected: messages, on all topics.
+        rejected: rejected messages on all topics.
         saturated: ticks with a clamped effort.
         given_up: timeouts of lock-step.
         late: rejected commands that answered an old state.
-        dropped: readings of lidars, range sensors and cameras.
+        dropped: dropped readings of lidars, range sensors and cameras.
     """
 
     rejected: int = 0
@@ -60,7 +58,7 @@ class EventCounts(NamedTuple):
     late: int = 0
     dropped: int = 0
 
-    def since(self, before: EventCounts) -> EventCounts:
+    def since(self, before: "EventCounts") -> "EventCounts":
         """Return the events since earlier counts."""
         return EventCounts(*(max(now - then, 0) for now, then in zip(self, before, strict=True)))
 
@@ -79,9 +77,9 @@ class Observation:
         paused: whether time is paused on request.
         waiting: whether time waits for commands.
         unanswered: joints whose commands lock-step waits for, or lacked at its last timeout.
-        fault: name of the joint whose state diverged or whose drive locked; empty: none.
+        fault: name of the joint whose state diverged or whose drive locked; empty: no fault.
         stale: number of joints whose command is expired or missing.
-        command_age: age of the oldest valid command [s]; infinite before the first.
+        command_age: age of the oldest valid command [s]; infinite before the first command.
         command_timeout: age at which a command expires [s].
         on_timeout: effort of a joint without a valid command.
         accepted: number of accepted messages since the start, on all topics.

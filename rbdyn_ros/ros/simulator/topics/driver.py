@@ -5,8 +5,6 @@ Real arms do this behind their drivers, see config/arms. The terms follow from t
 the state in which a command arrives or an effort is measured: the arm ignores its payloads.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -53,7 +51,7 @@ class SimulatedDriver:
         self._m, self._d = loop.m, make_data(loop.m)
 
     @staticmethod
-    def of(loop: Loop, values: SimpleNamespace) -> SimulatedDriver | None:
+    def of(loop: Loop, values: SimpleNamespace) -> "SimulatedDriver | None":
         """Return the driver, or None if the arm neither adds nor leaves out efforts."""
         adds = (
             values.robot_compensates_gravity,

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topics that publish the states of a robot."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -76,7 +74,7 @@ class Cadence:
     hand_over: int
 
     @staticmethod
-    def of(values: SimpleNamespace, period_ns: int, others: Iterable[int] = ()) -> Cadence:
+    def of(values: SimpleNamespace, period_ns: int, others: Iterable[int] = ()) -> "Cadence":
         """Return the periods of the parameters; `others` are the periods of sensors."""
         rates = values.publish_rate, values.tf_rate, values.clock_rate
         every = [max(1, round(NANOSECONDS / (rate * period_ns))) for rate in rates]
@@ -181,7 +179,7 @@ class Outputs:
 
     @property
     def measured_tick(self) -> int:
-        """Tick of the newest state on joint_states, or -1 before the first."""
+        """Tick of the newest state on joint_states, or -1 before the first state."""
         return self.stream.kept_tick
 
     @property

@@ -10,8 +10,6 @@ the robot, its planning frame is the root link. An object in the hand has its po
 holds it, so that the motion of the arm does not matter.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -63,7 +61,7 @@ class SceneContent:
 
 def open_planning_scene(
     node: Node, loop: Loop, content: SceneContent, values: SimpleNamespace
-) -> PlanningSceneTopic | None:
+) -> "PlanningSceneTopic | None":
     """Return the topic, or None if the parameters switch it off or moveit_msgs is missing."""
     if not values.publish_planning_scene:
         return None

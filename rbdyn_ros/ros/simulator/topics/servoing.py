@@ -46,7 +46,7 @@ def servo_of(m: Model, names: tuple[str, ...], values: SimpleNamespace) -> Twist
 
     Raises:
         ModelError: the robot has no such link.
-        ParameterError: no joint moves it, or a threshold does not fit the others.
+        ParameterError: no joint moves it, or a threshold does not fit the other thresholds.
     """
     settings = servo_settings(values, getattr(values, "servo.frame"))
     return None if settings is None else TwistServo(m, names, settings)
@@ -64,9 +64,9 @@ class GivenTwist:
     """A twist as it was received.
 
     Attributes:
-        frame: whose axes it has.
+        frame: frame whose axes it has.
         twist: (6,) angular, then linear.
-        epoch, stamp_ns: when it came.
+        epoch, stamp_ns: epoch and stamp [ns] at which it came.
         paused: whether time was paused then.
     """
 
@@ -186,7 +186,7 @@ class ServoTopic:
         """Return the twist that counts now, or None.
 
         A twist that came while time was paused counts for single steps only: the arm should not
-        move when time goes on much later.
+        move when time continues much later.
         """
         given = self._given
         if given is None:
@@ -227,7 +227,7 @@ class ServoTopic:
         velocities.
         """
         if not self._moving:
-            self._place = None  # others may have moved the joints since
+            self._place = None  # another node may have moved the joints since
         dofs, arrived = self._servo.dofs, state.measured_tick >= 0
         place, v = state.measured_position[dofs], state.measured_velocity[dofs]
         if arrived and np.isfinite(place).all():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of a world, each from one World to the next: nothing is simulated here.
 
-All raise RbdynError to refuse.
+All functions raise RbdynError to refuse a change.
 """
 
 from collections.abc import Sequence
@@ -85,7 +85,7 @@ def spawned(
     """Add an object, an obstacle or a robot; raise an object out of obstacles.
 
     Args:
-        world: the present one.
+        world: the present world.
         entity: the object or obstacle.
         robot: the robot, if the entity is an object with actuated joints; or None.
         qpos: (nq,) present position.
@@ -180,7 +180,7 @@ def robots_alone(begin: World, now: World) -> World:
 
     Args:
         begin: the initial world.
-        now: the present one, whose infos of these robots stay.
+        now: the present world, whose infos of these robots stay.
     """
     base, kept = _with_fixed_base(begin), {"", *begin.first_robots}
     infos = {name: info for name, info in now.infos.items() if name in kept}
@@ -221,7 +221,7 @@ def without_namesakes(world: World, qpos: Array) -> World:
     It raises RbdynError if an entity that returns would be inside another body.
 
     Args:
-        world: the present one.
+        world: the present world.
         qpos: (nq,) present position.
     """
     first = world.as_loaded

@@ -42,7 +42,7 @@ class SpawnedRobot:
     Attributes:
         namespace: namespace of its topics, with all parents.
         urdf: the text of its URDF, or empty.
-        pose: in the world, if it is fixed there.
+        pose: its pose in the world, if it is fixed there.
     """
 
     namespace: str
@@ -86,7 +86,7 @@ class World:
     """The world of a robot: its objects, obstacles and attachments. changes.py makes new Worlds.
 
     Attributes:
-        loose: the robot and its objects, nothing attached.
+        loose: the robot and its objects, without attachments.
         floating: whether the Model adds a floating joint at the root of the description.
         m: its Model, without payloads.
         start: (nq,) position after a reset.
@@ -95,12 +95,12 @@ class World:
         first_robots: the initial robots: their names as entities, by their names in the scene; a
             robot alone may have an empty name there.
         contact: whether the robot was loaded with contact.
-        spawned: the objects and obstacles that were not there at the start, by name.
+        spawned: the objects and obstacles that did not exist at the start, by name.
         attached: the welds of links.
-        file: that was loaded; None: no world is loaded.
+        file: file that was loaded; None: no world is loaded.
         first: the world as it was loaded; None: this world is as it was loaded.
         infos: infos of entities, by name.
-        robots: that were spawned, by name.
+        robots: robots that were spawned, by name.
     """
 
     loose: Description

@@ -8,8 +8,6 @@ range sensor                        <name>/range    sensor_msgs/Range
 Distances are as REP 117 has them. Publishers are reliable, as REP 2003 asks.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
