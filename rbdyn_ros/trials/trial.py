@@ -88,7 +88,7 @@ class UserProgram:
             return f"there is no folder {where}, in which the {self.noun} starts"
         if hash_of_files(self.folder, self.command) != self.files:
             text = f"files in the command of the {self.noun} have changed since the trial"
-            return f"{text} was read, or this machine has others"
+            return f"{text} was read, or this machine has other files"
         return ""
 
 

@@ -95,8 +95,8 @@ class EffortCheck:
             found, most = apart(abs(off[worst]), self._tolerance[worst], digits=3)
             message = (
                 f"joint '{self._names[worst]}' measures {measured[k][worst]:.4g} where the model "
-                f"needs {holding[k][worst]:.4g} to hold the arm: {found} apart, and {most} is "
-                "allowed. Check the model, the mounting and the payload"
+                f"needs {holding[k][worst]:.4g} to hold the arm: {found} apart; at most {most} "
+                "is allowed. Check the model, the mounting and the payload"
             )
             raise refusal(message, "effort-mismatch", self._names[worst])
 

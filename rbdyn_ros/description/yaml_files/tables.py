@@ -176,7 +176,7 @@ class Table(_TableKind):
         misspelled = not there and any(name not in self.rows for name in given.lines)
         if self.one and len(there) != 1 and not misspelled:
             found, allowed = " and ".join(there) or "none", ", ".join(self.one)
-            message = f"the {called} has {found} of {allowed}; it must have exactly one"
+            message = f"the {called} must have exactly one of {allowed}; it has {found}"
             given.error(self.code, "", message, found=found, allowed=allowed)
         return len(there)
 

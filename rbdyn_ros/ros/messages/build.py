@@ -194,7 +194,7 @@ def _run(command: list[str], log: Path, lock: int) -> None:
             pass_fds=(lock,),
         )
     if done.returncode:
-        message = f"{log.stem} cannot be built; what its tools printed is in {log}"
+        message = f"{log.stem} cannot be built; the output of its tools is in {log}"
         raise RbdynError(Finding("messages-build", message))
 
 

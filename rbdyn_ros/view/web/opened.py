@@ -73,7 +73,7 @@ class View:
                 or the view is closed.
         """
         if self._closing.is_set():
-            raise ModelError(Finding("view-closed", "the view is closed; open a new one"))
+            raise ModelError(Finding("view-closed", "the view is closed; open a new view"))
         self._show.put(Instant.of(self._show.m, d))
 
     def show_inline(self, height: int = 480) -> Inline:

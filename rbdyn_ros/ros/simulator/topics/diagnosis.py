@@ -201,7 +201,7 @@ def _commands(o: Observation) -> Status:
         _warning(
             o.new.given_up > 0,
             f"lock-step timed out {counted(o.new.given_up, 'time')} without commands for "
-            f"{listing(o.unanswered)}, and let time run free",
+            f"{listing(o.unanswered)}; after that time ran freely",
         ),
     ]
     values: dict[str, object] = {
