@@ -38,7 +38,7 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.fields import Field
 from rbdyn_ros.model.model import Model
 
-#: Time before the first pulse [s], in which no joint may move further than this [rad or m].
+#: Time before the first pulse [s], and the largest displacement of a joint meanwhile [rad or m].
 QUIET, STILL = 0.1, 0.004
 #: Largest displacement of a pulse [rad]. A slide moves by this share of the same number [m].
 FARTHEST, SLIDING = 0.015, 0.25

@@ -182,7 +182,10 @@ def age(s: ArmLoopState, now: int) -> float:
 
 @kernel
 def begin(s: ArmLoopState, effort: Vector) -> None:
-    """Start bumpless: the next efforts are `effort` (n,), and the difference to the law decays."""
+    """Start without a jump: the next efforts are `effort` (n,), within the limits.
+
+    Their difference from the efforts of the law then decays.
+    """
     for i in range(len(s.dofs)):
         cap = s.limits[3, i]
         s.out[START, i] = s.out[RELEASED, i] = min(max(effort[i], -cap), cap)

@@ -259,7 +259,7 @@ def _rk4(m, d, h, apart):
 
 @kernel
 def _stages_apart(m, d):
-    """Run the smooth stages without contact, of a Model for which _may_part is true."""
+    """Run `smooth_stages` without the search for contacts. `_may_part` must be true."""
     poses(m, d)
     com_pos(m, d)
     com_vel(m, d)

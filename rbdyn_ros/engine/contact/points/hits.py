@@ -169,7 +169,7 @@ def _is_first(d, c):
 
 @kernel
 def find_hits(d):
-    """Write the times at which pressing contacts hit bodies. The forces must be in d."""
+    """Write to body_hit when contacts with a force hit bodies. The forces must be in d."""
     for c in range(d.ncon):
         t = d.contact_time[c]
         if t > 0.0 and d.contact_end[c, NORMAL] > 0.0:

@@ -15,7 +15,7 @@ import numpy as np
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.model.declared.data_fields import LAGGED_MOVES
 
-#: Part of the gap by which a lagged force moves if no earlier moves are used.
+#: Part of the gap by which approach_lagged moves a lagged force.
 GAP_SHARE = 0.5
 
 #: Earlier moves are dropped if all but this part of the effect of a move, its change of the gap,
