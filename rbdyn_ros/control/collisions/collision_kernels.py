@@ -13,7 +13,8 @@ from rbdyn_ros.engine.compiler.jit import Cube, Matrix, Vector
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
-#: Shortest step between two checked poses: how far two points of the arm may move apart [m].
+#: Shortest step between two checked poses: how far two points of the arm may move relative to each
+#: other [m].
 RESOLUTION = 1e-3
 #: Pairs that are farther apart than the margin plus this distance are not measured [m].
 SIGHT = 0.2

@@ -252,7 +252,7 @@ def blend(
 ) -> None:
     """Add the rest of the initial difference to the effort of a law, within all limits.
 
-    It stays between the law and the initial effort, even if the law changes meanwhile.
+    The sum stays between the effort of the law and the initial effort, even if the law changes.
     """
     law, start, before = out[LIMITED, i], out[START, i], out[RELEASED, i]
     tau = law + share * out[DIFFERENCE, i]

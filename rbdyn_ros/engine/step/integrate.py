@@ -308,7 +308,7 @@ def _move_apart(m, d, h):
 
 @inline
 def _turned(m, d):
-    """Return whether a joint with dry friction has reversed since the start of the step."""
+    """Return whether a joint with dry friction has stopped or reversed in the step."""
     turned = False
     if exact_stops(m, d):
         for k in range(m.nv):

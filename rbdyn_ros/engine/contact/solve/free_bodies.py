@@ -145,7 +145,7 @@ def _joint_force(d, k):
 
 @inline
 def write_acceleration(m, d, i, a, qacc):
-    """Write the acceleration of a body, from skyline_x, and those of its dofs."""
+    """Write the acceleration of a body, from skyline_x, and the accelerations of its dofs."""
     first, (shifts, turns, moves) = m.body_dofadr[i], _axes(m, d, i)
     k, x = first_row(m, d, i), d.skyline_x
     w, v = (x[k], x[k + 1], x[k + 2]), (x[k + 3], x[k + 4], x[k + 5])
