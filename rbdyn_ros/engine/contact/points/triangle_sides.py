@@ -65,8 +65,8 @@ def nearest_over(m, o, x, way, reach):
     The number is -1 if all triangles are farther away than `reach`. Of two triangles at the same
     distance, a triangle with the point in front of it is returned. If the point is within
     BEYOND times FLUSH of several triangles, the triangle whose normal is closest to `way` is
-    returned. `way` leads from a corner to the middle of its geometry: a body at the edge of a table is on
-    the table, not next to it.
+    returned. `way` leads from a corner to the middle of its geometry: a body at the edge of a
+    table is on the table, not next to it.
     """
     walk, half = stack_ints(WALK, 1), (reach, reach, reach)
     best, least, towards = -1, reach, (0.0, 0.0, 1.0)
@@ -91,8 +91,8 @@ def is_side(m, o, nearest, gap, triangle, dist):
 
     `gap` and `dist` are the distances to the nearest triangle and to `triangle`. If the point is
     behind `triangle` or within BEYOND times FLUSH of both, `triangle` supports it if the two are
-    sides of a valley. Otherwise `triangle` supports it unless the point is behind the nearest triangle
-    and the two face each other.
+    sides of a valley. Otherwise `triangle` supports it unless the point is behind the nearest
+    triangle and the two face each other.
     """
     if nearest < 0 or nearest == triangle:
         return True
