@@ -168,7 +168,7 @@ class Controller(ControlLoop):
         self.armed = True
 
     def _begin(self) -> None:
-        """Begin with the efforts that hold the arm by the model.
+        """Begin with the efforts that hold the arm according to the model.
 
         Measured efforts may be wrong by an unknown amount. If the model is wrong, the law of the
         mode would do the same a little later.
@@ -368,7 +368,7 @@ class Controller(ControlLoop):
             self._modes.set_pose(pose, self.gate.measured.qpos)
 
     def rehearsed(self, pose: Array) -> Path:
-        """Return the motion of the controlled joints to a pose, by the model of the arm.
+        """Return the motion of the controlled joints to a pose, predicted with the model.
 
         It takes milliseconds, longer where the arm comes to rest slowly; meanwhile states are
         still answered. One thread at a time may call it.

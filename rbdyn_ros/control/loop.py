@@ -218,7 +218,7 @@ class ControlLoop:
         raise NotImplementedError
 
     def _check_gains(self, mode: str) -> None:
-        """Raise RbdynError if a mode does not suit the states."""
+        """Raise RbdynError if the gains of a mode are too high for the rate of the states."""
         raise NotImplementedError
 
     @property
@@ -234,7 +234,7 @@ class ControlLoop:
             self.period += 0.02 * (min(step, 2.0 * self.period) - self.period)
 
     def _sent(self, effort: Array | None) -> Array | None:
-        """Return a copy that requests from other threads do not change."""
+        """Write `sending`; return a copy of the efforts that other threads do not change."""
         if effort is None:
             return None
         copy.call(effort, self._returned)
@@ -321,7 +321,7 @@ class ControlLoop:
                 self._trip(fault)
 
     def _trip(self, fault: Fault) -> None:
-        """Latch a fault of an armed arm, unless it already has a fault."""
+        """End a start-up test; latch a fault of an armed arm without an earlier fault."""
         if self.testing:
             self._end_test(f"the start-up test was stopped: {fault.advice}")
         if self.armed and self.gate.fault is None:

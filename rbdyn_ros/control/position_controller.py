@@ -172,7 +172,7 @@ class PositionController(Controller):
     # the loop
 
     def _moves(self) -> bool:
-        """Return False: this controller knows no efforts, so it makes no checks that need them."""
+        """Return False: checks that compare motion with efforts do not apply to positions."""
         return False
 
     def _answer(self) -> Array | None:

@@ -122,7 +122,7 @@ def aba(m: Model, d: Data) -> None:
     qacc is the acceleration of continuous time under the forces in the fields: M qacc =
     qfrc_applied + qfrc_passive - qfrc_bias plus the effect of xfrc_applied, cfrc_contact and
     constraint forces, K^T lambda with K qacc = k. After forward these are the forces of the next
-    step; after fwd_velocity there are no contact forces, and qfrc_passive is that at qvel. Source:
+    step; after fwd_velocity there are no contact forces, and qfrc_passive is for qvel. Source:
     RBDA table 7.1, eq 3.17.
     """
     stopped, d.nstopped = d.nstopped, 0  # the forces of stops are in qfrc_passive

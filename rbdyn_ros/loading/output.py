@@ -59,7 +59,7 @@ def output_path(path: object, what: str, suffixes: Collection[str]) -> Path:
     target = Path(path)
     if target.suffix.lower() not in suffixes:
         allowed = " or ".join(filter(None, (", ".join(list(suffixes)[:-1]), list(suffixes)[-1])))
-        text = f"{what} is written to a file {allowed}, not to {quote(str(target), 200)}"
+        text = f"{what} is written to a {allowed} file, not to {quote(str(target), 200)}"
         finding = Finding("unknown-suffix", text, "error", "path", None, str(target), allowed)
         raise ParameterError(finding)
     if not target.parent.is_dir():

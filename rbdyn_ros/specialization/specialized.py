@@ -55,7 +55,7 @@ def specialize(
     except ModelError as error:
         if error.code != "not-traceable" or "step" not in functions:
             raise
-        text = f"{error}; rb.step(m, d) uses the engine's own code"
+        text = f"{error}; or call rb.step(m, d), which needs no specialised code"
         raise ModelError(Finding(error.code, text, "error", error.element)) from None
 
 

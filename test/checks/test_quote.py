@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names from outside in messages: short, on one line, and harmless to a terminal."""
+"""Messages quote names from files and users: short, on one line, without control characters."""
 
 import pytest
 

@@ -376,7 +376,7 @@ def test_a_weld_holds_its_anchor_at_the_pose_of_the_file(write, anchor):
     np.testing.assert_allclose(data.efc_pos, np.zeros(6), atol=1e-10)
 
 
-def test_an_equality_of_one_joint_is_refused_by_its_name(write):
+def test_the_refusal_of_an_equality_of_one_joint_names_the_equality(write):
     equality = '<equality><joint joint1="ja" polycoef="0.2 0 0 0 0"/></equality>'
     path = write(EQUALITIES.format(equality))
     with refused(DescriptionError, "not-supported", "equality 'joint0'"):

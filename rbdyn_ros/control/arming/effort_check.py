@@ -58,7 +58,7 @@ class EffortCheck:
         self._speed = _average.call(seen.state, self._dofs, share, self._memory)
 
     def holding(self, arm: Arm | None = None) -> Array:
-        """Return the commands (nv,) that hold the arm by the model."""
+        """Return the commands (nv,) that hold the arm according to the model."""
         arm = arm or self._arm
         return arm.without_own(arm.gravity_effort(self._qpos, np.empty(arm.m.nv)), self._qpos)
 

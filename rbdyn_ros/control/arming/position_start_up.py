@@ -72,7 +72,7 @@ class PositionTest:
         return f"testing joint '{self._names[self._k]}' ({self._k + 1} of {len(self._names)})"
 
     def advance(self, place: Array, speed: Array, step: float) -> Array:
-        """Return the positions (n,) after a state.
+        """Process a state; return the positions (n,) to send.
 
         Args:
             place: (n,) reported positions.
@@ -150,7 +150,7 @@ class PositionTest:
         raise _refused(f"{text}. Check the order of the joints", self._names[other])
 
     def _judge_when_due(self, place: Array) -> None:
-        """Judge the reply once it can be complete, then go on to the next joint."""
+        """Judge the reply once it can be complete; go on to the next joint or a larger attempt."""
         if self._time < self._moving() + LONGEST_DELAY:
             return
         last = self._attempt + 1 == len(ATTEMPTS)

@@ -118,13 +118,13 @@ class StartUpTest:
 
     @property
     def held(self) -> list[str]:
-        """Joints that were not tested: by the model their friction holds them."""
+        """Joints that were not tested, because the known friction holds them."""
         return [self._names[k] for k in np.flatnonzero(self._s.untested)]
 
     def advance(
         self, qpos: Array, qvel: Array, effort: Array, holding: Array, released: Array, step: float
     ) -> Array:
-        """Return the commands (nv,) after a state.
+        """Process a state; return the commands (nv,) to send.
 
         The arrays are not checked.
 

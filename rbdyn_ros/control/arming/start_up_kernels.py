@@ -38,7 +38,7 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.fields import Field
 from rbdyn_ros.model.model import Model
 
-#: Time before the first pulse [s], in which no joint may move further than this [rad or m].
+#: Time before the first pulse [s], and the largest displacement of a joint meanwhile [rad or m].
 QUIET, STILL = 0.1, 0.004
 #: Largest displacement of a pulse [rad]. A slide moves by this share of the same number [m].
 FARTHEST, SLIDING = 0.015, 0.25
@@ -405,7 +405,7 @@ def start_next(s: StartUp, r: Reply, qpos: Vector) -> None:
 
 @kernel
 def rests(s: StartUp, r: Reply) -> bool:
-    """Return whether the driven joint has moved little during half of AFTER."""
+    """Return whether the driven joint has moved little during the last AFTER / 2."""
     low, high, most = np.inf, -np.inf, 0.0
     for i in range(r.count):
         most = max(most, abs(r.place[i]))
@@ -416,7 +416,7 @@ def rests(s: StartUp, r: Reply) -> bool:
 
 @kernel
 def increase(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
-    """Begin a stronger pulse; return a finding if the joint must not get one."""
+    """Begin a stronger pulse, or go on if friction holds the joint; return a finding, or 0."""
     found = check_order(s, a)
     if found > 0:
         return found

@@ -39,8 +39,8 @@ CLEARER = 0.003
 SIGMAS, NOISE = 3.0, 0.4
 #: A term is left out if the other terms explain all of it except this share.
 SAME = 1e-5
-#: Comparisons: velocities with the expected ones, reported velocities with the true ones, measured
-#: efforts with the efforts sent.
+#: Comparisons: velocities with expected velocities, reported velocities with true velocities,
+#: measured efforts with the efforts sent.
 MOTION, VELOCITY, MEASURED = range(3)
 
 

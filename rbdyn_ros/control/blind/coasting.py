@@ -93,7 +93,7 @@ def coasted(s: BlindState, now: int) -> None:
 def decay(
     qpos: Vector, qvel: Vector, left: float, rate: float, place: Vector, speed: Vector
 ) -> None:
-    """Write position and velocity of a motion whose velocity has decayed at a rate to a share."""
+    """Write the state of a motion whose velocity has decayed to the share `left` at a rate."""
     for k in range(len(qpos)):
         place[k] = qpos[k] + (1.0 - left) / rate * qvel[k]
         speed[k] = left * qvel[k]

@@ -54,7 +54,8 @@ NEAR, ALIKE = 0.03, 0.3
 #: Largest unexplained effort that a brake compensates, as a share of the effort limits.
 CARRIED = 0.25
 
-#: If the newest state is too old by more than this at the first call, the arm stays silent [s].
+#: If a state has been too old for more than blind_time plus this at the first call, the arm stays
+#: silent [s].
 PAUSE = 0.1
 
 #: Reasons for giving up braking.
@@ -72,7 +73,7 @@ REASONS = (
 
 @kernel
 def begin(s: BlindState) -> None:
-    """Start after a fault."""
+    """Reset the state of an earlier ending, and start to brake after a fault."""
     s.blind_for = 0.0
     s.answered = s.lost = s.lied = s.lasts = s.reason = 0
     start_braking(s)
@@ -141,7 +142,7 @@ def carry(
 
 @kernel
 def since(s: BlindState, now: int) -> float:
-    """Return the time since the last effort without states [s]; before the first one, 1 ms."""
+    """Return the time since the last effort without states [s]; 1 ms before the first effort."""
     return max(seconds(s.answered, now), 0.0) if s.phase == BLIND else 1e-3
 
 
@@ -311,7 +312,7 @@ def judge_braking(s: BlindState, qpos: Vector, qvel: Vector, dt: float) -> None:
 
 @kernel
 def judge_speed(s: BlindState, qvel: Vector, since: float) -> None:
-    """Give up braking that accelerates the arm; `since` is the time of braking so far [s]."""
+    """Give up if a braked arm is too fast or gains energy; `since` is the time of braking [s]."""
     share, fast = 0.0, False
     for i in range(len(s.dofs)):
         # limit of the robot, not tightened
@@ -330,7 +331,7 @@ def judge_speed(s: BlindState, qvel: Vector, since: float) -> None:
 
 @kernel
 def judge_holding(s: BlindState, qpos: Vector, qvel: Vector) -> None:
-    """Give up holding an arm that moves away."""
+    """Give up holding an arm that is too fast or has moved away."""
     for i in range(len(s.dofs)):
         if abs(qvel[s.dofs[i]]) > s.limits[2, i]:
             diverge(s, HELD_TOO_FAST)

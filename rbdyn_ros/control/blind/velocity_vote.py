@@ -55,7 +55,9 @@ def remember(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
 
 @kernel
 def vote(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
-    """Write the median for a state, stored or not; the arguments are those of `remember`.
+    """Write s.voted, the median of three velocities, for a state, stored or not.
+
+    The arguments are those of `remember`.
 
     If the state is certainly old, the model alone decides.
     """

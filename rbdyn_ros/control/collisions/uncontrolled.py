@@ -55,7 +55,7 @@ def _above(m: Model) -> Bools:
 
 
 def _moved_by(m: Model) -> Bools:
-    """Return a mask (nbody, nv): whether a degree of freedom moves a body in its parent."""
+    """Return a mask (nbody, nv): whether a dof moves a body relative to its parent."""
     moved = np.zeros((m.nbody, m.nv), bool)
     joints = np.flatnonzero(m.jnt_dofadr < m.nv)  # a mimic joint has its leader's address
     moved[joints + 1, m.jnt_dofadr[joints]] = True

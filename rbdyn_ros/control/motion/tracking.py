@@ -222,7 +222,7 @@ def far_from_target(target: Vector, qpos: Vector, dofs: Ints, tolerance: float) 
 
 @kernel
 def stopping_time(target: Matrix, dofs: Ints, low: Vector, high: Vector) -> float:
-    """Return the time in which a target stops within its position limits [s]; 0: it is at rest."""
+    """Return the time in which a target stops within its position limits [s]; 0 if it is slow."""
     stands, time = True, STOPPING
     for i in range(len(dofs)):
         q, v = target[0, dofs[i]], target[1, dofs[i]]

@@ -168,7 +168,7 @@ class SafetyGate:
 
     @property
     def lag(self) -> float:
-        """Delay of the newest state relative to the fastest one [s]."""
+        """Delay of the newest state relative to the fastest state [s]."""
         return float(self.s.numbers[LAG])
 
     def watch(self, now: int) -> Fault | None:
@@ -184,7 +184,7 @@ class SafetyGate:
     # efforts
 
     def begin(self, effort: Array) -> None:
-        """Start bumpless from this effort (n,); its difference to the law decays."""
+        """Start from this effort (n,) without a jump; the difference from the law decays."""
         _begin.call(self.s.handle, np.array(effort, np.float64))
 
     def release(self, wanted: Array, holding: Array, dt: float, last: bool = False) -> Array:

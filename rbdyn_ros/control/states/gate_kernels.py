@@ -182,7 +182,10 @@ def age(s: ArmLoopState, now: int) -> float:
 
 @kernel
 def begin(s: ArmLoopState, effort: Vector) -> None:
-    """Start bumpless: the next efforts are `effort` (n,), and the difference to the law decays."""
+    """Start without a jump: the next efforts are `effort` (n,), within the limits.
+
+    Their difference from the efforts of the law then decays.
+    """
     for i in range(len(s.dofs)):
         cap = s.limits[3, i]
         s.out[START, i] = s.out[RELEASED, i] = min(max(effort[i], -cap), cap)
@@ -249,7 +252,7 @@ def blend(
 ) -> None:
     """Add the rest of the initial difference to the effort of a law, within all limits.
 
-    It stays between the law and the initial effort, even if the law changes meanwhile.
+    The sum stays between the effort of the law and the initial effort, even if the law changes.
     """
     law, start, before = out[LIMITED, i], out[START, i], out[RELEASED, i]
     tau = law + share * out[DIFFERENCE, i]

@@ -241,7 +241,8 @@ def audit_surface(surface: geometries.Surface, at: Subject) -> None:
         if (value := getattr(surface, what)) is not None:
             values.audit_not_negative(what, value, _FORCE, at)
     for what in ("torsional", "rolling"):
-        values.audit_not_negative(what, getattr(surface, what), "contact length", at)
+        length = getattr(surface, what)
+        values.audit_not_negative(f"{what} friction", length, "contact length", at)
     _audit_restitution(surface.restitution, at)
     shares: object = surface.limit_surface
     if not isinstance(shares, bool | np.bool_):

@@ -61,7 +61,7 @@ class SrdfSource:
     robot: Path | None
 
     def read(self, name: str, links: Collection[str], audit: Audit) -> Semantics:
-        """Return the pairs of links that may overlap by the SRDF.
+        """Return the pairs of links that may overlap according to the SRDF.
 
         Args:
             name: name of the robot.

@@ -34,7 +34,8 @@ from rbdyn_ros.model.geometry.pushing import FACE_CORNERS
 #: faces do, by this part of the size.
 FACES_FIRST = 1e-4
 
-#: The same if a core has a radius, because the corners of the core are then not on the surface.
+#: The part if a geometry has a radius: it is smaller, because corners of the core are not on the
+#: surface.
 ROUND_FIRST = 1e-7
 
 #: Sine of the angle between axes that count as parallel.

@@ -81,9 +81,9 @@ def nearest_face(planes, count):
 
 @kernel
 def expanded(P, planes, faces, edges, count, corner, above):
-    """Replace the faces visible from a new corner by faces at it; return the number of faces.
+    """Replace the faces visible from a new corner by faces with this corner; return their number.
 
-    The number is negative if no face is visible from the corner, or the arrays are full.
+    This number is negative if no face is visible from the corner, or if the arrays are full.
     """
     w = load3(P, corner)
     open_edges, f = 0, 0
@@ -112,7 +112,7 @@ def expanded(P, planes, faces, edges, count, corner, above):
 def _toggled(edges, count, i, j):
     """Add an edge, or remove it if its opposite is listed; return the number of edges.
 
-    The opposite edge is that of the adjacent face.
+    The adjacent face has the same edge in the opposite direction.
     """
     for e in range(count):
         if edges[e, 0] == j and edges[e, 1] == i:

@@ -19,7 +19,8 @@ WEIGHT = 9
 #: A triangle with a smaller squared sine of the angle between two edges counts as a line.
 SLIVER = 1e-24
 
-#: The same for the angle between an edge and a face: below it the face has no inner side.
+#: If the squared sine of the angle between an edge and a face is smaller, the tetrahedron is flat,
+#: and the face has no inner side.
 THIN = 1e-20
 
 

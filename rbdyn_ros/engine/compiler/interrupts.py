@@ -65,7 +65,7 @@ class _Waiting:
         self.depth += 1
 
     def leave(self) -> None:
-        """Raise KeyboardInterrupt if Ctrl-C came; kernels that are compiled stay compiled."""
+        """End a block: restore the handler of Ctrl-C; raise KeyboardInterrupt if Ctrl-C came."""
         self.depth -= 1
         if self.depth == 0:
             signal.signal(signal.SIGINT, signal.default_int_handler)

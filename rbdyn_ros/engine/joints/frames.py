@@ -48,7 +48,7 @@ def frame_s(m, xpos, xmat, i, reverse):
 
 @inline
 def turned(m, j, q):
-    """Return the rotation of F_s after a rotation by q about jnt_axis, E0 being that of F_p."""
+    """Return the rotation of F_s: the rotation of F_p, then a rotation by q about jnt_axis."""
     # R(q) = P + cos(q) Q + sin(q) W: Rodrigues' formula times the rotation E0 of F_p,
     # P = E0 a a^T, Q = E0 (1 - a a^T), W = E0 [a x]; E0 = 1 in a reversed joint
     c, s = np.cos(q), np.sin(q)

@@ -194,7 +194,7 @@ def joint_velocity(m, d, j, i, v):
     """Write cdof_dot of joint j; return the velocity of body i, where `v` is its parent's.
 
     The axis of a dof turns with the velocity just before the dof, counted from the predecessor.
-    Dofs that turn together (the axes of a ball) share the velocity of the first.
+    Dofs that turn together (the axes of a ball) share the velocity of the first dof.
     Source: MuJoCo mj_comVel.
     """
     if m.jnt_common[j]:

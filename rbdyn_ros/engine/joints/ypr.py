@@ -18,7 +18,8 @@ YPR = int(JointType.YPR)
 
 #: A ypr joint with |cos(pitch)| below this is counted in nsingular.
 NEAR_SINGULAR = 1e-2
-#: Below this value its axes are those at this value, so that its inertia stays regular.
+#: Below this |cos(pitch)| the axes of the joint are computed with this value, so that its inertia
+#: stays regular.
 SINGULAR = 1e-5
 
 
@@ -99,8 +100,8 @@ def _turns_freely(m, j):
 def keep_turning(m, d, h):
     """Store in rk_rate the angular velocities of yaw-pitch-roll joints after the step.
 
-    Close to the singularity the angle rates are huge, and those at one position are wrong at the
-    next; but the angular velocity is continuous.
+    Close to the singularity the angle rates are huge, and the rates at one position are wrong at
+    the next position; but the angular velocity is continuous.
     """
     for j in range(m.njnt):
         if _turns_freely(m, j):

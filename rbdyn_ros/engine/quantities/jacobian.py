@@ -157,7 +157,7 @@ def _write_columns(m, d, number, point, reference, R, J):
 
 @inline
 def _place(m, frame, reference, xpos, xmat):
-    """Return the point of a reference, and for LOCAL also the axes of the frame."""
+    """Return the point of a reference, and the axes of the frame (LOCAL) or of its body."""
     body = m.frame_bodyid[frame]
     R = load9(xmat, body)
     if reference == WORLD:

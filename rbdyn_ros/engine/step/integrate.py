@@ -259,7 +259,7 @@ def _rk4(m, d, h, apart):
 
 @kernel
 def _stages_apart(m, d):
-    """Run the smooth stages without contact, of a Model for which _may_part is true."""
+    """Run `smooth_stages` without the search for contacts. `_may_part` must be true."""
     poses(m, d)
     com_pos(m, d)
     com_vel(m, d)
@@ -308,7 +308,7 @@ def _move_apart(m, d, h):
 
 @inline
 def _turned(m, d):
-    """Return whether a joint with dry friction has reversed since the start of the step."""
+    """Return whether a joint with dry friction has stopped or reversed in the step."""
     turned = False
     if exact_stops(m, d):
         for k in range(m.nv):

@@ -34,7 +34,7 @@ FREE_CLASS = int(JointClass.FREE)
 
 @kernel
 def overloaded_contacts(m, d):
-    """Return STIFF_CONTACT and CRUSHED_CONTACT if the last timestep had one."""
+    """Return the sum of STIFF_CONTACT and CRUSHED_CONTACT, as far as they hold for a contact."""
     stiff = crushed = 0
     for c in range(d.ncon):
         normal = load3(d.contact_normal, c)

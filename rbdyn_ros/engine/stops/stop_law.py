@@ -118,7 +118,7 @@ def find_stops(m, d):
 
 @inline
 def _write_limit(m, d, j, k, q, lower, upper):
-    """Write the limits of a dof, and to stop_place where it is relative to them."""
+    """Write the pushes of a dof's limits, and stop_place; add the present forces of the limits."""
     spring, inertia, v = d.stop_spring[k], m.dof_inertia0[k], d.qvel[k]
     if d.drive_mode[k] != FORCE:
         return
@@ -218,7 +218,7 @@ def stop_force(m, d, k, u):
 
 @inline
 def limit_pushes(d, k, u):
-    """Return the forces of the lower and upper limit of a dof at velocity u, zero if negative."""
+    """Return the forces of both limits of a dof at velocity u; below 0 a limit does not act."""
     spring = d.stop_spring[k]
     return spring[LOWER] - spring[LOWER_SLOPE] * u, spring[UPPER] + spring[UPPER_SLOPE] * u
 

@@ -39,8 +39,8 @@ FORCE_TOLERANCE = 1e-6
 #: A force below this part of the largest counts as zero.
 NOTHING = 1e-9
 
-#: The force of a dof at rest may change by this part of itself without another pass. Below this
-#: part of dry friction it counts as zero.
+#: The force of a dof at rest may change by the part CHANGED of itself without another pass. Below
+#: the part UNLOADED of dry friction it counts as zero.
 CHANGED, UNLOADED = 1e-5, 1e-3
 
 #: Most passes that bring dofs at rest closer to zero velocity.
@@ -54,7 +54,7 @@ YIELDING = 0.1
 #: A smaller remembered force [N m or N] is set to zero, before its products underflow.
 FADED = 1e-200
 
-#: Rounding error of a velocity, as a part of the largest one, and of a force.
+#: Rounding error of a velocity, as a part of the largest velocity, and of a force.
 ROUNDING_ERROR = 1e-15
 
 
@@ -91,7 +91,7 @@ def _next_piece(m, d, k, piece, u):
 
 @inline
 def _take_piece(m, d, k, piece):
-    """Write stop_load and stop_slope."""
+    """Write stop_load, stop_slope and stop_piece of a dof for a piece of the law."""
     v, load, slope, friction = d.qvel[k], 0.0, 0.0, piece % LOW
     if m.dof_frictionloss[k] > 0.0:
         if friction == 0:

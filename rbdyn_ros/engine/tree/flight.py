@@ -328,7 +328,7 @@ def _end_of_kick(d, k, h):
 
 @inline
 def _is_slight(d, k, after, h):
-    """Return whether the gyroscopic torque of a step equals that at its start, up to rounding."""
+    """Return whether the gyroscopic torque stays constant in a step, up to rounding."""
     w = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2])
     return h * h * (dot3(w, w) + dot3(after, after)) < SLIGHT * SLIGHT
 

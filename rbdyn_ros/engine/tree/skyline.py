@@ -85,7 +85,7 @@ def are_three(d, k):
     """Return whether dof k and the two dofs before it are a chain whose rows begin in one column.
 
     Such rows, like those of a free body, are eliminated together: short loops cost more than long
-    ones for the same work.
+    loops for the same work.
     """
     first = d.skyline_first[k]
     return (
@@ -273,7 +273,7 @@ def other_half_skyline(m, d, x):
 
 @kernel
 def mul_skyline(m, d, x, y):
-    """Write y = H x, before it is factored."""
+    """Write y = H x, before H is factored."""
     for k in range(m.nv):
         y[k] = 0.0
     for k in range(m.nv):

@@ -74,7 +74,10 @@ def episode(run: RecordedRun, cameras: Cameras, fps: int) -> Episode:
     state = positions[chosen]
     action = positions[_last(measured, times + 1.0 / fps)]
     missing = _command(run, joints, times, action)
-    notes = [f"the action is the next measured position: {listing(missing)}"] if missing else []
+    notes = []
+    if missing:
+        without = f"no position command was recorded for {listing(missing)}"
+        notes.append(f"{without}; the action is the next measured position")
     notes += _repeated("the robot", "state", chosen)
     allowed = listing(ENCODINGS)
     notes += [

@@ -26,8 +26,8 @@ class FollowAction:
     """Serves `~/follow_joint_trajectory` if control_msgs is installed.
 
     It behaves like joint_trajectory_controller: there is one goal at a time. A new trajectory,
-    also one from the topic, replaces the present trajectory and aborts its goal. A goal that is
-    cancelled or violates its tolerances stops the arm. Unlike in that controller, invalid
+    from a goal or from the topic, replaces the present trajectory and aborts its goal. A goal that
+    is cancelled or violates its tolerances stops the arm. Unlike in that controller, invalid
     tolerances invalidate the goal.
 
     The response to a goal has no text, but its result has. So a goal that the arm does not follow

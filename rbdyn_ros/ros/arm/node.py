@@ -385,7 +385,7 @@ class ArmController(process.ManagedNode):
         self._last_rivals = text
 
     def end(self) -> None:
-        """Stop the threads. Nothing was sent since the stop: the arm's own watchdog takes over."""
+        """Stop the threads. Nothing is sent after the stop: the arm's own watchdog takes over."""
         armed = self._arm is not None and self._arm.armed
         if self._arm is not None and self._arm.testing:
             self._arm.disarm()
@@ -399,7 +399,7 @@ class ArmController(process.ManagedNode):
 
 
 def _without_scene(values: SimpleNamespace, scene: ArmScene | None) -> SimpleNamespace:
-    """Return the values that name the arm: by default it is the robot of the scene."""
+    """Return the values without the scene; the default arm is the robot of the scene."""
     own: dict[str, object] = {"scene": ""}
     if scene and scene.robot and not (values.urdf or values.robot_description):
         file = scene.robot.with_more(values.package_dirs, xacro_arguments(values.xacro_args))

@@ -34,7 +34,8 @@ MOST_POSES = 500
 #: the arm moves [s].
 AHEAD = (0.005, 0.02, 0.08, 0.32)
 #: Share of the velocity limits that twists use, and the time in which a joint may reach them [s]:
-#: an arm overshoots by some milliseconds of its acceleration, and the limits are a fault.
+#: an arm overshoots by the speed that it gains in some milliseconds, and a fault occurs at the
+#: limits.
 SPARING, RAMP = 0.9, 0.1
 STOPPED = "the arm was stopped while the trajectory was checked for collisions; send it again"
 

@@ -75,7 +75,7 @@ class Part:
 
 
 def can_be_drawn(looks: tuple[LinkShape, ...]) -> bool:
-    """Return whether most of the shapes, and at least one, are more than placeholders."""
+    """Return whether more than half of the shapes are not placeholders; False without shapes."""
     missing = sum(isinstance(look.shape, Placeholder) for look in looks)
     return 2 * missing < len(looks)
 

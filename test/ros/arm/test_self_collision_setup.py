@@ -209,7 +209,7 @@ def test_pairs_that_the_scene_excludes_may_touch(tmp_path):
     check.check([TO_THE_WALL], np.zeros(3))
 
 
-def test_the_robot_of_the_scene_is_the_arm_unless_one_is_named(tmp_path):
+def test_the_arm_is_the_robot_of_the_scene_unless_a_urdf_is_given(tmp_path):
     scene = read_arm_scene(scene_file(tmp_path))
     values = SimpleNamespace(urdf="", robot_description="", scene="scene.yaml")
     values.xacro_args, values.package_dirs = [], []

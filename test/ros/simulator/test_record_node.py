@@ -229,7 +229,7 @@ def test_a_bad_recording_is_refused_before_the_start(simulate, two_joints, tmp_p
     (tmp_path / "mine.mcap").write_text("mine")
     for path, words in (
         (tmp_path / "mine.mcap", "exists already (4 bytes)"),
-        (tmp_path / "run.bag", "a recording is written to a file .mcap"),
+        (tmp_path / "run.bag", "a recording is written to a .mcap file"),
         (tmp_path / "no" / "run.mcap", "there is no such folder"),
     ):
         simulator = simulate(*record(two_joints, path), entry="node", wait=False)

@@ -253,8 +253,8 @@ def test_far_lanes_use_the_c_library(width):
     assert cos.tolist() == [math.cos(x) for x in far]
 
 
-def test_signs_are_right_at_zero_and_in_quadrants():
-    """The sine is odd and the cosine is even, to the last bit."""
+def test_the_sine_is_odd_and_the_cosine_is_even():
+    """The results for x and -x agree to the last bit."""
     x = mixture()
     x = x[np.isfinite(x)]
     sin, cos = sincos(x)

@@ -151,8 +151,8 @@ def is_point(d, c):
 def with_slopes(d, first, end, A):
     """Return A plus the slopes of contacts of two bodies about the com of body 2's tree.
 
-    The contacts of a patch share the radius of their friction, and its point except for the
-    height.
+    The friction of all contacts of a patch has the same radius, and acts at the same point except
+    for its height.
     """
     shared = first_moment = second_moment = size = 0.0
     centre, axis = ZERO3, ZERO3

@@ -241,6 +241,6 @@ def _gravity(m):
 
 @inline
 def _least_stiffness(m, tree, h):
-    """Return the stiffness that carries the weight of a tree at depth DEEPEST."""
+    """Return the stiffness that carries a tree's weight at depth DEEPEST, or 2 g h^2 if larger."""
     g = _gravity(m)
     return tree * g / max(DEEPEST, 2.0 * g * h * h)

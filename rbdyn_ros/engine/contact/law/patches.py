@@ -52,10 +52,11 @@ from rbdyn_ros.model.declared.contact_arrays import MU, NORMAL, SIZE, TORSIONAL
 #: Closing speed of an impact, divided by the timestep [m/s^2]: twice the acceleration of a fall.
 IMPACT = 20.0
 
-#: Two normals count as one if 1 exceeds their product by at most this.
+#: Two normals count as equal if their dot product is less than 1 by at most this.
 SAME_NORMAL = 1e-8
 
-#: A pair acts at a single point if one contact carries this squared part of the pair's force.
+#: A pair acts at a single point if the sum of the squared forces of its contacts is at least this
+#: part of the squared total force: then one contact carries almost all of it.
 ALMOST_ALL = 1.0 - 1e-6
 
 #: Points of a cylinder whose squared distance from the axis exceeds this part of the rim's squared
@@ -65,7 +66,7 @@ ON_RIM = 0.85
 
 @inline
 def spread_friction(m, d):
-    """Write contact_lever of the contacts in patches, and add it to their velocity and memory."""
+    """Write contact_lever of the contacts in patches; add spin to their velocity and memory."""
     c = 0
     while c < d.ncon:
         end = c + 1

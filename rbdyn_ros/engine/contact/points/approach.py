@@ -122,7 +122,7 @@ def begin_search(way, flush, v):
 
 @inline
 def is_still(m, state):
-    """Return whether two geometries rest against each other, so that no search is needed."""
+    """Return whether two geometries move so little in the step that no search is needed."""
     return state[1] < still_way(m)
 
 

@@ -106,7 +106,7 @@ def _column(C, j):
 
 @inline
 def _best_face(t, C, own, other):
-    """Return the face direction of a box along which the other box, at t, C, is farthest away."""
+    """Return the axis of a box along which the box at t, C is farthest away, and the distance."""
     best, most = 0, -np.inf
     for k in range(3):
         reach = (
@@ -120,9 +120,9 @@ def _best_face(t, C, own, other):
 
 @inline
 def _best_edges(t, C, own, other, least):
-    """Return the best pair of edges, 3 * own axis + other axis, and the distance along it.
+    """Return the pair of edges, 3 * own axis + other axis, with the largest distance across both.
 
-    Pairs along which the other box is at most `least` away are left out.
+    The distance is returned, too; pairs with a distance of at most `least` are left out.
     """
     best, x, y, z = (0, -np.inf), (C[0], C[1], C[2]), (C[3], C[4], C[5]), (C[6], C[7], C[8])
     best = _of_one_edge(best, 0, x, y, z, t[1], t[2], own[1], own[2], other, least)
@@ -145,7 +145,7 @@ def _of_one_edge(best, first, x, y, z, t_y, t_z, own_y, own_z, other, least):
 def _farther(best, pair, y, z, t_y, t_z, own_y, own_z, extent, least):
     """Return the better of a pair and the best pair so far, with its distance.
 
-    The other edge has the components y and z across the own one. `extent` is the extent of the
+    The other edge has the components y and z across the own edge. `extent` is the extent of the
     other box across both edges.
     """
     square = y * y + z * z

@@ -127,7 +127,7 @@ def is_asked(m, d, g):
 def may_begin(m, d, g):
     """Return whether the accelerations of the step can begin a contact of a geometry.
 
-    They can if they move the geometry farther than `near`.
+    They can if they move the geometry by more than half of `near`.
     """
     i, h = m.geom_bodyid[g], m.opt.timestep
     a = load6(d.a, i)

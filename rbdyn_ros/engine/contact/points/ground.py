@@ -173,7 +173,10 @@ def _list_on_mesh(m, d, g, o, x, feature, reach):
 
 @inline
 def _name(m, d, o, normal, first):
-    """Return the number of a normal at a corner, by its main direction."""
+    """Return a number for a normal that differs from those of the corner's earlier contacts.
+
+    It is the main direction, plus DIRECTIONS for each earlier contact with this main direction.
+    """
     name, back = _direction(normal), transposed(load9(m.geom_mat, o))
     for c in range(first, d.ncon):
         if _direction(mat_vec(back, load3(d.contact_normal, c))) == name % DIRECTIONS:

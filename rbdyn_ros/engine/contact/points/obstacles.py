@@ -234,7 +234,8 @@ def _boxes(m, d, g, o, q, T, t, late, reach):
 def _beside(m, g, o, p, R, normal, reach, points, number):
     """Return whether two edges overlap side by side by FLUSH: then they slide past each other.
 
-    The normal is then arbitrary, because either side fits, so the contact along it is dropped.
+    The faces of both sides are then equally near. The normal is arbitrary, so the contact is
+    dropped.
     """
     deepest, flush = np.inf, touch_depth(m, g, o)
     for n in range(number):
@@ -292,7 +293,10 @@ def _time_of_corner(m, o, x, v, radius, flush):
 
 @inline
 def _lowest_corners(m, d, g, o, reach):
-    """Add contacts of corners with a plane, tested in axes of the geometry: most are far away."""
+    """Add the contacts of corners with a plane.
+
+    The test uses the axes of the geometry, because most corners are far away.
+    """
     p, R = _pose(m, d, g)
     up = (m.geom_mat[o, 2], m.geom_mat[o, 5], m.geom_mat[o, 8])
     height = dot3(up, sub3(p, load3(m.geom_pos, o)))

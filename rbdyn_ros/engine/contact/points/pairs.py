@@ -80,9 +80,9 @@ SAME_NORMAL = 0.7
 #: Two speeds along the normals count as equal if their ratio is at least this.
 SAME_SPEED = 0.5
 
-#: Used in place of the number of a path. The geometries touch on the first or the second path.
-#: With NEXT_STEP the contact is left to the next step, because the normal at the touch differs
-#: from now.
+#: Used in place of the number of a path. With AT_TOUCH the geometries touch on the first path,
+#: with AT_LATE_TOUCH on the second path. With NEXT_STEP the contact is left to the next step,
+#: because the normal at the touch differs from now.
 AT_TOUCH, AT_LATE_TOUCH, NEXT_STEP = 2, 3, 4
 
 
@@ -156,7 +156,7 @@ def _list_pair(m, d, pair):
 
 @inline
 def _lighter(m, g, h):
-    """Return the geometry of a pair whose tree is the lighter one; the world is the heaviest."""
+    """Return the geometry of a pair that is on the lighter tree; the world counts as heavy."""
     root, other = m.body_rootid[m.geom_bodyid[g]], m.body_rootid[m.geom_bodyid[h]]
     if root == 0 or other == 0:
         return g if other == 0 else h
@@ -382,7 +382,8 @@ def _hulls(m, d, pair, g, h, mover, p_0, R_0, t, late, reach):
 def _beside(m, d, pair, g, h, mover, normal, reach, points, number):
     """Return whether two edges overlap side by side by FLUSH: then they slide past each other.
 
-    The normal is then arbitrary, because either side fits, so the contact along it is dropped.
+    The faces of both sides are then equally near. The normal is arbitrary, so the contact is
+    dropped.
     """
     deepest, flush = np.inf, touch_depth(m, g, h)
     for n in range(number):

@@ -361,8 +361,8 @@ def _edge_point(m, d, g, o, R_0, t_0, R, t, edge, place, path, time, feature):
 
     Where an edge of the geometry crosses, the normal is the weighted mean of the normals on both
     sides that is perpendicular to the terrain's edge: with w1 n1 + w2 n2 = w n, the distance along
-    n is 1 / w of that along n1 and n2. In the middle of a thin geometry both normals are opposite:
-    the one that leads down counts, so the terrain pushes upwards.
+    n is 1 / w of the distance along n1 and n2. In the middle of a thin geometry both normals are
+    opposite: the normal that leads down counts, so the terrain pushes upwards.
     """
     p, line, wing, other, up = edge
     x = add_scaled3(p, line, place)

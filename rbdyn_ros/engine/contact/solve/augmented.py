@@ -51,7 +51,7 @@ def write_steep(m, d, c):
 
 @inline
 def _mobilities(m, d, c, side, arm):
-    """Return the acceleration by a unit force along the normal, and the mean of those across it.
+    """Return the acceleration by a unit force along the normal, and the mean across the normal.
 
     For a free body the mean of its moments of inertia is used.
     """

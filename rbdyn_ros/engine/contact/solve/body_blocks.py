@@ -77,7 +77,7 @@ def copy_block(d, row):
 
 @inline
 def add_slopes(m, d, c, upper, p, q, r, x, y, z):
-    """Add the slopes of contacts of two bodies about the centre of mass of body 2, six columns.
+    """Add the slopes of contacts of two bodies: six columns about the centre of mass of body 2.
 
     The point of body 2 moves by a2 - X a1, so with these columns S the blocks get S, -S X, -X^T S
     and X^T S X. Only with `upper` the upper triangle is written, too.

@@ -177,7 +177,7 @@ def _joint_force(d, k):
 
 @inline
 def write_acceleration(m, d, i, a, qacc):
-    """Write the acceleration of a body, from skyline_x, and those of its dofs."""
+    """Write the acceleration of a body, from skyline_x, and the accelerations of its dofs."""
     k, x = first_row(m, d, i), d.skyline_x
     found = x[k], x[k + 1], x[k + 2], x[k + 3], x[k + 4], x[k + 5]
     spread_acceleration(m, d, i, found, a, qacc)

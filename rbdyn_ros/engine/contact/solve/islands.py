@@ -98,9 +98,9 @@ def works(d, i):
 
 @kernel
 def mark_islands(m, d, tolerance):
-    """Mark the islands whose force errors exceed `tolerance` times the largest normal force.
+    """Write island_works: solved if the force error is within `tolerance` times the largest force.
 
-    Return the number of islands that are not solved, and of those that still take steps.
+    Return the number of islands that are not solved, and how many of them still take steps.
     """
     most, missing, working = 0.0, 0, 0
     for i in range(1, m.nbody):

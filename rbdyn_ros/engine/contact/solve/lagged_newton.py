@@ -121,7 +121,7 @@ def _list_slipping(m, d):
 
 @inline
 def _friction(d, c):
-    """Return the change of friction and of its torque with the lagged force."""
+    """Return the derivatives of friction and of its torque by the lagged force."""
     force = torque = ZERO3
     if not is_viscous(d, c):
         across = scaled3(slip_of(d.contact_force_slope[c]), d.contact_grip[c, MU])

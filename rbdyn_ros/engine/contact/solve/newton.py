@@ -284,7 +284,7 @@ def _press(d, c, leaving, pressing, part, e):
 
 @inline
 def _write_grip(d, c, along, slip):
-    """Write the change of friction with the normal force, as wrenches of both forces."""
+    """Write two wrenches: contact_closes of the normal, contact_grows of friction per velocity."""
     if not is_viscous(d, c):
         arm, steep = load3(d.contact_arm2, c), d.contact_steep[c, 2] * along
         f, t = at_point(d, c, scaled3(slip, steep), 0.0)

@@ -85,10 +85,11 @@ LATE_LISTS = 3
 #: An impact that adds energy is solved again at most this often, with smaller restitution.
 CHORDS = 4
 
-#: The lagged forces move if the error of the law is less than this part of their error.
+#: The lagged forces move if the error of the law is less than this part of the error of friction
+#: that they cause.
 SETTLED = 0.3
 
-#: The same for moves by Newton's method, which begin after EASY other moves.
+#: This part for moves by Newton's method, which begin after EASY moves without it.
 EXACTLY_SETTLED, EASY = 0.1, 6
 
 
@@ -241,7 +242,7 @@ def _solve_without_gain(m, d, stops, gained):
 
 @inline
 def _solve_again(m, d, stops, share):
-    """Solve from the present solution, with a share of the restitution; return as `_solve`."""
+    """Solve from the present solution, with a share of the restitution; see `_solve`."""
     keep_iterate(m, d)
     if stops:
         move_stop_iterate(m, d, 1.0)
@@ -263,7 +264,7 @@ def _move_lagged_forces(m, d, missed, disc, wrong):
 
 @inline
 def _restart_lagged(d):
-    """Forget how the lagged forces have moved."""
+    """Clear the record of the moves of the lagged forces."""
     d.lagged_count[0] = d.lagged_pairs[0] = 0
     d.lagged_missed[0] = 0.0
 

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: Codes of the module struct for types of ROS fields; native sizes are their alignments.
+#: Format characters of Python's `struct` for the types of ROS fields. The alignment of a type is
+#: its size.
 CODES = {
     "uint8": "B",
     "int8": "b",

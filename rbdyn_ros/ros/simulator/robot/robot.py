@@ -365,7 +365,10 @@ class Robot:
             actions.close()
 
     def close(self) -> None:
-        """End the thread of the sensors, when the loop has ended and nothing is published."""
+        """Close the control boxes, the shared memory and the sensors.
+
+        Call this after the loop and the publishers have ended.
+        """
         self.boxes.close()
         if self.shared_memory is not None:
             self.shared_memory.close()

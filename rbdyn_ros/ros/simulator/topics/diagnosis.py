@@ -121,7 +121,7 @@ def _loop(o: Observation) -> Status:
     w = o.window
     rate = w.ticks * NANOSECONDS / w.active_ns if w.active_ns > 0 else 0.0
     wanted = (o.factor or 0.0) * NANOSECONDS / o.period_ns
-    # wake-ups are late independently, so the period between two has twice the variance
+    # wake-ups are late independently, so a period between two wake-ups has twice the variance
     scatter = math.sqrt(2.0) * deviation(w.histogram) / MICROSECOND * wanted
     judged = o.time_mode == "realtime" and o.factor is not None and w.ticks > 0
     complaints = _unpunctual(w, rate, wanted, scatter) + _slow(w) if judged else []

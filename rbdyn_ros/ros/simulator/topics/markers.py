@@ -29,7 +29,7 @@ COLOURS = {"force": (0.9, 0.2, 0.1, 0.9), "torque": (0.1, 0.4, 0.9, 0.9)}
 class WrenchMarkers:
     """Publishes an arrow for each active wrench on ~/wrench_markers: red forces, blue torques.
 
-    Arrows are in the frames of links, so that they move with them.
+    Arrows are in the frames of links, so that they move with the links.
 
     Args:
         node: node that publishes.

@@ -252,7 +252,7 @@ def _welded(welds: tuple[Weld, ...], links: list[str]) -> dict[str, str]:
 
 
 def _branch(m: Model, bodies: set[int]) -> int:
-    """Return the body from which all these bodies branch off, or the last of them."""
+    """Return the last body that carries each of these bodies or is one of them."""
     chains = [_chain(m, body) for body in bodies]
     common = set.intersection(*map(set, chains))
     return max(common, key=chains[0].index)
@@ -267,7 +267,7 @@ def _chain(m: Model, body: int) -> list[int]:
 
 
 def hand_links(m: Model, link: str) -> list[str]:
-    """Return the links of a body and of all bodies that it carries: they may touch its object."""
+    """Return the links of a body and all that it carries: they may touch the held object."""
     root = int(m.frame_bodyid[m.frame_id(link)])
     carried = {body for body in range(m.nbody) if root in _chain(m, body)}
     return [

@@ -193,7 +193,7 @@ class SensorTopics:
         return self._sensor_work.dropped
 
     def close(self) -> None:
-        """End thread and process of lidars and cameras, when nothing publishes any more."""
+        """End the thread and process of lidars and cameras. Call it after the publisher ends."""
         self._renderers.stop()  # the thread may wait for a picture
         self._sensor_work.close()
         self._renderers.close()

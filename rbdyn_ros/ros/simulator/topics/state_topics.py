@@ -81,7 +81,7 @@ class JointStates:
 class MotorStates:
     """Publishes motor_states: angles and speeds of the motors, before their gears.
 
-    They are those of the state itself, without noise and delay of measurements.
+    The numbers come from the state itself, without noise and delay of measurements.
     """
 
     def __init__(self, node: Node, m: Model) -> None:
