@@ -52,7 +52,7 @@ BAD = [
     ("start", "{position: {JOINT: {gauss: {mean: 0}}}}", "unknown-key"),
     ("start", "{position: {choice: []}}", "bad-value"),
     ("start", "{position: [1]}", "bad-value"),
-    ("payload", "{link: nowhere, mass: 1}", "unknown-moving link"),
+    ("payload", "{link: nowhere, mass: 1}", "unknown-moving-link"),
     ("payload", "{mass: 1}", "missing-key"),
     ("vary", "{dof_damping: {JOINT: -1}}", "bad-distribution"),
     ("vary", "{dof_damping: {JOINT: {normal: {mean: 1, stddev: 0.1}}}}", "bad-distribution"),

@@ -28,7 +28,8 @@ def is_known(
     hint = given.audit.hint(name, names)
     message = f"there is no {what} {quote(name)}{hint}; allowed are {shown}"
     owner = owner or given.owner
-    given.audit.error(f"unknown-{what}", owner, line, message, found=name, allowed=shown)
+    code = f"unknown-{what.replace(' ', '-')}"
+    given.audit.error(code, owner, line, message, found=name, allowed=shown)
     return False
 
 
