@@ -15,8 +15,8 @@ from rbdyn_ros.errors import Finding, RbdynError, quote, refusal
 
 #: Largest datagram that is read [bytes].
 DATAGRAM = 65536
-#: Largest piece of a stream that is read in one cycle [bytes], which holds dozens of requests; the
-#: same for a stream of programs or of large packets.
+#: Largest piece of a stream that is read in one cycle [bytes], which holds dozens of requests;
+#: LARGE_PIECE is for a stream of programs or of large packets.
 PIECE, LARGE_PIECE = 512, 65536
 #: Most clients of a hub at the same time.
 MOST_CLIENTS = 8

@@ -360,7 +360,7 @@ class Robot:
         return 0 if self.sensors is None else self.sensors.dropped
 
     def close_actions(self) -> None:
-        """Abort the goals in progress."""
+        """Abort the goals in progress, and stop serving the actions."""
         for actions in self._actions:
             actions.close()
 

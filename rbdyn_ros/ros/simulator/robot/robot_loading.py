@@ -283,7 +283,7 @@ def _open_sensors(
 
 
 def _described(node: Node, m: Model, given: Source, period_ns: int) -> tuple[Spec, ...]:
-    """Return the sensors of the robot file; log the sensors that are left out."""
+    """Return the sensors of the robot file; log them, and the sensors that are left out."""
     specs, findings = sensors_of(m, given.description, period_ns=period_ns)
     for finding in findings:
         node.get_logger().warning(str(finding))
