@@ -146,7 +146,7 @@ def hull_faces(points: Array) -> list[tuple[Array, list[int]]]:
 
 
 def _normal(ring: Array) -> Array:
-    """Return the unit normal of the largest triangle of a ring in the fan from its first corner."""
+    """Return the unit normal of the largest triangle in the fan from a ring's first corner."""
     a = ring[0]
     across = np.cross(ring[1:-1] - a, ring[2:] - a)
     largest: Array = across[np.linalg.norm(across, axis=1).argmax()]

@@ -145,7 +145,7 @@ class _ServoReader:
         return middle - part * half, middle + part * half
 
     def changed(self, joint: Joint) -> Joint:
-        """Return a joint with its actuators' properties; without one, it is passive if others act."""
+        """Return a joint with its actuators' properties, or passive if only others have any."""
         if joint.type in ("fixed", "floating") or not self._is_any:
             return joint
         if joint.name not in self._forces:

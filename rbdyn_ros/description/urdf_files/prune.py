@@ -228,7 +228,7 @@ class Pruner:
         return sound
 
     def dropped(self, child: Element, spec: Tag, kept: list[Element]) -> bool:
-        """Drop a broken child; return False if its parent needs it."""
+        """Drop a broken child, or unbound a limit; return False if the parent needs the child."""
         if child.tag in _OWNERS:
             self.audit.partial = True
         if child.tag == "limit":  # avoid a second error about the missing limit
