@@ -36,7 +36,7 @@ POSITION_OUTPUTS = {
     "trajectory_commands": ("trajectory_commands",),
 }
 OUTPUTS = EFFORT_OUTPUTS | POSITION_OUTPUTS
-#: The only point of a trajectory is ahead by this many periods of the states, at least this time
+#: The only point of a trajectory is ahead by AHEAD periods of the states, but at least by SOONEST
 #: [s].
 AHEAD, SOONEST = 2.0, 0.004
 
