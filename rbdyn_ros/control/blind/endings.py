@@ -46,8 +46,8 @@ GRACE, EXCEEDED = 0.2, 1.2
 #: because the brake has not estimated the push yet [s].
 LEARNING = 0.1
 #: Braking must not increase the kinetic energy above GROWTH times its maximum during LEARNING
-#: while a joint is faster than FAST_SHARE of the robot's limit, or than FAST if that is less [rad/s
-#: or m/s].
+#: while a joint is faster than FAST_SHARE of the robot's limit, or than FAST if that is less
+#: [rad/s or m/s].
 GROWTH, FAST_SHARE, FAST = 1.5, 0.5, 1.5
 #: Largest allowed displacement of a joint of a held arm [rad or m].
 HELD = 0.3

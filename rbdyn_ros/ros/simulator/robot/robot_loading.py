@@ -118,7 +118,7 @@ def _find(
     stop: threading.Event,
     fallback: Path | None,
 ) -> tuple[Model, Source]:
-    """Return the Model and its source."""
+    """Return the Model and its source; set the parameters that the source decides."""
 
     def announce(given: Source) -> None:
         values.box = [name for name in values.box if name] or list(given.boxes)
