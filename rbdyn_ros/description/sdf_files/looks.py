@@ -33,7 +33,7 @@ from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 def read_looks(
     source: Path | str | bytes, package_dirs: Sequence[str | Path], audit: Audit
 ) -> Iterator[Look | LinkLight]:
-    """Yield the shapes and lights of a model or a world, without planes and height fields.
+    """Yield the shapes and lights of a model or world, but no obstacles: they are always shown.
 
     Args:
         source: the path of the file, or its text.

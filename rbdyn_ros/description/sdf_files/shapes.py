@@ -35,7 +35,7 @@ Placed = tuple[Solid | MeshName, Pose]
 
 
 def read_shape(part: SdfElement, fields: MeshFiles) -> Placed | None:
-    """Return the shape of a <collision> or a <visual> in its frame, or None after an error.
+    """Return the shape of a <collision> or a <visual> in its frame; None if empty or wrong.
 
     Args:
         part: the element.

@@ -72,7 +72,7 @@ class CommandTopics:
         self._message = _prepared(controller.names, self._moves)
 
     def publish(self, commands: Array, stamp: int) -> None:
-        """Publish the commands (n,) for a state with this stamp [ns]."""
+        """Publish commands (n,) for the state of a stamp [ns]; a disarmed arm gets none."""
         controller, numbers = self._controller, commands
         if isinstance(controller, PositionController):
             numbers = np.concatenate([commands, controller.velocity])

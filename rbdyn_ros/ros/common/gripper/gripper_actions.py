@@ -107,7 +107,7 @@ class GripperActions:
         return GoalResponse.ACCEPT if done else GoalResponse.REJECT
 
     def _execute(self, action: Any, fill: Callable[..., Any], goal: Any) -> Any:
-        """Watch the gripper and publish feedback until the goal ends."""
+        """Watch the gripper, publish feedback until the goal ends, and return the result."""
         monitor = self._monitors.pop(id(goal.request))
 
         def ending() -> GripperEnding | None:
