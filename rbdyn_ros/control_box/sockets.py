@@ -380,7 +380,7 @@ class Endpoint(Hub[Server]):
         self.flush()
 
     def _client(self) -> tuple[str, int] | None:
-        """Return the address for datagrams, if the client named its port."""
+        """Return the address for datagrams, or None if no client has named its port."""
         if not self.peers or not self.server.udp_port:
             return None
         return self.peers[0].where[0], self.server.udp_port

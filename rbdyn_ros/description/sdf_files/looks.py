@@ -105,7 +105,7 @@ def _is_obstacle(look: Look) -> bool:
 
 
 def _color(part: SdfElement) -> tuple[float, float, float, float] | None:
-    """Return the colour of a material: diffuse, else ambient."""
+    """Return the colour of a material, diffuse, else ambient, or None without a colour."""
     material = part.child("material")
     for tag in ("diffuse", "ambient") if material is not None else ():
         given = None if material is None else material.child(tag)

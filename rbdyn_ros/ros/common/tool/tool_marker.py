@@ -189,7 +189,7 @@ class ToolMarker:
 def open_marker(
     node: Node, values: SimpleNamespace, frame: str, log: MessageLog
 ) -> ToolMarker | None:
-    """Return the marker if the parameters enable it; other arguments as for ToolMarker."""
+    """Return the marker, or None if it is off or not installed; arguments as for ToolMarker."""
     if not getattr(values, "servo.marker"):
         return None
     try:
