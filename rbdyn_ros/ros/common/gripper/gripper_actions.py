@@ -158,7 +158,7 @@ def _action_class(node: Node, name: str, action: str) -> Any:
 def open_grippers(
     node: Node, ports: list[GripperPort], values: SimpleNamespace
 ) -> list[GripperActions]:
-    """Offer the actions of all grippers; several grippers have them below their joints' names."""
+    """Offer and return the actions of grippers; several have them below their joints' names."""
     return [
         GripperActions(node, port, values, port.gripper.joint if len(ports) > 1 else "", k)
         for k, port in enumerate(ports)

@@ -92,7 +92,7 @@ def prepared_robot(
     stop: threading.Event,
     fallback: Path | None,
 ) -> LoadedRobot:
-    """Find the robot, make its Model and compile its kernels.
+    """Find the robot, make its Model and compile its kernels; return these objects.
 
     Args:
         node: node that has its parameters and topics.
