@@ -242,7 +242,7 @@ class ControlLoop:
         return self._returned
 
     def _answer(self) -> Array | None:
-        """Return the efforts for a valid state."""
+        """Return the efforts for a valid state, or None if a braked arm gets none."""
         if self.armed and self.gate.fault is not None:
             return self.gate.effort if _brake.call(*self._at) else None
         seen = self.gate.measured

@@ -176,7 +176,7 @@ class PositionController(Controller):
         return False
 
     def _answer(self) -> Array | None:
-        """Return the positions for a valid state."""
+        """Return the positions for a valid state, or None if a braked arm rests."""
         seen = self.gate.measured
         if not self.armed:
             self._begin()
