@@ -179,7 +179,7 @@ class ControlLoop:
         return self._sent(self.gate.effort if _coast.call(*self._at, now) else None)
 
     def _tried(self) -> Array | None:
-        """Return the efforts of the start-up test, or of the mode once the arm has passed it."""
+        """Return the efforts of the start-up test, of the mode after it, or None if it fails."""
         seen, gate, test = self.gate.measured, self.gate, self._test
         assert isinstance(test, StartUpTest)
         self.arm.hold(seen.qpos, self._holding)
@@ -242,7 +242,7 @@ class ControlLoop:
         return self._returned
 
     def _answer(self) -> Array | None:
-        """Return the efforts for a valid state."""
+        """Return the efforts for a valid state, or None if a braked arm gets none."""
         if self.armed and self.gate.fault is not None:
             return self.gate.effort if _brake.call(*self._at) else None
         seen = self.gate.measured

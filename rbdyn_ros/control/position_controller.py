@@ -134,7 +134,7 @@ class PositionController(Controller):
         self._test = PositionTest(self.gate.limits, place, ways)
 
     def _tried(self) -> Array | None:
-        """Return the positions of the start-up test, or of the mode once the arm has passed it."""
+        """Return the positions of the start-up test, of the mode after it, or None if it fails."""
         seen, step, test = self.gate.measured, self.gate.step, self._test
         assert isinstance(test, PositionTest)
         self._answered, self._is_blind = seen.arrival or 0, False
@@ -176,7 +176,7 @@ class PositionController(Controller):
         return False
 
     def _answer(self) -> Array | None:
-        """Return the positions for a valid state."""
+        """Return the positions for a valid state, or None if a braked arm rests."""
         seen = self.gate.measured
         if not self.armed:
             self._begin()
@@ -264,7 +264,7 @@ class PositionController(Controller):
             self._judge_pause(now)
 
     def _answer_blindly(self, now: int) -> Array | None:
-        """Return the next positions without a valid state."""
+        """Return the next positions without a valid state, or None if the arm gets none."""
         if not self.armed or self.gate.fault is None:
             return None
         self._judge_pause(now)

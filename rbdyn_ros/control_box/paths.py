@@ -87,7 +87,7 @@ def gap_between(T: Array, to: Array) -> Array:
 
 
 def turned(R: Array, w: Array) -> Array:
-    """Rotate an orientation by a vector in the axes of its parent (Rodrigues' formula)."""
+    """Return an orientation, rotated by a vector in axes of its parent (Rodrigues' formula)."""
     angle = float(np.linalg.norm(w))
     if angle == 0.0:
         return R

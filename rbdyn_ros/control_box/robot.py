@@ -7,7 +7,7 @@ import numpy as np
 
 from rbdyn_ros.arrays import Array
 
-#: An arm rests after this many ticks below this speed [rad/s].
+#: An arm rests after SETTLED ticks below the speed REST [rad/s].
 REST, SETTLED = 1e-3, 50
 
 

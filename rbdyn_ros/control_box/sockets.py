@@ -15,8 +15,8 @@ from rbdyn_ros.errors import Finding, RbdynError, quote, refusal
 
 #: Largest datagram that is read [bytes].
 DATAGRAM = 65536
-#: Largest piece of a stream that is read in one cycle [bytes], which holds dozens of requests; the
-#: same for a stream of programs or of large packets.
+#: Largest piece of a stream that is read in one cycle [bytes], which holds dozens of requests;
+#: LARGE_PIECE is for a stream of programs or of large packets.
 PIECE, LARGE_PIECE = 512, 65536
 #: Most clients of a hub at the same time.
 MOST_CLIENTS = 8
@@ -380,7 +380,7 @@ class Endpoint(Hub[Server]):
         self.flush()
 
     def _client(self) -> tuple[str, int] | None:
-        """Return the address for datagrams, if the client named its port."""
+        """Return the address for datagrams, or None if no client has named its port."""
         if not self.peers or not self.server.udp_port:
             return None
         return self.peers[0].where[0], self.server.udp_port

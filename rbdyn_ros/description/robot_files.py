@@ -17,7 +17,8 @@ from rbdyn_ros.description.reading.xacro_files import check_no_arguments
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import Finding, ParameterError, quote
 
-#: Suffixes of files whose format their root element shows; it is usually within these bytes.
+#: Suffixes of files whose root element shows the format, and number of bytes from the beginning of
+#: a file in which this element usually is.
 _XML, _HEAD_BYTES = (".xml", ""), 1 << 16
 
 

@@ -25,8 +25,8 @@ from rbdyn_ros.ros.messages.build import provide
 
 #: Time to find a topic, a service or a subscriber, and to get an answer [s].
 WAIT = 10.0
-#: A graph counts as complete if it has not grown for the first of these times, because Fast DDS
-#: announces a participant every 3 s. The search ends after the second time [s].
+#: A graph counts as complete if it has not grown for STABLE [s], because Fast DDS announces a
+#: participant every 3 s. The search ends after LONGEST_SEARCH [s].
 STABLE, LONGEST_SEARCH = 3.5, 10.0
 #: Topics that every node has, including our own.
 OWN = {"/parameter_events", "/rosout"}
@@ -93,7 +93,7 @@ class RosGraph:
         return future.result()
 
     def _no_service(self, name: str, kind: type) -> str:
-        """Return why a service of a type, of which this node has a client, cannot be called."""
+        """Return why a service is not available; `kind` is the type of this node's client."""
         known = dict(self.node.get_service_names_and_types())
         asked = f"{kind.__module__.split('.')[0]}/srv/{kind.__name__}"
         others = [each for each in known.pop(name, ()) if each != asked]

@@ -40,7 +40,7 @@ from rbdyn_ros.model.model import Model
 
 #: Time before the first pulse [s], and the largest displacement of a joint meanwhile [rad or m].
 QUIET, STILL = 0.1, 0.004
-#: Largest displacement of a pulse [rad]. A slide moves by this share of the same number [m].
+#: Largest displacement of a pulse [rad]. A slide moves by the share SLIDING of FARTHEST [m].
 FARTHEST, SLIDING = 0.015, 0.25
 #: Least distance from a limit during a pulse [rad or m].
 CLEAR = 0.002
@@ -54,8 +54,8 @@ COUPLED = 15.0
 MOVED = 0.25
 #: Largest reported displacement of the driven joint, and of another joint [rad or m].
 FAR, OTHERS = 0.06, 0.03
-#: Time after a pulse in which the joint must come to rest [s]; a joint at rest moves by less than
-#: this share of its motion.
+#: Least time from the end of a pulse to the judgement of the reply [s]. A joint rests if it moved
+#: by at most the share RESTING of its largest displacement in the last AFTER / 2.
 AFTER, RESTING = 0.04, 0.1
 #: Largest delay of a reply, as a share of latency_limit.
 PROMPT = 0.9
@@ -65,8 +65,8 @@ LATE = 0.03
 SLOWEST, FASTEST, WEAKEST, STRONGEST = 0.7, 1.4, 0.5, 2.0
 #: Share of the known friction that counts as compensated.
 SURE = 0.75
-#: By Newton's law, friction of this share of a pulse's largest effort keeps a joint within MOVED
-#: of its displacement. If the pulse moves other joints instead, the smaller share is enough.
+#: By Newton's law, friction of the share HOLDS of a pulse's largest effort keeps a joint within
+#: MOVED of its displacement. If the pulse moves other joints instead, the share HINDERS is enough.
 HOLDS, HINDERS = 0.65, 0.25
 #: Other joints may move at most this multiple of their motion while the driven joint is fixed.
 DRAGGED = 1.5

@@ -34,7 +34,7 @@ MOVING = 0.3
 #: A delay counts only if more than this share remains unexplained without it: with friction,
 #: several delays can explain a short motion.
 CLEARER = 0.003
-#: A fitted share may be out of its bounds by this many of its standard deviations, but by at most
+#: A fitted share may be out of its bounds by SIGMAS of its standard deviations, but by at most
 #: NOISE.
 SIGMAS, NOISE = 3.0, 0.4
 #: A term is left out if the other terms explain all of it except this share.

@@ -32,11 +32,12 @@ from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 #: Bounds of the time between two states, for rates and paths [s].
 SHORTEST, LONGEST = 1e-5, 0.02
 #: Positions and velocities are compared over three times [s]: short times show large errors soon,
-#: the long time shows slow errors. They may differ by this much [rad or m].
+#: the long time shows slow errors. They may differ by BRIEF_GAP, RECENT_GAP and LONG_GAP
+#: [rad or m].
 BRIEF, RECENT, LONG = 0.04, 0.25, 10.0
 BRIEF_GAP, RECENT_GAP, LONG_GAP = 0.03, 0.1, 0.05
 #: Positions must follow a velocity that jumped by JOLT between two states [rad/s or m/s]: over the
-#: shortest time they may then differ by this much [rad or m].
+#: shortest time they may then differ by JOLTED [rad or m].
 JOLT, JOLTED = 0.5, 0.01
 #: Over the longest time, they may also differ by this share of the distance travelled.
 SHARE = 0.05

@@ -31,25 +31,28 @@ RUNNING, BRAKED, HOLDING, BLIND, SILENT = range(5)
 PHASES = ("running", "braking", "holding", "blind", "silent")
 #: Rate at which motion decays while the arm is braked [1/s].
 BRAKING = 10.0
-#: The arm rests if it stays below this speed [rad/s or m/s] for this time [s].
+#: The arm rests if it stays below the speed REST [rad/s or m/s] for the time RESTING [s].
 REST, RESTING = 0.01, 0.1
-#: After this time of braking the arm must rest [s]: noisy velocities are averaged over CALM [s].
+#: After LONGEST_BRAKING of braking [s] the arm must rest: noisy velocities are averaged over CALM
+#: [s].
 LONGEST_BRAKING, CALM = 1.0, 0.2
 #: Largest mean speed of an arm that rests [rad/s or m/s].
 CALM_SPEED = 0.05
-#: After this time of braking no joint may exceed the robot's velocity limit any more [s]; before,
-#: no joint may exceed this multiple of the limit, or of its speed at the fault if that was higher.
+#: After GRACE of braking [s] no joint may exceed the robot's velocity limit any more. Before, no
+#: joint may exceed the limit times EXCEEDED, and times the largest ratio of speed to limit at the
+#: fault if that ratio is above 1.
 GRACE, EXCEEDED = 0.2, 1.2
 #: For this time after a fault, a push that begins with the fault can accelerate a braked arm,
 #: because the brake has not estimated the push yet [s].
 LEARNING = 0.1
-#: After that, braking must not increase the kinetic energy by this factor while a joint is faster
-#: than this share of the robot's limit, or than this speed if that is less [rad/s or m/s].
+#: Braking must not increase the kinetic energy above GROWTH times its maximum during LEARNING
+#: while a joint is faster than FAST_SHARE of the robot's limit, or than FAST if that is less
+#: [rad/s or m/s].
 GROWTH, FAST_SHARE, FAST = 1.5, 0.5, 1.5
 #: Largest allowed displacement of a joint of a held arm [rad or m].
 HELD = 0.3
 #: After a wrong state that jumped and was dropped, the next states must be near where a braked arm
-#: is: by less than these differences [rad or m], [rad/s or m/s].
+#: is: by less than NEAR [rad or m] and ALIKE [rad/s or m/s].
 NEAR, ALIKE = 0.03, 0.3
 #: Largest unexplained effort that a brake compensates, as a share of the effort limits.
 CARRIED = 0.25

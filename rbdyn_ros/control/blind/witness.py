@@ -31,20 +31,21 @@ RATE, STEADY_RATE = 20.0, 5.0
 STILL, STILL_SPEED = 1e-4, 0.02
 #: A joint moves at its measured velocity if the two differ by less than this fraction.
 AGREES = 0.5
-#: Noise of the velocities is learnt over this time [s]. A change counts as at most SUDDEN times
+#: Noise of the velocities is learnt over NOISY [s]. A change counts as at most SUDDEN times
 #: the noise so far, or as LEAST [rad/s or m/s] if that is more, so that a single jump does not
 #: count as noise. Changes up to NOISES times the noise are no evidence of a stop.
 NOISY, SUDDEN, LEAST, NOISES = 0.25, 10.0, 1e-3, 4.0
-#: A joint has stopped if it had this speed [rad/s or m/s] and has less than this share of that
-#: speed.
+#: A joint has stopped if it had the speed MOVED [rad/s or m/s] and has less than the share STOPPED
+#: of its largest speed.
 MOVED, STOPPED = 0.25, 0.25
 #: Shares of the effort limits that an unmodelled force may withstand: friction and contact; a
 #: hand, where people move the arm; any force after a fault, when efforts change too fast for a
 #: prediction without the delay of commands.
 CONTACT, BY_HAND, ANYTHING = 0.1, 0.25, 1e6
 #: If a joint stands still, the measured effort must follow a command that changed by more than
-#: this share of the effort limit: by this share of the change, after this time [s]. It does so
-#: where friction, a contact or a hand holds the joint, but not if the driver repeats old states.
+#: the share HEARD of the effort limit: by the share FOLLOWED of the change, after DELAY [s]. It
+#: does so where friction, a contact or a hand holds the joint, but not if the driver repeats old
+#: states.
 HEARD, FOLLOWED, DELAY = 0.02, 0.1, 0.04
 #: At a fault, a measured effort that has not followed its command for longer than this time [s]
 #: shows that the states are old: no contact blocks the joint.

@@ -172,7 +172,7 @@ class SafetyGate:
         return float(self.s.numbers[LAG])
 
     def watch(self, now: int) -> Fault | None:
-        """Return a fault if the newest state is too old; `now` is on the steady clock [ns]."""
+        """Return a fault if the newest state is too old, else None; `now`: steady clock [ns]."""
         age = self.measured.age(now)
         if age <= self.settings.state_timeout:
             return None

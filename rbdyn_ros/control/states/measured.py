@@ -195,7 +195,7 @@ class Measured:
 
 @kernel
 def store(s: ArmLoopState, given: Matrix, at: Ints, to: Ints) -> bool:
-    """Store a state and keep the last state in s.before; return False if a value is not a number.
+    """Store a state within s.bounds; keep the last in s.before. Return False for NaN or excess.
 
     Args:
         s: the state.

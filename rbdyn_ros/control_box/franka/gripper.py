@@ -21,8 +21,8 @@ from rbdyn_ros.control_box.paths import CYCLE
 HOMING_SPEED, MOST_SPEED, MOVING_FORCE, MOST_FORCE = 0.05, 0.2, 20.0, 140.0
 #: Stiffness [N/m] and damping [N s/m] of a finger.
 STIFFNESS, DAMPING = 2000.0, 11.0
-#: Fingers slower than this [m/s] have stopped after this many cycles; a width is reached within
-#: this distance [m].
+#: Fingers slower than STILL [m/s] have stopped after CYCLES cycles; a width is reached within the
+#: distance REACHED [m].
 STILL, CYCLES, REACHED = 1e-3, 100, 5e-4
 #: Cycles between two states.
 EVERY = 10

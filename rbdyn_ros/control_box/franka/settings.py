@@ -59,7 +59,7 @@ class Settings:
         return self.F_T_EE @ self.EE_T_K
 
     def apply(self, request: Request, given: Any) -> RequestStatus:
-        """Apply a request that sets something, or refuse it."""
+        """Apply a request that sets something, or refuse it; return the status."""
         numbers = [given[name] for name in given.dtype.names]
         if not all((np.abs(x) < LARGEST).all() for x in numbers):  # a NaN is not below the limit
             return RequestStatus.INVALID_ARGUMENT

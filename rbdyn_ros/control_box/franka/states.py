@@ -38,7 +38,7 @@ class CycleState:
         return self.arm.flange()
 
     def violation(self) -> str:
-        """Return the name of the limit that the measured state violates."""
+        """Return the name of the limit that the measured state violates, or ""."""
         arm, s, sensing = self.arm, self.sensing.at, self.sensing
         more = 1.0 + TOLERANCE
         if (s.q < arm.lower).any() or (s.q > arm.upper).any():

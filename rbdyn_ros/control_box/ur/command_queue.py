@@ -90,7 +90,7 @@ class CommandQueue(ArmProgram):
         return self._current is not None and not self._asynchronous
 
     def go_on(self, r: UrRobot) -> None:
-        """Begin the next motion of the queue when the last motion is over."""
+        """Begin the next motion when the last motion is over; report the end of the queue."""
         if self._current is not None and r.motion is self._current:
             return
         self._current = None

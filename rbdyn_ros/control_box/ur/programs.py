@@ -19,7 +19,7 @@ WORDS = {
 
 
 def start_program(robot: UrRobot, text: str) -> None:
-    """Start a program that a client uploaded, or refuse it."""
+    """Start a program that a client uploaded, or act on a word of WORDS; log a refusal."""
     if word := WORDS.get(text.strip()):
         if word == "stop" and robot.program is None:
             return

@@ -195,7 +195,7 @@ class UrRobot(BoxedRobot):
     # motions
 
     def begin(self, motion: Move | None) -> None:
-        """Begin a motion, which replaces the present motion."""
+        """Begin a motion, or none, in place of the present motion."""
         gave = self.motion is not None and not self.motion.stiff
         if gave:  # without springs the arm is not at the desired joints
             self._hold()
@@ -228,7 +228,7 @@ class UrRobot(BoxedRobot):
         return True
 
     def power(self, mode: modes.RobotMode) -> None:
-        """Switch the power, or release the brakes."""
+        """Switch the power, which ends the program, or release the brakes."""
         if mode != modes.RobotMode.RUNNING:
             self.program, self.teaches = None, False
             self.brake()
@@ -257,7 +257,10 @@ class UrRobot(BoxedRobot):
         return True
 
     def reboot(self) -> None:
-        """Return to the state after power-on, with released brakes, no program and no settings."""
+        """Return to the state after power-on, with released brakes, no program and no settings.
+
+        A pressed emergency stop stays pressed, and the brakes then stay closed.
+        """
         self.program, self.teaches, self.paused, self.plays = None, False, False, False
         stopped = self.safety == modes.SafetyMode.ROBOT_EMERGENCY_STOP
         self.safety = self.safety if stopped else modes.SafetyMode.NORMAL
@@ -355,7 +358,7 @@ class UrRobot(BoxedRobot):
         return Course(self.arm, self.joints, self.F_T, self.dt, self.scale)
 
     def act(self) -> Torques:
-        """Return the torques of the joints until the next tick, with gravity."""
+        """Run program and motion for a tick; return the torques with gravity for the tick."""
         step = RAMP * self.dt
         goal = 0.0 if self._stands else self.signals.slider
         self.scale += float(np.clip(goal - self.scale, -step, step))
@@ -396,7 +399,7 @@ class UrRobot(BoxedRobot):
             self._check(x, v)
 
     def _check(self, x: Array, v: Array) -> None:
-        """From x and v, stop joints that became too fast, or cannot brake before a limit."""
+        """Stop protectively at x and v if joints are too fast or cannot brake before a limit."""
         if self.safety != modes.SafetyMode.NORMAL:
             return
         arm, now = self.arm, self.joints

@@ -142,7 +142,7 @@ def read_calls(lines: list[str]) -> list[Call]:
 
 
 def _split(text: str) -> list[str]:
-    """Split arguments at the commas outside of brackets and quotes."""
+    """Return arguments, split at the commas outside of brackets and quotes."""
     found, depth, quoted, start = [], 0, False, 0
     for k, letter in enumerate(text):
         if letter == '"':

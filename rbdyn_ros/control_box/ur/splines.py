@@ -8,8 +8,8 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.control_box.ur.moves import STILL, Course, Move
 
-#: A spline that has to end at rest slows down with this deceleration [rad/s^2] above this speed
-#: [rad/s], and is over this time before its end [s].
+#: A spline that has to end at rest slows down with BRAKES [rad/s^2] above the speed FAST [rad/s],
+#: and is over NEARLY [s] before its end.
 BRAKES, FAST, NEARLY = 15.0, 6.283185, 1e-5
 
 

@@ -134,7 +134,7 @@ class TrajectoryThread:
     def _follow(self, r: UrRobot, endless: bool) -> Flow:
         """Follow a trajectory point by point, then send its result."""
         result, first = SUCCESS, True
-        before: SplineMove | None = None  # the loop lasts while the arm moves
+        before: SplineMove | None = None  # the spline at whose final speed the arm goes on
         while result == SUCCESS and self._left > 0:
             if not self._session.rows:
                 if before is not None:

@@ -260,13 +260,13 @@ MASKED = {
 
 
 def set_slider(r: UrRobot, mask: int, value: float) -> None:
-    """Set the slider of the speed where the mask is 1."""
+    """Set the slider of the speed if the mask is 1; ignore a value outside of 0 to 1."""
     if mask == 1 and 0.0 <= value <= 1.0:
         r.signals.slider = value
 
 
 def set_analog(r: UrRobot, mask: int, types: int, values: tuple[float, float]) -> None:
-    """Set analog outputs, given as shares of 0 to 10 V or of 4 to 20 mA."""
+    """Set the analog outputs of a mask, given as shares of 0 to 10 V or of 4 to 20 mA."""
     for k in range(2):
         if mask >> k & 1 and 0.0 <= values[k] <= 1.0:
             volts = bool(types >> k & 1)

@@ -94,7 +94,7 @@ def _materials(robot: Element) -> Iterator[Element]:
 
 
 def _rgba(material: ET.Element) -> Color | None:
-    """Return the color of a material, each number clipped to 0 to 1."""
+    """Return the color of a material, clipped to 0 to 1, or None if it has no four numbers."""
     color = material.find("color")
     words = "" if color is None else color.get("rgba", "")
     try:

@@ -136,7 +136,7 @@ def of_moments(
     mass: float | None = None,
     at: Pose = IN_PLACE,
 ) -> Inertial:
-    """Return the inertial of a body by its volume, centre and second moments about the centre.
+    """Return the inertial of a body from its volume, centre and second moments about the centre.
 
     Further arguments and errors as for `box`.
     """

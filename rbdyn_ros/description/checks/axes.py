@@ -36,7 +36,7 @@ def unit_vector(what: str, axis: Vec3, needing: str, at: Subject) -> Vec3 | None
 
 
 def audit_axes(joint: Joint, spec: JointSpec, at: Subject) -> tuple[Vec3, Vec3 | None]:
-    """Return the axes of a joint as perpendicular unit vectors, as many as its type has."""
+    """Return the axes of a joint as perpendicular unit vectors; unused axes have defaults."""
     first, second = joint.axis, joint.axis2
     needless = [("axis", first)] if spec.axes == 0 and first != DEFAULT_AXIS else []
     needless += [("second axis", second)] if spec.axes < 2 and second is not None else []

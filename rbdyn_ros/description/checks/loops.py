@@ -26,7 +26,7 @@ from rbdyn_ros.errors import listing, quote
 #: The loss of a joint without a coordinate: nothing, its start or actuator, or a property.
 NOTHING, LITTLE, MUCH = range(3)
 
-#: A moment of inertia below this part of the largest one counts as zero.
+#: A moment of inertia below this part of the largest moment counts as zero.
 FLAT = 1e-9
 
 

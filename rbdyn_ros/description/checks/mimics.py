@@ -96,7 +96,7 @@ def _audit_loops(joints: Sequence[Joint], audit: Audit) -> None:
 
 
 def chain(names: Sequence[str], most: int = 8) -> str:
-    """Write a path as ``'a' -> 'b' -> 'a'``; a long path is cut in the middle."""
+    """Return a path as ``'a' -> 'b' -> 'a'``; a long path is cut in the middle."""
     if len(names) <= most:
         return " -> ".join(quote(name) for name in names)
     half = most // 2

@@ -31,7 +31,7 @@ _AT_ONCE = 2_000_000  # number of distances from planes in memory at once
 
 
 class NoHullError(Exception):
-    """Qhull fails, although the points are not in a plane."""
+    """Qhull fails, or points whose hull needs a volume are in a plane."""
 
 
 def hull_corners(points: Array) -> Array:
@@ -54,8 +54,8 @@ def hull_corners(points: Array) -> Array:
 def hull_with_edges(points: Array) -> tuple[Array, list[list[int]]]:
     """Return the corners of the convex hull of points, and the neighbours of each corner.
 
-    Two corners are neighbours if an edge of a triangle of the hull joins them. A flat hull has no
-    neighbours; it keeps all points if they are too extreme for Qhull.
+    Two corners are neighbours if an edge of a triangle of the hull joins them. Points in a
+    plane, or too extreme for Qhull, are all returned, without neighbours.
     """
     seen = _in_own_axes(points)
     try:
@@ -146,7 +146,7 @@ def hull_faces(points: Array) -> list[tuple[Array, list[int]]]:
 
 
 def _normal(ring: Array) -> Array:
-    """Return the unit normal of the first three corners that are not on a line."""
+    """Return the unit normal of the largest triangle in the fan from a ring's first corner."""
     a = ring[0]
     across = np.cross(ring[1:-1] - a, ring[2:] - a)
     largest: Array = across[np.linalg.norm(across, axis=1).argmax()]

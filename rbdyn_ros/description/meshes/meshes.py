@@ -296,7 +296,7 @@ def joined(parts: Sequence[MeshPart]) -> tuple[Array, Ints]:
 
 
 def parts_of(parts: Sequence[MeshPart], only: Only) -> list[MeshPart]:
-    """Return the parts of a mesh that are used.
+    """Return the parts of a mesh that are used, with their centre at the origin if wanted.
 
     Raises:
         UnusableMeshError: no part has the name.
@@ -364,7 +364,7 @@ def read_parts(
 
 
 def _binary_stl_length(data: bytes) -> int:
-    """Return the length of a binary STL by its header, or 0 if it is text.
+    """Return the length of a binary STL by its header, or 0 if it is text; refuse other files.
 
     Some exporters write more bytes after the last triangle, which other readers skip, too.
     """

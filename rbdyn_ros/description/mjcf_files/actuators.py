@@ -27,7 +27,7 @@ def read_servos(
     tree: BodyTree,
     couplings: Couplings,
 ) -> tuple[list[Servo], list[Joint]]:
-    """Return the servos of a model, and its joints with their inertia, damping and limits."""
+    """Return the servos of a model, and its joints with inertia, damping and limits of servos."""
     reader = _ServoReader(document, settings, tree, couplings)
     for element in document.sections("actuator"):
         reader.read(element, classes)
@@ -145,7 +145,7 @@ class _ServoReader:
         return middle - part * half, middle + part * half
 
     def changed(self, joint: Joint) -> Joint:
-        """Return a joint with the properties of its actuators; it is passive without one."""
+        """Return a joint with its actuators' properties, or passive if only others have any."""
         if joint.type in ("fixed", "floating") or not self._is_any:
             return joint
         if joint.name not in self._forces:

@@ -56,7 +56,7 @@ def read_contacts(
 
 
 def _furniture(tree: BodyTree) -> set[MjcfBody]:
-    """Return the bodies that stand in the world and carry nothing that moves."""
+    """Return the world, and the bodies fixed in it that carry nothing that moves."""
     carriers = set[MjcfBody]()
     for body in tree.bodies.values():
         above = body if body.moves else None

@@ -172,7 +172,7 @@ class Geom:
         return of(radius, 2.0 * half, density=1.0, at=self.at)
 
     def _shell(self) -> Inertial | None:
-        """Return the distribution of a surface of density 1 kg/m^2."""
+        """Return the distribution of a surface of density 1 kg/m^2, or None after an error."""
         if self.kind == "sphere":
             r = self.sizes[0]
             return _diagonal(4 * math.pi * r * r, self.at, *[2 / 3 * r * r] * 3)

@@ -209,7 +209,7 @@ def limiting_range(
 
 
 def _coefficient(item: Item, name: str) -> float:
-    """Return the first number of a stiffness or damping; the others make it nonlinear."""
+    """Return the first number of a stiffness or damping; report nonlinear terms as unread."""
     found = item.numbers(name, 1, 3)
     if any(found[1:]):
         message = f"{name} has more than one number, which is not read"

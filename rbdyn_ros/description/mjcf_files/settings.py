@@ -179,7 +179,7 @@ def about(axis: list[float], angle: float) -> Quat:
 
 
 def _of_axes(first: list[float], second: list[float]) -> Quat:
-    """Return the orientation of a frame by its x axis and a direction near its y axis."""
+    """Return the orientation of a frame from its x axis and a direction near its y axis."""
     x = unit(first)
     along = sum(a * b for a, b in zip(x, second, strict=True))
     y = unit([b - along * a for a, b in zip(x, second, strict=True)])

@@ -97,7 +97,7 @@ def audit_range(what: str, values: Sequence[float], quantity: str, at: Subject) 
 
 
 def within_or_unlimited(what: str, value: float, at: Subject) -> float:
-    """Return a limit; beyond its range it is an error, repaired to infinity."""
+    """Return a limit, or infinity with its sign and an error if the limit is out of range."""
     if math.isinf(value) or within("limit", (value,)):
         return value
     found, message = _outside(what, (value,), "limit")

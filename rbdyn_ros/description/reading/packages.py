@@ -69,7 +69,7 @@ def find_package(
 def find_packages(
     name: str, package_dirs: Sequence[str | Path] = (), robot: Path | None = None
 ) -> Iterator[Path]:
-    """Yield the folders of a package, the nearest first; its source and install may both exist.
+    """Yield the folders of a package, the nearest first: source and installation can both exist.
 
     Args:
         name: name of the package.
@@ -149,8 +149,8 @@ def _below(top: Path, name: str, *, trusted: bool = True) -> Iterator[Path]:
 def _around(robot: Path, name: str) -> Iterator[Path]:
     """Yield the packages of this name above a robot, next to it, and in its workspace.
 
-    A folder above the robot is the package if it has its package.xml, or its name: sets of robots
-    are often shared without package.xml.
+    A folder above the robot is the package if the folder has the package's package.xml or name:
+    sets of robots are often shared without package.xml.
     """
     above = [place for place in (robot, *robot.parents) if not is_open(place)]
     for place in above:

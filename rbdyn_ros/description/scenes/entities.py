@@ -195,7 +195,7 @@ def welds_in(scene: Description, welds: Iterable[Weld]) -> tuple[Weld, ...]:
 
 
 def with_welds(scene: Description, welds: Iterable[Weld]) -> Description:
-    """Return a checked scene in which links are welded to each other."""
+    """Return a scene, without checks, in which links are welded to each other."""
     joints, exclusions = list(scene.joints), list(scene.exclusions)
     links = {link.name for link in scene.links}
     for weld in welds:

@@ -169,7 +169,7 @@ def _audit_items(
 
 
 def _base(robots: Mapping[str, Description], placed: Mapping[str, Placed]) -> str:
-    """Return the name of the base: the root of the only robot if that is the world."""
+    """Return the name of the base: `world`, unless that is a link that cannot be the base."""
     robot = robots.get("")
     if robot is None:
         return WORLD
@@ -233,7 +233,7 @@ def with_robot(joined: Description, robot: Description, name: str, placed: Place
 
 
 def _started(robot: Description, placed: Placed, at: Subject) -> Description:
-    """Return a robot whose joints start at given positions; their line is that of `placed`."""
+    """Return a robot whose joints start at the positions, and have the line, of `placed`."""
     known, start, line = {joint.name: joint for joint in robot.joints}, placed.start, placed.line
     for name in start:
         if name not in known:

@@ -186,7 +186,7 @@ def _of_world(found: Description) -> list[Joint]:
 
 
 def _place(link: str, joints: Mapping[str, Joint]) -> Pose:
-    """Return the pose in the world of a link that fixed joints connect to it."""
+    """Return the pose in the world of a link that fixed joints connect to the world."""
     at = IN_PLACE
     while link != WORLD:
         joint = joints[link]

@@ -99,7 +99,7 @@ class Scope:
             waiting += reversed(scope.inner)
 
     def find(self, name: str) -> Frame | None:
-        """Return the frame of a name; :: separates the names of nested models."""
+        """Return the frame of a name, or None; :: separates the names of nested models."""
         scope: Scope = self
         *models, last = name.split("::")
         for model in models:
@@ -212,7 +212,7 @@ class FramePlaces:
 
 
 def _first_link(scope: Scope) -> Frame | None:
-    """Return the canonical link of a model: its first link, or that of its first nested model."""
+    """Return the first link of a model or of its nested models, or None after an error."""
     for inner in scope.walk():
         for frame in inner.frames.values():
             if frame.kind == "link":

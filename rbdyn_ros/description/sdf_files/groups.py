@@ -196,7 +196,7 @@ class Grouping:
         return next(link for link in members if link.full == name)
 
     def _root(self, members: list[Frame], joints: list[Joint], model: Scope) -> str:
-        """Return the world if a joint leads to it, the link without a parent, or the first."""
+        """Return the world if a joint has it, else the only root, the canonical or first link."""
         ends = {end for joint in joints for end in (joint.parent, joint.child)}
         if WORLD in ends:
             return WORLD

@@ -245,7 +245,7 @@ def _pitch(part: SdfElement) -> float:
 
 
 def _mimic(axis: SdfElement | None, frame: Frame) -> Mimic | None:
-    """Return the law of a mimic joint: multiplier * (q - reference) + offset."""
+    """Return the law of a mimic joint, multiplier * (q - reference) + offset, or None."""
     mimic = None if axis is None else axis.child("mimic")
     if mimic is None:
         return None

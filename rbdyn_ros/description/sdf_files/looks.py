@@ -33,7 +33,7 @@ from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 def read_looks(
     source: Path | str | bytes, package_dirs: Sequence[str | Path], audit: Audit
 ) -> Iterator[Look | LinkLight]:
-    """Yield the shapes and lights of a model or a world, without planes and height fields.
+    """Yield the shapes and lights of a model or world, but no obstacles: they are always shown.
 
     Args:
         source: the path of the file, or its text.
@@ -105,7 +105,7 @@ def _is_obstacle(look: Look) -> bool:
 
 
 def _color(part: SdfElement) -> tuple[float, float, float, float] | None:
-    """Return the colour of a material: diffuse, else ambient."""
+    """Return the colour of a material, diffuse, else ambient, or None without a colour."""
     material = part.child("material")
     for tag in ("diffuse", "ambient") if material is not None else ():
         given = None if material is None else material.child(tag)

@@ -35,7 +35,7 @@ Placed = tuple[Solid | MeshName, Pose]
 
 
 def read_shape(part: SdfElement, fields: MeshFiles) -> Placed | None:
-    """Return the shape of a <collision> or a <visual> in its frame, or None after an error.
+    """Return the shape of a <collision> or a <visual> in its frame; None if empty or wrong.
 
     Args:
         part: the element.
@@ -133,7 +133,7 @@ def _approximated(part: SdfElement, corners: int) -> None:
 
 
 def _polylines(parts: Sequence[SdfElement]) -> Placed | None:
-    """Return the convex hull of outlines of points that are raised by a height."""
+    """Return the convex hull of outlines that are raised by their heights; None after an error."""
     corners: list[Vec3] = []
     for part in parts:
         rows, height = outline_of(part)
@@ -157,7 +157,7 @@ def _mesh(part: SdfElement) -> Placed | None:
 
 
 def _heightmap(part: SdfElement, fields: MeshFiles) -> Placed | None:
-    """Return terrain; the white of its picture has the height of its size."""
+    """Return terrain, or None after an error; white pixels have the height that <size> gives."""
     uri = part.word("uri")
     size = part.vector("size", default=(1.0, 1.0, 1.0))
     at = part.vector("pos", default=(0.0, 0.0, 0.0))

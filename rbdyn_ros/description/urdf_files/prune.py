@@ -168,7 +168,7 @@ class Pruner:
         return sound
 
     def newer(self, element: Element, spec: Tag, at: Subject) -> bool:
-        """Drop attributes that the version of the file lacks; audit two orientations."""
+        """Drop attributes that the version lacks; return False if there are two orientations."""
         present = element.attrib
         for name, since in spec.since.items():
             if name in present and self.version < since:
@@ -182,7 +182,7 @@ class Pruner:
         return False
 
     def orientation(self, element: Element, at: Subject) -> bool:
-        """Replace a quaternion by roll, pitch and yaw, which every parser reads."""
+        """Replace a quaternion by rpy, which every parser reads; return False after an error."""
         x, y, z, w = values = tuple(map(float, element.attrib.pop(QUATERNION).split()))
         what = _named(element, QUATERNION)
         if not audit_finite(what, values, 4, "direction", at):
@@ -228,7 +228,7 @@ class Pruner:
         return sound
 
     def dropped(self, child: Element, spec: Tag, kept: list[Element]) -> bool:
-        """Drop a broken child; return False if its parent needs it."""
+        """Drop a broken child, or unbound a limit; return False if the parent needs the child."""
         if child.tag in _OWNERS:
             self.audit.partial = True
         if child.tag == "limit":  # avoid a second error about the missing limit

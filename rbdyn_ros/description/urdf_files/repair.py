@@ -51,7 +51,7 @@ def _read_elements(document: Document) -> "Iterator[Element]":
 
 
 def _with_points(document: Document) -> Iterator[str]:
-    """Write decimal points for decimal commas, and blanks between numbers."""
+    """Write decimal points for decimal commas, and single blanks; yield a sentence for each."""
     for element in _read_elements(document):
         for name in _NUMERIC.intersection(element.attrib):
             old = element.get(name, "")
@@ -68,7 +68,7 @@ def _with_point(word: str) -> str:
 
 
 def _with_types(document: Document) -> Iterator[str]:
-    """Write the types of joints in lower case."""
+    """Write the types of joints in lower case; yield a sentence for each change."""
     for joint in _read_elements(document):
         kind = joint.get("type", "")
         if is_element(joint, "joint") and kind not in URDF_TYPES and kind.lower() in URDF_TYPES:
@@ -77,7 +77,7 @@ def _with_types(document: Document) -> Iterator[str]:
 
 
 def _unlocked(document: Document) -> Iterator[str]:
-    """Make revolute joints with the limits 0 and 0 continuous."""
+    """Make revolute joints with the limits 0 and 0 continuous; yield a sentence for each."""
     for joint in document.joints.values():
         limit = first_child(joint, "limit")
         if joint.get("type") != "revolute" or limit is None:

@@ -93,7 +93,7 @@ class SrdfSource:
         )
 
     def beside(self, name: str) -> Path | None:
-        """Return the SRDF next to a robot file, with the name of the file or of the robot."""
+        """Return the SRDF next to a robot file, named like the file or the robot, or None."""
         if self.robot is None:
             return None
         folder = self.robot.parent

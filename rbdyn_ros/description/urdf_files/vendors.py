@@ -212,7 +212,7 @@ class VendorParts:
             part.put_back()
 
     def _transmission(self, part: SdfElement) -> None:
-        """Read a reduction, which has an effect only with the inertia of a rotor."""
+        """Note the driven joints; read a reduction, which acts only with a rotor's inertia."""
         part.word("type"), part.word("plugin")
         joints, actuators = list(part.children("joint")), list(part.children("actuator"))
         self._driven.update(joint.name for joint in joints)

@@ -135,7 +135,7 @@ class SdfElement:
         return SdfElement(self.document, child, owner)
 
     def child(self, *path: str) -> "SdfElement | None":
-        """Return a child, or a deeper element, that is allowed only once."""
+        """Return a child, or a deeper element, that is allowed only once; None without it."""
         part: SdfElement | None = self
         for tag in path:
             if part is None:
@@ -230,7 +230,7 @@ class SdfElement:
         return (w / length, x / length, y / length, z / length)
 
     def relative_to(self) -> str:
-        """Return the frame that the child <pose> names."""
+        """Return the frame that the child <pose> names, or ""."""
         part = self.child("pose")
         if part is None:
             return ""

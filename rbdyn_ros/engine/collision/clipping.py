@@ -102,7 +102,9 @@ def _cut(P, codes, number, start, out, side, Q, new_codes):
 
 @kernel
 def _chosen(P, Q, codes, number, points, names):
-    """Write up to POINTS points: the deepest, then repeatedly the farthest from those written.
+    """Write up to POINTS points and return their number.
+
+    Of more points, the first is the deepest; each further point is the farthest from those before.
 
     If points are equal up to rounding, the first is chosen, so that a body at rest keeps its
     points.

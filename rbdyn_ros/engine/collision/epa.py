@@ -37,13 +37,13 @@ DEPTH_TOLERANCE = 1e-11
 FLAT_THICKNESS = 1e-12  # a tetrahedron is flat if it is thinner than this part of the size
 ABOVE = 1e-13  # a point is above a face by more than this part of the size
 
-#: Newton's method is tried from a face nearer to the surface than this part of the size, and again
-#: from a face that is nearer by this factor.
+#: Newton's method is tried from a face nearer to the surface than the part ROUGH of the size, and
+#: again from a face that is nearer by the factor NEARER.
 ROUGH, NEARER = 1e-2, 0.1
 
 #: A solution of Newton's method is accepted near a face: the cosine of the angle between their
-#: directions is at least this, and the depth behind the face can be less by at most this part of
-#: the size.
+#: directions is at least NEAR_COSINE, and the depth behind the face can be less by at most the
+#: part SLACK of the size.
 NEAR_COSINE, SLACK = 0.87, 1e-3
 
 

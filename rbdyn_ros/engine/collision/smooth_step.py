@@ -125,7 +125,7 @@ def _of_two(F, v, e, f, slope, curve):
 
 @inline
 def _of_three(F, v, e, f, slope, curve):
-    """Return 3 and the step for three pairs, or 2 if their points are on a line."""
+    """Return 3 and the step for three pairs, or 2 for points on a line; change the weights."""
     xx, xy, yy = curve
     w, z = sub3(load3(F, 1), load3(F, 0)), sub3(load3(F, 2), load3(F, 0))
     p, q, r, s = dot3(w, e), dot3(w, f), dot3(z, e), dot3(z, f)

@@ -27,9 +27,9 @@ DRIVEN = int(JointClass.DRIVEN)
 OPEN = 1e-3
 #: Loops count as closed again if the errors need a smaller displacement than this.
 CLOSED = 1e-6
-#: A state is kept if its loops are closed better than this. If no state was kept for MEMORY
-#: timesteps, any state with closed loops is kept. Just beyond the last position the loops are
-#: nearly closed.
+#: A state is kept if its loops need at most this displacement to close. If no state was kept for
+#: MEMORY timesteps, any state whose loops are not open is kept. Just beyond the last position the
+#: loops are nearly closed.
 FINE = 1e-5
 MEMORY = 20
 #: Most corrections that are tried, and the largest sum of their displacements [rad or m].

@@ -114,7 +114,7 @@ class ArmClaim:
         return self._unknown_senders()
 
     def _unknown_senders(self) -> Fault | None:
-        """Return the fault of several publishers of states, if messages do not name their sender.
+        """Return a fault if several nodes publish states in messages without sender, else None.
 
         Each other device, such as a gripper, is known by the joints that it names.
         """

@@ -36,7 +36,7 @@ POSITION_OUTPUTS = {
     "trajectory_commands": ("trajectory_commands",),
 }
 OUTPUTS = EFFORT_OUTPUTS | POSITION_OUTPUTS
-#: The only point of a trajectory is ahead by this many periods of the states, at least this time
+#: The only point of a trajectory is ahead by AHEAD periods of the states, but at least by SOONEST
 #: [s].
 AHEAD, SOONEST = 2.0, 0.004
 
@@ -72,7 +72,7 @@ class CommandTopics:
         self._message = _prepared(controller.names, self._moves)
 
     def publish(self, commands: Array, stamp: int) -> None:
-        """Publish the commands (n,) for a state with this stamp [ns]."""
+        """Publish commands (n,) for the state of a stamp [ns]; a disarmed arm gets none."""
         controller, numbers = self._controller, commands
         if isinstance(controller, PositionController):
             numbers = np.concatenate([commands, controller.velocity])

@@ -34,7 +34,7 @@ class ArmObserver:
         self._friction, self._time = np.zeros(m.nv), 0
 
     def take(self) -> None:
-        """Observe the newest state if it is new and has all efforts.
+        """Observe the newest state and publish, if the state is new and has all efforts.
 
         Call it in the control thread.
         """

@@ -91,7 +91,7 @@ class FollowAction:
         )
 
     def _execute(self, goal: Any) -> Any:
-        """Watch the arm and publish feedback until the goal ends."""
+        """Watch the arm, publish feedback until the goal ends, and return the result."""
         monitor = self._goals.pop(id(goal.request))
         if isinstance(monitor, GoalEnding):
             return self._result(goal, monitor)

@@ -174,7 +174,7 @@ class GoalMonitor:
         return self._end(now, off) if now.done else None
 
     def _end(self, now: Progress, off: Array) -> GoalEnding | None:
-        """Return the end of the goal after its trajectory has ended."""
+        """Return the end of a goal whose trajectory has ended; None while it may still settle."""
         if (np.abs(now.desired[0, self._columns] - self._last) > SAME).any():
             return GoalEnding("abort", "INVALID_GOAL", "the trajectory was stopped on the way")
         if self._ended_ns is None:

@@ -258,7 +258,7 @@ class ArmController(process.ManagedNode):
         self._arming.start()
 
     def activate(self) -> None:
-        """Begin to answer states; the arm is disarmed."""
+        """Begin to answer states, in the mode of the parameter; the arm is disarmed."""
         assert self._topics is not None
         assert self._arm is not None
         gc.collect()
@@ -308,7 +308,7 @@ class ArmController(process.ManagedNode):
         return POLL
 
     def poll(self) -> None:
-        """Check for rivals, publish a changed status, and the diagnostics when they are due."""
+        """Check for rivals, follow the marker, publish a changed status and due diagnostics."""
         if self._topics is None or self._arm is None:
             return
         if self._topics.failure is not None:

@@ -105,7 +105,7 @@ def _versions() -> str:
 
 
 def _check_tools() -> None:
-    """Raise RbdynError if something is missing that is needed to build."""
+    """Raise RbdynError if a tool that the build needs is missing."""
     version = "python{}.{}".format(*sys.version_info)
     headers = Path(sysconfig.get_paths()["include"], "Python.h").is_file()
     own = sources.own_folder()

@@ -189,11 +189,11 @@ def _is_in_package(name: str) -> bool:
 
 
 def joint_limits(semantics: RobotSemantics, acceleration: float = math.inf) -> dict[str, Any]:
-    """Return joint_limits.yaml: the limits of the robot.
+    """Return joint_limits.yaml or moveit_joint_limits.yaml: the limits of the robot.
 
-    The simulator and arm_controller also read this file next to the robot, and refuse faster
-    motions. MoveIt's own file therefore has another name: Pilz plans no motion without a limit of
-    acceleration.
+    The simulator and arm_controller also read joint_limits.yaml next to the robot, and refuse
+    faster motions. Pilz plans no motion without a limit of acceleration, so MoveIt reads
+    moveit_joint_limits.yaml, which has such a limit for each joint.
 
     Args:
         semantics: semantics of the robot.

@@ -39,7 +39,7 @@ DEPTH = 1000
 #: if it sent the answer longer ago than this: a later answer may still arrive [s].
 LOST = 0.5
 #: Number of times that the last command is sent, because a robot may lose a command, and time
-#: between two of them [s].
+#: between two commands [s].
 REPEATS, PAUSE = 20, 0.005
 
 

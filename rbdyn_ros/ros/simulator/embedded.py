@@ -26,7 +26,7 @@ SETTLING = 0.2
 def embedded(setup: Setup) -> Iterator[Simulator]:
     """Run a simulator in this process until the end of the block; time has begun.
 
-    Its ROS domain is that of the environment, which no other simulator may use.
+    It uses the ROS domain of the environment, which no other simulator may use.
 
     Raises:
         RbdynError: a parameter or the robot is refused.

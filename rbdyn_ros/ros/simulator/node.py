@@ -291,7 +291,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             raise self._publisher.failure
 
     def end(self) -> None:
-        """Stop the loops and print their timing."""
+        """Stop the loops, complete the recording and close all parts; print timings."""
         if self._standard is not None:
             self._standard.close()
         for robot in self._robots:

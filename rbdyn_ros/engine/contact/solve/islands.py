@@ -25,7 +25,7 @@ SHORT, NEAR, ROUND, BAD, CONTACTS, FORCE = 7, 8, 9, 10, 11, 12
 #: is found.
 GIVEN_UP, SOLVED, WORKS, SEARCHED = -1, 0, 1, 2
 
-#: An island is given up after this many steps of which less than this share was taken.
+#: An island is given up after MOST_SHORT steps of which less than the share LONG was taken.
 MOST_SHORT, LONG = 12, 1.0 / 16.0
 
 #: A step that reduces the measure to this part is taken without another trial.

@@ -41,7 +41,7 @@ from rbdyn_ros.engine.contact.solve.passes import pass_once
 from rbdyn_ros.engine.tree.points import moved_point
 from rbdyn_ros.model.declared.contact_arrays import ALONG, MU, ROLLING, TORSIONAL
 
-#: s cycles through DAMPING_VALUES multiples of DAMPING_STEP from 0, each for this many moves.
+#: s cycles through DAMPING_VALUES multiples of DAMPING_STEP from 0, each for DAMPING_MOVES.
 DAMPING_MOVES, DAMPING_STEP, DAMPING_VALUES = 8, 0.5, 3
 
 #: Newton's method changes up to EARLY_FORCES forces at once, and after EARLY_MOVES moves up to

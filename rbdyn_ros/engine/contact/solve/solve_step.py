@@ -89,7 +89,8 @@ CHORDS = 4
 #: that they cause.
 SETTLED = 0.3
 
-#: This part for moves by Newton's method, which begin after EASY moves without it.
+#: EXACTLY_SETTLED replaces SETTLED for moves by Newton's method, which begin after EASY moves
+#: without this method.
 EXACTLY_SETTLED, EASY = 0.1, 6
 
 

@@ -16,8 +16,8 @@ from rbdyn_ros.engine.step.integrate import integrate_pos
 
 #: Most steps of one attempt; attempts that need more usually end in a local minimum.
 MAX_STEPS = 60
-#: A step that leaves more than this share of the squared error is slow, and this many slow steps
-#: end an attempt.
+#: A step that leaves more than the share SLOW of the squared error is slow, and MOST_SLOW slow
+#: steps in sequence end an attempt.
 SLOW, MOST_SLOW = 0.9, 4
 #: Damping at the start in units of the squared error, and its factors after a good and a bad step.
 DAMPING, LESS, MORE = 0.02, 0.8, 4.0

@@ -177,7 +177,7 @@ class Caller:
         return made.result()
 
     def _find(self, what: str, exists: Callable[[], bool]) -> None:
-        """Wait for a server."""
+        """Wait for a server; raise RbdynError after the timeout or when `close` is called."""
         end = time.monotonic() + self._timeout
         while not exists():
             self._check_open()

@@ -107,7 +107,7 @@ class GripperActions:
         return GoalResponse.ACCEPT if done else GoalResponse.REJECT
 
     def _execute(self, action: Any, fill: Callable[..., Any], goal: Any) -> Any:
-        """Watch the gripper and publish feedback until the goal ends."""
+        """Watch the gripper, publish feedback until the goal ends, and return the result."""
         monitor = self._monitors.pop(id(goal.request))
 
         def ending() -> GripperEnding | None:
@@ -158,7 +158,7 @@ def _action_class(node: Node, name: str, action: str) -> Any:
 def open_grippers(
     node: Node, ports: list[GripperPort], values: SimpleNamespace
 ) -> list[GripperActions]:
-    """Offer the actions of all grippers, of several grippers below their joints' names."""
+    """Offer and return the actions of grippers; several have them below their joints' names."""
     return [
         GripperActions(node, port, values, port.gripper.joint if len(ports) > 1 else "", k)
         for k, port in enumerate(ports)

@@ -84,7 +84,7 @@ class GripperMonitor:
         return self._unmoved(now)
 
     def _unmoved(self, now: GripperState) -> GripperEnding | None:
-        """Return the end of a goal that the gripper cannot reach."""
+        """Return the end of a goal that the gripper cannot reach, or None while it can."""
         slow, patience = self._value("stall_velocity_threshold"), self._value("stall_timeout")
         if abs(now.velocity) > slow or abs(now.position - self._place) > slow * patience:
             self._moved, self._place = now.time_ns, now.position

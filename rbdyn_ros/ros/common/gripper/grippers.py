@@ -162,7 +162,7 @@ class Gripper:
     def goal(
         self, position: float, velocity: float | None = None, effort: float | None = None
     ) -> GripperGoal:
-        """Return a checked goal; its limits are cut to the joint's.
+        """Return a checked goal; its limits are cut to the limits of the joint.
 
         Raises:
             RbdynError: a number is not finite, the position is outside the stroke, or a limit is
@@ -274,7 +274,7 @@ def gripper_of(m: Model, name: str, max_velocity: float = 0.0, max_effort: float
 
 
 def presets_of(m: Model) -> tuple[str, ...]:
-    """Return the presets of which a robot has exactly one joint."""
+    """Return the presets that fit exactly one joint of a robot."""
     presets = gripper_presets().items()
     return tuple(name for name, preset in presets if len(_joints_of(m, preset)) == 1)
 
@@ -303,7 +303,7 @@ def _joint_of(m: Model, name: str, preset: GripperPreset) -> str:
 
 
 def _reason_not(m: Model, j: int) -> str:
-    """Return the reason why joint j moves no gripper, after its name, or "" if it can."""
+    """Return why joint j cannot move a gripper, as words after the joint's name, or ""."""
     if m.jnt_mimic[j] >= 0:
         leader = m.jnt_names[m.jnt_mimic[j]]
         return f"mimics joint {quote(str(leader))}; name that joint"

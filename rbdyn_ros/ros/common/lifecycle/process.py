@@ -345,7 +345,7 @@ def _make(make: Callable[[threading.Event], ManagedNode], stop: threading.Event)
 
 
 def _report_empty_ports() -> None:
-    """Name files for which Fast DDS may wait forever: the process that made them was killed."""
+    """Print files for which Fast DDS may wait forever: the process that made them was killed."""
     if left := _empty_ports():
         time.sleep(FILLED)
         left &= _empty_ports()

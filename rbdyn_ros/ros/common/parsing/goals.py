@@ -82,7 +82,7 @@ def check_lengths(arrays: Arrays, names: Sequence[str]) -> None:
 
 
 def check_modes(names: Sequence[str], modes: Sequence[int], arrays: Arrays) -> None:
-    """Raise RbdynError if a joint lacks a number that its mode needs."""
+    """Raise RbdynError for an unknown mode, a negative gain, or a missing number of a mode."""
     for k, (name, mode) in enumerate(zip(names, modes, strict=True)):
         if mode not in NEEDED:
             known = ", ".join(f"{number} ({word})" for number, word in enumerate(MODES))

@@ -45,7 +45,7 @@ class SingleJoints:
         return SingleJoints(tuple(names), self.qposadr[chosen], self.dofadr[chosen])
 
     def without(self, prefixes: tuple[str, ...]) -> "SingleJoints":
-        """Return the joints whose names do not begin with one of some prefixes."""
+        """Return the joints whose names begin with none of the prefixes."""
         chosen = np.array([not name.startswith(prefixes) for name in self.names], np.bool_)
         names = (name for name in self.names if not name.startswith(prefixes))
         return SingleJoints(tuple(names), self.qposadr[chosen], self.dofadr[chosen])

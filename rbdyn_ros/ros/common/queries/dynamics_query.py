@@ -269,7 +269,7 @@ def joint_numbers(joints: SingleJoints, kind: str, values: Sequence[float]) -> A
 
 
 def check_state(use_current_state: bool, **fields: Sequence[float]) -> None:
-    """Raise RbdynError if a query gives numbers for a state that it takes as it is."""
+    """Raise RbdynError if a query gives both use_current_state and numbers of a state."""
     for kind, values in fields.items():
         if use_current_state and len(values):
             text = f"the query has {kind} values and use_current_state; leave out one of them"

@@ -124,7 +124,10 @@ class Parameter:
 
 
 def _names(value: Any) -> list[str] | None:
-    """Return a list of names. ROS hands over an empty list as no value or one empty string."""
+    """Return a list of names, or None for any other value.
+
+    ROS hands over an empty list as no value or one empty string.
+    """
     if value is None:
         return []
     listed = isinstance(value, Sequence) and not isinstance(value, str)

@@ -26,7 +26,8 @@ from rbdyn_ros.ros.common.parsing.magnitudes import check_pose
 from rbdyn_ros.ros.common.reports.answer import MessageLog
 
 NAME, TOPIC = "tool", "~/tool_marker"
-#: A dragged marker without a pose for this time is lost [s]; RViz sends one at least each 0.25 s.
+#: A dragged marker without a pose for this time is lost [s]; RViz sends
+#: a pose at least every 0.25 s.
 LOST = 0.6
 #: Interval of the updates of a marker that is not dragged [s].
 PERIOD = 0.1
@@ -188,7 +189,7 @@ class ToolMarker:
 def open_marker(
     node: Node, values: SimpleNamespace, frame: str, log: MessageLog
 ) -> ToolMarker | None:
-    """Return the marker if the parameters enable it; other arguments as for ToolMarker."""
+    """Return the marker, or None if it is off or not installed; arguments as for ToolMarker."""
     if not getattr(values, "servo.marker"):
         return None
     try:

@@ -119,7 +119,7 @@ class Claims:
             self._report(other)
 
     def _forget_ended(self) -> None:
-        """Forget the claims of nodes that left the graph."""
+        """Drop the claims of nodes that left the graph."""
         there = Counter(other_publishers(self._helper, TOPIC, 1))
         if UNKNOWN in there:
             return

@@ -18,8 +18,8 @@ from rbdyn_ros.ros.common.graph.qos import reliable
 from rbdyn_ros.ros.simulator.graph.claims import CLOCK, Claims
 from rbdyn_ros.ros.simulator.topics.outputs import HEARTBEAT
 
-#: Time to discover other nodes [s]. A DDS participant announces itself every 3 s; often a new one
-#: misses the replies to its own announcement and has to wait for the next announcement.
+#: Time to discover other nodes [s]. A DDS participant announces itself every 3 s; often a new
+#: participant misses the replies to its own announcement and has to wait for the next one.
 DISCOVERY = 3.5
 #: A discovered publisher sends within this time, even if its simulation is paused [s].
 AUDIBLE = HEARTBEAT + 0.5
@@ -126,7 +126,7 @@ class ClockClaim:
             self._node.get_logger().warning("no message came on /clock: stamps begin at 0")
 
     def watch(self) -> None:
-        """Warn of a remaining publisher that is no simulator, as it checks for no publishers."""
+        """Warn once if a publisher that is no later simulator remains: it does not give way."""
         now = time.monotonic()
         strangers: list[str] = []
         if self.publisher is not None and self._node.count_publishers(self._claims.clock) > 1:

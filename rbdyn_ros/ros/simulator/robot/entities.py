@@ -136,8 +136,8 @@ class Entities:
     def taken(self) -> set[str]:
         """Return the names that a new entity cannot get.
 
-        The joints of a spawned robot are those that begin with its name and a slash, so it cannot
-        be called shelf if there is a shelf/drawer.
+        The names of a spawned robot's joints begin with its name and a slash, so a robot cannot be
+        called shelf if there is a shelf/drawer.
         """
         names = [*self._found, *self.only_robot().world.taken]
         return {*names, *(name.partition("/")[0] for name in self._found)}
@@ -257,7 +257,7 @@ class _Entity:
 
     @property
     def addresses(self) -> tuple[int, int]:
-        """First numbers of its joint in qpos and in qvel."""
+        """Addresses of the first number of its joint in qpos and in qvel."""
         m = self.robot.m
         return int(m.jnt_qposadr[self.joint]), int(m.jnt_dofadr[self.joint])
 

@@ -114,7 +114,7 @@ class Payloads:
         return b"".join(parts)
 
     def fitted(self, base: Model) -> tuple[Model, dict[str, Payload]]:
-        """Return a Model with other objects and the payloads of the links that it has.
+        """Return a Model with gravity and the payloads of its links, and these payloads by link.
 
         The caller holds `lock`, until `use` if the loop continues with the Model.
 

@@ -360,7 +360,7 @@ class Robot:
         return 0 if self.sensors is None else self.sensors.dropped
 
     def close_actions(self) -> None:
-        """Abort the goals in progress."""
+        """Abort the goals in progress, and stop serving the actions."""
         for actions in self._actions:
             actions.close()
 
@@ -468,7 +468,7 @@ class Robot:
         self._fit_faults()
 
     def _prepare(self, world: World) -> Change:
-        """Prepare the change to a world; every possible refusal happens here."""
+        """Return the prepared change to a world; every possible refusal happens here."""
         m, description = world.m, world.description
         plant, payloads = self.payloads.fitted(m)
         prepared = list[Callable[[], None]]()

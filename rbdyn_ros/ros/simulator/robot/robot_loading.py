@@ -92,7 +92,7 @@ def prepared_robot(
     stop: threading.Event,
     fallback: Path | None,
 ) -> LoadedRobot:
-    """Find the robot, make its Model and compile its kernels.
+    """Find the robot, make its Model and compile its kernels; return these objects.
 
     Args:
         node: node that has its parameters and topics.
@@ -118,7 +118,7 @@ def _find(
     stop: threading.Event,
     fallback: Path | None,
 ) -> tuple[Model, Source]:
-    """Return the Model and its source."""
+    """Return the Model and its source; set the parameters that the source decides."""
 
     def announce(given: Source) -> None:
         values.box = [name for name in values.box if name] or list(given.boxes)
@@ -283,7 +283,7 @@ def _open_sensors(
 
 
 def _described(node: Node, m: Model, given: Source, period_ns: int) -> tuple[Spec, ...]:
-    """Return the sensors of the robot file; log the sensors that are left out."""
+    """Return the sensors of the robot file; log them, and the sensors that are left out."""
     specs, findings = sensors_of(m, given.description, period_ns=period_ns)
     for finding in findings:
         node.get_logger().warning(str(finding))

@@ -13,8 +13,8 @@ from rbdyn_ros.ros.common.graph.qos import SERVICES
 #: Results of every service.
 FEATURE_UNSUPPORTED, NOT_FOUND, OPERATION_FAILED = 0, 2, 4
 
-#: What the answer says about a refused file, by the code of the first finding; else it has the
-#: code.
+#: What the answer says about a refused file, by the code of the first finding; else the answer
+#: has the code.
 OWN_WORDS = {
     "xacro-request": NOT_FOR_OTHERS,
     "is-world": "it is a world, not one robot; spawn its models one by one",
@@ -55,9 +55,10 @@ def first_finding(error: RbdynError) -> str:
 
 
 def of_files(error: RbdynError, logger: Any) -> str:
-    """Return the first finding of an error about files that a request names; log the whole error.
+    """Return line and code of an error about files that a request names; log its first finding.
 
-    The words of the finding may quote the files, which the caller may not read.
+    The words of the finding may quote the files, which the caller may not read. A code of
+    OWN_WORDS has its own words instead, and no line in the log.
     """
     first = error.findings[0]
     if first.code in OWN_WORDS:

@@ -73,7 +73,7 @@ def read_world(
 
 
 def refused_world(error: DescriptionError, opened: Sequence[Path], logger: Any) -> ResultError:
-    """Return the refusal of a world with errors: its first error, with file and line.
+    """Return the refusal of a world with errors: its first error, or only the code of this error.
 
     Args:
         error: error of the world.

@@ -115,7 +115,7 @@ class ServoTopic:
         self._last = (-1, -1)
 
     def subscribe(self, log: MessageLog) -> None:
-        """Accept messages from ~/twist."""
+        """Accept messages from ~/twist, and open the marker of the tool."""
 
         def take(message: Any) -> None:
             # `publish` gets no states between its own periods

@@ -82,7 +82,7 @@ def _name(scene: Description) -> str:
 def spawned(
     world: World, entity: Object | Obstacle, robot: SpawnedRobot | None, qpos: Array
 ) -> World:
-    """Add an object, an obstacle or a robot; raise an object out of obstacles.
+    """Return a world with one more entity; an object is raised out of obstacles.
 
     Args:
         world: the present world.
@@ -125,7 +125,7 @@ def _check_contact(world: World) -> None:
 
 
 def without(world: World, *names: str) -> World:
-    """Remove entities; objects that lie on them or are attached to them fall."""
+    """Return a world without entities; objects that lie on them or are attached to them fall."""
     loose = world.loose
     for name in names:
         loose = entities.without_entity(loose, name)
@@ -137,14 +137,14 @@ def without(world: World, *names: str) -> World:
 
 
 def with_obstacle_moved(world: World, name: str, origin: Pose, qpos: Array) -> World:
-    """Move an obstacle; refuse a pose inside a robot or an object at `qpos` (nq,)."""
+    """Return a world with a moved obstacle; refuse a pose inside robots or objects at `qpos`."""
     new = _changed(world, loose=entities.with_obstacle(world.loose, name, origin=origin))
     placed_entity(new.m, new.loose, name, _in(new, world, qpos))
     return new
 
 
 def with_belt(world: World, name: str, velocity: Vec3) -> World:
-    """Let the surface of an obstacle move at a velocity in the axes of its shape [m/s]."""
+    """Return a world in which an obstacle's surface moves, in the axes of the shape [m/s]."""
     if world.obstacle(name) is None:
         known = [one.name for one in world.loose.obstacles]
         raise refusal(
@@ -155,23 +155,23 @@ def with_belt(world: World, name: str, velocity: Vec3) -> World:
 
 
 def attached(world: World, link: str, to: str, places: Places) -> World:
-    """Attach a link to another link or to the world, in their present pose."""
+    """Return a world in which a link is attached to a link or the world in the present pose."""
     base = _with_fixed_base(world) if to == WORLD else world
     return _changed(base, attached=(*base.attached, base.weld(link, to, places)))
 
 
 def detached(world: World, link: str, to: str) -> World:
-    """Detach two links."""
+    """Return a world in which two links are detached."""
     return _changed(world, attached=world.others(link, to))
 
 
 def released(world: World) -> World:
-    """Detach all links."""
+    """Return a world in which no links are attached."""
     return _changed(world, attached=()) if world.attached else world
 
 
 def with_info(world: World, name: str, info: EntityInfo) -> World:
-    """Keep the info that a client gives about an entity, or about the robot (name empty)."""
+    """Return a world with a client's info about an entity, or about the robot (name empty)."""
     return replace(world, infos={**world.infos, name: info}, first=world.as_loaded)
 
 
