@@ -22,7 +22,7 @@ URDF ?= config/robots/seven_dof_arm.urdf
 ARGS ?=
 RELEASE ?= dist/ros
 ROS = kilted
-# extras of setup.py; TESTS=test-nodes is enough for the tests that .ci/run repeats with Jazzy
+# extras of setup.py; TESTS=test-nodes is enough for the tests of `.ci/run jazzy`
 TESTS ?= test,docs
 # one more process of tests than processors, for some of the tests mostly wait
 WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 1)))

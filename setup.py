@@ -75,7 +75,7 @@ BOX_TEST = [
     f"{name}; platform_machine == 'x86_64'"
     for name in ("pylibfranka>=0.21", "franky-control>=2.0", "ur-rtde>=1.6")
 ]
-# what the tests of nodes need that .ci/run repeats with another ROS 2
+# what the tests of nodes need that `.ci/run jazzy` repeats
 TEST_NODES = [
     "pytest>=7.4,<9.2",  # from 9.2 on pytest-xdist 3.8 does not see its groups: test/conftest.py
     "pytest-xdist>=3.5",

@@ -37,7 +37,7 @@ BENCHMARKS = {
     "view": "the simulator node without a view, with a view, and with a browser",
     "soak": "ten minutes of the node: lost states, memory, lateness",
 }
-#: These run only when named.
+#: These benchmarks run only if they are named.
 LONG = ("arm", "armed", "view", "soak")
 
 

@@ -18,7 +18,7 @@ from benchmarks.arm import controlled, simulated
 from benchmarks.processes import Listener, busy_process
 
 ROBOT, RATE = "bundled 7-dof arm", 1000
-#: Default of the controller: lag that must not last [ms].
+#: The controller's default of latency_limit: a lag above it must not last [ms].
 LATENCY = 20.0
 
 

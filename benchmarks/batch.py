@@ -115,7 +115,7 @@ def payload_line() -> str:
             threads=THREADS, progress=False,
         )  # fmt: skip
 
-    run(1)  # compiles
+    run(1)  # the first call compiles
     before, seconds = _peak_memory(), []
     for _ in range(LADEN_ROUNDS):
         start = time.perf_counter()

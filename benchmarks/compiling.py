@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilation time of code made for one robot, and loading time in the next process.
 
-Each measurement is a process of its own. The first one starts with the engine's own code in the
-cache, as any process leaves it, and no code for a robot.
+Each measurement is a process of its own. The first process starts with the engine's own code in
+the cache, as any process leaves it, and no code for a robot.
 """
 
 from __future__ import annotations

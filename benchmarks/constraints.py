@@ -2,9 +2,9 @@
 """Closed loops and a coupled joint, against MuJoCo's equality constraints in turns.
 
 Both engines take the same bodies, joints and loops through the same motion, without contact. A
-loop closed at a point is one `connect` in MuJoCo (three equations in both). The closing hinge
-of the four-bar is two `connect` in MuJoCo (six equations) and one joint here (five equations).
-MuJoCo runs its default solver. Its constraints are springs: `stiff` has the stiffest ones that it
+loop closed at a point is one `connect` in MuJoCo (three equations in both). The closing hinge of
+the four-bar is two `connect` in MuJoCo (six equations) and one joint here (five equations). MuJoCo
+runs its default solver. Its constraints are springs: `stiff` has the stiffest springs that MuJoCo
 allows at 1 ms. Stiffness does not change the cost, only the errors after one second: the largest
 gap of a loop and the change of the total energy of the undamped system.
 
@@ -113,7 +113,7 @@ def _panda() -> Iterator[str]:
 
 
 def _their_panda(coupled: bool, integrator: Integrator) -> Job:
-    m = mujoco_robot(path_of("Panda"))  # <mimic> is a constraint, which is disabled
+    m = mujoco_robot(path_of("Panda"))  # <mimic> becomes a constraint, which is disabled here
     if coupled:
         off = mujoco.mjtDisableBit
         m.opt.disableflags = int(

@@ -108,7 +108,7 @@ def _stacks() -> Iterator[str]:
 
 
 def _grasp() -> Iterator[str]:
-    """A Panda that holds a cube; nothing controls it, so a turn repeats the same steps."""
+    """Yield rows of a Panda that holds a cube without control, so that all turns are equal."""
     box = rb.Box((0.05, 0.05, 0.05))
     cube = rb.Object("cube", box, mass=0.1, pose=rb.pose((0.5, 0.0, 0.025)))
     m = rb.scene(path_of("Panda"), objects=[cube], strict=False)

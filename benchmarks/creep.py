@@ -58,7 +58,8 @@ def _time_row(slope: Slope) -> str:
     for step, _ in jobs:
         step(SETTLE)
     times = in_turns([step for step, _ in jobs], SHORT, ROUNDS)
-    ours, *theirs = (min(turns) for turns in times)  # other programs disturb minima least
+    # the minimum is disturbed least by other programs
+    ours, *theirs = (min(turns) for turns in times)
     cells = [f"{each:.2f}, {each / ours:.1f}" for each in theirs]
     return f"| a step, us, and its ratio | {ours:.2f} | {' | '.join(cells)} |"
 

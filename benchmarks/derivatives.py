@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Derivatives made for one robot, against the toolbox: python -m benchmarks.derivatives.
 
-One call of a robot's machine code, and the same code for as many robots as a vector register
-holds (time per robot), against one call of the toolbox, in turns. "differentiated" is the number
-of operations if the traced dynamics were differentiated operation by operation; it is the
-reference for the toolbox's kernels, traced. Passive forces are on.
+It times one call of a robot's machine code, the same code for as many robots as a vector register
+holds (time per robot), and one call of the toolbox, in turns. "differentiated" is the number of
+operations if the traced dynamics were differentiated operation by operation; it is the reference
+for the toolbox's kernels, traced. Passive forces are on.
 
 The toolbox has no derivative of a step. Its counterpart here is linearise with a timestep, the
 matrix exponential of the continuous system over that time.

@@ -4,7 +4,7 @@
     python -m benchmarks.drake
 
 Contact is hydroelastic, because point contact of Drake has one point for a pair: a rigid floor and
-compliant boxes with a modulus of 1e7 Pa. Steps of 1 ms. All settings of MultibodyPlant are
+compliant boxes with a modulus of 1e7 Pa. Steps last 1 ms. All settings of MultibodyPlant are
 defaults, except for the solver of discrete contact: each solver is measured.
 """
 
@@ -44,10 +44,10 @@ class World:
 
     Args:
         solver: name of the DiscreteContactApproximation.
-        friction: of all surfaces.
+        friction: friction of all surfaces.
         down: rotation of the plane and the boxes.
-        places: of the boxes, in the axes of the plane.
-        size, mass: of each box.
+        places: places of the boxes, in the axes of the plane.
+        size, mass: size and mass of each box.
     """
 
     def __init__(

@@ -3,7 +3,7 @@
 
 This is `rbdyn bench`, one pair at a time. Every run starts from the same state at rest. The inner
 step is rb.step(m, d, n) with passive forces, and with smooth friction and limits because MuJoCo's
-constraints are off, against mujoco.mj_step(m, d, n). The full tick is one step a call.
+constraints are off, against mujoco.mj_step(m, d, n). The full tick is one step per call.
 """
 
 from __future__ import annotations

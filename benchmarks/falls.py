@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Count the steps of a falling humanoid with unconverged contact forces, and the solver passes.
+"""Count the passes of the contact solver, and the unsolved steps, while a humanoid falls.
 
 Talos falls from half a metre without torque, with a random orientation and small random joint
 positions, and comes to rest after most starts. The starts are simulated with and without

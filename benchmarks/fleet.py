@@ -35,7 +35,7 @@ class Fleet:
         received: received states per second of each robot.
         missed: missing states of each robot.
         share: share of a core.
-        overruns: overruns of all robots; -1 if the node logged none.
+        overruns: overruns of all robots; -1 if the node logged no number.
         seconds: measured time.
     """
 
@@ -61,7 +61,7 @@ class Fleet:
 
 
 def main(seconds: float = 10.0, numbers: Sequence[int] = (1, 2, 5, 10)) -> None:
-    """Print a row for each number, then search for the largest one that the process holds."""
+    """Print a row for each number, then search for the largest number that the process holds."""
     print(f"{os.cpu_count()} processors; {seconds:g} s each; the worst robot of each number\n")
     print(
         "| robots | real-time factor | states a second | missing | overruns | of a core | held |"

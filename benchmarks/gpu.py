@@ -4,9 +4,10 @@
     python -m benchmarks.gpu [ROBOT ...]             time robots on the GPU of CuPy
     python -m benchmarks.gpu --registers [ROBOT ...] let nvcc report registers and local memory
 
-Every robot starts at qpos0 with its own joint velocities and falls, without contact. A call is
-STEPS timesteps of all robots, or one. mujoco_warp has 32-bit floats; its timestep is captured as a
-CUDA graph, if CUDA allows it. The CPU is timed on 2 threads and on all cores, with 64-bit floats.
+Every robot starts at qpos0 with its own joint velocities and falls, without contact. A call makes
+STEPS timesteps of all robots, or a single timestep. mujoco_warp has 32-bit floats; its timestep is
+captured as a CUDA graph, if CUDA allows it. The CPU is timed on 2 threads and on all cores, with
+64-bit floats.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ REPORTED = (
     r"(\d+) bytes spill loads",
 )  # fmt: skip
 
-#: Robots of the tables unless others are named.
+#: Robots of the tables unless other robots are named.
 FOUR = ("UR5", "Panda", "Go2", "G1")
 
 
@@ -89,7 +90,7 @@ def _row(robot: str, what: str, cells: list[str]) -> str:
 
 def _rate(run: Callable[[], object], steps: int) -> str:
     """Return robot-steps a second: the median of several calls."""
-    run()  # compiles
+    run()  # the first call compiles
     times = []
     for _ in range(ROUNDS):
         start = time.perf_counter()
@@ -130,7 +131,7 @@ def _warp(model: Any, nsim: int, graph: bool) -> tuple[Callable[[], object], int
     # integrated, so the result is an upper bound of its speed
     m, d = mjw.put_model(model), mjw.put_data(model, data, nworld=nsim, njmax=0, nconmax=0)
     d.qvel.assign(_velocities(nsim, model.nv).astype(np.float32))
-    mjw.step(m, d)  # compiles
+    mjw.step(m, d)  # the first call compiles
     step = functools.partial(mjw.step, m, d)
     if graph:
         with wp.ScopedCapture() as capture:
@@ -154,7 +155,7 @@ def register_rows(robot: Robot) -> list[str]:
     m, rows = robot.load(), []
     for label, (number, real) in TYPES.items():
         for processor in PROCESSORS:
-            for longest in (LONGEST_FUNCTION, BLOCK):  # as in a Batch
+            for longest in (LONGEST_FUNCTION, BLOCK):  # these lengths are as in a Batch
                 given = m, {}, ("qfrc_applied",), np.dtype(number), longest
                 report = _report(source(kernels_of(*given), real), processor)
                 most = [max(map(int, re.findall(pattern, report))) for pattern in REPORTED]
@@ -176,8 +177,7 @@ def _report(text: str, processor: str) -> str:
 def _gpu() -> str:
     """Return the name of the GPU.
 
-    Raises:
-        RbdynError: there is none.
+    Raises: RbdynError: there is no GPU.
     """
     from rbdyn_ros.rollouts.gpu import cupy
 

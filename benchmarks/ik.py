@@ -22,7 +22,7 @@ import rbdyn_ros as rb
 from benchmarks.robots import ROBOTS, path_of
 
 TARGETS = 10_000
-#: Number of targets for Pinocchio's loop: only some of all targets, as the loop is slower.
+#: Number of targets for Pinocchio's loop, which is slower and gets only a part of all targets.
 THEIRS = 500
 TOLERANCE, STARTS, STEPS = 1e-8, 100, 60
 HALF = math.pi / 2
@@ -46,7 +46,7 @@ def _row(robot: str, frame: str) -> str:
     d = rb.make_data(m)
     places, turns = _targets(m, frame)
     d.qpos = _middle(m)
-    rb.ik(m, d, frame, places[:2], turns[:2])  # compiles
+    rb.ik(m, d, frame, places[:2], turns[:2])  # the first call compiles
     start = time.perf_counter()
     found = rb.ik(m, d, frame, places, turns, tolerance=TOLERANCE, attempts=STARTS)
     each = (time.perf_counter() - start) / TARGETS * 1e6

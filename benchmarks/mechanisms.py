@@ -63,7 +63,7 @@ def delta() -> rb.Description:
 
 
 def mujoco_model(system: rb.Description, **equality: tuple[float, ...]) -> mujoco.MjModel:
-    """Build a system in MuJoCo: a point becomes one connect, a closing hinge becomes two.
+    """Build a system in MuJoCo; a hinge that closes a loop becomes two of MuJoCo's connects.
 
     Args:
         system: revolute, universal and spherical joints, parents before children.

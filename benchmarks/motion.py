@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time whole runs of bodies that move in contact, against MuJoCo, and the same bodies at rest.
 
-Robots that trot and walk, cubes that tumble, a pile and balls that collapse, balls that are
-poured, an arm that grasps again and again. MuJoCo gets the same bodies, joints and geometries
-(mirror.py); it runs its default solver with the elliptic and with the pyramidal cone. Springs in
-the joints move the robots. Each engine gets their forces from its own states, every CONTROL
-steps, and only the steps are timed. After a run the rest positions of the springs stay constant
-for REST seconds, and the last steps are timed again.
+The bodies are robots that trot and walk, cubes that tumble, a pile and balls that collapse, balls
+that are poured, and an arm that grasps again and again. MuJoCo gets the same bodies, joints and
+geometries (mirror.py); it runs its default solver with the elliptic and with the pyramidal cone.
+Springs in the joints move the robots. Each engine gets their forces from its own states, every
+CONTROL steps, and only the steps are timed. After a run the rest positions of the springs stay
+constant for REST seconds, and the last steps are timed again.
 
 Every run repeats the same motion, so each block of steps has the smallest time of all rounds, in
 turns: other programs disturb these least.
@@ -81,7 +81,7 @@ def _row(name: str, scene: Scene) -> str:
 
 
 def _passes(scene: Scene) -> tuple[str, int]:
-    """Return passes of the solver in a step, mean and 99 %, and the number of unsolved steps."""
+    """Return the solver's passes per step, mean and 99 %, and the number of unsolved steps."""
     m, d, found = scene.m, _started(scene), []
     for n in range(round(1000 * scene.seconds)):
         if n % CONTROL == 0:
@@ -343,7 +343,8 @@ def _regrasp() -> Scene:
         "panda_joint6": 1.9,
         "panda_joint7": 0.785,
     }
-    text = re.sub("<mimic[^>]*>", "", path_of("Panda").read_text())  # exact here, soft in MuJoCo
+    # mimic joints are exact in our engine, but soft in MuJoCo
+    text = re.sub("<mimic[^>]*>", "", path_of("Panda").read_text())
     robot = rb.load_urdf(text, package_dirs=[folder()], strict=False)
     d = rb.make_data(robot)
     for name, angle in start.items():

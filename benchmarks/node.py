@@ -132,8 +132,8 @@ class Controller:
     """Sends a torque, waits for the state that contains it, and repeats; counts messages.
 
     Args:
-        joint: joint that gets the torques, the first one of joint_states.
-        answers: whether it answers each state, with efforts of 0 for all joints, instead.
+        joint: joint that gets the torques, the first joint of joint_states.
+        answers: whether it answers each state instead, with efforts of 0 for all joints.
     """
 
     def __init__(self, joint: str = "shoulder_yaw", answers: bool = False) -> None:
@@ -185,7 +185,8 @@ class Controller:
         while time.monotonic() < began + seconds:
             if not self._waiting and not self._answers:
                 sent += 1
-                time.sleep(0.005 * rng.random())  # not in phase with the node's period
+                # so that torques are not in phase with the node's period
+                time.sleep(0.005 * rng.random())
                 effort = float(sent % 97) / 97.0
                 self._waiting.append((effort, time.perf_counter()))
                 self._publisher.publish(self._message(name=[self._joint], effort=[effort]))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-#: By node: the code that starts it as a user does, and what it logs for each robot.
+#: By node: the code that starts it as a user does, and its log line for each robot.
 _NODES = {
     "simulator": (
         "import sys; sys.argv[1:1] = ['sim', '--no-view']; from rbdyn_ros.cli import main; main()",

@@ -3,7 +3,7 @@
 
     python -m benchmarks.recordings FOLDER
 
-FOLDER has clones of these repositories; missing ones are skipped:
+FOLDER has clones of these repositories; missing repositories are skipped:
 
     https://github.com/unisa-acg/inverse-dynamics-solver        UR10, Panda
     https://github.com/marcocognetti/FrankaEmikaPandaDynModel   Panda
@@ -12,7 +12,7 @@ FOLDER has clones of these repositories; missing ones are skipped:
                                        git checkout 4e2e5a2 -- data/KUKA/HW, before Git LFS)
 
 Each arm is identified from one recording, or its first three quarters, and validated with another
-one, or the last quarter.
+recording, or the last quarter.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ FIRST = 0.75
 
 @dataclass(frozen=True)
 class Case:
-    """One arm: how to read it and its recordings."""
+    """An arm, with functions that read its description and its recordings."""
 
     name: str
     repository: str
@@ -83,7 +83,7 @@ def _texts(folder: Path) -> Samples:
 
 def _ur10e(path: str) -> Callable[[Path], Samples]:
     def read(folder: Path) -> Samples:
-        # one file begins with a row of another time and ends with half a row
+        # a file begins with a row from another time, and ends with half a row
         table = np.loadtxt(folder / "dataset_ur10e" / path, delimiter=",", usecols=range(19))
         jumps = np.flatnonzero(np.abs(np.diff(table[:, 0])) > 1.0)
         table = table[1 + jumps[-1] if len(jumps) else 0 :]
@@ -105,7 +105,8 @@ def _kuka(number: int) -> Callable[[Path], Samples]:
 
 def _kuka_robot(folder: Path) -> Model:
     text = (folder / "model/kuka_lwr4.urdf").read_text()
-    return rb.load_urdf(text.replace('<origin rpy="0 0 0" xyz="-0.25 0 1"/>', ""))  # has two
+    # the URDF has this element twice
+    return rb.load_urdf(text.replace('<origin rpy="0 0 0" xyz="-0.25 0 1"/>', ""))
 
 
 BAGS = "unisa-acg/inverse-dynamics-solver"

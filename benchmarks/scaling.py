@@ -16,7 +16,7 @@ FEW, MANY = 2, 42
 
 
 def main() -> None:
-    rb.load_urdf(chain_urdf(1))  # compiles
+    rb.load_urdf(chain_urdf(1))  # the first call compiles
     print("| bodies | load, s | substep, us | forward_dynamics, us |\n|---|---|---|---|")
     rows = [_row(n) for n in SIZES]
     for n, load, substep, dynamics in rows:

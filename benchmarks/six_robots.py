@@ -51,6 +51,6 @@ SIX = (
 
 
 def chosen(words: list[str]) -> list[Robot]:
-    """Return the robots whose names contain one of the words, or all robots if there are none."""
+    """Return the robots whose names contain one of the words; without words, all robots."""
     found = [r for r in SIX if any(word.lower() in r.name.lower() for word in words)]
     return found if words else list(SIX)

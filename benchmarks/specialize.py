@@ -8,8 +8,8 @@ Six robots, in turns in one process, with passive forces on and smooth friction 
 - Functions: one call from Python each, against Pinocchio.
 
 Operations are counted in the straight-line code: a multiply-add counts as two floating-point
-operations, a sine or cosine as one although it takes about twenty. The peak is measured in the
-same turns by peak.py.
+operations, a sine or cosine as one operation although it takes about twenty. The peak is measured
+in the same turns by peak.py.
 """
 
 from __future__ import annotations

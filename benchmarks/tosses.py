@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""570 real tosses of a cube: the distance of a simulated cube from the recorded one.
+"""570 real tosses of a cube: the distance of a simulated cube from the recorded cube.
 
 The tosses are those of ContactNets (Pfrommer, Halm, Posa, 2020; DAIRLab/contact-nets on GitHub,
 which has its own licence). `python -m benchmarks.tosses FOLDER` reads the folder
@@ -65,7 +65,7 @@ def _errors(toss: Array, surface: rb.Surface) -> tuple[float, float]:
 
 
 class _Tensors(pickle.Unpickler):
-    """Reads a PyTorch file of before 1.6 without PyTorch; other classes are refused."""
+    """Reads a PyTorch file from before version 1.6 without PyTorch; other classes are refused."""
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == ("collections", "OrderedDict"):
@@ -83,10 +83,10 @@ class _Tensors(pickle.Unpickler):
 def _read(file: Path) -> Array:
     """Return the rows of a toss: position, quaternion, velocity, turn rate; in half widths."""
     with file.open("rb") as stream:
-        for _ in range(3):  # a magic number, the version, sizes of numbers
+        for _ in range(3):  # skip a magic number, the version, and the sizes of numbers
             _Tensors(stream).load()
         (_, kind, *_rest), offset, size, stride, *_ = _Tensors(stream).load()
-        _Tensors(stream).load()  # the names of its only storage
+        _Tensors(stream).load()  # skip the names of its only storage
         numbers = _numbers(stream, kind)
     step = numbers.strides[0]
     strides = [step * each for each in stride]

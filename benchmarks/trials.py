@@ -25,7 +25,7 @@ from rbdyn_ros.trials.simulation.runs import run_shard
 from rbdyn_ros.trials.trial import Trial
 
 RUNS, PYTHON_RUNS, WORKERS = 10_000, 20, 2
-#: Runs of a shard, and shards that Ray gets.
+#: Numbers of runs of a shard, and number of shards that Ray gets.
 SIZES, SHARDS = (16, 64, 256), 8
 
 TRIAL = f"""\
@@ -73,7 +73,7 @@ def main() -> None:
         Path(folder, "policy.py").write_text(POLICY, encoding="utf-8")
         compiled = read(folder, LAW, RUNS)
         in_python = read(folder, "{python: 'policy.py:ComputedTorque'}", PYTHON_RUNS)
-        run_shard(compiled, range(compiled.runs)[:8])  # compiles
+        run_shard(compiled, range(compiled.runs)[:8])  # the first call compiles
         for what, trial in (("compiled law", compiled), ("law in Python", in_python)):
             begin, before = time.perf_counter(), processor_time()
             results = trials.run(trial, workers=WORKERS)
@@ -86,7 +86,7 @@ def main() -> None:
 
 
 def processor_time() -> float:
-    """Return the processor time of this process and of those that it has ended [s]."""
+    """Return the processor time of this process and of the processes that it has ended [s]."""
     kinds = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
     return sum(sum(resource.getrusage(kind)[:2]) for kind in kinds)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""View clients for benchmarks.view, each in its own process: one only reads, the others draw."""
+"""Clients of benchmarks.view, each in its own process: one client only reads, the others draw."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def client(kind: str, address: str) -> Iterator[None]:
             raise RuntimeError("the client did not connect to the view")
         yield
     finally:
-        process.stdin.close()  # ends the client
+        process.stdin.close()  # the end of its input ends the client
         process.stdout.close()
         process.wait(30.0)
 

@@ -48,7 +48,7 @@ def energy(m, d):
 
 
 def main():
-    # The arm slides down from one lobe and up the next one. Its energy is conserved.
+    # The arm slides down from one lobe and up the next lobe. Its energy is conserved.
     m = model("barrel_cam", lift=0.1, lobes=3.0)
     m.opt.integrator = "rk4"
     d = rb.make_data(m)

@@ -118,7 +118,8 @@ def main():
         f"computed torque, {given.error:g} % off": ComputedTorque(m, 1.0 + given.error / 100.0),
     }
 
-    # All controllers track the same motion of the same arm; only the last one has a wrong Model.
+    # All controllers track the same motion of the same arm. Only the last controller has a wrong
+    # Model.
     runs = {name: track(m, controller) for name, controller in controllers.items()}
     print("error of the flange [mm], root of mean square after the first second")
     for name, (time, error) in runs.items():

@@ -142,7 +142,7 @@ def dog():
 
 
 def trot(m, d, time):
-    """Advance by a step: springs in the joints; after a second diagonal legs swing in turns."""
+    """Advance by a step: springs drive the joints; after a second diagonal legs swing in turns."""
     for leg, (_, _, phase) in LEGS.items():
         turn = 2.0 * np.pi * (PACE * max(time - 1.0, 0.0) + phase)
         going = 1.0 if 1.0 < time < 4.0 else 0.0
@@ -163,7 +163,7 @@ def let_go(m, d, _time):
 
 
 def knock(m, d, time):
-    """Advance by a step; in one of them the marble starts towards the card house."""
+    """Advance by a step; at one step the marble starts towards the card house."""
     if abs(time - KNOCK) < m.opt.timestep / 2:
         d.qvel[-6:] = 1.0, 0.0, 0.0, 0.0, 1.0 / MARBLE, 0.0
     rb.step(m, d)

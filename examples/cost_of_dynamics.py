@@ -87,7 +87,7 @@ def seconds(call):
 def measure(most):
     """Return links and seconds of each algorithm, up to the length at which it becomes slow."""
     for call in algorithms(chain(2)).values():
-        call()  # compiles
+        call()  # the first call compiles
     costs, links = {}, 2
     while links <= most:
         for name, call in algorithms(chain(links)).items():

@@ -27,7 +27,7 @@ class Driver:
 
     Args:
         node: publishes and subscribes.
-        executor: of the node.
+        executor: executor of the node.
         speed: largest speed [m/s].
         turning: largest turning speed [rad/s].
     """
@@ -103,7 +103,7 @@ class Driver:
 
         Args:
             side: length of the straight lines [m].
-            radius: of the corners [m].
+            radius: radius of the corners [m].
             sideways: whether the base keeps its heading.
         """
         first = self.wait()[2]

@@ -27,7 +27,7 @@ DAMPING = 5.0
 
 
 class GravityNode(Node):
-    """Answers every state with the efforts that hold the robot there."""
+    """Answers every state with the efforts that hold the robot in its position."""
 
     def __init__(self, urdf: str) -> None:
         super().__init__("gravity_node")
@@ -44,7 +44,7 @@ class GravityNode(Node):
         damping = DAMPING * rb.mass_matrix(self.m, self.d) @ self.d.qvel
         effort = rb.gravity_term(self.m, self.d) - damping
         command = JointState(name=self.m.jnt_names, effort=effort.tolist())
-        command.header.stamp = state.header.stamp  # names the answered state; lock-step needs it
+        command.header.stamp = state.header.stamp  # tells which state this answers, for lock-step
         self.publisher.publish(command)
 
     def report(self) -> None:
@@ -52,8 +52,8 @@ class GravityNode(Node):
 
 
 def main(urdf: str = "") -> None:
-    # Ctrl-C ends the loop below between two messages; the handler of rclpy would shut down ROS
-    # in another thread while this one publishes
+    # Ctrl-C ends the loop below between two messages. The handler of rclpy would shut down ROS in
+    # another thread while this thread publishes.
     signals: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: signals.append(number))

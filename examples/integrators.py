@@ -4,9 +4,9 @@
     python examples/integrators.py [--out FOLDER]
 
 The systems are a double pendulum without friction, the same pendulum with strong damping, and a
-freely tumbling box: on a joint of type floating, and on one of type sixdof_fp, whose pose follows
-the exponential of SE(3) of its velocity. An order is the slope of the error of all poses after a
-second:
+freely tumbling box: on a joint of type floating, and on a joint of type sixdof_fp, whose pose
+follows the exponential of SE(3) of its velocity. An order is the slope of the error of all poses
+after a second:
 
     order of euler                1.04
     order of implicit_damping     1.04

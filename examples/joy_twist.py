@@ -56,7 +56,7 @@ class JoyTwist(Node):
 
     @staticmethod
     def deflection(message: Joy, axis: int) -> float:
-        """Return the deflection of an axis, from -1 to 1, or 0 for one that the device lacks."""
+        """Return the deflection of an axis, from -1 to 1, or 0 if the device lacks the axis."""
         value = float(message.axes[axis]) if axis < len(message.axes) else 0.0
         if not math.isfinite(value) or abs(value) < DEAD_ZONE:
             return 0.0

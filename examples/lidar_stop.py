@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A mobile base sees a box with its lidar and stops before it.
+"""A mobile base detects a box with its lidar and stops before it.
 
     python examples/lidar_stop.py
 

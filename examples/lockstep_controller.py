@@ -84,7 +84,7 @@ class Controller(Node):
         if self.time >= self.end:
             return  # send no answer: the simulator waits until it is paused
         command = JointState(name=self.joints)
-        command.header.stamp = state.header.stamp  # names the answered tick
+        command.header.stamp = state.header.stamp  # tells which tick this answers
         command.position = [law(self.time, self.start[name]) for name in self.joints]
         self.publisher.publish(command)
         if self.time == before:  # a repeated state: the simulator is still paused
@@ -97,7 +97,7 @@ def main(seconds: str = "2.0") -> str:
         end = float(seconds)
     except ValueError:
         return f"the duration '{seconds}' is not a number"
-    # the handler of rclpy would shut down ROS in another thread while this one publishes
+    # the handler of rclpy would shut down ROS in another thread while this thread publishes
     signals: list[int] = []
     signal.signal(signal.SIGINT, lambda number, _: signals.append(number))
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)

@@ -24,7 +24,7 @@ def main(joint: str = "", effort: str = "5.0") -> str:
     except ValueError:
         return f"the effort '{effort}' is not a number"
     # Ctrl-C ends the loops of `push`; the handler of rclpy would shut down ROS in another thread
-    # while this one publishes
+    # while this thread publishes
     signals: list[int] = []
     signal.signal(signal.SIGINT, lambda number, _: signals.append(number))
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)

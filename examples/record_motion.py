@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Let an arm make a motion of `rbdyn excite`, and record it for `rbdyn identify`.
 
-The controller must be armed and accept a JointTrajectory; arm_controller does, and so do others.
+A controller that accepts a JointTrajectory, such as arm_controller, must be armed.
 The arm first moves slowly to the start of the motion, including joints that do not move in it. It
 is stopped if it does not follow, or by Ctrl-C:
     python examples/record_motion.py motion.csv recording.csv
@@ -81,7 +81,7 @@ class Recorder:
             raise KeyboardInterrupt
 
     def states_until(self, stamp: int) -> str:
-        """Take states until one has this stamp or a later one; return an error message or ""."""
+        """Take states until their stamp reaches a stamp; return an error message or ""."""
         before, heard = self.stamp, time.monotonic()
         while self.stamp < stamp:
             self.spin_once()
@@ -107,7 +107,7 @@ class Recorder:
         self.publisher.publish(JointTrajectory(joint_names=list(self.names), points=points))
 
     def stop(self) -> None:
-        """Stop the arm: a trajectory without points ends the current one."""
+        """Stop the arm: a trajectory without points ends the current trajectory."""
         self.publisher.publish(JointTrajectory(joint_names=list(self.names)))
         self.publisher.wait_for_all_acked(Duration(seconds=1.0))
 

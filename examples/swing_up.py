@@ -24,9 +24,9 @@ from rbdyn_ros.share import bundled_robot
 
 MOTOR = 2.0  # largest torque [N m]
 NSTEP, HORIZON = 20, 400  # 20 ms an action, 8 s an episode
-#: Weights of a policy.
+#: Number of weights of a policy.
 WEIGHTS = 5
-#: Robots with the same weights, which start differently; the reward is that of the worst one.
+#: Number of robots with the same weights and different starts; the worst one gives the reward.
 STARTS = 8
 
 
@@ -56,7 +56,7 @@ def policy(weights, seen):
     spring, damper, push, pump, kinetic = weights.T
     cos, sin, rate = seen.T
     near = 1.0 / (1.0 + np.exp(20.0 * (cos + 0.85)))
-    lacking = 1.0 + cos - kinetic * rate**2  # energy; cos is -1 at the top
+    lacking = 1.0 + cos - kinetic * rate**2  # the energy that is missing; cos is -1 at the top
     hold, swing = spring * sin + damper * rate, (push + pump * lacking) * rate
     return np.tanh(near * hold + (1.0 - near) * swing)[:, None]
 

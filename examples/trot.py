@@ -123,7 +123,7 @@ class Trot(BatchEnv):
         self.give_commands(robots)
 
     def give_commands(self, robots):
-        """Draw velocity commands for some robots; one of ten is zero."""
+        """Draw velocity commands for some robots; one command of ten is zero."""
         rng, count = self.np_random, int(robots.sum())
         drawn = rng.uniform(LOWEST, HIGHEST, (count, 3))
         self.command[robots] = drawn * (rng.random((count, 1)) > 0.1)
@@ -214,7 +214,7 @@ _IMAGES = {
     "joint_pos_rel": _JOINTS,
     "joint_vel_rel": _JOINTS,
     "last_action": _JOINTS,
-    "gait_phase": ([0, 1], [-1, -1]),  # half a period later
+    "gait_phase": ([0, 1], [-1, -1]),  # the mirror image is half a period later
 }
 
 
@@ -230,7 +230,8 @@ def mirror(*images):
 
 _TERMS = [_IMAGES[term.name] for term in SPEC.terms]
 SEEN, DONE, ONE = mirror(*_TERMS), mirror(_JOINTS), np.ones((1, 1), np.float32)
-ALL = mirror(*_TERMS, _LINEAR, ([0], [1]), ([1, 0, 3, 2], [1] * 4))  # of the critic's terms
+# of all terms that the critic observes
+ALL = mirror(*_TERMS, _LINEAR, ([0], [1]), ([1, 0, 3, 2], [1] * 4))
 
 
 def layers(rng, *sizes):
@@ -244,7 +245,7 @@ def layers(rng, *sizes):
 
 
 def symmetric(net, seen, done):
-    """Return the layers of net(x) + net(x seen) done, side by side."""
+    """Return the layers of net(x) + net(x @ seen) @ done, side by side."""
     (w1, b1), (w2, b2), (w3, b3) = net
     return [
         (jnp.hstack([w1, seen @ w1]), jnp.hstack([b1, b1])),
@@ -307,7 +308,7 @@ def improve(state, batch, rows, rate):
 
 
 def advantages(rewards, values, over):
-    """Return generalised advantages, (actions, robots); there is one value more."""
+    """Return generalised advantages, (actions, robots); `values` has one row more."""
     found, later = np.zeros_like(rewards), 0.0
     for k in reversed(range(len(rewards))):
         error = rewards[k] + GAMMA * values[k + 1] * ~over[k] - values[k]

@@ -10,9 +10,9 @@
 A Model is static, a Data is the state of one robot; names, layouts and frames are MuJoCo's.
 
 The public names are listed in __init__.pyi, which type checkers and editors read. Each is imported
-when it is first used (PEP 562): `import rbdyn_ros` loads neither NumPy nor Numba, and a URDF is
-loaded without rollouts, pictures or recordings. The __getattr__ for this makes `rb.step` some 10
-ns slower, unlike `from rbdyn_ros import step`.
+when it is first used (PEP 562): `import rbdyn_ros` loads neither NumPy nor Numba, and loading a
+URDF does not import rollouts, pictures or recordings. The __getattr__ for this makes `rb.step`
+some 10 ns slower, unlike `from rbdyn_ros import step`.
 """
 
 __version__ = "1.0.0"
@@ -45,7 +45,8 @@ def __getattr__(name: str) -> object:
 
     from rbdyn_ros.collector import uncollected
 
-    with uncollected(lasting=True):  # a search of modules for garbage takes a fifth of a start
+    # garbage collection of modules takes a fifth of the time of a start
+    with uncollected(lasting=True):
         value = _load(name)
         # this import registers the checks of Models, which unpickling needs too
         if "numba" in sys.modules:

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 
-#: Answer of a node to --help; {0} is the name of the node, {1} one of its parameters.
+#: Answer of a node to --help; {0} is the name of the node, {1} is a parameter of the node.
 HELP = """usage: ros2 run rbdyn_ros {0} --ros-args -p {1} [-p NAME:=VALUE ...]
 
 docs/reference/{0}.md has all parameters. While the node runs, `ros2 param list /{0}` lists
@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def simulator() -> None:
-    """Run the node of `ros2 run rbdyn_ros simulator`; a signal is its usual end."""
+    """Run the node of `ros2 run rbdyn_ros simulator`, which usually ends by a signal."""
     _run_node("simulator", "rbdyn_ros.ros.simulator.node", ROBOT)
 
 
@@ -57,7 +57,7 @@ def _run_node(name: str, module: str, example: str) -> None:
 
 
 def _end_at(status: int, *numbers: signal.Signals) -> None:
-    """Let signals end this process, unless they are ignored: by a shell's `&`, or by nohup."""
+    """Let signals end this process, except those that a shell's `&` or nohup ignores."""
     for number in numbers:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda *_: os._exit(status))

@@ -11,6 +11,6 @@ Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-#: Arrays by name: to be filled, and to be read.
+#: Arrays by name: a dict for writing, and a mapping for reading.
 Arrays = dict[str, NDArray[Any]]
 NamedArrays = Mapping[str, NDArray[Any]]

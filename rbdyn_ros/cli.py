@@ -31,7 +31,7 @@ from rbdyn_ros.commands.trial import add_trial
 from rbdyn_ros.commands.view import add_view
 from rbdyn_ros.errors import did_you_mean, quote
 
-#: The subcommands in the groups that `rbdyn` lists.
+#: The subcommands, in the groups in which `rbdyn` lists them.
 GROUPS: dict[str, tuple[Callable[[Commands], None], ...]] = {
     "A robot's file": (add_check, add_view, add_convert, add_codegen, add_schema),
     "A simulated robot": (add_sim, add_trial, add_moveit, add_layout),
@@ -60,8 +60,8 @@ def main(args: Sequence[str] | None = None) -> None:
     """Run a command of `rbdyn` and exit with its status.
 
     Args:
-        args: the arguments; None: the arguments of this process, whose signals and terminal the
-            command then handles too.
+        args: the arguments; None: the arguments of this process. The command then handles its
+            signals and terminal, too.
     """
     words = list(sys.argv[1:] if args is None else args)
     status: int | str | None
@@ -76,7 +76,7 @@ def main(args: Sequence[str] | None = None) -> None:
         if args is None:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C shows no traceback
         status = INTERRUPTED
-    except BrokenPipeError:  # the reader has closed the pipe, as `head` does
+    except BrokenPipeError:  # the reader has closed the pipe, as `head` does after its last line
         status = REFUSED
         _discard_stdout()
     except OSError as error:
@@ -93,7 +93,7 @@ def main(args: Sequence[str] | None = None) -> None:
 def _end_silently() -> None:
     """Let Ctrl-C end this process without a traceback while Python shuts down.
 
-    Python then also skips the search of modules for garbage, which takes a fifth as long as a
+    Python then also skips the garbage collection of modules, which takes a fifth as long as a
     start.
     """
     gc.freeze()
@@ -104,7 +104,7 @@ def _end_silently() -> None:
 
 
 def _prepare_process() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt, except while kernels are compiled; show their bar."""
+    """Let Ctrl-C raise KeyboardInterrupt, but not while kernels compile; show their progress."""
     from rbdyn_ros.commands.line.interrupts import end_by_exception, guard_compiling, is_ignored
 
     guard_compiling()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work on a cluster of Ray: shards as tasks, which are retried if a machine is lost.
+"""Work on a cluster of Ray: shards run as tasks, which are retried if a machine is lost.
 
 Ray runs code from everybody who reaches the cluster: it belongs on a trusted network.
 """
@@ -17,9 +17,9 @@ from rbdyn_ros.errors import Finding, ParameterError, RbdynError, quote
 
 #: Number of times that Ray repeats a shard whose process or machine was lost.
 RETRIES = 5
-#: Shards in flight for each core: one runs, one waits.
+#: Number of shards in flight per core: one runs, one waits.
 AHEAD = 2
-#: Shards for each core, so that all cores end at about the same time.
+#: Number of shards per core; several shards let all cores end at about the same time.
 PER_CORE = 4
 #: Time for a machine to answer [s].
 PATIENCE = 5.0
@@ -40,7 +40,7 @@ class LostError(RbdynError):
 
 
 class Cluster:
-    """A connection to Ray; make one by `connected`.
+    """A connection to Ray; `connected` makes one.
 
     Args:
         ray: the module of Ray.
@@ -63,8 +63,8 @@ class Cluster:
         """Yield shards and their results as they are ready.
 
         Args:
-            work: a function of a module; called with `shared` and a shard on some machine. It may
-                be called again for a shard whose machine is lost.
+            work: a function of a module; it is called with `shared` and a shard on one of the
+                machines. It may be called again for a shard whose machine is lost.
             shared: sent to every machine once.
             shards: the parts of the work.
             lost: returns the result of a shard that was lost, or raises the error.
@@ -125,8 +125,8 @@ def connected(address: str | bool) -> Iterator[Cluster]:
     """Connect to a cluster until the end of the block.
 
     Args:
-        address: 'auto' or True (of this machine), HOST:PORT, or ray://HOST:PORT. A connection of
-            this process to Ray that is there is used and kept.
+        address: 'auto' or True (of this machine), HOST:PORT, or ray://HOST:PORT. If this process
+            already has a connection to Ray, that connection is used and kept open.
 
     Raises:
         ParameterError: Ray is not installed, or does not answer at the address.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pause the garbage collector while many objects are made that do not become garbage."""
+"""Pause the garbage collector while many objects are made that stay in use."""
 
 import gc
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected(*, lasting: bool = False) -> Iterator[None]:
-    """Let the garbage collector wait for the end of the block, if it runs.
+    """Pause the garbage collector until the end of the block, if it was on.
 
     Args:
-        lasting: objects of the block join the oldest generation unsearched.
+        lasting: objects made in the block go to the oldest generation without a search.
     """
     collects = gc.isenabled()
     gc.disable()

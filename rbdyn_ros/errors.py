@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The error family: each error has the value found, where it was, and the allowed values."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -10,9 +8,9 @@ from typing import Literal
 
 Severity = Literal["error", "warning", "note"]
 
-#: Messages show names from outside up to this length [characters].
+#: Messages show at most this many characters of a name from outside.
 LONGEST_NAME = 100
-#: Messages show other values from outside up to this length [characters].
+#: Messages show at most this many characters of another value from outside.
 LONGEST_VALUE = 80
 
 
@@ -24,7 +22,8 @@ class Finding:
         code: short kebab-case identifier, stable between releases.
         message: one sentence for a person: what was found, where, what is allowed.
         severity: ``error`` (refused), ``warning`` (accepted, but check it) or ``note``.
-        element: the element it is about, for example ``joint 'elbow'``; may be empty.
+        element: the element that the problem is about, for example ``joint 'elbow'``; may be
+            empty.
         line: line of the source text, or None where there is no text.
         found: the offending text or value; may be empty.
         allowed: what would have been accepted; may be empty.
@@ -46,7 +45,7 @@ class Finding:
 class RbdynError(Exception):
     """Base of every error this package raises on purpose.
 
-    Holds one or more findings; the fields of the first are attributes of the error.
+    Holds one or more findings; the fields of the first finding are attributes of the error.
     """
 
     def __init__(self, findings: Finding | Iterable[Finding], source: str = "") -> None:
@@ -54,8 +53,9 @@ class RbdynError(Exception):
         self.source = source
         super().__init__(self._text())
 
-    def __reduce__(self) -> tuple[type[RbdynError], tuple[tuple[Finding, ...], str]]:
-        return type(self), (self.findings, self.source)  # pickled whole, not only its text
+    def __reduce__(self) -> "tuple[type[RbdynError], tuple[tuple[Finding, ...], str]]":
+        # all fields are pickled, not only the text
+        return type(self), (self.findings, self.source)
 
     @property
     def code(self) -> str:
@@ -100,19 +100,19 @@ class ParameterError(RbdynError):
 def not_allowed(
     name: str, value: object, allowed: str, element: str = "", code: str = "bad-argument"
 ) -> ParameterError:
-    """Return the error of an argument whose value is not among the allowed values."""
+    """Return the error for an argument whose value is not among the allowed values."""
     found = shown(value)
     message = f"{name} is {found}; allowed is {allowed}"
     return ParameterError(Finding(code, message, "error", element, None, found, allowed))
 
 
 def bad_argument(element: str, message: str) -> ParameterError:
-    """Return the error of an argument with this message."""
+    """Return the error for an argument, with this message."""
     return ParameterError(Finding("bad-argument", message, "error", element))
 
 
 def refusal(message: str, code: str = "request", element: str = "") -> RbdynError:
-    """Return the error of a request or a message that is refused."""
+    """Return the error for a request or a message that is refused."""
     return RbdynError(Finding(code, message, "error", element))
 
 
@@ -137,15 +137,15 @@ def shown(value: object) -> str:
 
 
 def exactly(number: float) -> str:
-    """Return a number as text with six digits, or with more if six would round it."""
+    """Return a number as text with six significant digits, or with more if six are not exact."""
     texts = (f"{number:.{digits}g}" for digits in range(6, 18))
     return next((text for text in texts if float(text) == number), "nan")
 
 
 def apart(*numbers: float, digits: int = 6) -> tuple[str, ...]:
-    """Return numbers as text with some digits, or with more if unequal numbers would look equal.
+    """Return numbers as text, with more digits than `digits` if unequal numbers would look equal.
 
-    Messages print a number and the exceeded limit with it, so that the two differ.
+    Messages use it to print a number and the limit that it exceeds, so that the two differ.
     """
     unequal = len({float(number) for number in numbers})
     for count in range(digits, 18):
@@ -175,7 +175,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     longest = min(2 * len(name) + 2, 200)
     candidates = [other for other in known if len(name) <= 2 * len(other) + 2 and other]
     candidates = [other for other in candidates if len(other) <= longest and other != name]
-    # take the first of equally near names
+    # of equally near names, the first is kept
     same = {other.lower(): other for other in reversed(candidates)}
     nearest = difflib.get_close_matches(name.lower(), same, n=1, cutoff=0.6)
     return f" (did you mean '{same[nearest[0]]}'?)" if nearest else ""

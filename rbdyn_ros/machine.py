@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The name and size of this machine, and the end of its processes."""
+"""The name and the number of cores of this machine, and waiting for processes to end."""
 
 import os
 import platform
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def processor() -> str:
-    """Return the name of the processor, or of its architecture if it is unknown."""
+    """Return the name of the processor, or its architecture if the name is unknown."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -20,7 +20,7 @@ def processor() -> str:
 
 def cores() -> int:
     """Return the number of cores that this process may use."""
-    if not hasattr(os, "sched_getaffinity"):  # on macOS
+    if not hasattr(os, "sched_getaffinity"):  # this function is missing on macOS
         return os.cpu_count() or 1
     return len(os.sched_getaffinity(0))
 
@@ -33,7 +33,7 @@ def machine() -> str:
 
 
 def wait_or_kill(process: subprocess.Popen[Any], seconds: float) -> int:
-    """Wait for the end of a process, kill it after a time [s], and return its status."""
+    """Wait for a process to end, kill it after a time [s], and return its status."""
     try:
         return process.wait(max(seconds, 0.0))
     # the process hangs, or is stopped, for example by a debugger

@@ -14,5 +14,5 @@ def nanoseconds(time: Any) -> int:
 
 
 def steady_ns() -> int:
-    """Return the steady clock that also counts while the machine sleeps [ns]."""
+    """Return the time of a steady clock that continues while the machine sleeps [ns]."""
     return clocks.clock_gettime_ns(clocks.CLOCK_BOOTTIME)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of MuJoCo and Pinocchio for the parts of this package: hints, and a page of docs.
+"""Names of MuJoCo and Pinocchio for parts of this package, for hints and for a page of docs.
 
-Each table maps a name of theirs to our words for it: of `rb`, of a Model `m`, or of a Data `d`.
+Each table maps names of another library to our words for them: names of `rb`, of a Model `m`, or
+of a Data `d`.
 """
 
 from typing import Literal
@@ -206,7 +207,7 @@ def our_words(owner: Owner, name: str) -> str:
 
 
 def foreign(owner: Owner) -> set[str]:
-    """Return the names of the tables of an owner."""
+    """Return the names in the tables for an owner."""
     return {name for tables in LIBRARIES.values() for name in tables[owner]}
 
 

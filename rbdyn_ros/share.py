@@ -43,7 +43,7 @@ def bundled_robot(name: str) -> Path:
         name: file name without ``.urdf``, for example ``seven_dof_arm``.
 
     Raises:
-        ParameterError: no robot of that name is bundled.
+        ParameterError: there is no bundled robot of this name.
     """
     known = bundled_robots()
     if name in known:

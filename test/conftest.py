@@ -45,15 +45,40 @@ ARMS = ("ros/arm", "launch", "control_box")
 MOVING = ("test_mobile_base_node", "test_gripper_node", "test_lockstep_node")
 #: Tests that compile little. The other workers begin with them, so they find the loop compiled.
 PLAIN = ("description", "checks")
+#: Files of these folders that need the kernels of contact: they would only wait for them.
+IN_CONTACT = (
+    "test_bounds",
+    "test_builder",
+    "test_collisions",
+    "test_decomposition",
+    "test_mjcf",
+    "test_scene_files",
+    "test_triangle_meshes",
+)
 #: Tests with a browser, which takes all cores: one at a time.
 BROWSER = ("test_live_page", "test_replay_page", "test_view_page", "test_view_node")
 #: Tests that share the runs of the examples, which take long.
 SHARED = ("test_docs_commands", "test_examples")
+#: Files that mostly wait, or are the longest that compute: none of them may be the last.
+LONG_FILES = (
+    "test_stops_by_signal",
+    "test_graph_tools",
+    "test_gym_nodes",
+    "test_documented_motion",
+    "test_policy_node",
+    "test_pick_node",
+    "test_trial_processes",
+    "test_trial_nodes",
+    "test_trial_boxes",
+    "test_contact_lanes",
+    "test_lanes_of_pairs",
+    "test_traced_robots",
+)
 #: Fixtures that start nodes or a browser: tests with one of them mostly wait.
 WAITING = {"simulate", "control", "policy_node", "peer", "browser"}
 #: Groups that begin early because they take longest. Other files follow, each a group, and fill
 #: the remaining time of the workers.
-FIRST = ("on time", "plain", "arms", "browser", "shared", "test_traced_robots")
+FIRST = ("on time", "plain", "arms", "browser", "shared", *LONG_FILES)
 
 
 @cache
@@ -75,7 +100,8 @@ def _is_below(path, folders):
 @cache
 def _turn(path):
     """Return a sort key of a file: groups that begin early come first, and in them the loop."""
-    group = "plain" if _is_below(path, PLAIN) else _group(path)
+    plain = _is_below(path, PLAIN) and path.stem not in IN_CONTACT
+    group = "plain" if plain else _group(path)
     turn = FIRST.index(group) if group in FIRST else len(FIRST)
     return turn, not _is_below(path, ON_TIME[:1])
 
@@ -151,7 +177,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--stops",
         type=int,
-        default=11,
+        default=8,
         help="number of stops of nodes by signals",
     )
     parser.addoption(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of docs/explanation/architecture.md holds: imports run one way, without circles."""
+"""Imports run one way, without circles, as docs/explanation/architecture.md shows them."""
 
 import ast
 import subprocess

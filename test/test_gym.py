@@ -24,7 +24,7 @@ NSTEP, HORIZON = 5, 7
 
 
 class Fall(BatchEnv):
-    """A task that ends when the first joint has turned too far; each robot has another start."""
+    """A task that ends when the first joint has turned too far; each robot starts elsewhere."""
 
     def reward(self, actions):
         return -np.abs(self.batch.qpos).sum(axis=1) - 0.1 * (actions**2).sum(axis=1)

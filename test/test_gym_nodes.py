@@ -141,7 +141,7 @@ def test_a_node_of_the_user_is_in_the_loop(tmp_path, monkeypatch):
         env.close()
 
 
-def test_a_robot_that_is_refused_and_a_node_that_ends_are_errors(tmp_path, monkeypatch):
+def test_a_refused_robot_and_a_node_that_ends_raise_errors(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with refused(RbdynError, "no-such-file"):
         Upright("nowhere.urdf")

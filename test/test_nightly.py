@@ -5,16 +5,17 @@ import re
 from pathlib import Path
 
 import pytest
-from support.nightly import LONG, ONE_IN, UNKNOWN, runs
+from support.nightly import INSTEAD, LONG, ONE_IN, UNKNOWN, runs
 
 
 def test_every_test_in_the_nightly_lists_exists():
-    for name in ONE_IN | LONG:
+    for name in (*(ONE_IN | LONG | INSTEAD), *INSTEAD.values()):
         file, _, test = name.partition("::")
         text = (Path(__file__).parent / file).read_text()
         assert re.search(rf"^def {test}\(", text, re.MULTILINE), name
     assert min(ONE_IN.values()) > 1
     assert all(runs(0, one_in) for one_in in ONE_IN.values())
+    assert INSTEAD.keys().isdisjoint(INSTEAD.values())
     assert not UNKNOWN
 
 

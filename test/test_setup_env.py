@@ -106,7 +106,7 @@ def test_another_failure_is_not_blamed_on_the_network(setup_env, monkeypatch, tm
 
 
 def test_a_program_beside_the_clone_imports_the_package(setup_env, monkeypatch, tmp_path):
-    """The clone has the name of the package: without its path Python takes it for a package."""
+    """The clone has the package's name, so Python would import the clone if it had no path."""
     clone, env = tmp_path / "rbdyn_ros", setup_env.Environment("kilted")
     monkeypatch.setattr(setup_env, "ROOT", clone)
     monkeypatch.setattr(setup_env, "run_logged", lambda *_: None)

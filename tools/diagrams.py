@@ -23,10 +23,10 @@ class Diagram:
     """Boxes with arrows between them.
 
     Attributes:
-        size: of the picture [inch]; positions are in the same unit.
-        boxes: by name: position of the centre, text, colour.
+        size: size of the picture [inch]; positions are in the same unit.
+        boxes: position of the centre, text and colour of each box, by its name.
         arrows: first box, second box and text; a text that begins with "<" means both directions.
-        note: below the boxes.
+        note: text below the boxes.
     """
 
     size: Place
@@ -187,7 +187,7 @@ DIAGRAMS = {
 
 
 def main(names: list[str]) -> None:
-    """Draw the diagrams of the named guides, or of all."""
+    """Draw the diagrams of the named guides, or of all guides."""
     unknown = [name for name in names if name not in DIAGRAMS]
     if unknown:
         known = ", ".join(DIAGRAMS)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the generated files: pages of docs/reference/, config/*.yaml, the SROS2 policy, arms.
+"""Write the generated files: docs/reference/, config/*.yaml, the SROS2 policy, the table of arms.
 
     python tools/docs.py            write them
-    python tools/docs.py --check    list those that are outdated; exit status 1 if there are any
+    python tools/docs.py --check    list outdated files; exit status 1 if a file is outdated
 
 Their sources are the declarations of fields, the docstrings, and the tables of parameters and
 of names of other libraries.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
@@ -49,7 +50,7 @@ class Group:
     modules: tuple[str, ...]
 
 
-#: A name is in the first group that has its module; the last group has the other names.
+#: A name is in the first group that lists its module; the last group has all other names.
 GROUPS = (
     Group(
         "Errors",
@@ -301,9 +302,11 @@ def _code(name: str, function: Any) -> str:
         signature = inspect.signature(function)
     except ValueError:
         return f"```text\n{name}\n```"
-    parts = list(_parameters(signature))
+    written = _written(function)
+    parts = list(_parameters(signature, written))
     back = signature.return_annotation
-    end = "" if back is signature.empty or inspect.isclass(function) else f" -> {_type(back)}"
+    hidden = back is signature.empty or inspect.isclass(function)
+    end = "" if hidden else f" -> {_type(back, written.get('return'))}"
     line = f"{name}({', '.join(parts)}){end}"
     if len(line) > 95:
         line = f"{name}(\n    " + ",\n    ".join(parts) + f",\n){end}"
@@ -313,7 +316,7 @@ def _code(name: str, function: Any) -> str:
 STARS = {"VAR_POSITIONAL": "*", "VAR_KEYWORD": "**"}
 
 
-def _parameters(signature: inspect.Signature) -> Iterator[str]:
+def _parameters(signature: inspect.Signature, written: dict[str, str]) -> Iterator[str]:
     only = False
     for parameter in signature.parameters.values():
         if parameter.name in {"self", "cls"}:
@@ -323,12 +326,42 @@ def _parameters(signature: inspect.Signature) -> Iterator[str]:
         only = only or parameter.kind in {parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL}
         text = STARS.get(parameter.kind.name, "") + parameter.name
         if parameter.annotation is not parameter.empty:
-            text += f": {_type(parameter.annotation)}"
+            text += f": {_type(parameter.annotation, written.get(parameter.name))}"
         if parameter.default is not parameter.empty:
             value = repr(parameter.default)
             text += f" = {value if len(value) < 40 and '<' not in value else '...'}"
         yield text
 
 
-def _type(annotation: Any) -> str:
-    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "...")
+def _written(thing: Any) -> dict[str, str]:
+    """Return the annotations of a function, or of a class's fields and __init__, as in the source.
+
+    An evaluated annotation would show a NumPy array type in place of `Array`.
+    """
+    if not inspect.isclass(thing):
+        return dict(_annotations(thing))
+    ours = [kind for kind in thing.__mro__[::-1] if kind.__module__.startswith(PACKAGE)]
+    return {name: text for kind in ours for name, text in _annotations(kind)}
+
+
+def _annotations(thing: Any) -> Iterator[tuple[str, str]]:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(thing)))
+    except (OSError, TypeError):
+        return
+    top = tree.body[0]
+    for node in top.body if isinstance(top, ast.ClassDef) else [top]:
+        if isinstance(node, ast.AnnAssign):
+            yield ast.unparse(node.target), ast.unparse(node.annotation).strip("'")
+        elif isinstance(node, ast.FunctionDef) and node.name in {thing.__name__, "__init__"}:
+            for argument in ast.walk(node.args):
+                if isinstance(argument, ast.arg) and argument.annotation:
+                    yield argument.arg, ast.unparse(argument.annotation).strip("'")
+            if node.returns:
+                yield "return", ast.unparse(node.returns).strip("'")
+
+
+def _type(annotation: Any, written: str | None) -> str:
+    if isinstance(annotation, str):
+        return annotation
+    return written or str(getattr(annotation, "__name__", "..."))

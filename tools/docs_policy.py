@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generate the SROS2 policy config/sros2/policy.xml: the rights of each role with our nodes.
 
-A role has groups of names. Another role subscribes to the topics that one role publishes.
+A role has groups of names. If one role publishes a topic, another role subscribes to it.
 """
 
 from __future__ import annotations
@@ -361,7 +361,8 @@ def _enclave(role: Role) -> str:
     )
     if role.node not in TABLES:  # our nodes list them among their services
         node += (Group("reply", _of(role.node, parameters)),)
-        own = tuple(f"/_ros2cli*/{name}" for name in parameters)  # it has no namespace
+        # the node of the command ros2 has no namespace
+        own = tuple(f"/_ros2cli*/{name}" for name in parameters)
         node += (Group("reply", own, "of the nodes of the command ros2"),)
     lines = [
         textwrap.fill(

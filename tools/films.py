@@ -52,8 +52,8 @@ class Shot:
 
     Attributes:
         m: the robot and its world.
-        looks: of the robot.
-        instants: of the frames.
+        looks: appearance of the robot.
+        instants: instants of the frames.
         direction: from the robot to the camera.
         cursors: points (3,) of the world at which the mouse cursor is drawn; empty: no cursor.
     """

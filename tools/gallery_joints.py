@@ -117,7 +117,7 @@ def _way(along_body: bool) -> Callable[[Picture, Places], None]:
     def more(picture: Picture, places: Places) -> None:
         p, R = places["body"]
         axes = R if along_body else np.eye(3)
-        steps = axes * (axes.T @ p)  # columns
+        steps = axes * (axes.T @ p)  # a step along each axis, as columns
         way = np.vstack([np.zeros(3), np.cumsum(steps, axis=1).T])
         picture.line(way, INK, 1.1, linestyle=(0, (3, 2)))
         picture.triad(np.eye(3), np.zeros(3), 0.3)

@@ -21,7 +21,8 @@ from rbdyn_ros.view.pictures.canvas import new_figure
 
 PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 START = np.array([0.0, 0.6, 0.0, 0.9, 0.0, 0.5, 0.0])
-FORCE, FIRST, TICKS = 20.0, 200, 500  # [N], [ms]
+# force [N]; time before the push, and times with and after the push [ms]
+FORCE, FIRST, TICKS = 20.0, 200, 500
 #: By name: mode, policy, stiffness, damping; no mode: no command.
 LAWS = {
     "on_timeout: gravity": (None, "gravity", 0.0, 0.0),

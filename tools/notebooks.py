@@ -32,7 +32,7 @@ FOLDER = "Path(temporary.name)"
 
 
 def names() -> list[str]:
-    """Return the examples with a notebook: those that do not use ROS."""
+    """Return the examples with a notebook: the examples that do not use ROS."""
     with_ros = re.compile(
         r"(?m)^(?:(?:import|from) (?:rclpy|rbdyn_ros\.ros)\b|from rbdyn_ros.gym import NodeEnv)"
     )
@@ -126,7 +126,7 @@ def _imports(head: str, text: str) -> str:
 
 
 def _unfolded(main: ast.FunctionDef, lines: list[str]) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield the cells of main(): one for its options, one for every paragraph."""
+    """Yield the cells of main(): a cell for its options, and a cell for every paragraph."""
     options: list[tuple[str, str, str]] = []
     paragraph: list[str] = []
     for node, source in _pieces(main.body, main.lineno, lines):

@@ -3,9 +3,9 @@
 
 Other versions of ROS 2 than Kilted have environments of their own, such as ``.venv-jazzy``.
 
-Run by ``make setup``, and by ``make sim`` for what a simulation needs. Uses the standard library
-only. A second run with the same inputs does nothing; after a change only the steps that depend on
-it run again.
+``make setup`` runs it, and so does ``make sim``, for what a simulation needs. It uses the standard
+library only. A second run with the same inputs does nothing; after a change only the steps that
+depend on it run again.
 """
 
 from __future__ import annotations
@@ -130,7 +130,8 @@ class Environment(NamedTuple):
 
 def say(text: str) -> None:
     """Print one line immediately, in place of the latest line of a command."""
-    sys.stdout.write(f"{CLEAR * sys.stdout.isatty()}{text}\n")  # one call: steps run in parallel
+    # a single call, because steps run in parallel
+    sys.stdout.write(f"{CLEAR * sys.stdout.isatty()}{text}\n")
     sys.stdout.flush()
 
 
@@ -176,7 +177,7 @@ def choose_ros(asked: str, tests: str = TESTS) -> Environment:
 
 
 def choose_python(asked: str | None, recorded: str | None) -> Info:
-    """Return the interpreter to use: the requested, the current or the first suitable one."""
+    """Return an interpreter: the requested, the current, or the first suitable interpreter."""
     found = []
     for name in (asked,) if asked else (recorded, *CANDIDATES):
         info = probe(name) if name else None
@@ -321,7 +322,8 @@ def locked(path: Path) -> Iterator[None]:
 
 def install(env: Environment, extras: str) -> None:
     """Install this checkout, editable, with some extras; pip writes into the checkout too."""
-    options = ("--progress-bar", "off", "--no-compile")  # Python compiles the imported modules
+    # Python compiles the modules when it imports them
+    options = ("--progress-bar", "off", "--no-compile")
     with locked(ROOT):
         run_logged(env, env.python, "-m", "pip", "install", *options, "-e", f"{ROOT}[{extras}]")
 
@@ -359,7 +361,7 @@ STEPS = {
     "tests": ("installing what tests and benchmarks compare with", install_tests),
 }
 FOR_USERS = ("environment", "packages", "interfaces", "engine")
-#: The others need the results of these, and run at the same time.
+#: Steps before all other steps, which need their results and run at the same time.
 FIRST = ("environment", "packages")
 
 

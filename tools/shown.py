@@ -28,7 +28,7 @@ class Shown:
         m: the Model that places the bodies.
         ground: solids that do not move.
         bodies: solids of each body in its own frame.
-        poses: qpos of each drawn position, the last one solid.
+        poses: qpos of each drawn position; the last position is drawn solid.
         joints: joints whose S is drawn.
         arrow: length of a straight arrow, radius of a round arrow, and its position on the axis.
         view: azimuth and elevation of the viewer [degree].

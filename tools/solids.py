@@ -117,7 +117,7 @@ class Picture:
         self.heads: list[tuple[Floats, Floats, str]] = []
 
     def add(self, solid: Solid, color: str, alpha: float = 1.0) -> None:
-        """Add a shaded solid. A translucent one covers the solids added before it."""
+        """Add a shaded solid. A translucent solid covers the solids added before it."""
         from matplotlib.colors import to_rgb
 
         light = LIGHT / np.linalg.norm(LIGHT)

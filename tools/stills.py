@@ -76,7 +76,7 @@ def figure(name: str) -> None:
 
 
 def blocks(page: str) -> Iterator[tuple[str, State]]:
-    """Run the Python blocks of a tutorial; yield the heading and the variables after each."""
+    """Run the Python blocks of a tutorial; after each, yield its heading and the variables."""
     state: State = {"__name__": "tutorial"}
     text = (TUTORIALS / page).read_text("utf-8")
     for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
@@ -88,7 +88,7 @@ def blocks(page: str) -> Iterator[tuple[str, State]]:
 
 
 def python_tutorial() -> None:
-    """A picture for each section, from the state after its last block, or after each."""
+    """Draw a picture of each section, from the state after its last block or after each block."""
     arm = read_appearance(bundled_robot("seven_dof_arm"))
     held = dict[str, list[State]]()
     for heading, after in blocks("python_tutorial.md"):
@@ -241,7 +241,7 @@ PAGES: dict[str, Callable[[], None]] = {
 
 
 def main(names: list[str]) -> None:
-    """Draw the pictures of the named tutorials, or of all."""
+    """Draw the pictures of the named tutorials, or of all tutorials."""
     unknown = [name for name in names if name not in PAGES]
     if unknown:
         sys.exit(f"tools/stills.py: unknown page {', '.join(unknown)}, use {', '.join(PAGES)}")

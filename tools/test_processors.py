@@ -5,9 +5,9 @@
     python tools/test_processors.py znver3 specialization
 
 A variant is a processor, for which Numba and our LLVM compile, or `libraries`: the functions that
-glibc, NumPy and OpenBLAS choose on the oldest processors. A folder is a folder of test/. Names
-select; without names, all variants run the tests of all numerical folders. A processor with
-instructions that this machine lacks is skipped.
+glibc, NumPy and OpenBLAS choose on the oldest processors. A folder is a folder of test/. The
+arguments select variants and folders; without arguments, all variants run the tests of all
+numerical folders. A processor with instructions that this machine lacks is skipped.
 """
 
 from __future__ import annotations

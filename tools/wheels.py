@@ -35,7 +35,7 @@ def linux(processor: str) -> Platform:
 
 
 APPLE = Platform("macOS 12 arm64", ("macosx_12_0_arm64", "macosx_11_0_arm64"))
-#: Requests for each platform.
+#: The requests to pip for each platform.
 ROWS = (
     (linux("x86_64"), "sim,record,plot,control,identify"),
     (linux("x86_64"), "ros-jazzy"),

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Model of a robot with actuators."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Sequence
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An actuators file in memory, from which actuators can be read with other numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,7 +26,7 @@ class ActuatorsDocument:
     table: YamlTable
 
     @classmethod
-    def load(cls, path: str | Path) -> ActuatorsDocument:
+    def load(cls, path: str | Path) -> "ActuatorsDocument":
         """Read a file.
 
         Raises:
@@ -63,7 +61,7 @@ class ActuatorsDocument:
     def errors(
         self, m: Model, numbers: Mapping[Place, float], lines: Mapping[Place, int]
     ) -> tuple[Finding, ...]:
-        """Return the findings that `specs` has about the joints of some numbers.
+        """Return the findings of `specs` about the joints whose numbers are given.
 
         Args:
             m: the robot.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The efforts of servos: a gain times a control signal, and a bias affine in the motion."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The actuator of a joint as declared in an actuators file."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -51,7 +51,7 @@ def _keys(spec: ActuatorSpec) -> dict[str, str]:
         for key in NUMBERS
         if getattr(spec, key) != getattr(plain, key)
     }
-    # a wrong torque constant needs the constant that the drive assumes
+    # motorconst_error is relative to the constant that the drive assumes, so the file needs both
     if spec.motorconst != plain.motorconst or spec.motorconst_error or spec.resistance:
         both = spec.motorconst
         keys["motorconst"] = _number(both[0]) if both[0] == both[1] else _row(both)

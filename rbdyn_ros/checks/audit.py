@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collect the findings of readers and checks, so that a user sees all of them at once."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Protocol
 
 from rbdyn_ros.errors import DescriptionError, Finding, Severity, did_you_mean, quote
 
-#: Largest number of slow comparisons of names for hints in one document.
+#: Largest number of slow name comparisons, which search for hints, in one document.
 HINT_BUDGET = 20_000
 
 
@@ -59,7 +57,7 @@ class Audit:
         self.findings.append(finding)
 
     def error(self, code: str, element: str, line: int | None, message: str, **of: str) -> None:
-        """Record an error, which refuses the document; `of` has found and allowed, as in `add`."""
+        """Record an error that refuses the document; `of` has found and allowed, as in `add`."""
         self.add("error", code, element, line, message, **of)
 
     def repair(
@@ -71,7 +69,7 @@ class Audit:
         else:
             self.add("warning", code, element, line, f"{message}; {repaired}", **of)
 
-    def about(self, kind: str, part: Named) -> Subject:
+    def about(self, kind: str, part: "Named") -> "Subject":
         """Return a named part as the subject of findings, such as ``joint 'elbow'``."""
         return Subject(self, f"{kind} {quote(part.name)}", part.line)
 
@@ -109,9 +107,9 @@ class Subject:
     """An element of a document, for the findings about it.
 
     Attributes:
-        audit: receives them.
+        audit: receives the findings.
         owner: the element in messages.
-        line: of the element; None: it has none.
+        line: line of the element, or None.
     """
 
     audit: Audit
@@ -139,7 +137,7 @@ class Lenient(Audit):
     """The audit of parts that are not essential: their errors become warnings.
 
     Args:
-        whole: of the document.
+        whole: audit of the whole document.
         consequence: what happens to a part with an error, for the warning.
     """
 

@@ -14,7 +14,7 @@ from rbdyn_ros.errors import (
     shown,
 )
 
-#: Messages list this many of the known names.
+#: Largest number of known names that a message lists.
 MOST_LISTED = 20
 
 
@@ -27,8 +27,8 @@ def name_faults(
     """Yield every refused name and the reason: unknown, named twice, or why_not.
 
     Args:
-        names: names from outside, in whatever type they came.
-        known: all names there are.
+        names: names from outside, of any type.
+        known: all names that exist.
         what: kind of thing that is named, such as "joint".
         why_not: reason to refuse a known name, such as "has no actuator"; empty to accept it.
     """
@@ -61,9 +61,9 @@ def chosen(
 
     Args:
         names: a list of strings from outside.
-        known: all names there are.
+        known: all names that exist.
         what: kind of thing that is named, such as "joint".
-        why_not: reason to refuse a known name; empty if it can.
+        why_not: reason to refuse a known name; empty to accept it.
         error: class of the error.
         code: code of the finding.
         element: element of the finding; None: the refused name.
@@ -89,7 +89,7 @@ def strings(name: str, value: object) -> tuple[str, ...]:
         value: the value from outside.
 
     Raises:
-        ParameterError: it is anything else.
+        ParameterError: the value is anything else.
     """
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise not_allowed(name, value, "a list of strings", name)
@@ -109,7 +109,7 @@ def one_of(
     *,
     element: str | None = None,
 ) -> str:
-    """Return a string that is one of the known ones.
+    """Return the value, if it is one of the known strings.
 
     Args:
         name: name of the value in messages, such as "integrator".
@@ -120,7 +120,7 @@ def one_of(
         element: element of the finding; None: the name.
 
     Raises:
-        RbdynError: of the class `error`, if it is anything else.
+        RbdynError: of the class `error`, if the value is anything else.
     """
     if isinstance(value, str) and value in known:
         return value

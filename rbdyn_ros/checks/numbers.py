@@ -72,12 +72,12 @@ def finite(
     Args:
         name: name of the value in messages.
         value: a number, or anything that NumPy converts to an array of numbers.
-        shape: of the array; (): one number; None: an array of any shape.
+        shape: shape of the array; (): one number; None: an array of any shape.
         low: smallest allowed number.
         high: largest allowed number.
         error: class of the error.
         code: code of the finding.
-        above: every number must be greater.
+        above: every number must be greater than this.
         allowed: what the message allows; empty: derived from shape and range.
         element: element of the finding; None: the name.
         fill: whether one number may stand for all of the array.
@@ -128,10 +128,10 @@ def count(
     *,
     element: str | None = None,
 ) -> int:
-    """Return a whole number from low to high.
+    """Return the value as an int, if it is a whole number from low to high.
 
     Raises:
-        RbdynError: of the class `error`, if it is anything else; booleans are refused.
+        RbdynError: of the class `error`, if the value is anything else, for example a boolean.
     """
     try:
         number = operator.index(value)  # type: ignore[arg-type]
@@ -157,10 +157,10 @@ def flag(
     *,
     element: str | None = None,
 ) -> bool:
-    """Return True or False.
+    """Return the value as a bool, if it is True or False.
 
     Raises:
-        RbdynError: of the class `error`, if it is anything else, for example 0 or 1.
+        RbdynError: of the class `error`, if the value is anything else, for example 0 or 1.
     """
     if not isinstance(value, bool | np.bool_):
         message = f"{name} is {shown(value)}; allowed is True or False"

@@ -13,7 +13,7 @@ NEARLY = 1e-3
 
 
 def unit_quaternion(quat: Sequence[float]) -> tuple[float, ...] | None:
-    """Return four finite numbers divided by their length, or None if it is not nearly 1."""
+    """Return four finite numbers divided by their norm, or None if the norm is not nearly 1."""
     length = math.hypot(*quat)
     if not abs(length - 1.0) <= NEARLY:
         return None
@@ -21,7 +21,7 @@ def unit_quaternion(quat: Sequence[float]) -> tuple[float, ...] | None:
 
 
 def nearest_rotation(matrix: Array) -> Array | None:
-    """Return the rotation nearest to a finite (3, 3) matrix, or None if it is not nearly one."""
+    """Return the rotation nearest to a finite (3, 3) matrix, or None if it is far away."""
     off = float(np.abs(matrix.T @ matrix - np.eye(3)).max())
     if not (off <= NEARLY and np.linalg.det(matrix) > 0.0):
         return None

@@ -1,20 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the C header: sizes, indices with joints, units and frames, and prototypes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from rbdyn_ros.codegen.functions import CFunction
 from rbdyn_ros.codegen.names import comment, in_comment, shown, unique
-from rbdyn_ros.codegen.project import about, signature
-from rbdyn_ros.codegen.table import TAU, sizes_of
+from rbdyn_ros.codegen.project import CProject, about, signature
+from rbdyn_ros.codegen.table import TAU, Argument, sizes_of
 from rbdyn_ros.model.declared.joints import JointType
-
-if TYPE_CHECKING:
-    from rbdyn_ros.codegen.functions import CFunction
-    from rbdyn_ros.codegen.project import CProject
-    from rbdyn_ros.codegen.table import Argument
 
 RATE = "its rate"
 POINT = "x, y, z [m]"

@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The generated project, and the descriptions and declarations that its files share."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from rbdyn_ros.codegen.functions import CFunction
 from rbdyn_ros.codegen.names import WIDTH, FileNames, in_comment, shown
-from rbdyn_ros.codegen.table import GRAVITY
+from rbdyn_ros.codegen.table import GRAVITY, Argument
 from rbdyn_ros.model.declared.joints import JointType
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.specialization.languages.c_language import Real
-
-if TYPE_CHECKING:
-    from rbdyn_ros.codegen.functions import CFunction
-    from rbdyn_ros.codegen.table import Argument
-    from rbdyn_ros.model.model import Model
 
 CONVENTIONS = (
     "Units are SI: m, rad, kg, s, N, N m. Arrays are in the order of the indices below. "

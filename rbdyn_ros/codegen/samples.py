@@ -1,29 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Samples for the test of generated code: states, and the engine's results in them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.codegen.table import TAU
+from rbdyn_ros.codegen.functions import CFunction
+from rbdyn_ros.codegen.project import CProject
+from rbdyn_ros.codegen.table import TAU, Argument
 from rbdyn_ros.dynamics import stages as api
 from rbdyn_ros.dynamics.configuration import random_qpos
 from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian
 from rbdyn_ros.dynamics.toolbox.inertia import mass_matrix
 from rbdyn_ros.dynamics.toolbox.terms import bias_term, gravity_term
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.joints import JointClass
-
-if TYPE_CHECKING:
-    from rbdyn_ros.codegen.functions import CFunction
-    from rbdyn_ros.codegen.project import CProject
-    from rbdyn_ros.codegen.table import Argument
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model
 
 #: Number of states in the test.
 STATES = 4
@@ -36,8 +31,8 @@ BEYOND, FAR = 0.05, 1e3
 SMALL = 1e-3
 
 #: Allowed rounding, in units of the last place of the largest entry: some thousands of operations
-#: may round the same way. INVERSION is multiplied by the condition number of M, or by the change
-#: of accelerations over that of positions, which is large beyond stiff limits.
+#: can round in the same direction. INVERSION is multiplied by the condition number of M, or by the
+#: change of accelerations over that of positions, which is large beyond stiff limits.
 ROUNDING, INVERSION = 1024.0, 2.0
 
 #: Relative change of a position for this measurement.
@@ -109,7 +104,7 @@ def _sample(project: CProject, m: Model, rng: np.random.Generator, last: bool) -
 
 
 def _condition(m: Model, d: Data) -> float:
-    """Return the condition number of M, or of the accelerations by the positions."""
+    """Return the larger of cond(M) and the relative change of accelerations by positions."""
     twin = d.copy()
     api.forward_dynamics(m, twin)
     before = twin.qacc.copy()

@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the test of generated code: a C program that compares it with the engine's results."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from rbdyn_ros.arrays import Array
+from rbdyn_ros.codegen.functions import CFunction
 from rbdyn_ros.codegen.names import comment
-from rbdyn_ros.codegen.project import length
+from rbdyn_ros.codegen.project import CProject, length
 from rbdyn_ros.codegen.samples import STATES, Sample, least, samples, tolerance
-
-if TYPE_CHECKING:
-    from rbdyn_ros.arrays import Array
-    from rbdyn_ros.codegen.functions import CFunction
-    from rbdyn_ros.codegen.project import CProject
-    from rbdyn_ros.codegen.table import Argument
+from rbdyn_ros.codegen.table import Argument
 
 _HELPERS = """\
 /* The largest difference over the largest expected entry; infinite if a number is NaN. */

@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the C source, and the CMake file that builds a library and a test from it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from rbdyn_ros.codegen.functions import CFunction
 from rbdyn_ros.codegen.names import comment
 from rbdyn_ros.codegen.project import CProject, about, signature
 from rbdyn_ros.specialization.languages.c_blocks import CBlocks, in_blocks
-from rbdyn_ros.specialization.languages.c_language import FLOAT, Writer, check_divisors, statements
-from rbdyn_ros.specialization.programs.program import LEAVES
-
-if TYPE_CHECKING:
-    from rbdyn_ros.codegen.functions import CFunction
-    from rbdyn_ros.specialization.languages.c_language import Real
-    from rbdyn_ros.specialization.programs.program import Program
+from rbdyn_ros.specialization.languages.c_language import (
+    FLOAT,
+    Real,
+    Writer,
+    check_divisors,
+    statements,
+)
+from rbdyn_ros.specialization.programs.program import LEAVES, Program
 
 #: Warnings that generated code does not cause.
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic")

@@ -1,14 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The functions available in C, their arguments and results."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.model import Model
 
 
 @dataclass(frozen=True, slots=True)

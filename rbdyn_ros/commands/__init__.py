@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands of `rbdyn`, one a file."""
+"""The commands of `rbdyn`, one per file."""

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn bench`: time the dynamics of a robot on this machine."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import platform
@@ -11,13 +9,15 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.commands.line import common
+from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.machine import cores, processor
+from rbdyn_ros.share import bundled_robot
 
 if TYPE_CHECKING:
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.measuring.peers import Peer
     from rbdyn_ros.model.model import Model
 
-LONGEST = 3600.0  # longest time [s]
+LONGEST = 3600.0  # largest value of --seconds
 EPILOG = """\
 Examples:
   rbdyn bench                            a bundled arm
@@ -72,10 +72,8 @@ def _bench(options: argparse.Namespace) -> int:
     return common.DONE
 
 
-def _robot(options: argparse.Namespace) -> tuple[Model, str, str]:
+def _robot(options: argparse.Namespace) -> "tuple[Model, str, str]":
     """Return the robot, its URDF, and the reason why other engines cannot load it (or "")."""
-    from rbdyn_ros.share import bundled_robot
-
     m, found = common.loaded_robot(options, options.robot or bundled_robot("seven_dof_arm"))
     if found is None or found.is_scene or not found.text:
         return m, "", "it reads URDF, this robot has another format"
@@ -84,9 +82,9 @@ def _robot(options: argparse.Namespace) -> tuple[Model, str, str]:
 
 
 def _timed(
-    ours: dict[str, Any], others: Iterable[Peer], seconds: float
+    ours: dict[str, Any], others: "Iterable[Peer]", seconds: float
 ) -> dict[str, list[list[float]]]:
-    """Return the rounds of each function [us]: ours, then of each peer that has it."""
+    """Return the times of each function in each round [us]: of ours, then of the peers'."""
     from rbdyn_ros.measuring.turns import ROUNDS, in_turns
     from rbdyn_ros.report.progress import bar
 
@@ -103,9 +101,8 @@ def _timed(
     return rows
 
 
-def _found(m: Model, others: list[Peer], rows: dict[str, list[list[float]]]) -> dict[str, Any]:
+def _found(m: "Model", others: "list[Peer]", rows: dict[str, list[list[float]]]) -> dict[str, Any]:
     """Return the result as `--json` prints it."""
-    from rbdyn_ros.machine import cores, processor
     from rbdyn_ros.measuring.turns import median_ratio
 
     times = []

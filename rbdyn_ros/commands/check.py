@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn check`: the contents of a robot file and its errors."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import time
@@ -11,12 +9,20 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rbdyn_ros.commands.checking.collisions import add_collisions
+from rbdyn_ros.commands.checking.collisions import (
+    add_collisions,
+    check_file,
+    check_options,
+    is_sampling,
+    sampled,
+    wanted_contact,
+)
+from rbdyn_ros.commands.checking.fixing import fix, with_appearance, with_hidden
 from rbdyn_ros.commands.line import common
+from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.errors import DescriptionError, Finding, RbdynError
 
 if TYPE_CHECKING:
-    from rbdyn_ros.commands.line.parser import Commands
-    from rbdyn_ros.errors import Finding
     from rbdyn_ros.model.model import Model
 
 EPILOG = """\
@@ -50,20 +56,13 @@ def add_check(commands: Commands) -> None:
     command.add_argument(
         "--json", action="store_const", const="json", dest="format", help="same as --format json"
     )
-    command.add_argument(
-        "--graph",
-        type=common.PICTURE_FILE,
-        metavar="PICTURE",
-        help="draw bodies and joints to a .svg, .png or .pdf file",
-    )
+    text = "draw bodies and joints to a .svg, .png or .pdf file"
+    common.add_options(command, ("--graph", common.PICTURE_FILE, "PICTURE", text))
     common.flag(
         repairs, "--fix", "write repairs into the .urdf file; what cannot be repaired is reported"
     )
-    command.add_argument(
-        "--continuous",
-        action="store_true",
-        help="with --fix: revolute joints with the limits 0 and 0 become continuous: wheels",
-    )
+    text = "with --fix: revolute joints with the limits 0 and 0 become continuous: wheels"
+    common.flag(command, "--continuous", text)
     add_collisions(command)
     command.set_defaults(run=_check)
 
@@ -73,14 +72,14 @@ class _Outcome:
     """The findings of `rbdyn check` in a file.
 
     Attributes:
-        model: None if the file is refused.
+        model: the Model, or None if the file is refused.
         text: the report, or the errors.
         data: the report as JSON.
         fixed: repairs by --fix; None without --fix.
     """
 
     file: Path
-    model: Model | None
+    model: "Model | None"
     findings: Sequence[Finding]
     text: str
     data: str
@@ -88,8 +87,6 @@ class _Outcome:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from rbdyn_ros.commands.checking.collisions import check_options
-
     common.run_imports(options.imports)
     with common.refusing("check", common.USAGE):
         check_options(options)
@@ -109,7 +106,6 @@ def _check(options: argparse.Namespace) -> int:
 
 def _check_folders(options: argparse.Namespace) -> int:
     """Print the verdicts of all robot files below the folders."""
-    from rbdyn_ros.commands.checking.collisions import is_sampling
     from rbdyn_ros.commands.checking.folders import as_json, check_folder, status, summary
 
     if options.fix or options.graph is not None or is_sampling(options):
@@ -137,8 +133,6 @@ def _print_sarif(found: Mapping[Path, Sequence[Finding]]) -> None:
 
 
 def _outcome(file: Path, options: argparse.Namespace) -> _Outcome:
-    from rbdyn_ros.commands.checking.fixing import fix, with_hidden
-    from rbdyn_ros.errors import DescriptionError, RbdynError
     from rbdyn_ros.report import refusal_json
 
     fixed: Sequence[str] | None = None
@@ -152,13 +146,6 @@ def _outcome(file: Path, options: argparse.Namespace) -> _Outcome:
 
 
 def _checked(file: Path, options: argparse.Namespace) -> _Outcome:
-    from rbdyn_ros.commands.checking.collisions import (
-        check_file,
-        is_sampling,
-        sampled,
-        wanted_contact,
-    )
-    from rbdyn_ros.commands.checking.fixing import with_appearance
     from rbdyn_ros.loading.load import complete, is_saved
     from rbdyn_ros.report import report
 
@@ -184,7 +171,7 @@ def _checked(file: Path, options: argparse.Namespace) -> _Outcome:
 
 
 def _saved(file: Path, options: argparse.Namespace) -> _Outcome:
-    """Return a saved Model, which has no description any more, and the report on it."""
+    """Return the outcome for a saved Model, which no longer has a description."""
     from rbdyn_ros.report import findings_text
     from rbdyn_ros.report.describe import describe
 
@@ -226,7 +213,7 @@ def _print_text(outcome: _Outcome) -> None:
         print(outcome.text)
 
 
-def _draw(model: Model, path: Path) -> int:
+def _draw(model: "Model", path: Path) -> int:
     from rbdyn_ros.view.pictures.connectivity import draw_connectivity
 
     with common.refusing("check --graph", common.USAGE):

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line.common import (
     DONE,
     REFUSED,
+    REPEATED,
     USAGE,
     add_mounting,
     add_options,
@@ -20,15 +22,13 @@ from rbdyn_ros.commands.line.common import (
     run_imports,
     standing,
 )
+from rbdyn_ros.commands.line.parser import Commands
 from rbdyn_ros.commands.packages import write_control_package, write_robot_fmu
-from rbdyn_ros.errors import Finding, ParameterError, quote
+from rbdyn_ros.errors import Finding, ParameterError, not_allowed, quote
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rbdyn_ros.codegen.functions import Wanted
     from rbdyn_ros.codegen.project import CProject
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.model.model import Model
     from rbdyn_ros.specialization.languages.c_language import Real
 
@@ -69,36 +69,24 @@ def add_codegen(commands: Commands) -> None:
         ("--ros2-control", folder_path, "DIR",
             "write a package with a controller for ros2_control to this new folder"),
     )  # fmt: skip
-    command.add_argument(
-        "--fmi",
-        choices=("2.0", "3.0"),
-        help="write an FMU of this version for co-simulation; -o names the .fmu file",
-    )
-    command.add_argument(
-        "--functions", metavar="NAMES", help=f"functions, separated by commas ({FUNCTIONS})"
-    )
-    command.add_argument(
-        "--lang",
-        type=_language,
-        choices=("c",),  # choices for the completion of shells
-        default="c",
-        help="language of the code: c (C99)",
-    )
+    add_options(
+        command,
+        ("--fmi", None, None,
+            "write an FMU of this version for co-simulation; -o names the .fmu file",
+            {"choices": ("2.0", "3.0")}),
+        ("--functions", None, "NAMES", f"functions, separated by commas ({FUNCTIONS})"),
+        # choices are only for completion in a shell
+        ("--lang", _language, None, "language of the code: c (C99)",
+            {"choices": ("c",), "default": "c"}),
+    )  # fmt: skip
     flag(command, "--float", "single instead of double precision")
-    command.add_argument(
-        "--prefix", metavar="NAME", help="prefix of all names in the code (the robot's name)"
-    )
-    command.add_argument(
-        "--frame",
-        action="append",
-        default=[],
-        metavar="LINK",
-        help="link for the Jacobian; can be repeated",
+    add_options(
+        command,
+        ("--prefix", None, "NAME", "prefix of all names in the code (the robot's name)"),
+        ("--frame", None, "LINK", "link for the Jacobian; can be repeated", REPEATED),
     )
     flag(command, "--no-mimic", "let mimic joints move freely")
-    command.add_argument(
-        "--timestep", type=float, metavar="S", help="timestep of step [s] (0.001)"
-    )
+    add_options(command, ("--timestep", float, "S", "timestep of step [s] (0.001)"))
     flag(command, "--gravity-input", "make gravity an argument of the functions")
     flag(command, "--external-forces", "add forces on bodies to the arguments of forward and step")
     flag(command, "--no-passive", "leave out damping, friction, springs and limits of joints")
@@ -193,8 +181,6 @@ def _check_gravity(options: argparse.Namespace) -> None:
 
 def _check_timestep(options: argparse.Namespace) -> None:
     """Raise ParameterError if the timestep is not a normal number of the requested type."""
-    from rbdyn_ros.errors import not_allowed
-
     real = _real(options)
     least, largest = real.info.smallest_normal, real.info.max
     timestep = options.timestep

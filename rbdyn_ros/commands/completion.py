@@ -1,18 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn completion`: a script for tab completion in a shell."""
 
-from __future__ import annotations
-
 import argparse
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rbdyn_ros.commands.line import common
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rbdyn_ros.commands.line.parser import Commands, Parser
+from rbdyn_ros.commands.line.parser import Commands, Parser
 
 SHELLS = ("bash", "zsh", "tcsh")
 EPILOG = """\
@@ -60,7 +55,7 @@ def script(parser: Parser, shell: str) -> str:
 
 
 def _complete(action: Any, how: Any) -> None:
-    action.complete = how  # read by shtab
+    action.complete = how  # shtab reads this attribute
 
 
 def _actions(parser: Any) -> Iterator[argparse.Action]:

@@ -1,19 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn convert`: a robot file in another format."""
 
-from __future__ import annotations
-
 import argparse
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from rbdyn_ros.commands.line import common
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rbdyn_ros.commands.line.parser import Commands
-    from rbdyn_ros.errors import Finding
+from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.errors import Finding
 
 SUFFIXES = (".urdf", ".sdf", ".xml", ".yaml")
 
@@ -60,7 +54,7 @@ def _convert(options: argparse.Namespace) -> int:
 
 
 def _lines(findings: Sequence[Finding]) -> list[str]:
-    """Return a line for each text, with the elements that it is about."""
+    """Return a line for each different text of a finding, with the elements that have it."""
     elements: dict[str, list[str]] = {}
     for finding in findings:
         text = str(finding).removeprefix(f"{finding.element}: ")

@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn dataset`: recordings as a dataset of LeRobot."""
 
-from __future__ import annotations
-
+import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line import common
-from rbdyn_ros.errors import counted
+from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.errors import counted, not_allowed
 
 if TYPE_CHECKING:
-    import argparse
-    from pathlib import Path
-
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.recording.lerobot.episode import Episode
 
 MOST_FPS = 1000
@@ -73,15 +70,13 @@ def _dataset(options: argparse.Namespace) -> int:
 
 def _check_options(options: argparse.Namespace) -> None:
     """Raise ParameterError for a rate or a task that a dataset cannot have."""
-    from rbdyn_ros.errors import not_allowed
-
     if not 1 <= options.fps <= MOST_FPS:
         raise not_allowed("--fps", options.fps, f"a whole number from 1 to {MOST_FPS}")
     if not options.task.strip():
         raise not_allowed("--task", options.task, "a text")
 
 
-def _episode(path: Path, options: argparse.Namespace) -> tuple[str, Episode]:
+def _episode(path: Path, options: argparse.Namespace) -> "tuple[str, Episode]":
     """Return the name of the robot and the frames of a recording; print its notes."""
     from rbdyn_ros.recording.bags import existing
     from rbdyn_ros.recording.lerobot.cameras import Cameras

@@ -1,27 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Command `rbdyn excite`: make an excitation motion for identifying an arm."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rbdyn_ros.commands.line import common
+from rbdyn_ros.commands.line.parser import Commands
 from rbdyn_ros.commands.line.recorded import add_reading_options, recorded
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.control.motion.paths import Path as Motion
     from rbdyn_ros.identification.excitation.excite import Excitation
     from rbdyn_ros.identification.excitation.sweeps import Sweeps
     from rbdyn_ros.model.model import Model
 
-#: Smallest distance of links and obstacles, with --contact or --scene [m].
+#: Smallest distance between links, and to obstacles, with --contact or --scene [m].
 CLEARANCE = 0.01
-#: Largest difference of gravity by --mounting and by the scene that counts as rounding [m/s^2].
+#: Rounding error by which gravity can differ between --mounting and the scene [m/s^2].
 SAME_GRAVITY = 0.01
 
 
@@ -146,8 +144,8 @@ def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
     return text, lambda path: motion.write(path, options.rate)
 
 
-def _check_of(options: argparse.Namespace) -> Callable[[Motion, Array], None] | None:
-    """Return a check for collisions if --contact or --scene ask for it; remove --contact."""
+def _check_of(options: argparse.Namespace) -> "Callable[[Motion, Array], None] | None":
+    """Return a check for collisions if --contact or --scene is given; switch --contact off."""
     from rbdyn_ros.control.collisions.self_collision import SelfCollision
     from rbdyn_ros.identification.excitation.excite import dofs_of_joints
 
@@ -161,14 +159,14 @@ def _check_of(options: argparse.Namespace) -> Callable[[Motion, Array], None] | 
     dofs = dofs_of_joints(m, options.joints)
     collision = SelfCollision(m, dofs, CLEARANCE, links=True, world=True)
 
-    def check(path: Motion, centre: Array) -> None:
+    def check(path: "Motion", centre: "Array") -> None:
         collision.check([path], centre, "the motion")
 
     return check
 
 
-def _in_scene(options: argparse.Namespace) -> Model:
-    """Return the robot with the obstacles of --scene; its base in the scene is the mounting."""
+def _in_scene(options: argparse.Namespace) -> "Model":
+    """Return the robot with the obstacles of --scene, and mount it as in the scene."""
     from rbdyn_ros.description.parts.poses import rpy_from_quat
     from rbdyn_ros.description.scene_files.arm_scene import read_arm_scene, refused_scene
     from rbdyn_ros.loading.load import complete, is_saved
@@ -222,7 +220,7 @@ def _sweeps(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
 
 
 def _limits(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the arguments that both kinds of motions have."""
+    """Return the arguments that both kinds of motions share."""
     return {
         "velocity_share": options.velocity_share,
         "acceleration_limits": _one_or_many(options.acceleration_limits),
@@ -234,8 +232,8 @@ def _limits(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _text(
-    motion: Excitation | Sweeps,
-    start: Array,
+    motion: "Excitation | Sweeps",
+    start: "Array",
     more: list[str],
     path: Path,
     *,
@@ -265,5 +263,5 @@ def _text(
 
 
 def _one_or_many(values: list[float] | None) -> Any:
-    """Return a single number for all joints as a number."""
+    """Return a list of one number as this number, which applies to all joints."""
     return values[0] if values is not None and len(values) == 1 else values

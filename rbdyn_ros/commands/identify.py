@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands import identify_actuators, identify_currents
 from rbdyn_ros.commands.line import common
+from rbdyn_ros.commands.line.parser import Commands
 from rbdyn_ros.commands.line.recorded import add_reading_options, recorded
+from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.loading.output import write_whole
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.description.source import Source
     from rbdyn_ros.identification.data.motion import Motion
     from rbdyn_ros.identification.equations.residuals import Residuals
@@ -118,7 +120,6 @@ def _document(path: Path, found: Source | None) -> bytes:
 
 def _usage(options: argparse.Namespace) -> str:
     """Return the fault of the options, or "", before any work is done."""
-    from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.identification.reports.figure import SUFFIXES
 
     arm_only = ("patch", "validate", "offset", "armature", "stribeck", "load_friction", "tilt")
@@ -225,7 +226,7 @@ def _identify_payload(m: Model, options: argparse.Namespace) -> int:
 def _identify_loaded(
     m: Model, rest: Array, motion: Motion, delay: float, options: argparse.Namespace
 ) -> int:
-    """Identify an arm and its payload from one recording with the payload and one without."""
+    """Identify an arm and its payload from a recording with the payload and another without it."""
     from rbdyn_ros.identification.equations.iterations import ITERATIONS
     from rbdyn_ros.identification.equations.loaded_arm import identify_with_payload
     from rbdyn_ros.identification.reports.report import payload_dict, payload_text
@@ -247,7 +248,6 @@ def _identify_loaded(
 
 def _patched(document: bytes, found: Identification, path: Path | None) -> int:
     from rbdyn_ros.identification.reports.patch import patched_urdf_bytes
-    from rbdyn_ros.loading.output import write_whole
 
     if path is None:
         return common.DONE
@@ -258,7 +258,6 @@ def _patched(document: bytes, found: Identification, path: Path | None) -> int:
 
 
 def _drawn(*residuals: Residuals, path: Path | None) -> int:
-    from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.identification.reports.figure import draw_efforts
 
     if path is None:

@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The part of `rbdyn identify` that finds motors and gears: option `--actuators`."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.recorded import read_samples
+from rbdyn_ros.loading.output import write_whole
 
 if TYPE_CHECKING:
     from rbdyn_ros.model.model import Model
 
 YAML_FILE = common.FileOf((".yaml", ".yml"))
-#: Terms of the arm.
+#: Options for terms of the arm, which --actuators does not identify.
 TERMS = "armature", "stribeck", "load_friction", "tilt"
-#: Options that give another result.
+#: Options that cannot be combined with --actuators.
 OTHERS = (
     "payload",
     "patch",
@@ -57,7 +56,7 @@ def wrong_actuator_options(options: argparse.Namespace) -> str:
     return ""
 
 
-def identify_actuators_of(m: Model, options: argparse.Namespace) -> int:
+def identify_actuators_of(m: "Model", options: argparse.Namespace) -> int:
     """Identify the actuators, print a report, and write the file."""
     from rbdyn_ros.actuators import read_actuators
     from rbdyn_ros.identification.actuators import (
@@ -91,8 +90,6 @@ def identify_actuators_of(m: Model, options: argparse.Namespace) -> int:
 
 
 def _written(text: str, options: argparse.Namespace) -> int:
-    from rbdyn_ros.loading.output import write_whole
-
     with common.refusing("identify --actuators", common.USAGE):
         write_whole(options.actuators, text.encode())
     return common.DONE

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The part of `rbdyn identify` that finds drive gains from currents."""
 
-from __future__ import annotations
-
 import argparse
 from typing import TYPE_CHECKING, Any
 
@@ -55,12 +53,12 @@ def wrong_current_options(options: argparse.Namespace) -> str:
 
 
 def gains_of(
-    m: Model,
-    rest: Array,
-    motion: Motion,
+    m: "Model",
+    rest: "Array",
+    motion: "Motion",
     options: argparse.Namespace,
-    loaded: Motion | None = None,
-) -> DriveGains | None:
+    loaded: "Motion | None" = None,
+) -> "DriveGains | None":
     """Return and print the drive gains of a recording of currents, or None without --current.
 
     Raises:
@@ -82,7 +80,7 @@ def gains_of(
     return found
 
 
-def with_gains(report: dict[str, Any], gains: DriveGains | None) -> dict[str, Any]:
+def with_gains(report: dict[str, Any], gains: "DriveGains | None") -> dict[str, Any]:
     """Return a report for JSON with the drive gains."""
     from rbdyn_ros.identification.actuators.report import gains_dict
 

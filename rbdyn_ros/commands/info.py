@@ -1,18 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn info`: versions and permissions of this machine, for a bug report."""
 
-from __future__ import annotations
-
 import argparse
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
+from rbdyn_ros.commands.inventory import inventory
 from rbdyn_ros.commands.line.common import DONE, flag
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.commands.line.parser import Commands
 
 #: Extras without a row: ROS 2 has a row of its own, the last two are for developers.
 _NOT_LISTED = ("ros", "ros-jazzy", "sim", "test", "docs")
@@ -36,8 +32,6 @@ def add_info(commands: Commands) -> None:
 
 
 def _info(options: argparse.Namespace) -> int:
-    from rbdyn_ros.commands.inventory import inventory
-
     found = inventory()
     print(json.dumps(found, indent=2) if options.json else info_text(found))
     return DONE
@@ -76,7 +70,7 @@ def _cache_rows(cache: dict[str, Any]) -> Iterable[Row]:
 
 
 def _listed(there: dict[str, bool], otherwise: str) -> str:
-    """Return the names of present items, then of missing ones."""
+    """Return the names of present items, then `otherwise` and the names of missing items."""
     having = [name for name, is_there in there.items() if is_there]
     lacking = [name for name, is_there in there.items() if not is_there]
     parts = [", ".join(having)] if having else []

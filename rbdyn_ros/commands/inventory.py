@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from rbdyn_ros import __version__, machine
+from rbdyn_ros.errors import ParameterError
+from rbdyn_ros.share import bundled_robots
 
 _PACKAGE = "rbdyn_ros"
 _LIBRARIES = ("numpy", "scipy", "numba", "llvmlite")
@@ -27,7 +29,7 @@ MESSAGES = (
     "rbdyn_interfaces",
 )
 
-#: Parts of the compiled code, each with a kernel whose file in the cache proves it.
+#: Parts of the compiled code. Each has a kernel whose file in the cache shows that it is cached.
 _KERNELS = {
     "engine": "constants.survey-",
     "loop": "cycle.run-",
@@ -109,9 +111,6 @@ def _is_there(module: str) -> bool:
 
 
 def _robots() -> list[str]:
-    from rbdyn_ros.errors import ParameterError
-    from rbdyn_ros.share import bundled_robots
-
     try:
         return list(bundled_robots())
     except ParameterError:
@@ -119,7 +118,7 @@ def _robots() -> list[str]:
 
 
 def extras() -> dict[str, dict[str, str | None]]:
-    """Return the versions of the requirements of each extra, or None if missing."""
+    """Return the versions of the packages that each extra requires; None for a missing package."""
     try:
         lines = importlib.metadata.requires(_PACKAGE) or []
     except importlib.metadata.PackageNotFoundError:
@@ -133,7 +132,7 @@ def extras() -> dict[str, dict[str, str | None]]:
 
 
 def cache() -> dict[str, Any]:
-    """Return the folder of compiled kernels, its size and parts, and other versions' size."""
+    """Return the folder of compiled kernels, its size and parts, and other versions' sizes."""
     from rbdyn_ros.engine.compiler.jit import CACHE_DIRECTORY, DISABLED
     from rbdyn_ros.runtime import compiled
 
@@ -142,7 +141,7 @@ def cache() -> dict[str, Any]:
         empty: dict[str, Any] = {"path": None, "bytes": 0, "other_versions_bytes": 0}
         return {**empty, "compiled": {}, "reason": off if DISABLED else no}
     here = Path(CACHE_DIRECTORY)
-    # the runtime has its own cache inside, perhaps next to older ones
+    # the runtime's own cache is inside, perhaps with caches of older runtimes
     runtimes = list(here.glob("runtime-*"))
     stale = [path for path in runtimes if path != Path(compiled.CACHE_DIRECTORY)]
     names = [

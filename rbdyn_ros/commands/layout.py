@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn layout`: a layout of RViz, Foxglove or PlotJuggler for a simulated robot."""
 
-from __future__ import annotations
-
+import argparse
 import re
 import sys
-from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line import common
-
-if TYPE_CHECKING:
-    import argparse
-
-    from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.errors import Finding, ParameterError, not_allowed
+from rbdyn_ros.loading.output import output_path, write_whole
 
 SUFFIXES = RVIZ, FOXGLOVE, PLOTJUGGLER = ".rviz", ".json", ".xml"
-#: A namespace, and a prefix as RViz needs it.
+#: The form of a namespace, and of a prefix, which RViz needs with a slash at its end.
 NAMESPACE = re.compile(r"(/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*)?/?", re.ASCII)
 PREFIX = re.compile(r"([^/]+/)*")
 EPILOG = """\
@@ -49,8 +45,6 @@ def add_layout(commands: Commands) -> None:
 
 
 def _layout(options: argparse.Namespace) -> int:
-    from rbdyn_ros.loading.output import output_path, write_whole
-
     common.run_imports(options.imports)
     with common.refusing("layout", common.USAGE):
         _check_names(options)
@@ -65,8 +59,6 @@ def _layout(options: argparse.Namespace) -> int:
 
 def _check_names(options: argparse.Namespace) -> None:
     """Raise ParameterError for a namespace or a prefix that no simulator has."""
-    from rbdyn_ros.errors import not_allowed
-
     if not NAMESPACE.fullmatch(options.namespace):
         allowed = (
             "a name, or names separated by single '/', such as left or cell/left; a name has "
@@ -83,7 +75,6 @@ def _text(options: argparse.Namespace, suffix: str) -> str:
     Raises:
         RbdynError: the robot or its sensors are refused, or it is a scene of several robots.
     """
-    from rbdyn_ros.errors import Finding, ParameterError
     from rbdyn_ros.loading.load import complete
     from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
     from rbdyn_ros.ros.layouts.foxglove import foxglove_layout

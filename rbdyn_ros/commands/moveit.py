@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn moveit`: a configuration package of MoveIt 2 for a robot."""
 
-from __future__ import annotations
-
+import argparse
 import sys
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.commands.line import common
+from rbdyn_ros.commands.line.parser import Commands
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, counted, listing
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Sequence
-
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.description.parts.geometries import Contact
     from rbdyn_ros.report.self_collision import CollisionSamples, LinkPair
     from rbdyn_ros.ros.moveit.package import MoveItPackage
@@ -96,13 +94,12 @@ def _check_options(options: argparse.Namespace) -> None:
         raise ParameterError(Finding("useless-option", text))
 
 
-def _package(options: argparse.Namespace, name: str) -> MoveItPackage:
+def _package(options: argparse.Namespace, name: str) -> "MoveItPackage":
     """Return the package.
 
     Raises:
         RbdynError: the robot is refused, or an option does not fit it.
     """
-    from rbdyn_ros.checks.audit import Audit
     from rbdyn_ros.control.arm.arm import check_arm
     from rbdyn_ros.description.meshes.files import MeshFiles
     from rbdyn_ros.description.urdf_files.srdf import SrdfSource
@@ -129,7 +126,7 @@ def _package(options: argparse.Namespace, name: str) -> MoveItPackage:
     return MoveItPackage(name, found.text, meshes, semantics)
 
 
-def _pairs(found: Iterable[Iterable[str]]) -> tuple[LinkPair, ...]:
+def _pairs(found: Iterable[Iterable[str]]) -> "tuple[LinkPair, ...]":
     """Return pairs of links, each in the order of the names."""
     return tuple((first, second) for first, second in map(sorted, found))
 
@@ -139,14 +136,14 @@ def _missing_text(meshes: Sequence[str]) -> str:
     return f"{text}; only .stl, .dae and .obj files are copied"
 
 
-def _geometries() -> Contact:
+def _geometries() -> "Contact":
     """Return the Contact for sampling: the geometries of links, without a floor."""
     from rbdyn_ros.description.parts.geometries import Contact
 
     return Contact(obstacles=(), self_collision=False)
 
 
-def _collisions(options: argparse.Namespace) -> CollisionSamples | None:
+def _collisions(options: argparse.Namespace) -> "CollisionSamples | None":
     """Return how often links overlap, whatever an SRDF disables, or None without geometries."""
     from rbdyn_ros.loading.load import complete
     from rbdyn_ros.loading.self_collision import SAMPLES, sample_collisions
@@ -159,7 +156,7 @@ def _collisions(options: argparse.Namespace) -> CollisionSamples | None:
     return sample_collisions(m, found.description, samples, options.seed)
 
 
-def _summary(package: MoveItPackage) -> list[str]:
+def _summary(package: "MoveItPackage") -> list[str]:
     semantics = package.semantics
     groups, hand = semantics.groups, semantics.groups.gripper
     pairs = semantics.collisions

@@ -5,6 +5,7 @@ import argparse
 
 from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, mounted_robot, refusing, standing
 from rbdyn_ros.errors import Finding, ModelError, ParameterError, quote
+from rbdyn_ros.loading.output import output_path
 
 #: Options of codegen that have no effect on an FMU, and their values if not given.
 NOT_FMU: dict[str, object] = {
@@ -58,7 +59,6 @@ def write_robot_fmu(options: argparse.Namespace) -> int:
     from rbdyn_ros.codegen.functions import Wanted, c_functions
     from rbdyn_ros.codegen.names import check_prefix, prefix_of
     from rbdyn_ros.codegen.project import CProject
-    from rbdyn_ros.loading.output import output_path
     from rbdyn_ros.specialization.languages.c_language import DOUBLE
 
     with refusing("codegen", USAGE):

@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn plot`: figures of a recording."""
 
-from __future__ import annotations
-
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line import common, recorded
+from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.errors import ParameterError, RbdynError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.recording.run import RecordedRun
 
 #: Errors that concern the arguments, not the recording.
@@ -50,18 +48,14 @@ def add_plot(commands: Commands) -> None:
 
 
 def add_recording(command: argparse.ArgumentParser) -> None:
-    """Add a recording and the part to use to the arguments of a command."""
+    """Add the arguments for a recording, and for the part of it to use, to a command."""
     command.add_argument(
         "recording",
         type=common.RECORDING_FILE,
         help="an .mcap file or a rosbag2 folder; with --robot a .csv file, with --columns a table",
     )
-    command.add_argument(
-        "--robot",
-        type=common.ROBOT_FILE,
-        metavar="FILE",
-        help="file of the robot, if the recording does not contain it",
-    )
+    text = "file of the robot, if the recording does not contain it"
+    common.add_options(command, ("--robot", common.ROBOT_FILE, "FILE", text))
     command.add_argument("--name", help="name of the robot, if the recording has several")
     common.add_options(
         command,
@@ -74,9 +68,8 @@ def add_recording(command: argparse.ArgumentParser) -> None:
     common.add_import(command)
 
 
-def recorded_run(command: str, options: argparse.Namespace) -> RecordedRun:
+def recorded_run(command: str, options: argparse.Namespace) -> "RecordedRun":
     """Return the chosen run; after an error print it and end the process."""
-    from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.recording.reader import read_run
 
     path = options.recording

@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn replay`: play a recording in the browser or write it as a film."""
 
-from __future__ import annotations
-
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.page import add_page, serve_page, warn
+from rbdyn_ros.commands.line.parser import Commands
 from rbdyn_ros.commands.plot import add_recording, recorded_run
+from rbdyn_ros.errors import ModelError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import viser
 
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.recording.run import RecordedRun
 
 FILM_FILE = common.FileOf((".gif", ".mp4"))
@@ -65,7 +63,7 @@ def _replay(options: argparse.Namespace) -> int:
     if options.against is not None:
         return _against(options)
     if options.film is None:
-        end_at_once()  # no file is open
+        end_at_once()  # nothing is lost, because no file is open
     common.run_imports(options.imports)
     if options.film is not None:
         with common.refusing("replay", common.USAGE):
@@ -100,7 +98,7 @@ def _against(options: argparse.Namespace) -> int:
     return common.DONE
 
 
-def _film(run: RecordedRun, options: argparse.Namespace) -> int:
+def _film(run: "RecordedRun", options: argparse.Namespace) -> int:
     from rbdyn_ros.view.pictures.run_film import film_run
 
     with common.refusing("replay", common.USAGE):
@@ -119,10 +117,9 @@ def _looks_file(options: argparse.Namespace) -> Path | None:
     return file if file is not None and file.suffix != SUFFIX else None
 
 
-def _play(server: viser.ViserServer, run: RecordedRun, options: argparse.Namespace) -> None:
+def _play(server: "viser.ViserServer", run: "RecordedRun", options: argparse.Namespace) -> None:
     """Add the robot and its timeline to the view; warn about parts that cannot be shown."""
     from rbdyn_ros.description.appearance.shapes import Appearance, read_appearance
-    from rbdyn_ros.errors import ModelError
     from rbdyn_ros.view.web.show import Show
     from rbdyn_ros.view.web.timeline import Timeline
 

@@ -1,15 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands `rbdyn topic`, `service` and `param`, for a ROS 2 without the command `ros2`."""
 
-from __future__ import annotations
-
 import argparse
-from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, flag, report_error
-
-if TYPE_CHECKING:
-    from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.errors import RbdynError
 
 #: The arguments of each action, and how many of them are required.
 TOPIC = {
@@ -71,7 +67,6 @@ def _add(
 
 
 def _run(name: str, form: tuple[str, int], options: argparse.Namespace) -> int:
-    from rbdyn_ros.errors import RbdynError
     from rbdyn_ros.ros import why_no_ros
 
     title, (words, needed) = f"{name} {options.action}", form

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn schema`: the JSON schema of a kind of YAML file, for editors."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line.common import DONE
+from rbdyn_ros.commands.line.parser import Commands
 
 if TYPE_CHECKING:
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.description.yaml_files.dialect import Dialect
 
 KINDS = ("actuators", "mechanism", "policy", "scene", "sensors", "trial")
@@ -37,7 +35,7 @@ def _schema(options: argparse.Namespace) -> int:
     return DONE
 
 
-def dialects() -> dict[str, Dialect]:
+def dialects() -> "dict[str, Dialect]":
     """Return the kinds of YAML files by name."""
     from rbdyn_ros.actuators import keys as actuators
     from rbdyn_ros.description.mechanism_files import mechanism

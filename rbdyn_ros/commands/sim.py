@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn sim`: a robot simulated behind ROS 2 topics."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import json
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.page import port
-
-if TYPE_CHECKING:
-    from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.share import bundled_robot
 
 EPILOG = f"""\
 Examples:
@@ -36,7 +32,7 @@ Exit status: 0 after Ctrl-C, SIGTERM or SIGHUP, 1 if the recording is not comple
 a parameter or the ROS 2 environment is refused."""
 
 
-#: Remedy for several robots.
+#: Advice in the error for several robots.
 ONE_ROBOT = (
     "put robots of one world into a scene (--scene), robots of separate worlds into "
     f"`{common.ROS_ARGS} -p robots:=[left, right]`"
@@ -67,12 +63,8 @@ def add_sim(commands: Commands) -> None:
     view.add_argument(
         "--port", type=port, help="TCP port of the page (8080); the next free one if it is taken"
     )
-    command.add_argument(
-        "--record",
-        type=common.FileOf((".mcap",)),
-        metavar="RUN.mcap",
-        help="record to this new file",
-    )
+    run_file = common.FileOf((".mcap",))
+    common.add_options(command, ("--record", run_file, "RUN.mcap", "record to this new file"))
     common.flag(command, "--paused", "start paused; the service ~/pause resumes")
     command.set_defaults(run=_sim, one_robot=ONE_ROBOT)
 
@@ -97,13 +89,12 @@ def _sim(options: argparse.Namespace) -> int:
         xacro_arguments(options.xacro_args)
     common.run_imports(options.imports)
     shows = _shows(options)
-    # the view imports as much as the node does, at the same time
+    # start it now: the view imports as many modules as the node, and does so at the same time
     spawned = spawn() if shows else None
     try:
         from rbdyn_ros.ros.simulator import node as simulator
     except ImportError as error:
         return common.report_error("sim", why_no_ros(error), common.USAGE)
-    from rbdyn_ros.share import bundled_robot
 
     words = [sys.argv[0], *ros_words(options, shows), *options.ros_args]
     fallback = bundled_robot("seven_dof_arm")
@@ -111,7 +102,7 @@ def _sim(options: argparse.Namespace) -> int:
 
 
 def ros_words(options: argparse.Namespace, shows: bool) -> list[str]:
-    """Return the options as ROS parameters; later values override earlier ones."""
+    """Return the options as ROS parameters; later values override earlier values."""
     # a robot in a view must not fall at once
     given: dict[str, object] = {"view": shows, "start": "shown"}
     for name, is_set in (

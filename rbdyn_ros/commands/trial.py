@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line import common
-from rbdyn_ros.errors import counted
+from rbdyn_ros.commands.line.parser import Commands
+from rbdyn_ros.errors import ParameterError, RbdynError, counted
 
 if TYPE_CHECKING:
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.trials.running import Results
     from rbdyn_ros.trials.simulation.runs import Run
     from rbdyn_ros.trials.trial import Trial
@@ -50,11 +50,10 @@ def add_trial(commands: Commands) -> None:
             "simulate on a Ray cluster: auto, HOST:PORT of 'ray start', or ray://HOST:PORT"),
     )  # fmt: skip
     common.flag(command, "--fresh", "delete earlier results instead of continuing them")
-    command.add_argument(
-        "--seed", type=int, metavar="SEED", help="repeat only the run of this seed, and print it"
-    )
-    command.add_argument(
-        "--record", type=RECORDED_FILE, metavar="RUN.mcap", help="record the run of --seed"
+    common.add_options(
+        command,
+        ("--seed", int, "SEED", "repeat only the run of this seed, and print it"),
+        ("--record", RECORDED_FILE, "RUN.mcap", "record the run of --seed"),
     )
     common.flag(command, "--view", "record the run of --seed and show it in the browser")
     common.flag(command, "--json", "print JSON")
@@ -62,7 +61,6 @@ def add_trial(commands: Commands) -> None:
 
 
 def _trial(options: argparse.Namespace) -> int:
-    from rbdyn_ros.errors import ParameterError, RbdynError
     from rbdyn_ros.trials.files.reader import load, with_runs
 
     if options.seed is None and (options.record is not None or options.view):
@@ -135,7 +133,7 @@ def _repeat(trial: Trial, options: argparse.Namespace) -> int:
     _print_run(trial, run, why, options)
     if options.view:
         replay = options.root.parse_args(["replay", str(file)])
-        return int(replay.run(replay))  # the page ends with this process
+        return int(replay.run(replay))  # the page ends when this process ends
     return common.REFUSED if why else common.DONE
 
 
@@ -156,14 +154,13 @@ def _print_run(trial: Trial, run: Run, why: Sequence[str], options: argparse.Nam
 
 
 def _compared(trial: Trial, run: Run, options: argparse.Namespace) -> str:
-    from rbdyn_ros.errors import ParameterError
     from rbdyn_ros.trials.results.results_file import earlier_runs
     from rbdyn_ros.trials.running import RUNS_NAME
 
     try:
         known = earlier_runs(folder(options) / RUNS_NAME, trial)
     except ParameterError:
-        return ""  # the file is of another trial
+        return ""  # the stored results belong to another trial
     if run.seed not in known or not run.state:
         return ""
     same = known[run.seed].state == run.state
@@ -177,7 +174,7 @@ def folder(options: argparse.Namespace) -> Path:
 
 
 def verdict_text(results: Results) -> str:
-    """Return the verdict, and a line for each limit and each reason of early ends of runs."""
+    """Return the verdict, and a line for each limit and for each reason of an early end."""
     trial, verdict = results.trial, results.verdict
     lines = [f"{trial.name}: {verdict}"]
     for name, limit in trial.limits.items():
@@ -197,7 +194,7 @@ def verdict_text(results: Results) -> str:
 
 @contextmanager
 def _bar(trial: Trial, done: Sequence[Run]) -> Iterator[Callable[[Sequence[Run]], None]]:
-    """Show a bar that begins with the runs that are done."""
+    """Show a progress bar that starts at the number of completed runs."""
     from rbdyn_ros.report import progress
     from rbdyn_ros.trials.results.verdict import reasons
 

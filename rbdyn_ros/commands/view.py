@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `rbdyn view`: show a robot in the browser and move its joints by sliders."""
 
-from __future__ import annotations
-
 import argparse
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line import common
 from rbdyn_ros.commands.line.page import add_page, serve_page, warn
+from rbdyn_ros.commands.line.parser import Commands
 
 if TYPE_CHECKING:
     import viser
 
-    from rbdyn_ros.commands.line.parser import Commands
     from rbdyn_ros.model.model import Model
 
 EPILOG = """\
@@ -38,14 +36,14 @@ def add_view(commands: Commands) -> None:
 def _view(options: argparse.Namespace) -> int:
     from rbdyn_ros.commands.line.interrupts import end_at_once
 
-    end_at_once()  # no file is open
+    end_at_once()  # nothing is lost, because no file is open
     common.run_imports(options.imports)
     with common.refusing("view", common.REFUSED):
         model, _ = common.loaded_robot(options, options.file)
     return serve_page("view", options, model.name, lambda server: _fill(server, model, options))
 
 
-def _fill(server: viser.ViserServer, model: Model, options: argparse.Namespace) -> None:
+def _fill(server: "viser.ViserServer", model: "Model", options: argparse.Namespace) -> None:
     """Add the robot and its sliders to the view; warn about parts that cannot be shown."""
     from rbdyn_ros.description.appearance.shapes import read_appearance
     from rbdyn_ros.dynamics.configuration import moved_starts

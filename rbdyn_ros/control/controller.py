@@ -39,7 +39,7 @@ class Progress:
         desired: (3, n) desired position, velocity and acceleration of the controlled joints.
         actual: (2, n) measured position and velocity.
         number: number of the path that was started last; paths are counted.
-        done: no path is in progress.
+        done: whether no path is in progress.
         failed: reason why no path can be followed any more; empty if nothing is wrong.
     """
 
@@ -168,7 +168,7 @@ class Controller(ControlLoop):
         self.armed = True
 
     def _begin(self) -> None:
-        """Begin with the efforts that hold the arm by the model.
+        """Begin with the efforts that hold the arm according to the model.
 
         Measured efforts may be wrong by an unknown amount. If the model is wrong, the law of the
         mode would do the same a little later.
@@ -182,7 +182,7 @@ class Controller(ControlLoop):
         self._test = self._made_test(self._test_ways())
 
     def _test_ways(self) -> Array:
-        """Return the displacements (n,) of a start-up test here; raise as test_ways."""
+        """Return the displacements (n,) of a start-up test here; raise the errors of test_ways."""
         limits = self.gate.limits
         return test_ways(limits, self.gate.measured.qpos, slides(self.arm, limits))
 
@@ -267,7 +267,7 @@ class Controller(ControlLoop):
         """Return the transition of the target into a path, which begins in `ahead` seconds.
 
         Args:
-            path: starts at its time 0.
+            path: the path, which starts at its time 0.
             begun: time of the state at which the path starts [ns]; None: at the departure.
             ahead: time until the target leaves its motion [s].
 
@@ -284,15 +284,17 @@ class Controller(ControlLoop):
         """Follow a path of the controlled joints, in their order.
 
         Args:
-            path: starts at its time 0.
+            path: the path, which starts at its time 0.
             begun: time of the state at which the path starts [ns]; None: the path starts now.
-            way: transition of the target into the path; None: from where the target is now.
+            way: transition of the target into the path; None: the transition starts at the present
+                target.
 
         Returns:
             True if the target follows; False if it no longer reaches the start of the transition.
 
         Raises:
-            RbdynError: the arm is not armed, its mode follows no paths, or as PathTracker.follow.
+            RbdynError: the arm is not armed, its mode follows no paths, or for the reasons of
+                PathTracker.follow.
         """
         with self._lock:
             self.check_following()
@@ -358,14 +360,15 @@ class Controller(ControlLoop):
         """Set the desired pose of mode impedance (4, 3): rows of a rotation matrix, then position.
 
         Raises:
-            RbdynError: the arm is not armed, its mode has no pose, or as ModeLaws.checked_pose.
+            RbdynError: the arm is not armed, its mode has no pose, or for the reasons of
+                ModeLaws.checked_pose.
         """
         with self._lock:
             pose = self._checked_pose(pose)
             self._modes.set_pose(pose, self.gate.measured.qpos)
 
     def rehearsed(self, pose: Array) -> Path:
-        """Return the motion of the controlled joints to a pose, by the model of the arm.
+        """Return the motion of the controlled joints to a pose, predicted with the model.
 
         It takes milliseconds, longer where the arm comes to rest slowly; meanwhile states are
         still answered. One thread at a time may call it.
@@ -385,7 +388,7 @@ class Controller(ControlLoop):
         return self._rehearsal.rehearsed(qpos, qvel, pose, posture, self._dofs)
 
     def _checked_pose(self, pose: Array) -> Array:
-        """Return a pose that the arm would take now; raise RbdynError if it would not."""
+        """Check a pose and return it; raise RbdynError if the arm cannot move to it now."""
         if self.mode != "impedance":
             raise refusal(f"the mode is {self.mode}; a pose needs impedance", "mode", self.mode)
         self._check_armed()
@@ -400,8 +403,8 @@ class Controller(ControlLoop):
         An armed arm accepts it only at rest, and only if the measured efforts agree with it.
 
         Raises:
-            RbdynError: for the reasons of Arm.with_payload, the armed arm moves, measures other
-                efforts, or could not be held with it.
+            RbdynError: for the reasons of Arm.with_payload, or the armed arm moves, measures
+                efforts that disagree, or could not be held with the payload.
         """
         with self._payload_lock:
             arm = self.arm.with_payload(link, mass, com, inertia)  # slow, so not under _lock

@@ -218,7 +218,7 @@ class ControlLoop:
         raise NotImplementedError
 
     def _check_gains(self, mode: str) -> None:
-        """Raise RbdynError if a mode does not suit the states."""
+        """Raise RbdynError if the gains of a mode are too high for the rate of the states."""
         raise NotImplementedError
 
     @property
@@ -227,14 +227,14 @@ class ControlLoop:
         return self._test is not None
 
     def _average(self, step: float) -> None:
-        """Average the period of the states after the first state; a pause hardly counts."""
+        """Update the mean period of the states; a long pause counts as two periods."""
         if math.isnan(self.period):
             self.period = step if step > SHORTEST else math.nan
         else:
             self.period += 0.02 * (min(step, 2.0 * self.period) - self.period)
 
     def _sent(self, effort: Array | None) -> Array | None:
-        """Return a copy that requests from other threads do not change."""
+        """Write `sending`; return a copy of the efforts that other threads do not change."""
         if effort is None:
             return None
         copy.call(effort, self._returned)
@@ -311,14 +311,17 @@ class ControlLoop:
             self._trip(fault)
 
     def set_rivals(self, fault: Fault | None) -> None:
-        """Set the fault that other nodes command the arm, or None. It also prevents arming."""
+        """Set the fault that other nodes command the arm, or None.
+
+        The fault also prevents arming.
+        """
         with self._lock:
             self.rivals = fault
             if fault is not None:
                 self._trip(fault)
 
     def _trip(self, fault: Fault) -> None:
-        """Latch a fault of an armed arm, unless it already has a fault."""
+        """End a start-up test; latch a fault of an armed arm without an earlier fault."""
         if self.testing:
             self._end_test(f"the start-up test was stopped: {fault.advice}")
         if self.armed and self.gate.fault is None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Controller of an arm that takes positions only: it follows paths and yields to forces.
 
-States pass the same checks as those of an arm that takes efforts. After a fault the positions
+States are checked as for an arm that takes efforts. After a fault the positions
 sent come to rest within 0.4 s, whether states arrive or not; then nothing is sent any more, and
 the arm stays where it is. After a pause of the process (endings.PAUSE) nothing is sent at all.
 """
@@ -156,7 +156,7 @@ class PositionController(Controller):
         """Do nothing: positions do not jump."""
 
     def _rest_here(self) -> None:
-        """Come to rest from the position sent last, or at the measured one."""
+        """Come to rest from the position sent last; an arm that is not armed rests where it is."""
         whole, rate, limits = self._whole(), np.zeros(self.arm.m.nv), self.gate.limits
         if self.armed:
             whole[self._dofs], rate[self._dofs] = self._place, self.velocity
@@ -172,7 +172,7 @@ class PositionController(Controller):
     # the loop
 
     def _moves(self) -> bool:
-        """Return False: this controller knows no efforts, so it makes no checks that need them."""
+        """Return False: checks that compare motion with efforts do not apply to positions."""
         return False
 
     def _answer(self) -> Array | None:
@@ -195,10 +195,10 @@ class PositionController(Controller):
         return self._passed(wanted[self._dofs])
 
     def _advanced(self, passed: float, cycle: float) -> float:
-        """Return by how much the motion advances in a time [s].
+        """Return the time by which the motion advances after `passed` seconds [s].
 
-        The driver reaches the next positions within a cycle [s], also after a pause of the states:
-        then the motion is late from there on.
+        The driver reaches the next positions within a cycle [s], so the motion advances by at most
+        a cycle. After a pause of the states the motion stays late.
         """
         self._cycle = passed if math.isnan(cycle) else cycle
         self._owed = min(self._owed + passed, self.gate.settings.state_timeout)

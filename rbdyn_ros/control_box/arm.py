@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The dynamics of an arm as its box computes them: the arm alone, with the bodies behind it."""
+"""The dynamics of an arm as its box computes them: the arm alone, with the bodies it carries."""
 
 import re
 
@@ -77,7 +77,7 @@ class BoxedJoints:
         return np.concatenate([self.dofs, self.fingers])
 
     def build(self, urdf: str, gravity: Array, load: Load = NO_LOAD) -> None:
-        """Make the arm alone.
+        """Compile the arm without the rest of the robot.
 
         Args:
             urdf: text made by `urdf_alone`.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The thread of a control box: it connects a loop with the servers of an arm."""
 
-from __future__ import annotations
-
 import contextlib
 import select
 import threading
@@ -54,7 +52,7 @@ class WireFaults:
     commands: LineFaults = FAULTLESS
 
     @staticmethod
-    def of(faults: Faults, double: float, period_ns: int) -> WireFaults:
+    def of(faults: Faults, double: float, period_ns: int) -> "WireFaults":
         """Return the faults of the channel of a loop, as faults of the wire."""
 
         def line(side: str) -> LineFaults:
@@ -107,7 +105,7 @@ class ControlBox(ABC):
         arm: BoxedJoints,
         log: Callable[[str], object],
         patience: float,
-        peers: Collection[ControlBox] | None,
+        peers: "Collection[ControlBox] | None",
     ) -> None:
         self._loop, self._arm, self._log = loop, arm, log
         self._patience, self._period = patience, loop.period_ns / NANOSECONDS
@@ -188,10 +186,10 @@ class ControlBox(ABC):
             end.close()
 
     def do(self, action: Callable[[], T]) -> Future[T]:
-        """Let the thread of the box call an action between two cycles; return its future result.
+        """Make the thread of the box call an action between two cycles; return its future result.
 
-        An action presses the user stop, for example. It can be cancelled before it begins. If it
-        fails, the error is logged and is in the future.
+        An action presses the user stop, for example. It can be cancelled before it begins. If the
+        action fails, the error is logged, and the future holds it.
         """
         future: Future[T] = Future()
 
@@ -295,7 +293,7 @@ class ControlBox(ABC):
             time.sleep(1e-4)
 
     def _may_stand(self) -> bool:
-        """Return whether inputs outside the protocol allow to stop time."""
+        """Return whether inputs outside the protocol allow time to be stopped."""
         wanted = self.runs_on or self._ended.is_set() or bool(self._asked)
         return not (wanted or self._is_outdated())
 
@@ -312,6 +310,6 @@ class ControlBox(ABC):
         return not (self._is_starting or unrest)
 
     def _wait(self, timeout: float) -> None:
-        """Wait for something at a socket [s]."""
+        """Wait until a socket has data, at most for a time [s]."""
         sockets = [each for end in self.ends for each in end.sockets]
         select.select(sockets, [], [], min(max(timeout, 0.0), LOOK))

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Boxes of a simulation, made from their names and run in threads, with or without ROS."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -89,7 +87,7 @@ class BoxName:
     address: str
 
     @staticmethod
-    def parsed(text: str) -> BoxName:
+    def parsed(text: str) -> "BoxName":
         """Read [ROBOT/]KIND[@ADDRESS].
 
         Raises:
@@ -302,7 +300,7 @@ class BoxedLoop:
             self.loop.stop()
             raise
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Self":
         self.boxes.start()
         try:
             self.loop.start()

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Torques of a box on the joints, and the law of its stiff joints, without gravity."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,7 +49,7 @@ class Torques:
     velocity: Array
 
     @staticmethod
-    def of(effort: Array) -> Torques:
+    def of(effort: Array) -> "Torques":
         """Return efforts as Torques without a spring."""
         z = np.zeros_like(effort)
         return Torques(effort, z, z, z, z)

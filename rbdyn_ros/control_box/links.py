@@ -73,7 +73,7 @@ def behind(description: Description, link: str) -> list[Joint]:
 def inertials(
     m: Model, description: Description, joints: list[Joint], tails: list[list[Joint]]
 ) -> dict[str, Inertial | None]:
-    """Return the inertia of all links, each with its bodies that are not in the chain.
+    """Return the inertia of each link, with the bodies that it carries outside the chain.
 
     Args:
         m: the robot.
@@ -146,7 +146,7 @@ def urdf_alone(
     base: Pose | None = None,
     extend: Callable[[ET.Element, int], object] = lambda _, __: None,
 ) -> str:
-    """Return an arm alone as URDF: links link0, link1 and so on, the flange is the last.
+    """Return an arm alone as URDF with links link0, link1 and so on; the last is the flange.
 
     Args:
         name: name of the robot.

@@ -63,7 +63,7 @@ class Stream:
 
 
 def turn_between(R: Array, to: Array) -> Array:
-    """Return the rotation vector from one orientation to another, axes of their parent (3,)."""
+    """Return the rotation vector (3,) from one orientation to another, in axes of their parent."""
     D = to @ R.T
     w = 0.5 * np.array([D[2, 1] - D[1, 2], D[0, 2] - D[2, 0], D[1, 0] - D[0, 1]])
     sine = float(np.linalg.norm(w))
@@ -87,7 +87,7 @@ def gap_between(T: Array, to: Array) -> Array:
 
 
 def turned(R: Array, w: Array) -> Array:
-    """Return an orientation after a rotation vector, axes of its parent (Rodrigues' formula)."""
+    """Rotate an orientation by a vector in the axes of its parent (Rodrigues' formula)."""
     angle = float(np.linalg.norm(w))
     if angle == 0.0:
         return R

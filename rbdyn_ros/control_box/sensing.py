@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurements of a box at the simulated arm."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +31,7 @@ class MeasuredArm:
     friction: Array
 
     @staticmethod
-    def of(arm: BoxedJoints, state: LoopState) -> MeasuredArm:
+    def of(arm: BoxedJoints, state: LoopState) -> "MeasuredArm":
         """Return the arm's part of a state."""
         n = len(state.measured) // 3
         q, dq, effort = (state.measured[k * n :][arm.dofs] for k in range(3))

@@ -83,7 +83,7 @@ S = TypeVar("S", bound=Session)
 
 
 class PortTakenError(RbdynError):
-    """Another program listens at a port."""
+    """Another program listens on the port."""
 
     def __init__(self, message: str, port: int) -> None:
         super().__init__(Finding("port-taken", message, "error", ""))
@@ -96,7 +96,7 @@ class Gone(Exception):  # noqa: N818 - no error: clients come and go
 
 @contextlib.contextmanager
 def parting() -> Iterator[None]:
-    """End the connection if its session fails in any way, so that no client ends the box.
+    """Turn every error of a session into Gone, so that no client can stop the box.
 
     Raises:
         Gone: the block raised an error.
@@ -214,7 +214,7 @@ class Peers(End, Generic[S]):
     Args:
         name: name of the server in messages.
         log: called with a message.
-        piece: bytes of a client that are read in one cycle.
+        piece: largest number of bytes that are read from a client at once.
 
     Attributes:
         peers: the clients.

@@ -82,7 +82,7 @@ class WireLine(Generic[P]):
             self._enter(tick, _AGAIN, packet)
 
     def arrived(self, tick: int) -> list[P]:
-        """Return the packets that arrive at a tick, the newest first: it overtakes the others.
+        """Return the packets that arrive at a tick, the newest first: it overtakes older packets.
 
         Over TCP they arrive in order.
         """

@@ -17,7 +17,7 @@ from rbdyn_ros.description.reading.xacro_files import check_no_arguments
 from rbdyn_ros.description.urdf_files import urdf
 from rbdyn_ros.errors import Finding, ParameterError, quote
 
-#: Suffixes of files whose root element gives the format, and where it usually is [bytes].
+#: Suffixes of files whose format their root element shows; it is usually within these bytes.
 _XML, _HEAD_BYTES = (".xml", ""), 1 << 16
 
 
@@ -37,7 +37,7 @@ class Format:
     """A format of robot files.
 
     Attributes:
-        suffixes: of its files, in small letters.
+        suffixes: suffixes of its files, in small letters.
         read: returns a robot and the text of its URDF; arguments as for read_with_text.
         root: root element of a file whose suffix only shows that it is XML.
     """
@@ -116,7 +116,7 @@ def format_of(path: Path) -> Format | None:
 
 
 def root_of_text(text: str | bytes) -> str:
-    """Return the root element of a document, as in Format, or "" if it has none."""
+    """Return the root element of a document, as in Format, or "" without a root element."""
     data = text.encode(errors="replace") if isinstance(text, str) else text
     return guard.root_tag(data[: guard.MAX_BYTES])
 

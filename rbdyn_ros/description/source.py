@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read a robot or a scene from a file, or a robot from text; all loaders use this module."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,16 +35,16 @@ class Source:
     Attributes:
         text: URDF, as expanded by xacro; empty for a file in another format.
         file: the file that it came from, or None.
-        received: another node publishes it.
-        parts: of the scene file that it came from; then `text` is the URDF of its only robot, or
-            empty.
+        received: whether another node publishes it.
+        parts: parts of the scene file that it came from; then `text` is the URDF of its only
+            robot, or empty.
     """
 
     description: Description
     text: str
     file: RobotFile | None = None
     received: bool = False
-    parts: SceneParts | None = None
+    parts: "SceneParts | None" = None
 
     @property
     def path(self) -> Path | None:
@@ -55,7 +53,7 @@ class Source:
 
     @property
     def semantics(self) -> str:
-        """The SRDF next to the URDF, or "" if there is none, or it cannot be used."""
+        """The SRDF next to the URDF; "" if there is no SRDF, or it cannot be used."""
         path = self.path
         if path is None or not self.text or self.is_scene:
             return ""
@@ -78,7 +76,7 @@ class Source:
 
     @property
     def base(self) -> str:
-        """The kind of the mobile base of a scene's only robot, or "" if it has none."""
+        """The kind of the mobile base of a scene's only robot, or "" without a mobile base."""
         robots = [] if self.parts is None else list(self.parts.robots.values())
         return robots[0].base if len(robots) == 1 else ""
 

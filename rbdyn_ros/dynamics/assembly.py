@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find a configuration in which all loops are closed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -46,12 +44,12 @@ _survey = public(survey)
 def assemble(
     m: Model, qpos: ArrayLike | None = None, fixed: Sequence[str] = (), tolerance: float = 1e-12
 ) -> Array:
-    """Return a configuration (nq,) in which all position constraints hold, near a rough one.
+    """Return a configuration (nq,) near `qpos` in which all position constraints hold.
 
     This is Newton's method on efc_pos; each step is the shortest that solves the linearised
-    equations. If it does not converge, it starts again from configurations around the rough one.
-    These are the same at every call. Results within the joint limits are preferred. If a mechanism
-    has several closed configurations, start near the wanted configuration.
+    equations. If it does not converge, it starts again from configurations around `qpos`, which
+    are the same at every call. Results within the joint limits are preferred. If a mechanism has
+    several closed configurations, start near the wanted configuration.
 
     Args:
         m: the Model.
@@ -224,7 +222,7 @@ def _open(m: Model, error: Array, tolerance: float) -> list[Finding]:
 
 
 def constraint_rows(m: Model) -> list[tuple[str, str, slice]]:
-    """Return kind, name and equations of every constraint, in the order of efc_pos."""
+    """Return the kind, name and equations of every constraint, in the order of efc_pos."""
     rows: list[tuple[str, str, slice]] = []
     counts = [("loop joint", m.loop_names, m.loop_efcnum.tolist())]
     for kind, names, number in (

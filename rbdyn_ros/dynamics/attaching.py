@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attach two links to each other in their present pose, and carry a state to another Model."""
 
-from __future__ import annotations
-
 import copy
 from itertools import product
 
@@ -27,7 +25,7 @@ from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
 
 
 def attach(m: Model, d: Data, link: str, to: str = WORLD) -> tuple[Model, Data]:
-    """Return a Model in which a link keeps its present pose relative to another, and its Data.
+    """Return a Model in which a link keeps its present pose on another link, and its Data.
 
     The connection is a weld, a loop joint without freedom, as for a suction cup, a tool changer or
     a magnet. `joint_forces` writes its force to `d.loop_force`. The two bodies no longer make
@@ -91,7 +89,7 @@ def carry(m: Model, d: Data, other: Model) -> Data:
 
 
 def with_loop_pose(m: Model, loop: str, frame: int, pose: Pose) -> Model:
-    """Return a Model in which a loop joint has another pose on its predecessor.
+    """Return a Model in which a loop joint has a different pose on its predecessor.
 
     Args:
         m: the Model.

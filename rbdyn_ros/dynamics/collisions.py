@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distances between geometries of a robot and of its world, at qpos: geometry only, no forces."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Sequence

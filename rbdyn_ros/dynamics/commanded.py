@@ -1,12 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The joints that can be commanded."""
+"""The joints that can be commanded, and Models in which some cannot move."""
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rbdyn_ros.arrays import Bools
 from rbdyn_ros.errors import quote
 from rbdyn_ros.model.declared.joints import JointClass
 from rbdyn_ros.model.model import Model
+
+#: Rotor inertia of a blocked dof [kg m^2 or kg]: no force moves it.
+BLOCKED = 1e9
+
+
+def with_blocked(m: Model, blocked: Bools) -> Model:
+    """Return the Model whose blocked dofs (nv,) do not move; m itself without blocked dofs."""
+    if not blocked.any():
+        return m
+    held = np.where(blocked, BLOCKED, m.dof_armature)
+    kept = {name: getattr(m, name) for name in ("dof_inertia0", "geom_mass0")}
+    return m.replaced(dof_armature=held, **kept)
 
 
 def reason_passive(m: Model, j: int) -> str:

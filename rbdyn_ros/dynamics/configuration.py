@@ -5,8 +5,6 @@ With quaternions, positions are not vectors, and nq can differ from nv. Each joi
 rule (engine/joints/manifold.py).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -139,8 +137,8 @@ def start_within_limits(m: Model) -> Array:
 def moved_starts(m: Model, qpos: Array) -> str:
     """Return a text with the start of each joint whose limits exclude its qpos0, or "".
 
-    A joint is included only if qpos (nq,) has it where start_within_limits puts it. With closed
-    loops the text is "", because the loops determine the positions of joints.
+    A joint is included only if its position in qpos (nq,) is that of start_within_limits. With
+    closed loops the text is "", because the loops determine the positions of joints.
     """
     inside = start_within_limits(m)
     return ", ".join(
@@ -215,7 +213,7 @@ def usual_ranges(m: Model, j: int) -> list[tuple[float, float]]:
 
 
 def slides(m: Model, dofs: Ints) -> tuple[Ints, Ints]:
-    """Return which dofs only translate their bodies, and which of them have no limits.
+    """Return which dofs only translate their bodies, and which of these dofs have no limits.
 
     Returns:
         (n,), for each dof: 0 if it rotates, 1 if it only translates, 2 if it only translates and

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contacts of a Data by name: points, normals, forces."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hybrid dynamics: some dofs move by forces, others have a prescribed motion."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -6,8 +6,6 @@ cannot drift: H_G ydd + C_G = G^T tau, RBDA eq 3.20 and 3.21. Constraints withou
 need loop joints.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The state of a robot at one moment, for everything that displays it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -55,7 +53,7 @@ class Instant:
     held: bool = False
 
     @classmethod
-    def of(cls, m: Model, d: Data) -> Instant:
+    def of(cls, m: Model, d: Data) -> "Instant":
         """Return the present state of a Data.
 
         Contact forces and energy belong to the last forward or step.
@@ -77,7 +75,7 @@ class Instant:
         )
 
     @classmethod
-    def still(cls, m: Model, qpos: Array) -> Instant:
+    def still(cls, m: Model, qpos: Array) -> "Instant":
         """Return the Instant of a robot at rest at qpos (nq,), at time 0 and without forces."""
         return cls(0.0, np.array(qpos, np.float64), np.zeros(m.nv), np.zeros(m.nv))
 

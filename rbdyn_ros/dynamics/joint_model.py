@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The model of one joint at one state, in the notation of RBDA table 4.1."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

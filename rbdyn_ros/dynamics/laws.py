@@ -13,17 +13,12 @@ d holds the state, qpos and qvel; d.qacc is overwritten.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from rbdyn_ros.engine.compiler.jit import kernel
+from rbdyn_ros.engine.compiler.jit import Matrix, Vector, kernel
 from rbdyn_ros.engine.forward import inverse
 from rbdyn_ros.engine.quantities.terms import gravity_term
 from rbdyn_ros.engine.step.integrate import differentiate_pos
-
-if TYPE_CHECKING:
-    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.model.data import Data
+from rbdyn_ros.model.model import Model
 
 
 @kernel

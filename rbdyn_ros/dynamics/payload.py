@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payloads: the Model of a robot with a rigid body fixed to one of its links."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shapes that rays can hit: the geometries of a Model, or any triangles on its bodies."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 

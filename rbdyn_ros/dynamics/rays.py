@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rays: the first hit of each ray, for range sensors and cameras. Geometry only."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Save the state of a Data, and load it again: the future after loading is the same to the bit."""
-
-from __future__ import annotations
+"""Save and load the state of a Data: the simulation then continues with the same bits."""
 
 import hashlib
 from dataclasses import dataclass
@@ -47,7 +45,7 @@ def save_state(m: Model, d: Data) -> SavedState:
 
 
 def load_state(m: Model, d: Data, saved: SavedState) -> None:
-    """Put d into a saved state, from which it moves as the saved Data did, to the last bit.
+    """Put d into a saved state; it then moves as the saved Data did, to the last bit.
 
     m must be the robot of the saved state; its masses, gravity and options may differ. A state can
     come from another Data, or by pickle from another process.
@@ -72,7 +70,7 @@ def load_state(m: Model, d: Data, saved: SavedState) -> None:
 
 
 def _check_state(saved: object) -> None:
-    """Raise ParameterError unless `saved` has the types of a SavedState; it may be from a file."""
+    """Raise ParameterError unless `saved`, which may be from a file, has a SavedState's types."""
     if not isinstance(saved, SavedState):
         text = f"load_state: expected a result of save_state, got {shown(saved)}"
         raise ParameterError(Finding("not-a-state", text, "error", "saved"))

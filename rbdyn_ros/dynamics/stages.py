@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The public functions of (m, d): engine kernels behind checks of their arguments."""
 
-from __future__ import annotations
-
 import copyreg
 import warnings
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The simulation engine: Numba kernels of (m, d). forward.py has the tick and uses all folders."""
+"""The simulation engine: Numba kernels of (m, d). forward.py has the stages of a tick."""

@@ -122,7 +122,7 @@ def aba(m: Model, d: Data) -> None:
     qacc is the acceleration of continuous time under the forces in the fields: M qacc =
     qfrc_applied + qfrc_passive - qfrc_bias plus the effect of xfrc_applied, cfrc_contact and
     constraint forces, K^T lambda with K qacc = k. After forward these are the forces of the next
-    step; after fwd_velocity there are no contact forces, and qfrc_passive is that at qvel. Source:
+    step; after fwd_velocity there are no contact forces, and qfrc_passive is for qvel. Source:
     RBDA table 7.1, eq 3.17.
     """
     stopped, d.nstopped = d.nstopped, 0  # the forces of stops are in qfrc_passive
@@ -273,13 +273,13 @@ def step(m: Model, d: Data, nstep: int) -> int:
 
 @inline
 def _often_unsolved(m, d):
-    """Return whether more than a tenth of the timesteps did not converge, and not only a few."""
+    """Return whether more than FEW_UNSOLVED timesteps and more than a tenth did not converge."""
     return d.nunsolved > FEW_UNSOLVED and 10.0 * d.nunsolved * m.opt.timestep > d.time
 
 
 @kernel
 def _forward_at_start(m, d):
-    """Fill the fields at the start of a Runge-Kutta step; they had values of its trial states."""
+    """Write the fields of the start of a Runge-Kutta step, which trial states have overwritten."""
     end, singular, unsolved = d.time, d.nsingular, d.nunsolved
     d.time = d.rk_time[0]
     _swap(d.qpos, d.rk_qpos)

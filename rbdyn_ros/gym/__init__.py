@@ -12,8 +12,6 @@
 pip install "rbdyn_ros[gym]" installs gymnasium.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.gym.batch_env import BatchEnv as BatchEnv

@@ -42,8 +42,8 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         num_envs: number of robots.
         nstep: timesteps of an action.
         horizon: actions of an episode at most.
-        effort: force of an action of 1 [N m or N], one number or one per actuated degree of
-            freedom; None: the effort limits of the Model.
+        effort: force of an action of 1 [N m or N], for all or for each actuated degree of freedom;
+            None: the effort limits of the Model.
         autoreset_mode: an AutoresetMode, or its value.
         nthread: number of threads; 0: one per core.
 
@@ -52,8 +52,8 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         actuated: (na,), the degrees of freedom that actions act on.
         actions_taken: (num_envs,), actions since the last reset.
         diverged_reward: reward of the action in which a robot diverges, which ends its episode; 0
-            unless the subclass sets it. Where rewards are negative, set it below those of a whole
-            episode, or a policy learns to diverge.
+            unless the subclass sets it. Where rewards are negative, set it below the sum of
+            rewards of a whole episode, or a policy learns to diverge.
 
     Raises:
         ParameterError: an argument is not allowed, or a joint has no effort limit.
@@ -92,20 +92,20 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         self._over: Bools = np.zeros(num_envs, bool)
         self._seen = np.zeros((num_envs, low.size), np.float32)
 
-    # parts of a task
+    # methods that a task can override
 
     def observe(self) -> Array:
         """Return an observation of every robot, (num_envs, n): by default qpos, then qvel.
 
-        It is clipped to the observation space.
+        The environment clips it to the observation space.
         """
         return np.concatenate([self.batch.qpos, self.batch.qvel], axis=1)
 
     def limits(self) -> tuple[Array, Array]:
         """Return the lowest and the highest observation, (n,) each.
 
-        By default those of positions and velocities in the Model; infinite where there is no
-        limit, or if `observe` is overridden.
+        By default these are the limits of positions and velocities in the Model. They are infinite
+        where the Model has no limit, or if `observe` is overridden.
         """
         if type(self).observe is not BatchEnv.observe:
             high = np.full(np.asarray(self.observe()).shape[1], np.inf)
@@ -122,8 +122,8 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
     def drive(self, actions: Array) -> None:
         """Advance the robots by nstep timesteps under actions, (num_envs, na) from -1 to 1.
 
-        By default an action is a constant force. Override it for another law, such as joints that
-        follow position targets.
+        By default an action is a constant force. Override the method for another law, such as
+        joints that follow position targets.
         """
         self.batch.qfrc_applied[:, self.actuated] = actions * self.effort
         self.batch.step(nstep=self.nstep)
@@ -137,7 +137,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         return np.zeros(self.num_envs, bool)
 
     def start(self, robots: Bools) -> None:
-        """Write the state in which episodes of some robots begin; they are at m.qpos0, at rest.
+        """Write the state in which episodes of some robots begin. By default they rest at m.qpos0.
 
         Draw random numbers from self.np_random.
 
@@ -153,7 +153,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         """Begin new episodes; return observations and infos.
 
         Args:
-            seed: seed of self.np_random; None: go on.
+            seed: seed of self.np_random; None: the generator continues.
             options: {"reset_mask": (num_envs,) of bools}: only these robots.
         """
         super().reset(seed=seed)
@@ -194,7 +194,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         rewards[diverged] = self.diverged_reward
         truncated = (self.actions_taken >= self.horizon) & ~terminated
         infos: dict[str, Any] = {}
-        if ending.any():  # NEXT_STEP: these begin instead
+        if ending.any():  # NEXT_STEP: these robots begin a new episode instead of acting
             self._begin(ending)
             self._look()
             rewards[ending], terminated[ending], truncated[ending] = 0.0, False, False
@@ -203,7 +203,8 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
             infos |= {"diverged": diverged, "_diverged": diverged.copy()}
         over = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP and over.any():
-            last = np.full(self.num_envs, None, object)  # as gymnasium's own vector environments
+            # in the form of gymnasium's own vector environments
+            last = np.full(self.num_envs, None, object)
             for k in np.flatnonzero(over):
                 last[k] = self._seen[k].copy()
             infos = {"final_info": infos, "_final_info": over.copy()}
@@ -238,7 +239,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         self._seen[well] = seen[well]
 
     def _checked(self, actions: ArrayLike) -> Array:
-        """Return the actions, clipped to their space."""
+        """Return the actions, clipped to the action space."""
         try:
             given = np.asarray(actions, np.float64)
         except (TypeError, ValueError):
@@ -250,7 +251,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
 
 
 class RobotEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
-    """One robot of a task as a plain gymnasium.Env, for libraries that take no VectorEnv.
+    """One robot of a task as a plain gymnasium.Env, for libraries that do not support a VectorEnv.
 
     Args:
         task: a subclass of BatchEnv.
@@ -296,7 +297,7 @@ def _mode(given: object) -> AutoresetMode:
 
 
 def action_efforts(m: Model, dofs: Any, given: ArrayLike | None) -> Array:
-    """Return the force of an action of 1, for each actuated dof."""
+    """Return the force that the action 1 means, for each actuated dof."""
     if dofs.size == 0:
         text = f"'{m.name}' has no actuated joint, so no action would move it"
         raise ModelError(Finding("no-actuator", text, "error", m.name))

@@ -25,14 +25,14 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
     episode depends on its seed and actions only. An action is one number from -1 to 1 for each
     joint that accepts efforts, times `effort`; it acts for nstep timesteps. An observation has the
     positions, then the velocities of all joints of joint_states. Override `reward`, and for the
-    task also: `observe` with `limits`, `ended`, `start`, and `act`, if the actions are for nodes
-    of yours, which command the joints.
+    task also: `observe` with `limits`, `ended`, `start`, and `act`, if your own nodes get the
+    actions and command the joints.
 
     Args:
         robot: path of the robot file.
         nstep: timesteps of an action.
         horizon: actions of an episode at most.
-        effort: force of an action of 1 [N m or N], one number or one per joint; None: the effort
+        effort: force of an action of 1 [N m or N], for all or for each joint; None: the effort
             limits.
         nodes: command lines of nodes that run next to the simulator, in the present folder.
         parameters: parameters of the simulator, by name.
@@ -83,7 +83,7 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
         self.metadata = {"render_modes": []}
         self._taken = 0
 
-    # parts of a task
+    # methods that a task can override
 
     def observe(self) -> Array:
         """Return an observation, (n,): by default positions, then velocities."""
@@ -92,8 +92,8 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
     def limits(self) -> tuple[Array, Array]:
         """Return the lowest and the highest observation, (n,) each.
 
-        By default the limits of positions and velocities in the Model; infinite, where there is no
-        limit or if `observe` is overridden.
+        By default these are the limits of positions and velocities in the Model. They are infinite
+        where the Model has no limit, or if `observe` is overridden.
         """
         if type(self).observe is not NodeEnv.observe:
             high = np.full(np.asarray(self.observe()).shape, np.inf)
@@ -140,7 +140,7 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
         """Take an action; return observation, reward, whether the episode ended, and infos.
 
         Raises:
-            ParameterError: the action is not numbers (na,).
+            ParameterError: the action is not an array (na,) of numbers.
             RbdynError: no state comes within `patience`, or a process has ended.
         """
         given = np.asarray(action, np.float64)

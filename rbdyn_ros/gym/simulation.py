@@ -68,7 +68,7 @@ class NodeSimulation:
         return self._domain.environment
 
     def ask(self) -> LockstepClient:
-        """Return the client, for a request that must be answered within `patience`."""
+        """Return the client, for a request that the simulator must answer within `patience`."""
         if self.client is None:
             raise refusal("the environment is closed")
         self._asked = time.monotonic()
@@ -87,7 +87,7 @@ class NodeSimulation:
         self._folder.cleanup()
 
     def _start(self, words: str) -> None:
-        """Send the simulation to the process, and connect to it."""
+        """Send the settings of the simulation to the process, and connect to it."""
         assert self._process.stdin is not None
         self._process.stdin.write(words + "\n")
         self._process.stdin.flush()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator and nodes of the user, in processes that end with the standard input of this one.
+"""A simulator and nodes of the user, in processes that end when standard input ends.
 
 python -m rbdyn_ros.gym.simulator_process reads one line of JSON: `parameters` of the simulator,
-`nodes` as command lines, and a `folder` for their output. It prints "ready", or why it ends.
+`nodes` as command lines, and a `folder` for their output. It prints "ready", or the reason why it
+ends.
 """
 
 import json
@@ -18,7 +19,7 @@ from rbdyn_ros.trials.processes.user_process import UserProcess
 from rbdyn_ros.trials.trial import UserProgram
 
 POLL = 0.1
-#: Most memory for the data of a process of a node [MiB].
+#: Largest memory for the data of a process of a node [MiB].
 MEMORY = 1 << 20
 
 

@@ -50,8 +50,8 @@ def placed_entity(m: Model, description: Description, name: str, qpos: Array) ->
 
     Args:
         m: the scene with the object, or with a new obstacle or fixed robot, which is not raised.
-        description: of the scene.
-        name: of the object, obstacle or robot.
+        description: description of the scene.
+        name: name of the object, obstacle or robot.
         qpos: (nq,) position of the scene.
 
     Raises:
@@ -107,7 +107,7 @@ class _Search:
         return max(float(-distances[mine].min(initial=0.0)), self._depth_in_terrain(tree))
 
     def _depth_in_terrain(self, tree: int) -> float:
-        """Return the depth in terrain, whose pairs have no distances."""
+        """Return the depth of an object in terrain, for which `_overlaps` has no distances."""
         if self.m.nfield + self.m.ntrimesh == 0:
             return 0.0
         pairs, distances = self._contacts()
@@ -116,7 +116,7 @@ class _Search:
         return max(float(-distances[mine].min(initial=0.0)), 0.0)
 
     def _contacts(self) -> tuple[Ints, Array]:
-        """Return the pairs of geometries in contact (n, 2), obstacles first, and distances."""
+        """Return the pairs of geometries in contact (n, 2), obstacles first, and the distances."""
         touching(self.m, self.d)
         number = self.d.ncon
         return self.d.contact_geom[:number], self.d.contact_dist[:number]
@@ -141,7 +141,7 @@ class _Search:
 
     def check_robot(self, name: str) -> None:
         """Raise DescriptionError if a robot that is fixed to the world overlaps something."""
-        from rbdyn_ros.description.scenes.entities import entity_of  # only for scenes
+        from rbdyn_ros.description.scenes.entities import entity_of  # imported only for scenes
 
         names, bodies = self.m.geom_names, self.m.geom_bodyid
         links = [self.m.frame_names[frame] for frame in self.m.geom_frameid]
@@ -155,7 +155,7 @@ class _Search:
                 raise DescriptionError(Finding("object-overlaps", text), self._source)
 
     def check(self, only: str = "") -> None:
-        """Raise DescriptionError about every object, or one, that overlaps something else."""
+        """Raise DescriptionError if objects overlap; `only` limits the check to one object."""
         names, findings = self.m.geom_names, []
         for pair, distance in zip(*self._overlaps(-TOUCHING), strict=True):
             objects = self._object[pair].tolist()

@@ -53,8 +53,9 @@ def with_inertias(
     Args:
         model: compiled from the description.
         description: for the lines of its joints.
-        findings: the findings so far; the Model gets them and new ones.
-        strict: refuse a joint without inertia, warn of a tiny inertia; otherwise repair both.
+        findings: the findings so far; the Model gets them and new findings.
+        strict: refuse a joint without inertia, warn of a tiny inertia; otherwise repair both kinds
+            of joints.
 
     Raises:
         DescriptionError: a joint moves a negative inertia, or no inertia if strict.
@@ -62,7 +63,7 @@ def with_inertias(
     repaired, inertia, missing, wrong = _repair(model)
     lines = {joint.name: joint.line for joint in description.joints}
     errors = [_wrong(repaired, dof, inertia[dof], lines) for dof in wrong]
-    weak = _tiny(inertia) & ~missing
+    weak = (inertia < TINY_INERTIA * inertia.max(initial=0.0)) & ~missing
     if not strict:
         repaired = _strengthened(repaired, inertia, missing, weak)
     added = repaired.dof_armature - model.dof_armature
@@ -111,7 +112,8 @@ def inertias_of(m: Model, armatures: Array) -> Array:
     if DISABLED or m.nefc > 0:
         rows = [m.replaced(dof_armature=row).dof_inertia0 for row in armatures]
         return np.array(rows).reshape(armatures.shape)
-    # kernels read the armature through a changed table, as a Model per row takes 500 times as long
+    # kernels read the armature through a changed table: to make a Model per row takes 500 times as
+    # long
     d, table, armature = make_data(m), m.table.copy(), np.zeros(m.nv)
     found: Array = armatures.copy()
     table[MODEL.fields["dof_armature"][0]] = armature.ctypes.data
@@ -215,22 +217,16 @@ def _finding(code: str, text: str, severity: Severity, name: str, lines: Lines) 
     return Finding(code, f"{element}: {text}", severity, element, lines.get(name), allowed=allowed)
 
 
-def _tiny(inertia: Array) -> Bools:
-    """Return the dofs whose inertia is too small, relative to the largest, for floating point."""
-    tiny: Bools = inertia < TINY_INERTIA * inertia.max(initial=0.0)
-    return tiny
-
-
 def _strengthened(m: Model, inertia: Array, missing: Bools, tiny: Bools) -> Model:
     """Return the Model with armatures that keep accelerations of dofs of low inertia finite.
 
     A dof with a tiny inertia gets the smallest sound inertia of the robot as its armature. A dof
-    without inertia gets the smallest one of its joint: a body that has inertia about some axes
-    only would speed up without end.
+    without inertia gets the smallest inertia of its joint: otherwise a body with inertia about
+    only some axes would accelerate without end.
 
     Args:
         m: with REPAIR_ARMATURE for its dofs without inertia.
-        inertia: of its dofs.
+        inertia: inertia of its dofs.
         missing: the dofs without inertia.
         tiny: the dofs with a tiny inertia.
     """

@@ -13,11 +13,11 @@ from rbdyn_ros.model.model import Model, unchecked_model
 
 
 def with_keys(m: Model, states: Iterable[GroupState]) -> Model:
-    """Return the Model with a keyframe of each name of a state.
+    """Return the Model with a keyframe for each state name.
 
-    Joints that a state leaves out are at qpos0. States of one name, of several groups of joints,
-    make one keyframe; a later one overwrites an earlier one. A state of no coordinate of m is left
-    out with a note.
+    Joints that a state leaves out are at qpos0. States of the same name, for several groups of
+    joints, make one keyframe, in which a later state overwrites an earlier one. A state without a
+    coordinate of m is left out, with a note.
     """
     keys: dict[str, dict[int, float]] = {}
     notes: list[Finding] = []
@@ -39,7 +39,7 @@ def with_keys(m: Model, states: Iterable[GroupState]) -> Model:
 
 
 def given_by(m: Model, state: GroupState) -> dict[int, float]:
-    """Return the entries of qpos that a state gives."""
+    """Return the values that a state gives, by index into qpos."""
     found: dict[int, float] = {}
     for name, given in state.positions.items():
         if name not in m.jnt_numbers:

@@ -18,7 +18,7 @@ from rbdyn_ros.model.model import Model, with_arrays
 def joined_links(m: Model, description: Description) -> Bools:
     """Return a matrix (nframe, nframe): whether one joint connects two links with geometries.
 
-    Links without geometries between the two are skipped, unless a second joint moves there.
+    Links without geometries may lie between the two, if only one joint moves.
     """
     number = {name: n for n, name in enumerate(m.frame_names)}
     solid = {m.frame_names[n] for n in m.geom_frameid[: m.ngeomlink].tolist()}
@@ -40,7 +40,7 @@ def joined_links(m: Model, description: Description) -> Bools:
 
 
 def _are_neighbours(m: Model, parent: int, body: int) -> bool:
-    """Return whether two bodies are the same, or connected by a joint with fewer than 6 dofs."""
+    """Return whether two bodies are one body, or connected by a joint with fewer than 6 dofs."""
     if parent == body:
         return True
     return bool(m.body_parentid[body] == parent and m.jnt_dofnum[body - 1] < FREE_DOFS)

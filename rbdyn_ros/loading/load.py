@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a file to a Model: read, compile, complete."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -67,15 +65,15 @@ def load_urdf(
         xacro_args: values for the arguments of a xacro file; True and False become "true" and
             "false", numbers their text.
         contact: use the `<collision>` elements of links, or the geoms of an MJCF, for contact:
-            True for contact with each other and a floor at z = 0, if an MJCF has none, or a
+            True for contact with each other and a floor at z = 0, if an MJCF has no floor, or a
             Contact with obstacles, surfaces, or without self-collision. A robot with a floating
-            base then starts above the obstacles (qpos0). False: ignore them and open no mesh, but
-            meshes of an MJCF that give a body its inertia.
+            base then starts above the obstacles (qpos0). False: ignore them and open no mesh,
+            except the meshes of an MJCF that give a body its inertia.
         srdf: path or text of an SRDF. Its `<group_state>` are the keyframes of the Model:
-            `m.key(name)`. For contact, the pairs of links that it disables do not push each
-            other, and `collisions` leaves them out; pairs that overlap in one of its states do not
-            push each other, either. True: `<name>.srdf` next to the file, in `srdf/` or in
-            `../srdf/`, with the name of the file or of the robot, if there is one. False: none.
+            `m.key(name)`. For contact, the pairs of links that it disables do not push each other,
+            and `collisions` leaves them out; pairs that overlap in one of its states do not push
+            each other, either. True: `<name>.srdf` next to the file, in `srdf/` or in `../srdf/`,
+            with the name of the file or of the robot, if this file exists. False: no SRDF.
 
     Returns:
         The Model; its `findings` are the warnings and notes.
@@ -114,7 +112,7 @@ def load(
     contact: bool | Contact = False,
     srdf: str | bytes | Path | bool = True,
 ) -> Model:
-    """Return the Model of a robot file as load_urdf does, or a saved Model, but not from text.
+    """Return the Model of a robot file, as load_urdf does, or a saved Model; text is refused.
 
     The arguments are those of load_urdf; `path` may also be a file written by `save`, which allows
     no other argument.
@@ -164,7 +162,7 @@ def _check_unchanged(given: Mapping[str, Any]) -> None:
 
 
 def build(
-    system: Description | SystemBuilder,
+    system: "Description | SystemBuilder",
     floating_base: bool | str = False,
     strict: bool = True,
     mimic: bool = True,
@@ -174,7 +172,8 @@ def build(
 
     Geometries and obstacles of the system do not need `contact`. The surfaces of a Contact apply
     to the geometries that it names and to geometries without a surface. Its obstacles are added
-    and replace obstacles of the same name; the default floor is left out if there are others.
+    and replace obstacles of the same name; the default floor is left out if there are other
+    obstacles.
 
     Raises:
         DescriptionError: with all errors of the description.
@@ -185,7 +184,7 @@ def build(
 
 
 def described(
-    system: SystemBuilder | Description, strict: bool = True, contact: bool | Contact = False
+    system: "SystemBuilder | Description", strict: bool = True, contact: bool | Contact = False
 ) -> Description:
     """Return the checked Description of a robot built in Python.
 
@@ -262,7 +261,7 @@ def complete(
 
 
 def _assembled(model: Model) -> tuple[Model, list[Finding]]:
-    """Return the Model with a qpos0 at which its loops are closed, and a finding if not zero."""
+    """Return the Model with its loops closed at qpos0, and a finding unless qpos0 is zero."""
     if is_closed(model, model.qpos0):
         return model, []
     try:

@@ -25,7 +25,7 @@ def mobility(m: Model) -> tuple[Array, Array]:
     """
     d = make_data(m)
     _survey(m, d)
-    if d.accelerate_stage == 0:  # otherwise M is already computed
+    if d.accelerate_stage == 0:  # otherwise `forward` has computed M already
         _crb(m, d)
     M = np.zeros((m.nv, m.nv))
     rows = np.repeat(np.arange(m.nv), m.M_rownnz)
@@ -33,7 +33,7 @@ def mobility(m: Model) -> tuple[Array, Array]:
     free = np.linalg.inv(M)
     if m.nefc == 0:
         return free, free
-    # rows are per radian or per metre, so the mobility along each is scaled to one
+    # rows are per radian or per metre; scaling makes the mobility along each row 1
     along = np.sqrt(np.maximum(np.einsum("rk,kl,rl->r", d.efc_J, free, d.efc_J), 0.0))
     K = d.efc_J / np.where(along > 0.0, along, 1.0)[:, None]
     Y = K @ free

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write files completely or not at all, so that nobody can read a partial file."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -18,17 +16,17 @@ if TYPE_CHECKING:
 
 
 class Output:
-    """Base of outputs that the end of a `with` block closes."""
+    """Base class of outputs that the end of a `with` block closes."""
 
     def close(self) -> None:
-        """Write the rest and close.
+        """Write the remaining content and close the output.
 
         Raises:
             ParameterError: the output is not complete.
         """
         raise NotImplementedError
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Self":
         return self
 
     def __exit__(
@@ -61,7 +59,7 @@ def output_path(path: object, what: str, suffixes: Collection[str]) -> Path:
     target = Path(path)
     if target.suffix.lower() not in suffixes:
         allowed = " or ".join(filter(None, (", ".join(list(suffixes)[:-1]), list(suffixes)[-1])))
-        text = f"{what} is written to a file {allowed}, not to {quote(str(target), 200)}"
+        text = f"{what} is written to a {allowed} file, not to {quote(str(target), 200)}"
         finding = Finding("unknown-suffix", text, "error", "path", None, str(target), allowed)
         raise ParameterError(finding)
     if not target.parent.is_dir():
@@ -89,8 +87,8 @@ def write_together(contents: Mapping[Path, Content]) -> None:
     reader in that moment may see some old and some new files.
 
     Raises:
-        ParameterError: a file cannot be written; old files stay unchanged. If a replacement
-            fails, the earlier ones remain.
+        ParameterError: a file cannot be written; old files stay unchanged. If a replacement fails,
+            the earlier replacements remain.
     """
     beside = {path: path.with_name(f".{secrets.token_hex(4)}{path.suffix}") for path in contents}
     try:
@@ -122,7 +120,7 @@ def is_folder(folder: Path) -> bool:
     """Return whether a folder for output exists.
 
     Raises:
-        ParameterError: it does not, and cannot be made in its parent.
+        ParameterError: the folder does not exist, and cannot be made in its parent.
     """
     try:
         if folder.is_dir():

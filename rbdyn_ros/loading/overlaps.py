@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pairs of one robot that overlap in a pose in which it may stand do not push each other."""
+"""Switch off contact in pairs of one robot that overlap in a pose in which it may stand."""
 
 from collections.abc import Iterable, Iterator
 
@@ -19,9 +19,10 @@ _Pair = tuple[int, int]
 
 
 def without_overlaps(m: Model, states: Iterable[GroupState] = ()) -> tuple[Model, list[Finding]]:
-    """Return the Model; pairs of one robot that overlap in a pose where it may stand do not push.
+    """Return the Model without contact in pairs of one robot that overlap while it stands.
 
-    These poses are qpos0, and each state that gives all joints between the two geometries.
+    The robot may stand at qpos0, and in each state that gives all joints between the two
+    geometries.
 
     Args:
         m: the Model.
@@ -50,7 +51,7 @@ def without_overlaps(m: Model, states: Iterable[GroupState] = ()) -> tuple[Model
 def _overlaps(
     m: Model, states: Iterable[GroupState]
 ) -> Iterator[tuple[str, Iterable[collisions.Distance], str]]:
-    """Yield each pose in which the robots may stand, the pairs that overlap, and advice."""
+    """Yield each pose in which the robots may stand, the pairs that overlap in it, and advice."""
     yield "qpos0", collisions.start_overlaps(m), "; an SRDF can disable them"
     for state in states:
         yield f"the state {quote(state.name)}", overlaps_in(m, state), ""
@@ -61,7 +62,7 @@ def _pair(m: Model, one: collisions.Distance) -> _Pair:
 
 
 def _with_pairs(m: Model, own: set[_Pair]) -> Model:
-    """Return the Model in which only these pairs of one robot push each other."""
+    """Return the Model in which, of the pairs within one robot, only these have contact."""
     several = ~of_one_robot(vars(m), m.push_geom)
     kept = [tuple(pair) in own for pair in m.push_geom.tolist()]
     arrays = {name: getattr(m, name) for name in PRIMARY}
@@ -72,7 +73,7 @@ def _with_pairs(m: Model, own: set[_Pair]) -> Model:
 def overlaps_in(
     m: Model, state: GroupState, reach: float = -collisions.TOUCHING
 ) -> Iterator[collisions.Distance]:
-    """Yield the pairs nearer than `reach` in a state, if it gives all joints between the two."""
+    """Yield the pairs nearer than `reach` in a state, if it gives all joints between the pair."""
     d, memory, skipped = make_data(m), collisions.NearPairs(m), np.zeros(m.ndistance, np.int64)
     given = given_by(m, state)
     for q in given:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make the Model of a scene: robots, free objects and obstacles in one world."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -45,24 +43,24 @@ def scene(
         )
 
     Every object has a floating joint of its name, whose position is its pose in the world. Its
-    start is in qpos0; an object that starts inside an obstacle is raised out of it.
+    start pose is in qpos0; an object that starts inside an obstacle is raised out of it.
 
     Args:
-        robot: a file, a URDF text, a SystemBuilder, a Description, or one of these with its place,
-            see Placed; or several by name: then the names of their parts begin with that name and
-            a slash. Their `<collision>` elements are used for contact.
+        robot: a file, a URDF text, a SystemBuilder, a Description, or one of these with its pose,
+            as Placed. Or several robots by name: then the names of their parts begin with that
+            name and a slash. Their `<collision>` elements are used for contact.
         objects: free objects.
         obstacles: shapes fixed in the world.
         floor: whether there is a floor at height 0, unless an obstacle is called floor.
         exclude: pairs of names of links, objects, geometries or obstacles that do not push each
             other, and that `collisions` leaves out.
-        name: of the Model.
+        name: name of the Model.
         package_dirs: as for load_urdf.
         strict: as for load_urdf.
 
     Raises:
         DescriptionError: with all errors of the robots and objects; or an object starts inside
-            another one or inside a robot.
+            another object or inside a robot.
         ParameterError: an argument has the wrong type.
     """
     parts = SceneParts(

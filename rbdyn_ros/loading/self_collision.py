@@ -34,10 +34,10 @@ def sample_collisions(
         m: the Model, loaded with contact.
         description: its description.
         samples: number of poses, 1 to MOST_SAMPLES.
-        seed: of the random poses; equal seeds give equal results.
+        seed: seed of the random poses; equal seeds give equal results.
 
     Raises:
-        ModelError: the Model has no geometries, or too many.
+        ModelError: the Model has no geometries, or too many geometries.
         ParameterError: samples or seed is not a whole number in its range.
     """
     check_pairs(m, "sample_collisions")
@@ -83,7 +83,7 @@ def _touching(m: Model, d: Data, memory: NearPairs, which: Ints, number: int) ->
 
 
 def _is_far(m: Model, pair: LinkPair) -> bool:
-    """Return whether a joint without limits lies between two links, which samples hardly cover."""
+    """Return whether a joint between two links is unlimited: samples hardly cover its range."""
     one, other = (int(m.frame_bodyid[m.frame_id(link)]) for link in pair)
     return any(is_unlimited(m, joint) for joint in between(m, one, other))
 

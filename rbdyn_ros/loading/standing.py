@@ -17,11 +17,11 @@ from rbdyn_ros.model.model import Model
 HEIGHT = {JointType.FREE: 2, JointType.SIXDOF_FP: 6, JointType.SIXDOF_FS: 6}
 
 ROUNDS = 100  # most rounds: the contact list may lack the deepest contact
-CLEAR = 1e-9  # least distance [m]
-DEEP = 1e-6  # penetration without a warning [m]
+CLEAR = 1e-9  # least distance of a raised robot [m]
+DEEP = 1e-6  # largest penetration without a warning [m]
 MOST_JOINTS = 8  # most joints named in a note
 HIGHEST = 10.0  # height above a floor up to which a robot is lowered [m]
-SOLE = 1e-3  # parts of a foot up to this height carry weight [m]
+SOLE = 1e-3  # up to this height, parts of a foot carry weight [m]
 
 touching = public(_kernel)
 
@@ -69,7 +69,7 @@ def may_stand(m: Model, qpos: Array, root: int) -> bool:
     """Return whether the centre of mass of a floating robot is above its feet.
 
     Args:
-        m: the robot, perhaps with others.
+        m: the robot, perhaps with other robots.
         qpos: (nq,) its position.
         root: number of its floating joint.
     """
@@ -90,7 +90,7 @@ def may_stand(m: Model, qpos: Array, root: int) -> bool:
 
 
 def _has_height(m: Model, j: int) -> bool:
-    """Return whether a joint floats, with its height among its coordinates."""
+    """Return whether a joint is a floating joint that has the height as a coordinate."""
     return JointType(m.jnt_type[j]) in HEIGHT and not m.jnt_reversed[j]
 
 
@@ -140,7 +140,7 @@ def outside_of_limits(m: Model) -> list[Finding]:
 
 
 def bodies_overlap(m: Model) -> list[Finding]:
-    """Return a warning by name of the bodies that overlap each other at qpos0."""
+    """Return a warning that names the bodies that overlap each other at qpos0."""
     if m.npush == 0:
         return []
     d = make_data(m)

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Store a Model in a file: its primary arrays bit by bit, names, options and findings.
 
-The file is a zip of .npy files, as numpy.load reads it: one per field of PRIMARY, and `header`,
-JSON in UTF-8. It has no code: functions of the user are stored by name and looked up at loading.
-Files are untrusted: nothing is unpickled, no more memory is allocated than the size of the file
-justifies, and every index is checked (model/audits/audit_arrays.py).
+The file is a zip of .npy files, as numpy.load reads it: a file for each field of PRIMARY, and the
+file `header` with JSON in UTF-8. The zip has no code: functions of the user are stored by name and
+looked up at loading. Files are untrusted: nothing is unpickled, no more memory is allocated than
+the size of the file justifies, and every index is checked (model/audits/audit_arrays.py).
 """
-
-from __future__ import annotations
 
 import dataclasses
 import io
@@ -41,8 +39,8 @@ SUFFIX = ".npz"
 FORMAT = "rbdyn_ros model"
 HEADER = "header"
 VERSION = 12
-MAX_BYTES = 1 << 30  # size of unpacked arrays: a robot of a million bodies
-MAX_HEADER = 1 << 26  # size of unpacked names and findings
+MAX_BYTES = 1 << 30  # largest size of unpacked arrays: enough for a million bodies
+MAX_HEADER = 1 << 26  # largest size of unpacked names and findings
 
 _DTYPES = {"int": np.dtype("<i8"), "float": np.dtype("<f8")}
 _SEVERITIES = ("error", "warning", "note")
@@ -70,7 +68,7 @@ def save(m: Model, path: str | Path) -> None:
 
     Args:
         m: the Model; its current options are saved.
-        path: of the file; an old file is replaced.
+        path: path of the file; an old file is replaced.
 
     Raises:
         ModelError: m is not a Model.
@@ -88,12 +86,12 @@ def save(m: Model, path: str | Path) -> None:
 
 
 def load_model(path: str | Path) -> Model:
-    """Read a Model written by `save`; it equals the saved one, including sha256.
+    """Read a Model written by `save`; it equals the saved Model, including sha256.
 
     Joint types and motions of the user must be registered before.
 
     Raises:
-        DescriptionError: there is no such file, `save` did not write it, or in another version; or
+        DescriptionError: there is no such file, or `save` of this version did not write it; or
             with all errors of its content.
         ModelError: a function of the user is not registered, or its derivatives are wrong.
     """
@@ -223,7 +221,7 @@ def _check_fields(names: Sequence[str], source: str, needed: Sequence[str]) -> N
 
 
 def _text(value: object, what: str, audit: Audit) -> str:
-    """Return a string that can be encoded; else add an error."""
+    """Return a string that can be encoded; for any other value add an error."""
     try:
         if isinstance(value, str):
             value.encode()  # a lone surrogate has no encoding

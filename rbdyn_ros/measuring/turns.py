@@ -63,7 +63,7 @@ def median_ratio(theirs: Sequence[float], ours: Sequence[float]) -> float:
 
 
 def repeated(call: Callable[[], object], reset: Callable[[], object] = lambda: None) -> Job:
-    """Return a job that resets, then calls n times."""
+    """Return a job that calls `reset`, then calls `call` n times."""
 
     def job(n: int) -> None:
         reset()

@@ -96,7 +96,7 @@ def _user_type(joint: Joint) -> str:
 
 
 def _motion_name(joint: Joint) -> str:
-    """Return the name of the function that drives a joint; raise ModelError unless it fits."""
+    """Return the name of a joint's motion function; raise ModelError if its size does not fit."""
     if not isinstance(joint.motion, str):
         return ""
     given, needed = registered_motion(joint.motion).nv, kind_of(joint).nv

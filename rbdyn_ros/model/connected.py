@@ -46,7 +46,7 @@ def coordinate_joints(m: Model) -> Ints:
 
 
 def _equations(m: Model) -> Iterator[list[int]]:
-    """Return the bodies of each equation."""
+    """Yield the bodies of each equation."""
     for first, count in zip(m.efc_wrenchadr.tolist(), m.efc_wrenchnum.tolist(), strict=True):
         yield m.wrench_bodyid[first : first + count].tolist()
     for first, count in zip(m.gear_termadr.tolist(), m.gear_termnum.tolist(), strict=True):

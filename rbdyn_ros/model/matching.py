@@ -39,7 +39,7 @@ class Match:
         }
 
     def coordinates(self, old: Array, new: Array) -> Array:
-        """Return positions (nq,) of the new Model, with those of `old` for common joints."""
+        """Return positions (nq,) of the new Model: `old` for common joints, else `new`."""
         qpos = np.array(new)
         before, now = self.places["nq"]
         qpos[now] = old[before]

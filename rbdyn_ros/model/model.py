@@ -430,7 +430,7 @@ def _fill(
 
 
 def _registered_functions(m: Model) -> dict[str, NDArray[Any]]:
-    """Return the user's functions; raise ModelError if one is missing or does not fit."""
+    """Return the user's functions; raise ModelError if a function is missing or does not fit."""
     lists = (m.jnt_usertype, registered_joint), (m.jnt_motion_name, registered_motion)
     found = {}
     for field, (names, registered) in zip(CALLBACK_FIELDS, lists, strict=True):

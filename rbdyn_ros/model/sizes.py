@@ -118,7 +118,7 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
 
 
 def _placed(pairs: NDArray[Any], links: int, count: int) -> int:
-    """Return nplace: how many first geometries include all geometries of pushing pairs."""
+    """Return nplace: the first nplace geometries include all geometries of pushing pairs."""
     if len(pairs) == 0:
         return 0
     return count if (pairs >= links).any() else links

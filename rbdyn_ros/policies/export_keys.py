@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keys read from exports; other keys are ignored."""
+"""The keys that are read from exports; other keys are ignored."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,13 +10,13 @@ from rbdyn_ros.description.yaml_files.text import YamlTable
 from rbdyn_ros.policies.keys import LONGEST
 
 NUMBER, NUMBERS, TIME = kinds.Number(), kinds.NumberList(), kinds.Number(above=0.0, high=100.0)
-#: An empty value is an empty tuple.
+#: A pair of numbers; an empty value gives an empty tuple.
 RANGE = kinds.OrNothing(kinds.NumberList(2), ())
 
 
 @dataclass(frozen=True)
 class SomeKeys(Table):
-    """A table of which some keys are read."""
+    """A table of which only some keys are read."""
 
     def read_table(self, node: YamlTable, at: kinds.ValuePlace) -> Any:
         nodes = {name: below for name, below in node.nodes.items() if name in self.rows}

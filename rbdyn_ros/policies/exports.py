@@ -19,7 +19,7 @@ from rbdyn_ros.policies.export_keys import ISAAC_LAB, LEGGED_GYM, SomeKeys
 from rbdyn_ros.policies.network import metadata_of
 from rbdyn_ros.policies.spec import TERMS
 
-#: Names of terms in other frameworks or versions.
+#: Our names of terms that other frameworks or versions name differently.
 ALIASES = {
     "joint_pos": "joint_pos_rel",
     "joint_vel": "joint_vel_rel",
@@ -42,8 +42,8 @@ def as_policy_file(path: Path, data: bytes, network: str | Path, joints: Sequenc
     Args:
         path: path of the file.
         data: its content, if it is not an ONNX file.
-        network: path of another ONNX file; empty: none.
-        joints: names, for exports without names.
+        network: path of another ONNX file; empty: no other file.
+        joints: names of the joints, for exports without names.
 
     Raises:
         DescriptionError: an export lacks something or cannot be used.
@@ -104,7 +104,7 @@ def _term(name: str, path: Path, **more: Any) -> Words:
 
 
 def _of_isaac_lab(given: Given, path: Path, joints: Sequence[str]) -> Words:
-    """Gains are in the order of the robot's interface, all else in the network's order."""
+    """Return the words; gains are in the robot's order of joints, other lists in the network's."""
     order, places = given["joint_ids_map"], len(given["stiffness"])
     names = _named(joints, places, path)
     if len(set(order)) != len(order) or max(order, default=0) >= places:
@@ -142,7 +142,7 @@ def _of_isaac_lab(given: Given, path: Path, joints: Sequence[str]) -> Words:
 
 
 def _of_legged_gym(given: Given, path: Path, other: bool, joints: Sequence[str]) -> Words:
-    """The layout of the observation follows from its size, as in the scripts that run it."""
+    """Return the words of a policy; the size of the observation determines its layout."""
     count = len(given["default_angles"])
     names = _named(joints, count, path)
     _check_lengths(path, count, kps=given["kps"], kds=given["kds"])

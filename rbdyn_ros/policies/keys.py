@@ -14,12 +14,12 @@ from rbdyn_ros.description.yaml_files.kinds import (
 from rbdyn_ros.description.yaml_files.tables import Key, table
 from rbdyn_ros.policies.spec import TERMS
 
-#: Most values of a term that are observed.
+#: Largest number of observed values of a term.
 LONGEST = 1000
 
 
 def _each(kind: Number) -> Either:
-    """Return the kind of one number for all, or one for each."""
+    """Return the kind of a value that is one number for all, or a list with a number for each."""
     return Either(scalar=kind, items=NumberList(each=kind))
 
 
@@ -32,10 +32,8 @@ TERM = table(
     Key("term", OneOf(tuple(TERMS)), "the observed quantity", needed=True),
     Key("scale", _each(Number()), "factor of its numbers, after `clip`; default 1"),
     Key("clip", NumberList(2), "the smallest and the largest of its numbers; default: none"),
-    Key(
-        "history", Whole(1, LONGEST), "how many of its latest values, the oldest first", default=1
-    ),
-    Key("period", Number(above=0.0, unit="s"), "of gait_phase", default=1.0),
+    Key("history", Whole(1, LONGEST), "number of its latest values, the oldest first", default=1),
+    Key("period", Number(above=0.0, unit="s"), "period of gait_phase", default=1.0),
 )
 ACTION = table(
     "action",
@@ -45,9 +43,9 @@ ACTION = table(
 )
 COMMAND = table(
     "command",
-    _range("forward", "m/s", "smallest and largest velocity forwards"),
-    _range("left", "m/s", "to the left"),
-    _range("turn", "rad/s", "about the vertical"),
+    _range("forward", "m/s", "range of the velocity forwards"),
+    _range("left", "m/s", "range of the velocity to the left"),
+    _range("turn", "rad/s", "range of the rate of turning about the vertical"),
 )
 GAIN = Number(low=0.0)
 DIALECT = Dialect(
@@ -57,13 +55,13 @@ DIALECT = Dialect(
     table(
         "policy file",
         Key("network", Name("an ONNX file"), "relative to this file", needed=True),
-        Key("joints", List(Name("the name of a joint"), "joint", 1), "in the order of the network",
+        Key("joints", List(Name("the name of a joint"), "joint", 1), "in the network's order",
             needed=True),
         Key("rate", Number(above=0.0, high=1e4, unit="Hz"), "actions per second", needed=True),
-        Key("default_position", _each(Number()), "of the joints; default 0"),
-        Key("stiffness", _each(GAIN), "of the joints", needed=True),
-        Key("damping", _each(GAIN), "of the joints", needed=True),
-        Key("action", ACTION, "from the numbers of the network to position targets", needed=True),
+        Key("default_position", _each(Number()), "positions of the joints; default 0"),
+        Key("stiffness", _each(GAIN), "stiffness of the joints", needed=True),
+        Key("damping", _each(GAIN), "damping of the joints", needed=True),
+        Key("action", ACTION, "how the network's numbers become position targets", needed=True),
         Key("observation", List(TERM, "term", 1),
             "the numbers that the network gets, in its order", needed=True),
         Key("command", COMMAND, "range of velocity commands; default: not limited"),

@@ -23,15 +23,15 @@ def metadata_of(path: Path) -> Mapping[str, str]:
 
 
 class Network:
-    """A network from one vector to another, which can have memory.
+    """A network that maps a vector to a vector, and that can have memory.
 
     Inputs other than the first are memory: a recurrent network's input h_in gets its output h_out
     of the step before, and zeros at first.
 
     Args:
         path: path of the ONNX file.
-        inputs: numbers of an observation.
-        outputs: numbers of an action.
+        inputs: number of values in an observation.
+        outputs: number of values in an action.
         listed: the parts of the observation in words, for messages.
 
     Raises:
@@ -58,7 +58,7 @@ class Network:
         try:
             self(np.zeros(inputs))
         except RbdynError:
-            pass  # the network refuses only these numbers
+            pass  # only these numbers are refused, so the network runs
         except Exception as error:  # onnxruntime has its own classes of errors
             text = (
                 f"the network does not run on {counted(inputs, 'number')}: "
@@ -106,12 +106,12 @@ def _refused(path: Path, code: str, text: str) -> DescriptionError:
 
 
 def _size(dimension: Any) -> int:
-    """Return a dimension; one without a number is the batch."""
+    """Return a dimension as a number; a dimension without a number is the batch."""
     return dimension if isinstance(dimension, int) else 1
 
 
 def _session(path: Path) -> Any:
-    # raises an error if it cannot be read
+    # raises an error if the file cannot be read
     read_bytes(path, "an .onnx file", "the path of an .onnx file")
     try:
         import onnxruntime
@@ -119,7 +119,7 @@ def _session(path: Path) -> Any:
         text = "policies need onnxruntime: pip install 'rbdyn_ros[policy]'"
         raise RbdynError(Finding("missing-package", text, found="onnxruntime")) from error
     options = onnxruntime.SessionOptions()
-    # one thread: a network of this size is slower with several, and they would take the loop's
+    # one thread: a small network is slower with several, and they would take cores from the loop
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
     try:

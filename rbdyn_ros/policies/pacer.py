@@ -10,7 +10,7 @@ from rbdyn_ros.errors import refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.policies.policy import BaseState, LearnedPolicy
 
-#: A stamp that is older than the stamp before by more than this is a reset of time [s].
+#: If a stamp is older than the previous stamp by more than this, time was reset [s].
 BACK = 0.01
 
 
@@ -29,16 +29,17 @@ class JointsState:
 
 
 class Pacer:
-    """Answers states with position targets; without ROS.
+    """Computes position targets from states, without ROS.
 
-    An action needs a state of the base that is as new as that of the joints. A joint state that
-    comes before it waits, also in lock-step, where both carry the same stamp.
+    An action needs a base state that is as new as the joint state. If the joint state arrives
+    first, it waits for the base state; in lock-step both have the same stamp.
 
     Args:
         policy: the policy.
-        timeout: the two states may be apart by this time; then nothing is answered [s].
-        command_timeout: a velocity command is valid for this time of the states [s]; then the
-            policy is commanded to stand.
+        timeout: largest difference between the stamps of the two states; beyond it there is no
+            action [s].
+        command_timeout: a velocity command is valid for this long, by the stamps of states [s];
+            then the command to stand replaces it.
     """
 
     def __init__(self, policy: LearnedPolicy, timeout: float, command_timeout: float) -> None:
@@ -64,7 +65,7 @@ class Pacer:
         self._command, self._commanded = command, self._now
 
     def take_base(self, stamp: int, base: BaseState) -> JointsState | None:
-        """Store a state of the base; return the joint state that is answered now, if any.
+        """Store a state of the base; return the joint state that it completes, if any.
 
         Raises:
             RbdynError: the state is newer than the joints by more than `timeout`, or the network
@@ -85,7 +86,7 @@ class Pacer:
         return waiting
 
     def take_joints(self, state: JointsState) -> JointsState | None:
-        """Store a state of the joints; return it if it is answered now.
+        """Store a state of the joints; return it if the present targets answer it.
 
         Raises:
             RbdynError: the network fails.
@@ -123,7 +124,7 @@ class Pacer:
         self._actions = max(self._actions, int(behind)) + 1
 
     def _wanted(self, stamp: int) -> Array:
-        """Return the velocity command that is valid now."""
+        """Return the velocity command that is valid at a stamp; zero without a valid command."""
         if self._commanded is None or stamp - self._commanded > self._command_timeout:
             return np.zeros(3)
         return self._command

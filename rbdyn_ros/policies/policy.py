@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A policy: from measurements and commands to position targets of the joints."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +20,7 @@ from rbdyn_ros.policies.network import Network
 from rbdyn_ros.policies.reader import read_policy
 from rbdyn_ros.policies.spec import ObservationTerm, PolicySpec
 
-#: Direction of gravity in world axes.
+#: Direction of gravity, in world axes.
 DOWN = np.array([0.0, 0.0, -1.0])
 #: Largest error of the length of a quaternion.
 UNIT = 1e-3
@@ -50,7 +48,7 @@ class LearnedPolicy:
         spec: the inputs and outputs around the network.
 
     Attributes:
-        spec: the same.
+        spec: the inputs and outputs around the network.
         target: the latest position targets, (n) in the order of spec.joints [rad or m].
 
     Raises:
@@ -110,7 +108,10 @@ class LearnedPolicy:
 
     @staticmethod
     def _with_history(past: list[Array], value: Array, term: ObservationTerm) -> list[Array]:
-        """Return the latest values of a term with a new one; at first all are copies of it."""
+        """Return the latest values of a term, including a new value.
+
+        At first all values are the new value.
+        """
         scaled = np.clip(value, *term.clip) * np.array(term.scale)
         return [*past, scaled][-term.history :] if past else [scaled] * term.history
 
@@ -127,7 +128,7 @@ class LearnedPolicy:
         } | {term.name: self._phase(term) for term in self.spec.terms if term.name == "gait_phase"}
 
     def _phase(self, term: ObservationTerm) -> Array:
-        """Return sine and cosine of the phase, which is one step at the first action."""
+        """Return the sine and cosine of the phase; at the first action the phase is one step."""
         angle = math.tau * (self._steps + 1) / (self.spec.rate * term.period)
         return np.array([math.sin(angle), math.cos(angle)])
 

@@ -56,7 +56,7 @@ def read_policy_text(
     """
     audit = Audit()
     given = DIALECT.read(DIALECT.parse(text, source, audit), audit)
-    audit.raise_errors(source)  # only sound lists have lengths to compare
+    audit.raise_errors(source)  # lengths can only be compared if the lists have no errors
     spec = _spec(given, folder)
     audit.raise_errors(source)
     return spec
@@ -94,7 +94,7 @@ def _check_names(given: Given, joints: Sequence[str]) -> None:
 
 
 def _array(given: Given, key: str, n: int, default: float = 0.0) -> Array:
-    """Return a number for each joint."""
+    """Return the numbers of a key, one for each joint."""
     value = given.get(key, default)
     sizes = (value,) if isinstance(value, float) else value
     if len(sizes) not in (1, n):

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The observation and the action of a policy, as data."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from pathlib import Path
 
 from rbdyn_ros.arrays import Array
 
-#: Terms of an observation by their names in Isaac Lab, with the numbers of each; 0: one a joint.
+#: Terms of an observation by their names in Isaac Lab, with their sizes; 0: one number per joint.
 TERMS = {
     "base_lin_vel": 3,
     "base_ang_vel": 3,
@@ -28,9 +26,9 @@ class ObservationTerm:
 
     Attributes:
         name: one of TERMS.
-        scale: factor of its numbers, after `clip`; one for all, or one for each.
+        scale: factor of its numbers, after `clip`; one factor for all, or a factor for each.
         clip: the smallest and the largest of its numbers.
-        history: how many of its latest values are observed, the oldest first.
+        history: number of its latest values that are observed, the oldest first.
         period: period of gait_phase [s].
     """
 
@@ -50,7 +48,7 @@ class PolicySpec:
 
     Attributes:
         network: path of the ONNX file.
-        joints: names, in the order of the network.
+        joints: names of the joints, in the order of the network.
         default_position: positions that joint_pos_rel is relative to, (n) [rad or m].
         stiffness, damping: stiffness and damping of the joints, (n) [N m/rad, N m s/rad; N/m, N
             s/m].
@@ -75,5 +73,5 @@ class PolicySpec:
     action_clip: float = math.inf
 
     def size(self, term: ObservationTerm) -> int:
-        """Return the number of numbers in one value of a term."""
+        """Return how many numbers a single value of a term has."""
         return TERMS[term.name] or len(self.joints)

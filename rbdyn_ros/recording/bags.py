@@ -15,7 +15,7 @@ from rbdyn_ros.recording.mcap_file import Attached, McapFile, Message, Topic
 from rbdyn_ros.recording.schemas import missing_extra
 
 BAG_SUFFIXES = (".mcap", ".db3")
-#: A stamp of ROS 2 has 32 bits for its seconds; sums of four such times fit into 64 bits [ns].
+#: End of ROS 2 time, whose seconds have 32 bits [ns]. A sum of four times fits into 64 bits.
 END_OF_TIME = 2**31 * NANOSECONDS
 
 
@@ -80,7 +80,7 @@ class Recording:
         """Yield the messages of the wanted topics in recording order.
 
         Raises:
-            ParameterError: it is not a recording, or damaged.
+            ParameterError: the file is not a recording, or is damaged.
         """
         read = self._chunked if self._is_mcap() else self._by_rosbags
         try:

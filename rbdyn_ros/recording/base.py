@@ -18,7 +18,7 @@ from rbdyn_ros.recording.series import Budget
 _TOPICS = ("tf", "tf_static")
 #: Longest chain of frames from the world to the robot.
 MOST_FRAMES = 16
-#: Largest distance of a robot [m].
+#: A transform with a coordinate beyond this is not a pose [m].
 FAR = 1e9
 #: Size of a transform in memory, counted in numbers.
 ROW = 64
@@ -30,7 +30,7 @@ class Chain:
     """The chain of /tf frames from the world to a link.
 
     Args:
-        root: the link.
+        root: the link at the end of the chain.
         carried: frames of the robot itself, which are not in the chain.
     """
 
@@ -60,7 +60,7 @@ class Chain:
         row = [at.x, at.y, at.z, turn.x, turn.y, turn.z, turn.w]
         length = math.hypot(*row[3:])
         if not (max(map(abs, row[:3])) < FAR and 0.5 < length < 2.0):
-            return  # the transform is no pose, for example NaN
+            return  # the transform is not a pose, for example because it has NaN
         rows = self._rows.setdefault(child, [])
         if rows and stamp < rows[-1][0] - BACK:
             rows.clear()
@@ -81,7 +81,7 @@ class Chain:
             return []
         stamps = np.unique(np.concatenate([self._stamps(name) for name in chain]))
         place, turn = np.zeros((len(stamps), 3)), Rotation.identity(len(stamps))
-        for name in chain:  # from the robot towards the world
+        for name in chain:  # in the order from the robot to the world
             k = np.searchsorted(self._stamps(name), stamps, side="right") - 1
             rows = np.array([row for _, row in self._rows[name]])[np.maximum(k, 0)]
             step = Rotation.from_quat(rows[:, 3:])

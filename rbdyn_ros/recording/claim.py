@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open the file of a recording without losing data: neither existing files nor its own.
+"""Open the file of a recording without losing data of old files or of the recording itself.
 
 A file lock protects it from other processes while it is open; the system releases the lock when
 the process ends.

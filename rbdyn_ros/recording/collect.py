@@ -179,7 +179,7 @@ class Collected:
         series.add(stamp, message.time_ns, decoded.name, *values)
 
     def _base(self, message: Message) -> tuple[int, np.ndarray[Any, Any]]:
-        """Return the stamp of an Odometry, and position, quaternion wxyz, twist (13,)."""
+        """Return the stamp of an Odometry, and a row (13,) of position, quaternion wxyz, twist."""
         decoded = self._decoded(message)
         at, turn = decoded.pose.pose.position, decoded.pose.pose.orientation
         v, w = decoded.twist.twist.linear, decoded.twist.twist.angular
@@ -190,7 +190,7 @@ class Collected:
 
 @functools.lru_cache(8)
 def _state_type(definition: str) -> str:
-    """Return the type of a State that was recorded with a definition; "" for the present one."""
+    """Return the type of a State with an older definition, or "" for the present definition."""
     known = sum(bool(re.search(rf"\b{name}\b", definition)) for name in LATER)
     return older_state(known)[0] if definition and known < len(LATER) else ""
 
@@ -212,7 +212,7 @@ def _by_mode(decoded: Any) -> tuple[Any, Any, Any]:
 
 
 def _use(topic: Topic) -> str:
-    """Return the use of a topic, or ""."""
+    """Return the kind of data that a topic has, or "" if the topic is not read."""
     last = topic.name.rsplit("/", 1)[-1]
     if topic.typename == STATE:
         return STATE
@@ -228,7 +228,7 @@ def _use(topic: Topic) -> str:
 def space_of(topic: Topic) -> str:
     """Return the namespace of a topic's robot: '' or '/name'."""
     parts = topic.name.rstrip("/").split("/")
-    # states are below the name of the node
+    # a topic of states has the name of the node between the namespace and its own name
     return "/".join(parts[: -2 if topic.typename == STATE else -1])
 
 

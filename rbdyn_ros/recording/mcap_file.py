@@ -5,8 +5,6 @@ The library mcap parses the records. The index at the end is not used, so the fi
 process can be read up to its last record; sizes in the file are not trusted.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -24,7 +22,7 @@ MOST_TOPICS = 10_000
 
 
 class DamagedError(Exception):
-    """A file is damaged."""
+    """Raised when a file is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """An attachment."""
+    """An attachment of a recording: a file inside the file."""
 
     name: str
     media_type: str
@@ -63,7 +61,7 @@ class Attached:
 
 
 class McapFile:
-    """An MCAP file, read once.
+    """Reads an MCAP file once, from its beginning to its end.
 
     Args:
         path: path of the file.
@@ -110,7 +108,7 @@ class McapFile:
                 for part in _parts(record, at):
                     yield from self._taken(part)
 
-    def _records(self, file: _Bounded) -> Iterator[tuple[Any, int]]:
+    def _records(self, file: "_Bounded") -> Iterator[tuple[Any, int]]:
         """Yield each record and its offset in the file [bytes], up to the end or a cut-off."""
         from mcap.exceptions import EndOfFile, InvalidMagic, RecordLengthLimitExceeded
         from mcap.stream_reader import StreamReader
@@ -175,7 +173,7 @@ class McapFile:
 
 
 class _Bounded(BufferedReader):
-    """A file whose reads are bounded by its size, because a read allocates its length."""
+    """A file that reads no more bytes than it has, because a read first allocates its length."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(FileIO(path))
@@ -187,7 +185,7 @@ class _Bounded(BufferedReader):
 
 
 def _has_summary(rest: Iterator[tuple[Any, int]]) -> bool:
-    """Return whether a file has a summary: a full disk leaves a file without one."""
+    """Return whether the rest of a file has a summary; after a full disk there is no summary."""
     from mcap import records
 
     return all(x.summary_start for x, _ in rest if isinstance(x, records.Footer))

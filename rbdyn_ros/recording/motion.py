@@ -94,7 +94,7 @@ def _one_row_per_stamp(stamps: Ints, rows: Array) -> tuple[Ints, Array]:
     """Return increasing stamps, and for each the values of all messages with this stamp.
 
     Drivers of an arm and its gripper may publish at the same simulated time. If two messages have
-    a value of a joint, the first one counts.
+    a value of a joint, the first message counts.
     """
     found, first = np.unique(stamps, return_index=True)
     ends = np.append(first[1:], len(stamps))
@@ -137,7 +137,7 @@ def _matched(
 
 
 def _held(rows: Array, start: Array) -> Array:
-    """Return rows with unknown values filled from the row before; at first, from the row after."""
+    """Return rows with each unknown value copied from the last row with a known value."""
     n = len(rows)
     known = np.isfinite(rows)
     last = np.maximum.accumulate(np.where(known, np.arange(n)[:, None], -1), axis=0)

@@ -26,8 +26,8 @@ def offered(depth: int = 10, reliable: bool = True, latched: bool = False) -> di
 
     Args:
         depth: depth of the history.
-        reliable: reliable, else best effort.
-        latched: transient local: late subscribers get the last message.
+        reliable: whether delivery is reliable instead of best effort.
+        latched: whether late subscribers get the last message (transient local).
     """
     text = _TEXT.format(
         depth=depth, reliability=1 if reliable else 2, durability=1 if latched else 2

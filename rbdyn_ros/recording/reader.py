@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Read the motion of a robot from a recording: rb.read_run."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -42,12 +40,11 @@ def read_run(
     Args:
         path: an .mcap file, even if it was cut off, or a rosbag2 folder.
         robot: path of a robot file, or a Model; None: the robot in the recording.
-        name: namespace of the robot, if the recording has several.
+        name: namespace of the robot, if the recording has several robots.
         start: start of the span to read, since the start of the recording [s].
         end: end of the span to read [s].
 
-    Raises:
-        ParameterError: it cannot be read, or has no data of the robot.
+    Raises: ParameterError: the recording cannot be read, or has no data of the robot.
         DescriptionError: the robot's file is refused.
     """
     if not (0.0 <= start < end):
@@ -75,7 +72,7 @@ def _take(take: Callable[[Message], None], message: Message, source: Path) -> No
         take(message)
     except (TooLargeError, RbdynError):
         raise
-    except Exception as error:  # rosbags raises it if the bytes do not match
+    except Exception as error:  # rosbags raises many types of errors for wrong bytes
         reason = str(error).split("\n")[0][:200] or type(error).__name__
         text = (
             f"a message of {quote(message.topic.name)} is not a valid "
@@ -103,7 +100,7 @@ def _chosen(collected: Collected, recording: Recording, source: Path, name: str 
 
 
 def _named(spaces: list[str]) -> str:
-    """Return namespaces for a message."""
+    """Return a list of namespaces as text for a message."""
     if spaces == [""]:
         return "one robot, without a namespace"
     names = (quote(space) if space else "'/' without a namespace" for space in spaces[:SHOWN])

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records a simulation in Python: rb.Recorder."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -98,7 +96,7 @@ class Recorder(Output):
         """
         check_pair(self._m, d)
         if self._closed:
-            text = f"the recorder is closed; make another one to go on, {self.path} is complete"
+            text = f"the recorder is closed, and {self.path} is complete; make another recorder"
             raise ModelError(Finding("closed-recorder", text, "error", self._m.name))
         if self._file.failure:
             raise ParameterError(Finding("unwritable-file", self._file.failure))

@@ -15,7 +15,7 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.series import Series
 
-#: Largest difference of equal positions [rad or m], and of equal times in timesteps.
+#: Positions [rad or m] and times [timesteps] that differ by no more than this count as equal.
 SAME = 1e-9
 
 
@@ -41,7 +41,7 @@ class RecordedRun:
         act: (n, na) states of actuators; None if unknown or without actuators.
         measured: encoder readings.
         commanded: commands by topic; a topic without joint names has empty `names`.
-        urdf: text of the URDF; "" if the recording has none.
+        urdf: text of the URDF; "" if the recording has no URDF.
         exact: whether positions and velocities are bit-exact simulation states.
         truncated: whether the recording was cut off.
         notes: notes for the reader.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Message types of a recording: their ROS 2 definitions and serialization."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +54,7 @@ def missing_extra(package: str) -> ParameterError:
 
 
 class Schemas:
-    """Message types by name: the standard ones of ROS 2, State, and types found by `find`.
+    """Message types by name: the standard types of ROS 2, State, and types found by `find`.
 
     Args:
         find: returns the text of a .msg file for a type name, or None.

@@ -32,7 +32,7 @@ class Series:
         topic: full name.
         names: joint names (k); empty for a topic without names.
         time: since the start of the run [s] (p,).
-        position, velocity, effort: (p, k), NaN if a message has none.
+        position, velocity, effort: (p, k), NaN if a message has no number.
     """
 
     topic: str
@@ -44,7 +44,7 @@ class Series:
 
 
 class Budget:
-    """Counts the stored values."""
+    """Counts the stored values, of which only a limited number is allowed."""
 
     def __init__(self, most: int = MOST_NUMBERS) -> None:
         self._left = most
@@ -74,7 +74,7 @@ class SampleTable:
             self._pack()
 
     def last(self) -> Array:
-        """Return the last row, empty without rows."""
+        """Return the last row, or an empty row if there are no rows."""
         if self._rows:
             return self._rows[-1]
         return np.asarray(self._blocks[-1][-1]) if self._blocks else np.empty(0)
@@ -234,7 +234,7 @@ class StateTopic:
         return self._widths.get(name, 0)
 
     def rows(self, name: str) -> Array | None:
-        """Return a field (p, width), 0 if a state has none, or None if no state has it."""
+        """Return a field (p, width), 0 in states without the field, or None if all lack it."""
         width = self._widths.get(name, 0)
         if not width:
             return None

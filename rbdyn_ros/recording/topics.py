@@ -46,7 +46,7 @@ class Messages:
             time: simulated time [s].
             epoch: number of resets.
             lists: qpos, qvel, qacc, effort, xfrc, contact, stick, stick_qfrc and act; unknown
-                ones are empty.
+                lists are empty.
         """
         names = ("qpos", "qvel", "qacc", "effort", "xfrc", "contact")
         fields = dict(zip((*names, *LATER), lists, strict=True))
@@ -116,7 +116,7 @@ class Frames:
         self._turn = np.array([quat_to_mat(m.frame_quat[k]) for k in chosen]).reshape(-1, 3, 3)
 
     def rows(self, xpos: Array, xmat: Array) -> Array:
-        """Return poses in the world (n, 7): position [m], quaternion xyzw. xpos, xmat: of Data."""
+        """Return poses in the world (n, 7), position [m] and quaternion xyzw, of xpos and xmat."""
         R = xmat.reshape(-1, 3, 3)[self._body]
         rows = np.empty((len(self.names), 7))
         rows[:, :3] = xpos[self._body] + np.einsum("nij,nj->ni", R, self._offset)

@@ -5,8 +5,6 @@ Adding a message only appends it to a list; a thread compresses and writes with 
 chunk ends when it is large or old: a killed process loses at most the last second.
 """
 
-from __future__ import annotations
-
 import errno
 import importlib.util
 import os
@@ -31,7 +29,7 @@ SUFFIX = ".mcap"
 CHUNK_SIZE, CHUNK_AGE = 1 << 20, 0.5
 #: Polling period of the writer [s].
 LOOK = 0.1
-#: Largest backlog for a slow disk [bytes, messages]; more is dropped.
+#: Largest backlog for a slow disk [bytes, messages]; further messages are dropped.
 MOST_BYTES, MOST_MESSAGES = 128 << 20, 500_000
 #: Longest time to write the backlog at the end [s]; the nodes must end within 15 s.
 PATIENCE = 10.0
@@ -54,7 +52,7 @@ class RunFile(Output):
         path: path of an .mcap file.
         schemas: the message types.
         trouble: called once when messages are dropped and once when writing fails.
-        overwrite: whether to replace an existing file; an empty one is always replaced.
+        overwrite: whether to replace an existing file; an empty file is always replaced.
 
     Attributes:
         path: path of the file.
@@ -87,13 +85,13 @@ class RunFile(Output):
             if isinstance(error, ParameterError):
                 raise
             raise unwritable(self.path, error) from error
-        self._typed: dict[str, int] = {}  # numbers of the types in the file
+        self._typed: dict[str, int] = {}  # by name: number of the type in the file
         self._lock = threading.Lock()
         self._waiting: list[tuple[int, int, bytes]] = []
         self._channels: dict[tuple[str, str], int] = {}
         self._news: list[Callable[[], Any]] = []  # channels and attachments to be written
         self._bytes, self._closed, self._warned = 0, False, False
-        self._chunks = 0  # approximate number in the file
+        self._chunks = 0  # approximate number of chunks in the file
         self._wake = threading.Event()
         self._thread = threading.Thread(target=self._run, name="rbdyn-record", daemon=True)
         self._thread.start()
@@ -122,7 +120,7 @@ class RunFile(Output):
         return self._channels[key]
 
     def put(self, channel: int, time_ns: int, cdr: bytes) -> None:
-        """Add a message without waiting; after `close` it is left out.
+        """Add a message without waiting; after `close` the message is ignored.
 
         Args:
             channel: channel of its topic.
@@ -176,7 +174,7 @@ class RunFile(Output):
                     f"within {PATIENCE:g} s. {READABLE}"
                 )
 
-    # the thread
+    # the background thread
 
     def _run(self) -> None:
         try:
@@ -225,7 +223,8 @@ class RunFile(Output):
                 news, self._news = self._news, []
                 closed, taken = self._closed, self._bytes
                 tell = self.dropped and not self._warned
-            check_kept(self.path, self._stream, self._size)  # check before a write hides the loss
+            # check first: a write would hide that the file was lost
+            check_kept(self.path, self._stream, self._size)
             for what in news:
                 what()
             for channel, time_ns, cdr in batch:
@@ -244,7 +243,7 @@ class RunFile(Output):
                     f"the disk is too slow for the recording {self.path}: messages are dropped"
                 )
         self._file.finish()  # type: ignore[no-untyped-call]  # mcap's
-        self._stream.close()  # write the rest
+        self._stream.close()  # this also writes what is still in the buffer
 
     def _register(
         self, topic: str, typename: str, schema: str, metadata: Mapping[str, str]
@@ -255,7 +254,7 @@ class RunFile(Output):
         self._file.register_channel(topic, "cdr", self._typed[typename], dict(metadata))
 
 
-def _begun(stream: BinaryIO) -> Writer:
+def _begun(stream: BinaryIO) -> "Writer":
     try:
         from mcap.writer import CompressionType, Writer
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report on a robot that `rbdyn check` prints."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable
@@ -51,7 +49,7 @@ class Report:
         tree: the spanning tree; bodies are numbered from 1, parents first.
         loops: the loop joints, which are not in the tree.
         constraints: constraints between bodies besides joints.
-        geometries: collision geometries of the links; those of fixed links make no contact.
+        geometries: collision geometries of the links; geometries of fixed links make no contact.
         obstacles: collision geometries of the world.
         findings: warnings and notes.
         self_collision: frequency of overlaps of links in random poses; None if not requested.

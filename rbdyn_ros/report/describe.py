@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The system model as text: RBDA table 4.3."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 
@@ -19,7 +17,7 @@ from rbdyn_ros.report.words import Row, aligned, cut, direction, numbers
 
 WIDTH = 140
 
-# take the first name of each type: revolute, not continuous
+# the first name of each type counts: revolute, not continuous
 _NAME_OF_TYPE = {kind: name for name, kind in reversed(TYPE_OF_NAME.items())}
 
 
@@ -28,7 +26,7 @@ def describe(m: Model, most: int = 40) -> str:
 
     Args:
         m: the Model.
-        most: longest table [lines]; longer ones are cut in the middle.
+        most: longest table [lines]; longer tables are cut in the middle.
 
     Returns:
         The text; n_c is the number of constraint equations, of a loop joint or in total.

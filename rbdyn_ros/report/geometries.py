@@ -76,7 +76,7 @@ def obstacle_row(obstacle: Obstacle) -> ObstacleRow:
 def geometries_text(
     geometries: Sequence[GeometryRow], obstacles: Sequence[ObstacleRow]
 ) -> list[str]:
-    """Return a table of geometries and one of obstacles, if there are any."""
+    """Return a table of geometries and a table of obstacles; a table without rows is left out."""
     lines: list[str] = []
     if geometries:
         frictions = [_friction(row.friction, row.viscosity) for row in geometries]

@@ -17,10 +17,10 @@ class JointRow:
         lower, upper, effort, velocity: limits of a joint with one coordinate.
         acceleration, deceleration, jerk: limits of its planned motions.
         parameters: parameters such as pitch and radius, by name.
-        limits: lower and upper of each coordinate, if there are several.
+        limits: lower and upper limit of each coordinate, if the joint has several coordinates.
         motion: prescribed motion: `sampled`, or the name of a function.
-        closes_loop: the file keeps it out of the spanning tree.
-        not_actuated: it has no actuator.
+        closes_loop: whether the joint closes a loop, so it is not in the spanning tree.
+        not_actuated: whether the joint has no actuator.
     """
 
     name: str

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Progress bars on stderr; written only if it is a terminal."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
@@ -34,7 +32,7 @@ def bar(total: int, **settings: Any) -> Any:
 
 @contextlib.contextmanager
 def rounds(what: str, total: int) -> Iterator[Callable[[str], None]]:
-    """Show a bar; yields a function that advances it by one and sets the text next to it.
+    """Show a bar; yield a function that advances the bar by one and sets the text next to it.
 
     Args:
         what: title of the bar.
@@ -49,7 +47,7 @@ def rounds(what: str, total: int) -> Iterator[Callable[[str], None]]:
         yield advance
 
 
-def show_compiling(patience: float = PATIENCE) -> Compiling:
+def show_compiling(patience: float = PATIENCE) -> "Compiling":
     """Show a bar whenever kernels are compiled; call it once, before the first kernel.
 
     The first run of a version compiles the engine (about half a minute); later runs load it from
@@ -66,8 +64,8 @@ def show_compiling(patience: float = PATIENCE) -> Compiling:
 class Compiling(event.Listener):  # type: ignore[misc]
     """Counts the compiled kernels that the outermost kernel calls.
 
-    The calls are found by the global names in each kernel. Kernels that the cache already holds
-    count too but are never reported, so a bar may end early, but it does not overrun.
+    The calls are found by the global names in each kernel. Kernels in the cache count, too, but
+    nothing is compiled for them. So a bar may end before it is full, but it does not overrun.
     """
 
     def __init__(self, patience: float = PATIENCE) -> None:
@@ -77,7 +75,10 @@ class Compiling(event.Listener):  # type: ignore[misc]
         self._bar: Any = None
 
     def on_start(self, event: Any) -> None:
-        """Open a bar for the outermost kernel; extend it for a call that was not found."""
+        """Open a bar for the outermost kernel.
+
+        For a kernel that was not counted, extend the bar.
+        """
         kernel = event.data["dispatcher"]
         if self._depth == 0:
             self._waiting = uncompiled(kernel)
@@ -102,7 +103,7 @@ class Compiling(event.Listener):  # type: ignore[misc]
 
 
 def uncompiled(kernel: Any) -> dict[int, Any]:
-    """Return, by id, a kernel and the kernels it calls that this process has not compiled."""
+    """Return a kernel and its kernels, by id, as far as this process has not compiled them."""
     found: dict[int, Any] = {}
     left = [kernel]
     while left:

@@ -39,7 +39,7 @@ def _result(path: Path, finding: Finding, rules: Sequence[str]) -> dict[str, Any
 
 
 def _uri(path: Path) -> str:
-    """Return a path below the working folder as it is, any other as a file URI."""
+    """Return a path below the working folder as it is, any other path as a file URI."""
     whole = path.absolute()
     if whole.is_relative_to(Path.cwd()):
         return quote(whole.relative_to(Path.cwd()).as_posix())

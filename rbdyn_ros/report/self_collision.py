@@ -7,7 +7,7 @@ from typing import Any
 
 from rbdyn_ros.report.words import aligned
 
-#: Most rows of one kind in a report.
+#: Largest number of rows of one kind in a report.
 MOST_ROWS = 20
 
 LinkPair = tuple[str, str]
@@ -19,16 +19,16 @@ class CollisionSamples:
 
     Attributes:
         samples: number of poses, besides qpos0.
-        seed: of the random poses.
+        seed: seed of the random poses.
         adjacent: pairs that a joint connects, which are not sampled.
         default: pairs that overlap at qpos0, with the part of the samples in which they do.
         always: other pairs that overlap in nearly all samples.
         never: pairs that never overlap.
-        sometimes: all others, with the part of the samples in which they overlap.
+        sometimes: all other pairs, with the part of the samples in which they overlap.
         left_out: pairs of the lists above that the simulation leaves out: links of one body, or of
             two bodies that a joint connects.
-        unlimited: pairs that overlap in no sample, but may do so elsewhere: a distance without
-            limits lies between them, as of a mobile base.
+        unlimited: pairs that overlap in no sample, but may overlap elsewhere: a joint without
+            limits lies between them, such as a mobile base.
     """
 
     samples: int
@@ -82,7 +82,7 @@ def _named(pairs: Sequence[LinkPair]) -> str:
 
 
 def self_collision_data(found: CollisionSamples) -> dict[str, Any]:
-    """Return the same for JSON: pairs as lists, with the part of the samples they overlap in."""
+    """Return the samples for JSON: pairs as lists, some with the share of overlapping samples."""
     return {
         "samples": found.samples,
         "seed": found.seed,
@@ -119,7 +119,7 @@ def disabled_pairs(
     Args:
         found: pairs of links that were sampled.
         allowed: further pairs that may overlap, each with its names in order.
-        enabled: pairs that are not disabled, whatever the samples say.
+        enabled: pairs that are not disabled, whatever the samples show.
     """
     groups: list[tuple[str, Iterable[LinkPair]]] = [
         ("Adjacent", found.adjacent),
@@ -141,7 +141,8 @@ def disabled_pairs(
 
 def xml_tag(element: str, end: str = "", /, **attributes: str) -> str:
     """Return the start tag of an element; `end` is "/" for an empty element."""
-    from xml.sax.saxutils import quoteattr  # imported here, as it also loads ssl, which takes long
+    # imported here because it loads ssl too, which takes long
+    from xml.sax.saxutils import quoteattr
 
     given = [f"{key}={quoteattr(value)}" for key, value in attributes.items()]
     return f"<{' '.join([element, *given])}{end}>"

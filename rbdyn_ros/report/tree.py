@@ -37,7 +37,7 @@ class LoopRow:
         number: number of the joint, counted after the tree joints.
         joint, type: name and type.
         predecessor, successor: names of the bodies it connects.
-        cycle: names of the joints around the loop, beginning with this one.
+        cycle: names of the joints around the loop, beginning with this joint.
     """
 
     number: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Format names, numbers and directions for tables, and their rows in columns."""
+"""Format names, numbers and directions for tables, and align the rows of a table."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ def finite_or_none(value: float) -> float | None:
 
 
 def direction(axis: NDArray[np.float64]) -> str:
-    """Return a unit vector as text: x, y, z or -x ... if it is an axis of its frame."""
+    """Return a unit vector as text: x, y, z, -x, -y or -z if it is along an axis of its frame."""
     for letter, entry in zip("xyz", axis, strict=True):
         if abs(entry) == 1.0:
             return letter if entry > 0.0 else f"-{letter}"

@@ -53,7 +53,7 @@ _FIELD = {field.name: field for field in DATA_FIELDS}
 
 
 class Batch:
-    """Robots of one Model that stay between calls, with live arrays (nsim, ...).
+    """Robots of one Model that persist between calls, with live arrays (nsim, ...).
 
         b = rb.Batch(m, 1024)
         for _ in range(1000):
@@ -65,7 +65,7 @@ class Batch:
     bit, independently of the other robots and the number of threads. Dry friction and limits of
     joints follow the smooth law. Models that cannot be specialised, such as those with closed
     loops and most contact, run in the engine's own code, with the bits of `rb.step(m, d)`, which
-    obeys m.opt.exact_stops.
+    follows m.opt.exact_stops.
 
     Spheres on planes and height fields, capsules on planes, and a few pairs of a robot's own
     spheres and capsules are specialised, too, with the law of `rb.step` including exact stops, up
@@ -74,8 +74,8 @@ class Batch:
 
     An array is live: a write counts at the next call, and a call writes its results to the array.
     For each entry of a field the numbers of all robots are adjacent in memory, as vector registers
-    need them: `b.qpos` is the transpose of a compact array (nq, nsim), which NumPy, torch and JAX
-    share without a copy (DLPack). Arrays stay valid after the Batch is deleted.
+    need them: `b.qpos` is the transpose of a C-contiguous array (nq, nsim), which NumPy, torch and
+    JAX share without a copy (DLPack). Arrays stay valid after the Batch is deleted.
 
     With `device="cuda"` the robots are on a GPU (experimental): arrays are CuPy arrays, and a step
     gives the same bits in 64-bit floats. Calls return before the GPU has finished, unless robots

@@ -110,7 +110,7 @@ PLAN_SIZE = PLAN.itemsize
 KEY, FIRST, PARTS, FRAME, POINT = 0, 1, 2, 3, 12
 #: "grip" of a contact point on a plane is the normal force, friction along two axes, and for
 #: capsules the torque against spin. For other contacts see BY_KEY.
-#: The key of a sphere or a pair for which several contacts are remembered.
+#: SEVERAL is the key of a sphere or a pair for which several contacts are remembered.
 SEVERAL = -1.0
 
 _plans = array_at(numba.from_dtype(PLAN), PLAN_SIZE)
@@ -174,7 +174,7 @@ def _solve(plan, row, memory):
 
 @kernel
 def _left_by_loops(plan, memory, left):
-    """Add lanes that loops of other files leave to the engine, and mark them as solved."""
+    """Return `left` with lanes that other loops leave to the engine; mark its lanes as solved."""
     width = plan.width
     if plan.touch == 0:
         return left

@@ -169,7 +169,7 @@ def enter_body(m, d, plan, memory, lane, i):
 
 
 def look_late(row):
-    """Leave lanes to the engine in which the forces of the step begin a contact with a field."""
+    """Leave to the engine the lanes in which the step's forces begin a contact with a field."""
     plan, (m, d) = plan_of(row), engine_of(row)
     width, memory = plan.width, floats_at(row, plan.slots * plan.width)
     fields = tables_of(plan, row)[5][plan.pairs :]
@@ -192,7 +192,7 @@ def look_late(row):
 
 
 def guard(row):
-    """Leave lanes to the engine in which another geometry touches a field."""
+    """Leave to the engine the lanes in which another geometry touches a field."""
     plan, (m, d) = plan_of(row), engine_of(row)
     width, memory = plan.width, floats_at(row, plan.slots * plan.width)
     guarded = tables_of(plan, row)[6]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The contacts of a robot's own pairs in a step in lanes, lane by lane, by the engine's kernel.
 
-A lane is left to the engine if a pair has several contacts, if a pair without a place touches, or
-if a contact begins because of the forces of the step.
+A lane is left to the engine if a pair has several contacts, if a pair without a contact point
+touches, or if a contact begins because of the forces of the step.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _list(m, d, plan, memory, lane):
         for side in range(2):
             enter_body(m, d, plan, memory, lane, m.geom_bodyid[m.push_geom[n, side]])
     d.ncon = 0
-    list_pairs(m, d)
+    list_pairs(m, d, 0)
 
 
 @kernel
@@ -92,7 +92,7 @@ def _write(d, c, memory, at, width):
 
 
 def late_pairs(row):
-    """Leave lanes to the engine in which the forces of the step begin a contact of a pair."""
+    """Leave to the engine the lanes in which the forces of the step begin a contact of a pair."""
     plan, (m, d) = plan_of(row), engine_of(row)
     width, memory = plan.width, floats_at(row, plan.slots * plan.width)
     listed = tables_of(plan, row)[5]

@@ -130,7 +130,8 @@ def memory_of(places: Touching) -> int:
 def of_planes(places: Touching) -> int:
     """Return the length of the memory of friction of the contact points on planes.
 
-    It is the normal force and the components of friction, that against spin as a torque.
+    It holds the normal force and the components of friction; the component against spin is a
+    torque.
     """
     return sum(pair.parts + 1 for pair in places.planes)
 

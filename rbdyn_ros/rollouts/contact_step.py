@@ -167,7 +167,7 @@ def _points(m: Model, found: Touching) -> list[list[int]]:
 
 
 def _plan_loops(plan: NDArray[Any], found: Touching) -> None:
-    """Write the addresses of the functions that list contacts; they compile once."""
+    """Write the addresses of the functions that list contacts, which are compiled once."""
     if found.fields:
         from rbdyn_ros.rollouts import contact_ground
 

@@ -52,7 +52,7 @@ class Cpu:
         return self._robots.diverged
 
     def zeros(self, name: str, shape: tuple[int, ...]) -> Array:
-        """Return new memory (*shape, nsim); it is compact and begins at a cache line."""
+        """Return new C-contiguous memory (*shape, nsim) that begins at a cache line."""
         size = self.nsim * int(np.prod(shape, dtype=int))
         check_fits(8 * size + self._held, f"{name} of {self.nsim} robots")
         self._held += 8 * size
@@ -105,7 +105,7 @@ class Cpu:
         self._job = Job(self._step, self._robots, m.work, read, write, (m.nq, m.nv))
 
     def _code(self, held: Collection[str], expanded: Collection[str]) -> tuple[Step, str]:
-        """Return the code of a step, and the reason if it is the engine's code, or ""."""
+        """Return the code of a step, and the reason why it is the engine's code, or ""."""
         m, given = self.model, [name for name in FORCES if name in held]
         own = {name: open_places(m, name).tolist() for name in expanded}
         seen = [name for name in OBSERVED_OUTPUTS if name in held]
@@ -154,7 +154,7 @@ class Cpu:
             d.buffer[slot : slot + used].view(np.int64)[:] = kept[place : place + used]
 
     def counted(self, name: str) -> Ints:
-        """Return a count of each robot."""
+        """Return the counter `name` of each robot, (nsim,)."""
         place, size = self._step.places.get(name, (0, 0))
         self._settle(np.arange(self.nsim))
         return self._robots.kept[:, place].copy() if size else np.zeros(self.nsim, np.int64)

@@ -68,4 +68,4 @@ class Device(Protocol):
         """Write the memory of robot k, without its state, into a Data."""
 
     def counted(self, name: str) -> Ints:
-        """Return a count of each robot."""
+        """Return the counter `name` of each robot, (nsim,)."""

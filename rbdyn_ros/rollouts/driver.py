@@ -65,10 +65,10 @@ class Rows(NamedTuple):
 
 
 class Health(NamedTuple):
-    """The health of robots.
+    """The counters of bad inertias, and the divergence of robots.
 
     Attributes:
-        nbad: (robots,), the counter.
+        nbad: (robots,), number of bad inertias so far.
         diverged: (robots,), whether a number of the state is not finite.
         slots: slots of nbad and of the state.
     """
@@ -242,7 +242,7 @@ def _robot(work, place):
 
 @kernel
 def _enter(memory, address, work, first, last):
-    """Read the numbers of a block."""
+    """Read the numbers of a block into the memory of the thread; reset nbad."""
     width, read = memory.shape[1], work.read
     whole = len(work.ids) == 0 and last - first == width
     for lane in range(width):
@@ -263,7 +263,7 @@ def _enter(memory, address, work, first, last):
 
 @kernel
 def _leave(memory, address, work, first, last):
-    """Write the numbers of a block."""
+    """Write the numbers of a block from the memory of the thread to the robots."""
     width, write, health = memory.shape[1], work.write, work.health
     whole = len(work.ids) == 0 and last - first == width
     for k in range(len(write.slots)):

@@ -102,7 +102,7 @@ class EngineStep:
         ])  # fmt: skip
 
     def _take(self, name: str, count: int) -> int:
-        """Allocate slots for an array."""
+        """Allocate slots for an array; return the first."""
         slot: int = self.end
         self.slots[name] = slot, count
         self.end += -(-count // LINE) * LINE
@@ -115,7 +115,7 @@ class EngineStep:
         memory = self._take("law", lanes.size)
         at = {name: (memory + first, count) for name, (first, count) in lanes.slots.items()}
         self.slots |= {name: at[name] for name in {REFERENCE, *law.gains} & set(at)}
-        nothing = 0, 0  # a robot without joints needs this, too
+        nothing = 0, 0  # for a robot without joints, whose law has no forces
         plan["law"], plan["law_memory"] = lanes.address("law"), memory
         plan["law_forces"] = at.get(APPLIED, nothing)[0]
         # the law can read only the first entries, or no entries
@@ -147,7 +147,7 @@ class EngineStep:
         return address, row.reshape(-1, 1)
 
     def _make_parts_act(self, table: NDArray[np.int64]) -> None:
-        """Activate parts of the Model that only some robots have, by their own nonzero numbers."""
+        """Activate parts that the Model may lack, but that robots have by their own numbers."""
         if "dof_frictionloss" in self._moved:
             table[list(SIZES).index("nstop")] += 1
         if "jnt_stiffness" in self._moved:

@@ -157,7 +157,7 @@ def law_of(m: Model, policy: Any, width: int) -> RolloutLaw:
         if width not in allowed:
             name, wants = type(policy).__name__, ", ".join(policy.wants)
             raise _refused(
-                f"ctrl has rows of {width} numbers; {name} takes {wants}, the last are optional: "
+                f"ctrl has rows of {width} numbers; {name} takes {wants} or the first of these: "
                 f"allowed are rows of {', '.join(map(str, allowed))} numbers"
             )
         # The law would compute the forces of the tree alone. With constraints other forces are

@@ -36,7 +36,8 @@ def _energies(m: Any, d: Any) -> None:
     energy(m, d)
 
 
-#: The same for specialised code. The bits of an output do not depend on the other outputs.
+#: Functions that compute these outputs in specialised code. The bits of an output do not depend on
+#: the other outputs.
 OBSERVERS = (
     FUNCTIONS["kinematics"],
     Function("centres", _centres, STATE, ("subtree_com", "cvel")),

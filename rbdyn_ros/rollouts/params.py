@@ -115,7 +115,7 @@ def _inertias(m: Model, found: Sequence[Columns]) -> list[Columns]:
 
 
 def _as_stored(given: Columns) -> Columns:
-    """Return columns whose values are rounded as in the memory of a robot."""
+    """Return columns as stored in the memory of a robot: delays are integers."""
     if given.array != DELAY:
         return given
     return replace(given, values=given.values.astype(np.int64).view(np.float64))
@@ -249,7 +249,7 @@ def _owner(m: Model, name: str, k: int) -> str:
 
 
 def _rows(called: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Return rows (nbatch, n) of an array (nbatch, *shape), or one row of an array of shape."""
+    """Return an array (nbatch, *shape) as rows (nbatch, n), or an array of `shape` as one row."""
     values = finite(called, given, None)
     size = int(np.prod(shape, dtype=int))
     if values.shape == shape:

@@ -14,7 +14,8 @@ import numpy as np
 from rbdyn_ros.engine.compiler.interrupts import deferred
 from rbdyn_ros.rollouts.driver import BUSY, DONE, OWN_WORDS, STOP, WORDS, compiled_settled
 
-#: Number of checks, which take 20 us, by a finished thread of the others before it sleeps.
+#: A finished thread checks this many times (20 us) whether the other threads have finished; then
+#: it sleeps.
 TRIES = 500
 
 #: Shortest and longest sleep of a thread that waits for the others [s].
@@ -59,7 +60,7 @@ class Share:
                 self._wait(settled, shown)
         except BaseException:
             self.words[STOP] = 1
-            with deferred():  # the others still write into arrays of the caller
+            with deferred():  # the other threads still write into arrays of the caller
                 self._wait(settled, None)
             raise
         if self._error is not None:
@@ -111,7 +112,9 @@ class Pool:
         self._finalizer = weakref.finalize(self, _dismiss, self._mail)
 
     def run(self, piece: Piece, threads: int, shown: Callable[[int], None] | None = None) -> None:
-        """Do all pieces on at most `threads` threads. Only one call runs at a time; others wait.
+        """Do all pieces on at most `threads` threads.
+
+        Only one call runs at a time; other calls wait.
 
         Raises:
             KeyboardInterrupt: after Ctrl-C, when all threads have stopped.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python client of the node arm_controller: joints by name, refusals as exceptions."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -44,7 +42,7 @@ class Efforts(dict[str, float]):
     Attributes:
         model_sha256: hash of the node's robot.
         stamp_ns: stamp of the measured state that was used [ns]; 0: no state was used.
-        saturated: an effort exceeds its limit, or did before it was clamped.
+        saturated: whether an effort exceeds its limit, or did so before it was clamped.
     """
 
     def __init__(self, response: Any) -> None:
@@ -72,7 +70,7 @@ class ArmClient:
     def __init__(self, node: Node, name: str = "arm_controller", timeout: float = 10.0) -> None:
         self._caller = Caller(node, name, timeout)
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Self":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -107,8 +105,8 @@ class ArmClient:
         """Return g, the efforts that hold the arm.
 
         Args:
-            position: positions of the joints to answer [rad or m]; the others are as measured.
-                None: all joints, as measured.
+            position: positions of the joints to answer [rad or m]; the other joints are as
+                measured. None: all joints, as measured.
             as_command: subtract the gravity compensation of the arm's own controller.
         """
         return self._ask(
@@ -130,7 +128,7 @@ class ArmClient:
     ) -> Efforts:
         """Return M qacc + C qvel + g.
 
-        All given mappings must name the same joints; these are answered.
+        All given mappings must name the same joints; the answer has these joints.
 
         Args:
             acceleration: [rad/s^2 or m/s^2]; None: zeros.
@@ -165,7 +163,7 @@ class ArmClient:
     ) -> Efforts:
         """Return M (qacc_d + Kd (qvel_d - qvel) + Kp (q_d - q)) + C qvel + g.
 
-        All given mappings must name the same joints; these are answered.
+        All given mappings must name the same joints; the answer has these joints.
 
         Args:
             desired_position: [rad or m].
@@ -173,8 +171,8 @@ class ArmClient:
             desired_acceleration: [rad/s^2 or m/s^2]; None: zeros.
             position: as for inverse_dynamics.
             velocity: as for inverse_dynamics.
-            stiffness: Kp [1/s^2]; None: the controller's.
-            damping: Kd [1/s]; None: the controller's.
+            stiffness: Kp [1/s^2]; None: the stiffness of the controller.
+            damping: Kd [1/s]; None: the damping of the controller.
             include_friction: as for inverse_dynamics.
             as_command: as for gravity_effort.
             clamp: clamp to the effort limits; the answer is `saturated` then.
@@ -203,7 +201,7 @@ class ArmClient:
         com: Sequence[float] = (0.0, 0.0, 0.0),
         inertia: Sequence[float] = (0.0,) * 6,
     ) -> str:
-        """Attach a rigid body to a link, in place of its last one; return the model_sha256.
+        """Attach a rigid body to a link, in place of its last body; return the model_sha256.
 
         Args:
             link: name of the link.
@@ -322,7 +320,7 @@ def _ordered(field: str, given: ByJoint, names: Sequence[str]) -> list[float]:
 
 
 def _by_joint(field: str, given: ByJoint) -> dict[str, float]:
-    """Return a checked copy."""
+    """Return a checked copy of numbers by joint."""
     if not isinstance(given, Mapping):
         raise client_error(
             f"{field} must be a mapping from joint names to numbers, got {shown(given)}"

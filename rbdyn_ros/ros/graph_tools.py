@@ -58,7 +58,7 @@ class RosGraph:
         return {name: types[0] for name, types in self.node.get_topic_names_and_types()}
 
     def type_of(self, topic: str) -> str:
-        """Return the type of a topic, which may appear soon."""
+        """Return the type of a topic; wait for the topic if it does not exist yet."""
         name = self.full(topic)
         found: str = self.until(
             lambda: self.topics().get(name),
@@ -299,7 +299,7 @@ def _plain(value: Any) -> Any:
 
 
 def _subscribe(found: RosGraph, topic: str, take: Callable[[Any], object]) -> list[None]:
-    """Subscribe as its publishers allow; return a list that grows with each message."""
+    """Subscribe with a QoS that fits the publishers; return a list with an item per message."""
     name, count = found.full(topic), list[None]()
     kind = interface(found.type_of(topic), "msg")
     offered = [info.qos_profile for info in found.node.get_publishers_info_by_topic(name)]

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client of a simulator in lock-step: it resets the robot, sends commands and gets states."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +18,7 @@ from rbdyn_ros.ros.common.graph.interfaces import own_services
 from rbdyn_ros.ros.common.graph.qos import reliable
 from rbdyn_ros.ros.messages.build import provide
 
-#: States that wait for the client.
+#: Number of states that can wait for the client.
 DEPTH = 100
 #: A busy machine may lose a message. A waiting simulator repeats its state each second. If it
 #: repeats the state this long after the answer, the answer was lost [s].
@@ -80,8 +78,8 @@ class LockstepClient:
 
         Args:
             seed: seed of all noise.
-            position: initial positions by joint; the others start as the simulator is set.
-            velocity: initial velocities by joint; the others start at rest.
+            position: initial positions by joint; the other joints start as the simulator is set.
+            velocity: initial velocities by joint; the other joints start at rest.
 
         Raises:
             RbdynError: the simulator refuses it, or `check` raises.
@@ -108,7 +106,7 @@ class LockstepClient:
         self._publish(self._command)
 
     def next_state(self) -> JointState:
-        """Wait for the state after the latest one.
+        """Wait for the state after the latest state, and return it.
 
         Raises:
             RbdynError: from `check`.

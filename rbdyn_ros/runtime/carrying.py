@@ -14,7 +14,7 @@ from rbdyn_ros.runtime import shared
 from rbdyn_ros.runtime.shared import Shared
 from rbdyn_ros.runtime.types import PER_DOF, Faults
 
-#: Lengths in Shared of several packed fields, or of the slots of a mailbox.
+#: Dimensions of packed fields of Shared, and of mailboxes: such fields are not copied as they are.
 PACKED = ("ncommandword", "ncommandfloat", "nfault", "nrow", "nstickrow", "ndepth", "nsaved")
 #: Fields of Shared that belong to the new row: mailboxes, addresses, and fields of `prepare`.
 OWN = (
@@ -36,7 +36,7 @@ OWN = (
 
 
 def carried_faults(faults: Faults, match: Match, of_new: Faults | None) -> Faults:
-    """Return the faults of the same joints, and of new joints, or None if they have none."""
+    """Return the faults for the new Model: of remaining joints, and `of_new` for new joints."""
     old, new = match.places["nv"]
     values = {name: getattr(faults, name) for name in Faults.__slots__}
     for name in (*PER_DOF, "stuck"):
@@ -46,7 +46,7 @@ def carried_faults(faults: Faults, match: Match, of_new: Faults | None) -> Fault
 
 
 def carry_shared(old: Shared, new: Shared, match: Match) -> None:
-    """Write the state of a loop into the row of a loop with the new Model, which goes on there."""
+    """Write the state of a loop into the row of a loop with the new Model, to continue there."""
     fields = [
         field
         for field in shared.FIELDS
@@ -60,11 +60,11 @@ def carry_shared(old: Shared, new: Shared, match: Match) -> None:
     fresh = np.setdiff1d(np.arange(match.new.nv), match.places["nv"][1])
     new.traj_column[fresh] = new.due[fresh] = -1
     new.since[fresh] = new.watch - new.timeout - 1
-    new.loaded[()] = 1  # the loop goes on instead of beginning
+    new.loaded[()] = 1  # the loop continues instead of starting again
 
 
 def measure_new(new: Shared, d: Data, match: Match) -> None:
-    """Write the positions of new joints as measurements, also as measurements under way."""
+    """Write the positions of new joints into the measurements, including those under way."""
     m = match.new
     for j in np.setdiff1d(np.arange(m.njnt), match.places["njnt"][1]).tolist():
         if m.jnt_dofnum[j] == 1:

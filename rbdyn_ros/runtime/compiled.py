@@ -67,7 +67,7 @@ def _word_pointer(context: Any, builder: Any, kind: Any, array: Any, index: Any)
 
 @intrinsic  # type: ignore[untyped-decorator]
 def load_acquire(typing_context: Any, words: Any, index: Any) -> Any:  # noqa: ARG001
-    """Read a word; everything its writer wrote before it is visible afterwards."""
+    """Read a word; what its writer wrote before this word is visible afterwards."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = _word_pointer(context, builder, signature.args[0], args[0], args[1])
@@ -78,7 +78,7 @@ def load_acquire(typing_context: Any, words: Any, index: Any) -> Any:  # noqa: A
 
 @intrinsic  # type: ignore[untyped-decorator]
 def store_release(typing_context: Any, words: Any, index: Any, value: Any) -> Any:  # noqa: ARG001
-    """Write a word; whoever reads it can read everything written before it."""
+    """Write a word; a thread that reads it can read everything that was written before it."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         pointer = _word_pointer(context, builder, signature.args[0], args[0], args[1])
@@ -90,7 +90,7 @@ def store_release(typing_context: Any, words: Any, index: Any, value: Any) -> An
 
 @intrinsic  # type: ignore[untyped-decorator]
 def fence(typing_context: Any) -> Any:  # noqa: ARG001
-    """Order every access before it before every access after it."""
+    """Order all memory accesses before the fence before all accesses after the fence."""
 
     def generate(context: Any, builder: ir.IRBuilder, _signature: Any, _args: Any) -> Any:
         builder.fence("seq_cst")
@@ -179,7 +179,8 @@ def wake_at(address: int) -> None:
 def wait_at(address: int, value: int, timeout_ns: int, timespec: Words) -> None:
     """Sleep until a word is woken, or the timeout; return at once if it is not `value`.
 
-    Only the lower half of the word is compared; it comes first on all processors of Numba.
+    Only the lower half of the word is compared; it comes first on all processors that Numba
+    supports.
     """
     timespec[0] = timeout_ns // NANOSECONDS
     timespec[1] = timeout_ns % NANOSECONDS
@@ -188,13 +189,13 @@ def wait_at(address: int, value: int, timeout_ns: int, timespec: Words) -> None:
 
 @kernel
 def copy_memory(target: int, source: int, count: int) -> None:
-    """Copy numbers of eight bytes from one address to another; the two do not overlap."""
+    """Copy numbers of eight bytes from one address to another; the two areas do not overlap."""
     _memcpy(target, source, 8 * count)
 
 
 @kernel
 def make_mutex(memory: Words) -> None:
-    """Make a mutex that its owner may lock again, in (16,) words of memory."""
+    """Make a mutex that its owner can lock again, in (16,) words of memory."""
     attributes = memory[12:].ctypes.data
     _mutexattr_init(attributes)
     _mutexattr_settype(attributes, RECURSIVE)
@@ -232,7 +233,7 @@ def sleep_until(deadline: int, timespec: Words) -> None:
 
 @kernel
 def write_word(words: Words, index: int, value: int) -> None:
-    """Write a word for another thread, which sees everything written before it."""
+    """Write a word for another thread, which can then read everything written before it."""
     store_release(words, index, value)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A head start for the loop: a second process compiles it while this one compiles the engine."""
+"""A head start for the loop: a second process compiles it while the first compiles the engine."""
 
 import contextlib
 import os
@@ -38,11 +38,11 @@ def _end_with_parent() -> None:
 
 @contextlib.contextmanager
 def head_start() -> Iterator[Callable[[], object]]:
-    """Begin to compile the loop in a second process; yields a function that waits for its end.
+    """Begin to compile the loop in a second process; yield a function that waits for its end.
 
-    It does nothing if the loop is on disk or there is only one processor. If the other process
-    fails, this one compiles the loop when it needs it. At the end of the block the other process
-    is ended.
+    It does nothing if the loop is on disk or there is only one processor. If the second process
+    fails, this process compiles the loop when it needs it. At the end of the block the second
+    process is ended.
     """
     if is_compiled() or len(os.sched_getaffinity(0)) < 2:
         yield lambda: None

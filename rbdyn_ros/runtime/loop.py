@@ -42,7 +42,7 @@ class Loop:
             own.
         faults: from the first tick on; None: no fault.
         port: memory shared with another process, which the caller closes after the loop has
-            stopped; None: none.
+            stopped; None: no such memory.
 
     Attributes:
         period_ns: length of a tick [ns].
@@ -153,26 +153,29 @@ class Loop:
         resets: bool = False,
         of_new: Faults | None = None,
     ) -> None:
-        """Go on with a Model that has other objects, between two ticks; time goes on.
+        """Continue with a Model that has other objects, between two ticks; time does not stop.
 
         Parts of both Models, by name, keep their state to the last bit. New parts start at
-        base.qpos0, at rest. Robots come first in both Models: the dofs of commands stay.
+        base.qpos0, at rest. Robots come first in both Models, so the dofs of commands stay the
+        same.
 
         Args:
             base: the new Model without payloads; it becomes `m`.
             m: the new Model with payloads.
             start: (nq,) position after a reset.
             between: called with the Data of the last tick, after the last state of the old Model
-                and before the first of the new one; it must read all states. It may return other
-                Models of the same layout, made from this tick, to use instead of `base` and `m`.
-            resets: whether the caller resets or loads the state next: it may have diverged, and
-                stays frozen until then.
-            of_new: faults of the joints of `base`, for those that are new; None: no fault.
+                and before the first state of the new Model; it must read all states. It may return
+                other Models of the same layout, made from this tick, to use instead of `base` and
+                `m`.
+            resets: whether the caller resets or loads the state next. Then the state may have
+                diverged, and stays frozen until the reset.
+            of_new: faults of the joints of `base`, of which only those of new joints are used;
+                None: no fault.
 
         Raises:
-            RbdynError: the loop does not run, makes single steps, its state diverged, its
-                timestep is specialised for another Model, or the shared memory has joints that
-                would be gone. Nothing has changed then, nor if `between` raises.
+            RbdynError: the loop does not run, makes single steps, its state diverged, its timestep
+                is specialised for another Model, or the shared memory has joints that `m` lacks.
+                Nothing has changed then, nor if `between` raises.
         """
         self.plant.check_move(m)
         if self._port is not None:
@@ -196,7 +199,8 @@ class Loop:
                 self.readout.move(base)
             finally:
                 s.asked[shared.STOP] = 0
-                s.loaded[()] = 1  # the loop goes on instead of beginning, also in the old row
+                # the loop continues instead of starting again, even in the old row
+                s.loaded[()] = 1
                 self._launch()
 
     def _check_movable(self, resets: bool) -> None:
@@ -216,7 +220,7 @@ class Loop:
         self._thread.join()
 
     def save_state(self) -> SavedLoop:
-        """Return the whole state between two ticks; time goes on.
+        """Return the whole state between two ticks; time does not stop.
 
         Raises:
             RbdynError: the state diverged, or the loop does not answer.
@@ -224,7 +228,7 @@ class Loop:
         return self._store.save(self.plant.faults)
 
     def load_state(self, saved: SavedLoop) -> None:
-        """Go on from a saved state of this loop: equal orders give an equal future, bit for bit.
+        """Continue from a saved state of this loop: equal orders give exactly the same future.
 
         Time jumps to the tick of the state, in a new epoch. A pause stays. The faults become those
         with which the state was saved; the Model must be the one with which it was saved.
@@ -237,7 +241,7 @@ class Loop:
 
     def _run(self) -> None:
         try:
-            # a thread of high priority without deadlines would only starve the others
+            # without deadlines, a thread of high priority would only starve other threads
             fast = self.settings.time_mode == "fast"
             self.grant = realtime.obtain("off" if fast else self.settings.realtime)
         except BaseException as error:  # noqa: BLE001 - start() raises it

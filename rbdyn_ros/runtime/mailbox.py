@@ -2,9 +2,9 @@
 """Records passed from one thread to another without locks: one writer, one reader, no waiting.
 
 A mailbox has `depth` slots and a version, the number of the last complete record. Record v is in
-slot v % depth. The writer fills the slot after the last one and then publishes the version. So it
-overwrites record v only after depth - 1 more records. The reader checks the version again after
-copying, and copies another record if this one was overwritten.
+slot v % depth. The writer fills the slot after the last filled slot and then publishes the
+version. So it overwrites record v only after depth - 1 more records. The reader checks the version
+again after copying, and copies another record if this record was overwritten.
 
 Memory orderings (valid on ARM and x86):
   writer  fence: no store into a slot before the version that freed it is visible;
@@ -31,7 +31,7 @@ class Mailbox:
     """Slots for records.
 
     Attributes:
-        version: (8,) the first is the version; the others fill its cache line.
+        version: (8,) the first word is the version; the other words fill its cache line.
         words: (depth, n) integers.
         floats: (depth, n).
     """

@@ -47,8 +47,8 @@ class OrderMark:
 
     Attributes:
         dofs: degrees of freedom of the command.
-        arrivals: identify it, one per dof.
-        trajectory: the trajectory that was sent last before it.
+        arrivals: identify the command, one per dof.
+        trajectory: the trajectory that was sent last before the command.
     """
 
     dofs: Ints
@@ -80,7 +80,7 @@ class Orders:
         self._commands = Mailbox(s.command_version, s.command_words, s.command_floats)
 
     def move(self, match: Match) -> None:
-        """Go on in another row of the loop, with the dofs of another Model.
+        """Continue in another row of the loop, with the dofs of another Model.
 
         Call it only while the loop is held.
         """
@@ -102,13 +102,13 @@ class Orders:
         lent: bool = False,
         after: OrderMark | None = None,
     ) -> OrderMark | None:
-        """Command some dofs; the commands of the others stay in force.
+        """Command some dofs; the commands of other dofs stay in force.
 
         Args:
             command: finite numbers for actuated dofs; the caller checks them.
             tick: in lock-step, the tick of the command.
             arrival_ns: arrival of the command, by time.monotonic_ns(); None: now.
-            lent: `release` ends the command.
+            lent: whether `release` ends the command.
             after: an earlier command of the caller; None: the command replaces any other order.
 
         Returns:
@@ -133,7 +133,7 @@ class Orders:
         return mark
 
     def _replaced(self, mark: OrderMark) -> bool:
-        """Return whether a command or a trajectory came after a command, for one of its dofs."""
+        """Return whether a command or a trajectory replaced a command for one of its dofs."""
         new = self._trajectory
         if new is not None and new is not mark.trajectory and np.isin(new.dofs, mark.dofs).any():
             return True
@@ -173,7 +173,7 @@ class Orders:
         """End the lent commands that no other command or trajectory has replaced.
 
         Args:
-            hold: dofs that LoopSettings.held names wait for a first command again.
+            hold: whether dofs that LoopSettings.held names wait for a first command again.
 
         Raises:
             RbdynError: the loop does not answer.
@@ -197,7 +197,7 @@ class Orders:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """In this block no other thread sends orders."""
+        """Keep all other threads from sending orders during this block."""
         with self._lock, self._pushes.held():
             yield
 
@@ -209,7 +209,7 @@ class Orders:
     def restore(self, saved: SavedOrders) -> None:
         """Send saved orders.
 
-        Call it only while the loop is held, whose own state lists its orders.
+        Call it only while the loop is held; the caller also restores the state of the loop.
         """
         self._words[:], self._numbers[:] = saved.words, saved.numbers
         self._trajectory = saved.trajectory
@@ -221,7 +221,8 @@ class Orders:
 
         Args:
             wrench: checked by the caller.
-            stream: the wrench replaces the last one of this stream; empty: it replaces no wrench.
+            stream: the wrench replaces the last wrench of this stream; empty: it replaces no
+                wrench.
 
         Raises:
             RbdynError: the largest number of wrenches acts already.

@@ -55,7 +55,8 @@ class Plant:
         specialize: bool = False,
     ) -> None:
         self._shared, self._requests = s, requests
-        # a thread holds the lock from reading the Model and faults to storing the new ones
+        # a thread holds the lock from reading the Model and faults to storing the new Model and
+        # faults
         self._lock = threading.Lock()
         self._step_code = StepCode(m) if specialize else None
         self._without_faults = m
@@ -112,7 +113,7 @@ class Plant:
         self.faults, self._models, self.m = faults, models, models[0]
 
     def _models_with(self, m: Model, faults: Faults) -> tuple[Model, Model, Model]:
-        """Return models_with; raise ModelError if the specialised step misfits."""
+        """Return models_with(...); raise ModelError if the specialised step does not fit."""
         braked = self._shared.dof_held == STANDS
         if self._step_code is None:
             return models_with(m, faults, braked)
@@ -121,7 +122,7 @@ class Plant:
         return models
 
     def exchange(self, m: Model) -> None:
-        """Exchange the simulated Model for one with the same layout, between two ticks.
+        """Exchange the simulated Model for a Model with the same layout, between two ticks.
 
         Raises:
             ModelError: the timestep is specialised and m differs in more than inertia and gravity.
@@ -157,15 +158,15 @@ class Plant:
         match: Match,
         of_new: Faults | None = None,
     ) -> None:
-        """Go on with a Model that has other objects. Call it only while no loop runs.
+        """Continue with a Model that has other objects. Call it only while no loop runs.
 
         Args:
-            s: row of the loop that goes on, to fill.
+            s: row in which the loop continues; it is filled.
             base: the Model without payloads, whose qpos0 has the positions of new parts.
             m: the Model to simulate, which check_move accepted.
             start: (nq,) position after a reset.
             match: match of the present Model with base.
-            of_new: faults of the new joints; None: they have none.
+            of_new: faults of the new joints; None: they have no faults.
         """
         with self._lock:
             self._without_faults, self.faults = m, carried_faults(self.faults, match, of_new)
@@ -188,8 +189,8 @@ class Plant:
     def set_state(self, qpos: Array, qvel: Array, qpos_given: Bools, qvel_given: Bools) -> None:
         """Set some coordinates, all between the same two ticks.
 
-        Robots and objects without a given coordinate, and not connected with those that have some,
-        go on unchanged, unless the state had diverged.
+        A robot or object continues unchanged if no coordinate of it, or of a part connected to it,
+        is given, unless the state had diverged.
 
         While time is paused, and in lock-step, the new state has a tick of its own.
 
@@ -216,10 +217,10 @@ class Plant:
         Faults and an exchanged Model stay.
 
         Args:
-            time: time starts at 0 again; otherwise it goes on.
-            state: the robot is at the start position, at rest, without commands, wrenches and
-                divergence.
-            seed: seed of all random numbers; None: the present one.
+            time: whether time starts at 0 again; otherwise it continues.
+            state: whether the robot returns to the start position, at rest, without commands,
+                wrenches and divergence.
+            seed: seed of all random numbers; None: the present seed.
         """
         words = time * edits.TIME + state * edits.STATE, seed is not None, seed or 0
 

@@ -47,7 +47,7 @@ class Port:
     Args:
         name: name of the memory: 1 to 100 letters, digits, dots, underscores and hyphens.
         m: the robot.
-        joints: names of its joints with one coordinate; True for those that accept commands.
+        joints: names of its joints with one coordinate; True for joints that accept commands.
         values: names of sensor values.
         settings: settings of the loop.
         period_ns: length of a tick [ns].

@@ -6,7 +6,7 @@ from hashlib import blake2b
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Bools
-from rbdyn_ros.dynamics.commanded import commandable
+from rbdyn_ros.dynamics.commanded import commandable, with_blocked
 from rbdyn_ros.errors import Finding, ParameterError, exactly
 from rbdyn_ros.model.connected import connected_trees
 from rbdyn_ros.model.model import Model
@@ -20,14 +20,11 @@ from rbdyn_ros.runtime.types import Faults, TrajectoryOrder
 #: Shortest time constant of a servo [ticks]; a faster servo would ring.
 TICKS_OF_SERVO = 5.0
 
-#: The same for a joint with an actuator, in delays of its efforts and in limits of its gear.
+#: The same for a joint with an actuator, in delays of its efforts and in decay times of its gear.
 LAGS_OF_SERVO, GEARS_OF_SERVO = 4.0, 2.0
 
 #: Largest time constant that a gear can require [s].
 SLOWEST_SERVO = 1.0
-
-#: Rotor inertia of a stuck joint [kg m^2 or kg]: no force moves it.
-STUCK = 1e9
 
 
 def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int, first: Model) -> None:
@@ -72,12 +69,12 @@ def prepare(s: Shared, m: Model, given: LoopSettings, period_ns: int, first: Mod
 
 
 def servo_times(m: Model, wanted: float, period: float) -> Array:
-    """Return the time constant of each dof's servo (nv,): the wanted or a stable time constant.
+    """Return the time constant of each dof's servo (nv,): at least `wanted`, and stable.
 
     Behind an elastic gear, rotor and joint oscillate against each other and decay with the rate
     c/2 (1/J + 1/M) [1/s]; c is the damping of the gear, J the inertia of the rotor at the joint,
-    and M that of the joint. The servo measures the joint, so it must be slower than this decay. So
-    must the servos of connected trees, which shake the gear.
+    and M the inertia of the joint. The servo measures the joint, so it must be slower than this
+    decay. So must the servos of connected trees, which shake the gear.
 
     Args:
         m: the robot.
@@ -104,7 +101,7 @@ def servo_times(m: Model, wanted: float, period: float) -> Array:
 
 
 def noise_streams(m: Model, first: Model) -> Words:
-    """Return the number of each dof in noise.py (nv,), which other joints do not change.
+    """Return the number of each dof in noise.py (nv,), which does not depend on other joints.
 
     The dofs of the first Model have their own numbers; the number of any other dof is a hash of
     its joint's name. So a joint that is deleted and comes back has the same noise.
@@ -116,7 +113,7 @@ def noise_streams(m: Model, first: Model) -> Words:
 
 
 def _dof_names(m: Model) -> list[str]:
-    """Return the index in its joint and the joint's name of each dof."""
+    """Return a name for each dof: its index in its joint, and the name of the joint."""
     return [f"{k - m.jnt_dofadr[j]} {m.jnt_names[j]}" for k, j in enumerate(m.dof_jntid.tolist())]
 
 
@@ -151,16 +148,8 @@ def models_with(m: Model, faults: Faults, braked: Bools) -> tuple[Model, Model, 
         faults: with the stuck joints.
         braked: (nv,) dofs whose brakes are on before the first command.
     """
-    return _stuck(m, faults.stuck), for_efforts(m), _stuck(m, faults.stuck | braked)
-
-
-def _stuck(m: Model, stuck: Bools) -> Model:
-    """Return the Model whose stuck dofs (nv,) do not move."""
-    if not stuck.any():
-        return m
-    held = np.where(stuck, STUCK, m.dof_armature)
-    kept = {name: getattr(m, name) for name in ("dof_inertia0", "geom_mass0")}
-    return m.replaced(dof_armature=held, **kept)
+    stuck, standing = faults.stuck, faults.stuck | braked
+    return with_blocked(m, stuck), for_efforts(m), with_blocked(m, standing)
 
 
 def with_start(trajectory: TrajectoryOrder) -> tuple[TrajectoryOrder, bool]:

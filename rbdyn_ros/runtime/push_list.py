@@ -46,10 +46,10 @@ class PushList:
         self._box = Mailbox(s.push_version, s.push_words, s.push_floats)
 
     def move(self, bodies: Mapping[int, int]) -> None:
-        """Go on in another row of the loop. Call it only while the loop is held.
+        """Continue in another row of the loop. Call it only while the loop is held.
 
         Args:
-            bodies: the new number of each body that is still there.
+            bodies: the new number of each body that still exists.
         """
         self._bind()
         kept = [push for push in self._list if push.wrench.body in bodies]
@@ -92,7 +92,7 @@ class PushList:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """In this block no other thread changes the list."""
+        """Keep all other threads from changing the list during this block."""
         with self._lock:
             yield
 

@@ -36,7 +36,7 @@ class _Source(NamedTuple):
 
 
 class Readout:
-    """Reads the states of a loop: `next_state` for one thread, the rest for any.
+    """Reads the states of a loop: `next_state` for one thread, all other methods for any thread.
 
     Args:
         s: shared with the loop.
@@ -71,7 +71,7 @@ class Readout:
 
     @property
     def begun(self) -> bool:
-        """Return whether there is a state."""
+        """Return whether the loop has handed over a state."""
         return bool(self._states.version[0] > 0)
 
     def next_state(self, timeout: float) -> LoopState | None:

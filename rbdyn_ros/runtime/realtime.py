@@ -12,7 +12,8 @@ from rbdyn_ros.errors import Finding, ParameterError
 Mode = Literal["enforce", "try", "off"]
 MODES: tuple[Mode, ...] = ("enforce", "try", "off")
 
-PRIORITY = 80  # SCHED_FIFO, 1 to 99: above threaded interrupts (50), below the kernel's own
+# SCHED_FIFO, 1 to 99: above threaded interrupts (50), below the kernel's own threads
+PRIORITY = 80
 _PR_SET_TIMERSLACK = 29
 _OFF = "not requested"
 _CURE = (
@@ -64,7 +65,7 @@ def obtain(mode: Mode, priority: int = PRIORITY, bind: bool = True) -> Grant:
 
     `off` requests a precise timer only. `try` and `enforce` also request SCHED_FIFO and locked
     memory, and bind the thread to one processor if SCHED_FIFO is granted; without priority a bound
-    thread would wait behind others.
+    thread would wait for other threads.
 
     Args:
         mode: which privileges to request; see above.

@@ -60,14 +60,14 @@ class StateStore:
         s: shared with the loop.
         requests: to the loop.
         orders: orders of the loop.
-        plant: has its Data.
+        plant: the simulated robot, which has its Data.
     """
 
     def __init__(self, s: Shared, requests: Requests, orders: Orders, plant: Plant) -> None:
         self._shared, self._requests, self._orders, self._plant = s, requests, orders, plant
 
     def save(self, faults: Faults) -> SavedLoop:
-        """Return the state between two ticks; time goes on.
+        """Return the state between two ticks; time does not stop.
 
         Args:
             faults: the present faults.
@@ -85,7 +85,7 @@ class StateStore:
             return SavedLoop(memory, delayed, self._orders.saved(), faults)
 
     def load(self, saved: SavedLoop) -> None:
-        """Go on from a saved state of this loop, at its tick, in a new epoch.
+        """Continue from a saved state of this loop, at its tick, in a new epoch.
 
         The Model and the faults must be those with which it was saved.
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from rbdyn_ros.checks.names import one_of
 from rbdyn_ros.runtime.realtime import Mode
 
-#: At wall-clock pace; one tick for each complete set of commands; as fast as possible.
+#: Modes of time: at wall-clock pace; a tick for each complete set of commands; as fast as
+#: possible.
 MODES_OF_TIME = ("realtime", "lockstep", "fast")
 REALTIME, LOCKSTEP, FAST = range(len(MODES_OF_TIME))
 
@@ -31,7 +32,7 @@ class LoopSettings:
         answer_timeout: largest age of a state that a command at the port answers, in mode realtime
             [s of wall time]; 0: unlimited.
         on_timeout: policy for a joint whose command expired, one of ON_TIMEOUT.
-        start_paused: start with time paused.
+        start_paused: whether time is paused at the start.
         realtime: privileges to request from the system, see realtime.obtain.
         time_mode: one of MODES_OF_TIME.
         real_time_factor: simulated time divided by wall time, in mode realtime.
@@ -42,10 +43,12 @@ class LoopSettings:
         hand_over_every: ticks between the states that are handed over to readers.
         seed: seed of all random numbers.
         specialize: compile the timestep for this robot, see StepCode.
-        locked: wait for commands from tick 0 on, in lock-step; else from the first command on.
+        locked: whether lock-step waits for commands from tick 0 on; otherwise from the first
+            command on.
         report_current: whether the measured effort of an actuator is its current [A].
-        held: (nv,) how each dof is held before its first command, index in HELD; a dof without
-            an actuator until the first command of a joint of its robot. None: all fall.
+        held: (nv,) how each dof is held before its first command, an index in HELD; a dof without
+            an actuator is held until a joint of its robot gets its first command. None: all dofs
+            fall.
     """
 
     command_timeout: float = 0.1

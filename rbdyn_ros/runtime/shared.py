@@ -2,8 +2,8 @@
 """The memory that the loop shares with other threads: one row, every number declared once.
 
 In a kernel it is `s`, as a Data is `d`: `s.tick += 1`. In Python `shared.tick` is a view of one
-number or of an array. A field `inside` another occupies part of it, after the fields declared
-before, so a group can be copied as a whole.
+number or of an array. A field `inside` another field occupies part of this field, after the fields
+declared before, so a group can be copied as a whole.
 
 Python writes `asked`, the settings before the loop starts, and `edit_...` while no edit is under
 way; the loop writes everything else. Commands, pushes and states go through mailboxes.
@@ -25,13 +25,13 @@ from rbdyn_ros.model.model import Model
 ASKED = ("stop", "pause", "steps", "edits", "pace", "read")
 STOP, PAUSE, STEPS, EDITS, PACE, READ = range(len(ASKED))
 
-#: Wrenches that can act at once.
+#: Largest number of wrenches that act at once.
 NPUSH = 16
-#: Contacts whose memory a state carries.
+#: Largest number of contacts whose memory a state has.
 MOST_STICKS = 256
 #: Longest delay of the channel [ticks], and the memory for it [numbers].
 LONGEST_DELAY, DELAY_MEMORY = 1024, 2_000_000
-#: Bins of a histogram, 1 us each; the last holds all larger values.
+#: Bins of a histogram, 1 us each; the last bin holds all larger values.
 NBIN = 10_001
 #: Mailbox slots: only the latest commands and pushes count. States are held for a late reader, for
 #: a second at 1 kHz unless that takes more memory than STATE_MEMORY [numbers].
@@ -46,7 +46,7 @@ TICK, EPOCH, PAUSED, FAULT, SATURATED, STALE, BAD, SINGULAR, UNSOLVED = range(9)
 DROPPED, TRACKING, MEASURED = range(9, len(STATE_WORDS))
 NSTATE_WORDS = len(STATE_WORDS)
 NFAULT_WORDS, NTRAJECTORY, NEDIT = 5, 10, 4
-#: Most periods of topics that only Python publishes.
+#: Largest number of periods of topics that only Python publishes.
 NEVERY = 8
 #: Numbers of a wrench or a pull, see kernels/pushes.py.
 NPUSH_FLOATS = 23
@@ -136,7 +136,7 @@ FIELDS = (
     Field("letter_tick", ("nv",), "", "int", inside="letter_words"),
     Field("letter_floats", ("ncommandfloat",), "as inbox_floats"),
     Field("letter", (5, "nv"), "as inbox", inside="letter_floats"),
-    # commands as they came in, from the records and through the port
+    # commands as they were received, from the records and through the port
     Field("inbox_words", ("ncommandword",), "", "int"),
     Field(
         "inbox_arrival", ("nv",), "[ns]; also identifies the command", "int", inside="inbox_words"
@@ -235,6 +235,7 @@ FIELDS = (
     Field("row_xfrc", ("nbody", 6), "wrenches: force, torque at xipos, world axes", inside="row"),
     Field("row_contact", ("nbody", 6), "force, torque of contact, the same frame", inside="row"),
     Field("row_stick_qfrc", ("nv",), "Data.stick_qfrc", inside="row"),
+    Field("row_blocked", ("nv",), "1: kept at rest, see LoopState.blocked", inside="row"),
     Field("row_act", ("na",), "Data.act", inside="row"),
     Field("row_stick", ("nstickrow",), "memory of friction: number, contacts", inside="row"),
     Field("measured", (3, "nvall"), "position, velocity, effort by the encoders now"),
@@ -261,7 +262,7 @@ FIELDS = (
     Field("age", (), "of the oldest command in force [ns]", "int"),
     Field("lateness", (NBIN,), "wake-ups by lateness [us]", "int"),
     Field("work", (NBIN,), "ticks by their duration [us]", "int"),
-    # the reader of the states, which publishes plain ones without Python: kernels/stream.py
+    # the reader of the states, which publishes plain states without Python: kernels/stream.py
     Field("stream_version", (), "number of the newest record that was read", "int"),
     Field("stream_words", (NSTATE_WORDS,), "that record, or the next one", "int"),
     Field("stream_row", ("nrow",), "its numbers"),
@@ -293,7 +294,7 @@ def stick_length(m: Model) -> int:
 def _sizes(m: Model, nring: int | None) -> dict[str, int]:
     nv, per_tick = m.nv, 7 * m.nv + 3 * m.nvall
     nstickrow = stick_length(m)
-    nrow = m.nqall + 5 * m.nvall + 1 + 2 * nv + 12 * m.nbody + m.na + nstickrow
+    nrow = m.nqall + 5 * m.nvall + 1 + 3 * nv + 12 * m.nbody + m.na + nstickrow
     sizes = {name: getattr(m, name) for name in ("nq", "nv", "nqall", "nvall", "nbody", "na")}
     return sizes | {
         "nring": nring or int(np.clip(DELAY_MEMORY // max(per_tick, 1), 16, LONGEST_DELAY)),
@@ -334,7 +335,7 @@ class Shared:
         raw = np.zeros(end + 16)
         start = 8 + -raw.ctypes.data % 64 // 8  # the row begins on a cache line
         self._table = np.array([*self.sizes.values(), *offsets.values()], np.int64)
-        raw.view(np.int64)[start - 1] = self._table.ctypes.data  # kernels read it there
+        raw.view(np.int64)[start - 1] = self._table.ctypes.data  # kernels read this address
         self.buffer = raw[start : start + end]
         for field in FIELDS:
             shape = field.shape(self.sizes)

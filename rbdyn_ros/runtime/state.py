@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rbdyn_ros.arrays import Array
+from rbdyn_ros.arrays import Array, Bools
 from rbdyn_ros.model.declared.data_fields import STICK_NUMBERS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.runtime.shared import stick_length
@@ -31,6 +31,7 @@ class Layout:
             "xfrc": 6 * n,
             "contact": 6 * n,
             "stick_qfrc": m.nv,
+            "blocked": m.nv,
             "act": m.na,
             "stick": stick_length(m),  # last: a record ends with its last contact
         }
@@ -53,7 +54,7 @@ class LoopState:
         tick: number of ticks since time was last reset; a reset counts as a tick.
         epoch: number of resets of time.
         paused: whether time is paused on request.
-        fault: the joint whose state diverged, or -1; the state is then the last good one.
+        fault: the joint whose state diverged, or -1; the state is then the last good state.
         saturated: a dof whose effort was clamped since the previous record, or -1.
         stale: number of dofs whose command expired.
         bad: see Data.nbad.
@@ -62,7 +63,7 @@ class LoopState:
         dropped: see Data.ndropped.
         tracking: whether a trajectory is in progress.
         measured_tick: the tick of the measured values; -1: nothing arrived.
-        missed: number of records lost since the previous one.
+        missed: number of records lost since the previous record.
     """
 
     m: Model
@@ -127,6 +128,15 @@ class LoopState:
         return self._part("stick_qfrc", self.m.nv)
 
     @property
+    def blocked(self) -> Bools:
+        """Dofs that a brake or a fault keeps at rest, or that the next step will hold (nv,).
+
+        The next step holds dofs without a command after the start, a reset or a new state.
+        """
+        blocked: Bools = self._part("blocked", self.m.nv) != 0.0
+        return blocked
+
+    @property
     def act(self) -> Array:
         """States of actuators as in Data (na,)."""
         return self._part("act", self.m.na)
@@ -164,7 +174,7 @@ class LoopState:
         """Return the SHA-256 of tick, position, velocity, memory of friction, and actuators.
 
         Args:
-            changes: payloads and gravity as bytes; empty if they are those of the loaded robot.
+            changes: payloads and gravity as bytes; empty if they are as in the loaded robot.
         """
         digest = hashlib.sha256(np.int64(self.tick).tobytes())
         digest.update(self.qpos.tobytes())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The record of the published states of a loop, shared with kernels that publish plain ones."""
+"""The record of the published states of a loop, shared with the kernels that publish states."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -20,8 +20,8 @@ class StreamTopic:
 
     Attributes:
         publish: address of a function of C, int publish(publisher, message, 0): 0 is success.
-        publisher: address, its first argument.
-        message: words that describe the bytes, its second argument.
+        publisher: address of the publisher, the first argument of `publish`.
+        message: words that describe the bytes, the second argument of `publish`.
         content: the bytes.
         of_measurement: whether the stamp is the stamp of the measurement, not of the state.
         every: period [ticks].
@@ -53,12 +53,12 @@ class StreamPlan:
     """The topics that compiled code publishes, and the states that it leaves to Python.
 
     Args:
-        topics: published by compiled code, in this order.
+        topics: topics that compiled code publishes, in this order.
         others: periods of everything that Python publishes [ticks].
         fastest: a state with a larger speed is left to Python [rad/s or m/s].
 
     Attributes:
-        periods: (NEVERY,) the periods; 0: none.
+        periods: (NEVERY,) the periods; 0: no period.
         table: a row of words for each topic, for the kernels.
         fastest: as the argument.
     """
@@ -72,7 +72,7 @@ class StreamPlan:
         self.periods = [*periods, *[0] * (NEVERY - len(periods))]
         self.table = np.array([topic.words for topic in topics], np.int64).reshape(-1, NTOPIC)
         self.fastest = fastest
-        self._topics = topics  # the table has their addresses
+        self._topics = topics  # keeps the topics alive, whose addresses are in the table
 
 
 class StateStream:
@@ -107,7 +107,7 @@ class StateStream:
 
     @property
     def newest(self) -> tuple[int, int]:
-        """Epoch and stamp [ns] of the state that was published last; (-1, 0): none was."""
+        """Epoch and stamp [ns] of the state published last, or (-1, 0) before any."""
         last, s = self.last, self._shared
         return (-1, 0) if last is None else (last[0], self.time_base + last[1] * int(s.period))
 
@@ -130,13 +130,13 @@ class StateStream:
         return int(s.stream_kept_words[MEASURED]) if s.stream_kept else -1
 
     def note(self) -> None:
-        """Note that the state read last is published."""
+        """Record that the state that was read last is published."""
         s = self._shared
         s.stream_epoch[()], s.stream_tick[()] = s.stream_words[EPOCH], s.stream_words[TICK]
         s.stream_known[:] = s.stream_words
 
     def keep(self, kept: bool = True) -> None:
-        """Note that the state read last is on joint_states; with False, no state is any longer."""
+        """Record whether the state that was read last is kept as the message on joint_states."""
         s = self._shared
         s.stream_kept[()] = kept
         if kept:

@@ -20,7 +20,7 @@ class TimeControl:
         period_ns: length of a tick [ns].
 
     Attributes:
-        real_time_factor: the requested one, see set_real_time_factor.
+        real_time_factor: the requested factor, see set_real_time_factor.
     """
 
     def __init__(self, s: Shared, requests: Requests, period_ns: int) -> None:
@@ -52,8 +52,8 @@ class TimeControl:
     def unanswered(self) -> Words:
         """The dofs whose commands lock-step waits for.
 
-        After a timeout these are the dofs whose last command is older than that of the others,
-        or all if no command came.
+        After a timeout these are the dofs whose last command is older than the last commands of
+        the other dofs, or all dofs if no command came.
         """
         s = self._shared
         dofs: Words = np.flatnonzero(s.dof_required)

@@ -24,7 +24,7 @@ class Timing:
         p50, p99, worst: lateness of wake-ups [us].
         step_p50, step_p99, step_worst: duration of the work of a tick [us].
         histogram: number of wake-ups by lateness, one entry per microsecond; the last entry holds
-            all later ones.
+            all later wake-ups.
         step_histogram: number of ticks by duration of their work, like `histogram`.
         simulated_ns: simulated time [ns].
         active_ns: time not paused [ns].
@@ -110,7 +110,8 @@ class Timing:
         """Return the Timing since an earlier Timing of the same loop.
 
         Args:
-            before: the earlier one. None, or a Timing from before a restart, counts as the start.
+            before: the earlier Timing. None, or a Timing from before a restart, counts as the
+                start.
         """
         if before is None or self.ticks < before.ticks or self.active_ns < before.active_ns:
             return self
@@ -199,7 +200,7 @@ def coarse(counts: Ints) -> dict[int, int]:
 
 
 def _worst_after(counts: Ints, worst: float, before: float) -> float:
-    """Return the worst value of a window with histogram `counts`; exact if a new maximum."""
+    """Return the worst value of a window with histogram `counts`: exact if it is a new maximum."""
     if worst > before:
         return worst
     filled, _ = _filled(counts)

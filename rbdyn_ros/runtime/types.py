@@ -35,10 +35,11 @@ class Command:
         dofs: (n,) entries of qvel, each at most once.
         mode: (n,) EFFORT, POSITION, VELOCITY, IMPEDANCE or GRIP. A dof in GRIP goes to `position`
             with limits of its own, and its command does not expire.
-        position: (n,) goal in modes POSITION, IMPEDANCE and GRIP; ignored in others.
+        position: (n,) goal in modes POSITION, IMPEDANCE and GRIP; ignored in other modes.
         velocity: (n,) goal in mode VELOCITY, feedforward in POSITION, rest velocity of the damper
             in IMPEDANCE, largest speed in GRIP; ignored in EFFORT.
-        effort: (n,) the effort in mode EFFORT, the largest in GRIP; feedforward in the others.
+        effort: (n,) the effort in mode EFFORT, the largest effort in GRIP; feedforward in the
+            other modes.
         stiffness: (n,) stiffness of the spring to `position` [N/m or N m/rad] in mode IMPEDANCE.
         damping: (n,) damping of the damper to `velocity` [N s/m or N m s/rad] in mode IMPEDANCE.
     """
@@ -166,7 +167,7 @@ class Faults:
         encoder_noise: standard deviation of a measured position [m or rad].
         encoder_bias: added to a measured position [m or rad].
         velocity_noise: standard deviation of a measured velocity [m/s or rad/s].
-        effort_noise: standard deviation added to an applied effort [N or N m].
+        effort_noise: standard deviation of the noise added to an applied effort [N or N m].
         stuck: whether the dof is stuck.
     """
 

@@ -13,7 +13,7 @@ from rbdyn_ros.runtime.compiled import wait_notified
 class Wakeup:
     """Lets one thread sleep until another thread notifies it.
 
-    Its descriptor is closed with the object at the latest.
+    Its descriptor is closed by `close`, or when the object is deleted.
 
     Attributes:
         descriptor: descriptor of the eventfd; compiled code notifies it with compiled.notify.
@@ -22,7 +22,7 @@ class Wakeup:
     def __init__(self) -> None:
         self.descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._close = weakref.finalize(self, os.close, self.descriptor)
-        self._close.atexit = False  # a loop may still run then
+        self._close.atexit = False  # a loop may still run when the process exits
         self._word = np.zeros(8, np.int64)
         self._lock = threading.Lock()
 

@@ -76,11 +76,8 @@ class CameraSpec(RaySpec):
         if self.intrinsics is not None:
             found += self._intrinsic_findings(self.intrinsics)
         if not found and not self._is_narrow():
-            text = f"the corners of the picture are {SIDEWAYS:g} times as far beside the axis as "
-            text += (
-                "ahead, or more; allowed are intrinsics of a pinhole, which sees less than 180 "
-            )
-            text += "degrees"
+            text = f"a corner of the picture looks {SIDEWAYS:g} times as far sideways as ahead, "
+            text += "or more; allowed are intrinsics of a pinhole that sees less than 180 degrees"
             found.append(Finding("bad-argument", text, "error", "intrinsics"))
         if len(self.distortion) not in COEFFICIENTS:
             text = f"distortion has {len(self.distortion)} numbers; allowed are 0, 4, 5 or 8"

@@ -35,13 +35,11 @@ class Divided:
         m: the Model of its parts.
         outside: (nbody,) the part on which external wrenches on a body of the robot act.
         touching: (nbody,) the part on which contact wrenches on a body act.
-        body: (nbody,) the part that has the frame of a body.
     """
 
     m: Model
     outside: NDArray[np.int64]
     touching: NDArray[np.int64]
-    body: NDArray[np.int64]
 
 
 def divide(m: Model, description: Description, cuts: Mapping[str, str]) -> Divided:
@@ -78,7 +76,7 @@ def divide(m: Model, description: Description, cuts: Mapping[str, str]) -> Divid
     touching = np.array(
         [_part_touching(m, parts, i, shapes, pushed[i]) for i in range(m.nbody)], np.int64
     )
-    return Divided(parts, pushed, touching, body)
+    return Divided(parts, pushed, touching)
 
 
 def copy_options(parts: Model, m: Model) -> None:
@@ -125,7 +123,7 @@ def _part_pushed(parts: Model, part: int, sides: Mapping[int, str]) -> int:
 
 
 def _part_touching(m: Model, parts: Model, body: int, shapes: Collection[str], pushed: int) -> int:
-    """Return the part in contact: the only part with geometries, else as for wrenches."""
+    """Return the part in contact: the only part with geometries, else the part for wrenches."""
     with_shapes = {
         int(parts.frame_bodyid[parts.frame_id(name)])
         for name, of in zip(m.frame_names, m.frame_bodyid, strict=True)

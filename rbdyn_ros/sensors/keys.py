@@ -40,7 +40,7 @@ def _type(word: str) -> Key:
 
 def _noise(*quantities: str) -> Key:
     """Return the row of the noise of vectors."""
-    rows = tuple(Key(quantity, _errors(quantity), f"of the {quantity}") for quantity in quantities)
+    rows = tuple(Key(name, _errors(name), f"errors of {name}") for name in quantities)
     return Key("noise", Table("noise", rows, make=dict), "default: none")
 
 

@@ -12,7 +12,7 @@ LINES = "lines of two finite numbers, 'azimuth, elevation' in radians"
 
 
 def read_angles(text: bytes, source: str) -> tuple[tuple[float, float], ...]:
-    """Return azimuth and elevation [rad] of each ray from the two numbers of each line.
+    """Return the azimuth and elevation [rad] of each ray from the two numbers of each line.
 
     Empty lines and lines that begin with # are comments; a first line without numbers is a header.
 

@@ -152,7 +152,8 @@ class RaySpec:
             if not isinstance(value := getattr(self, each.name), kind):
                 found += not_allowed(each.name, value, allowed, each.name).findings
         if not found and not all(isinstance(link, str) for link in self.exclude or ()):
-            found += not_allowed("exclude", self.exclude, "names of links", "exclude").findings
+            allowed = TYPES["exclude"][1]
+            found += not_allowed("exclude", self.exclude, allowed, "exclude").findings
         return found
 
     def findings(self) -> list[Finding]:

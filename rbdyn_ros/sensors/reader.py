@@ -94,7 +94,7 @@ def read_sensors_text(
     folder: Path = Path(),
     period_ns: int | None = None,
 ) -> tuple[Spec, ...]:
-    """Read sensors from text; arguments, result and errors as for read_sensors.
+    """Read sensors from text; the result and the errors are those of read_sensors.
 
     Args:
         text: the document.

@@ -12,7 +12,7 @@ from rbdyn_ros.model.tree.rotation import mat_to_quat
 from rbdyn_ros.sensors import specs
 from rbdyn_ros.sensors.noise import Noise
 from rbdyn_ros.sensors.scanning import Scan
-from rbdyn_ros.sensors.scene import SensorScene, StateLike
+from rbdyn_ros.sensors.scene import SensorScene
 
 #: The quantities of each kind of sensor, in the order of its numbers.
 QUANTITIES: dict[type, tuple[str, ...]] = {
@@ -110,16 +110,15 @@ Reading = (
 )
 
 
-def reading_of(spec: specs.Spec, scene: SensorScene, noise: Noise, state: StateLike) -> Reading:
+def reading_of(spec: specs.Spec, scene: SensorScene, noise: Noise, tick: int) -> Reading:
     """Return the reading of a sensor without rays.
 
     Args:
         spec: the sensor.
-        scene: a scene that has entered the state.
+        scene: a scene that has entered a state.
         noise: noise of the sensor.
-        state: the state.
+        tick: tick of the state.
     """
-    tick = state.tick
     if isinstance(spec, specs.ImuSpec):
         return _imu(spec, scene, noise, tick)
     if isinstance(spec, specs.ForceTorqueSpec):
@@ -138,7 +137,7 @@ def reading_of(spec: specs.Spec, scene: SensorScene, noise: Noise, state: StateL
         true = np.array([scene.joint_effort(spec.joint), 0.0, 0.0])
         return JointTorqueReading(float(noise.measured(tick, true)[0]))
     assert isinstance(spec, specs.ContactSpec)
-    true = scene.contact_wrench(spec, state.contact)
+    true = scene.contact_wrench(spec)
     reading = noise.measured(tick, true)
     touching = bool(np.linalg.norm(true[:3]) > spec.threshold)
     return ContactReading(reading[:3], reading[3:], touching)
@@ -219,7 +218,7 @@ def geodetic(point: Array) -> Array:
 
 
 def geodetic_of_enu(reference: tuple[float, float, float], place: Array) -> Array:
-    """Return latitude, longitude [degree] and height [m] (3,) of a place (3,) in ENU [m].
+    """Return the latitude, longitude [degree] and height [m] (3,) of a place (3,) in ENU [m].
 
     Args:
         reference: latitude, longitude [degree] and height [m] of the origin of ENU.

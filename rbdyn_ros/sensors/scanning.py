@@ -227,7 +227,7 @@ def _cone(view: float, rays: int) -> Array:
 
 
 def instants(sensor: RangingSpec) -> Sequence[tuple[int, int, float]]:
-    """Return the instants of a reading: first column, end of its columns, time before the state.
+    """Return (first column, column after the last, time before the state) of each instant.
 
     Columns are measured at equal intervals; an instant is in the
     middle of the times of its columns.

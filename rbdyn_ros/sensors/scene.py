@@ -2,12 +2,10 @@
 """The quantities that sensors measure: motion of links, wrenches across joints and contacts."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rbdyn_ros.actuators.attach import with_actuators_of
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.description.parts.types import Description
 from rbdyn_ros.dynamics import stages as api
@@ -15,35 +13,21 @@ from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.sensors.division import copy_options, divide
-from rbdyn_ros.sensors.specs import MEASURED, ContactSpec, ForceTorqueSpec, JointTorqueSpec, Spec
+from rbdyn_ros.sensors.evaluation import Evaluation, StateLike
+from rbdyn_ros.sensors.specs import (
+    MEASURED,
+    ContactSpec,
+    ForceTorqueSpec,
+    ImuSpec,
+    JointTorqueSpec,
+    Spec,
+)
+
+#: The sensors of accelerations and forces; the others need positions and velocities only.
+FORCE_KINDS = (ImuSpec, ForceTorqueSpec, JointTorqueSpec, ContactSpec)
 
 #: A payload: link, mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2]; as in with_payload.
 Payload = tuple[str, float, ArrayLike, ArrayLike]
-
-
-class StateLike(Protocol):
-    """The part of a simulated state that sensors read."""
-
-    @property
-    def tick(self) -> int: ...
-    @property
-    def epoch(self) -> int: ...
-    @property
-    def time(self) -> float: ...
-    @property
-    def qpos(self) -> Array: ...
-    @property
-    def qvel(self) -> Array: ...
-    @property
-    def qacc(self) -> Array: ...
-    @property
-    def effort(self) -> Array: ...
-    @property
-    def act(self) -> Array: ...
-    @property
-    def xfrc(self) -> Array: ...
-    @property
-    def contact(self) -> Array: ...
 
 
 class SensorScene:
@@ -73,12 +57,13 @@ class SensorScene:
         for link, mass, com, inertia in payloads:
             if parts.frame_bodyid[parts.frame_id(link)] > 0:
                 parts = with_payload(parts, link, mass, com, inertia)
-        parts = _as_driven(parts, plant or m)
+        copy_options(parts, plant or m)
         self._m, self._d, self._divided = parts, api.make_data(parts), divided
         self._nq, self._nv = m.nq, m.nv
-        self._ipos = (plant or m).body_ipos
+        self._evaluation = Evaluation(plant or m)
+        self._has_forces = any(isinstance(spec, FORCE_KINDS) for spec in specs)
         api.kinematics(parts, self._d)
-        self._solve(self._d.qacc.copy())  # compile the kernels before the clock runs
+        self._solve()  # compile the kernels before the clock runs
         across = [spec for spec in specs if isinstance(spec, ForceTorqueSpec | JointTorqueSpec)]
         self._of_joint = {spec.joint: _place(parts, spec.joint) for spec in across}
         self._types = {joint.name: joint.type for joint in description.joints}
@@ -92,44 +77,35 @@ class SensorScene:
         """Fill the Data from a state."""
         d = self._d
         d.time = state.time
-        d.qpos[:] = state.qpos[: self._nq]
-        d.qvel[:] = state.qvel[: self._nv]
-        d.qfrc_applied[:] = state.effort[: self._nv]
-        if self._m.na > 0:
-            d.act[:] = state.act
+        d.qpos[:], d.qvel[:] = state.qpos[: self._nq], state.qvel[: self._nv]
         api.kinematics(self._m, d)
-        self._apply(state)
-        self._solve(state.qacc[: self._nv])
+        if self._has_forces:
+            self._evaluation.enter(state)
+            self._apply(state.xfrc)
+            self._solve()
 
-    def _solve(self, qacc: Array) -> None:
-        """Compute motion and forces, after kinematics and applied forces."""
-        m, d = self._m, self._d
-        if m.nefc > 0:  # constraint forces depend on the applied forces
-            api.forward(m, d)
-        else:
-            api.com_pos(m, d)
-            api.com_vel(m, d)
-            api.bias_force(m, d)
-        d.qacc[:] = qacc
+    def _solve(self) -> None:
+        """Compute the motion and forces, after kinematics and applied forces."""
+        m, d, whole = self._m, self._d, self._evaluation.d
+        api.com_pos(m, d)
+        api.com_vel(m, d)
+        api.bias_force(m, d)
+        api.make_constraint(m, d)
+        d.qacc[:], d.efc_force[:] = whole.qacc, whole.efc_force
         api.joint_forces(m, d)
 
-    def _apply(self, state: StateLike) -> None:
+    def _apply(self, xfrc: Array) -> None:
         """Write xfrc_applied from external and contact wrenches, part by part."""
-        d, divided = self._d, self._divided
+        d, divided, whole = self._d, self._divided, self._evaluation
         d.xfrc_applied[:] = 0.0
-        for forces, parts in ((state.xfrc, divided.outside), (state.contact, divided.touching)):
+        for forces, parts in ((xfrc, divided.outside), (whole.contact, divided.touching)):
             for body in np.flatnonzero(forces.any(axis=1)).tolist():
                 if body > 0:
                     part = parts[body]
                     force, torque = forces[body, :3], forces[body, 3:]
-                    arm = self._xipos(body) - d.xipos[part]
+                    arm = whole.d.xipos[body] - d.xipos[part]
                     d.xfrc_applied[part, :3] += force
                     d.xfrc_applied[part, 3:] += torque + _cross(arm, force)
-
-    def _xipos(self, body: int) -> Array:
-        """Return a body's centre of mass in the world, for the undivided robot."""
-        part = self._divided.body[body]
-        return np.asarray(self._d.xpos[part] + self._axes[part] @ self._ipos[body])
 
     def _frame(self, link: str) -> tuple[int, Array, Array]:
         """Return the part to which a link belongs, and the link's origin and axes in the world."""
@@ -138,12 +114,12 @@ class SensorScene:
         return part, self._d.xpos[part] + R @ pos, R @ turn
 
     def pose(self, link: str) -> tuple[Array, Array]:
-        """Return origin (3,) and rotation matrix (3, 3) of a link in the world."""
+        """Return the origin (3,) and rotation matrix (3, 3) of a link in the world."""
         _, x, R = self._frame(link)
         return x, R
 
     def motion(self, link: str) -> tuple[Array, Array, Array]:
-        """Return angular velocity, specific force and rotation matrix of a link.
+        """Return the angular velocity, specific force and rotation matrix of a link.
 
         Both vectors are in the axes of the link; the specific force is at its origin.
         """
@@ -157,7 +133,7 @@ class SensorScene:
         return R.T @ omega, R.T @ a, R
 
     def joint_wrench(self, spec: ForceTorqueSpec) -> Array:
-        """Return force and torque (6,) across a joint, in and about its sensor's frame."""
+        """Return the force and torque (6,) across a joint, in and about its sensor's frame."""
         d = self._d
         part, number, is_loop, pos, mat = self._of_joint[spec.joint]
         R = self._axes[part]
@@ -178,30 +154,17 @@ class SensorScene:
         part = wrench[3:] if self._types[name] == "prismatic" else wrench[:3]
         return float(axis @ part)
 
-    def contact_wrench(self, spec: ContactSpec, contact: Array) -> Array:
+    def contact_wrench(self, spec: ContactSpec) -> Array:
         """Return the contact force and torque (6,) on the body of a link."""
-        body = self._body_of[spec.link]
-        force, moment = contact[body, :3], contact[body, 3:]
-        return self._seen_from(spec.link, force, moment, self._xipos(body))
+        body, whole = self._body_of[spec.link], self._evaluation
+        force, moment = whole.contact[body, :3], whole.contact[body, 3:]
+        return self._seen_from(spec.link, force, moment, whole.d.xipos[body])
 
     def _seen_from(self, link: str, force: Array, moment: Array, point: Array) -> Array:
-        """Return force and torque (6,) about the origin of a link, in its axes."""
+        """Return the force and torque (6,) about the origin of a link, in its axes."""
         _, x, R = self._frame(link)
         torque = moment + _cross(point - x, force)
         return np.concatenate([R.T @ force, R.T @ torque])
-
-
-def _as_driven(parts: Model, plant: Model) -> Model:
-    """Return the parts with the options of the plant, and with its actuators if they count.
-
-    The forces of constraints depend on the forces of the actuators; a tree has its wrenches from
-    its motion alone.
-    """
-    copy_options(parts, plant)
-    if parts.nefc == 0 or plant.nu == 0:
-        return parts
-    driven = with_actuators_of(parts, plant)
-    return driven.replaced(dof_armature=plant.dof_armature)  # it includes the rotors
 
 
 def _cross(a: Array, b: Array) -> Array:

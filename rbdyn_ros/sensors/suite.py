@@ -14,11 +14,12 @@ from rbdyn_ros.machine import cores
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
 from rbdyn_ros.sensors.camera_specs import ColorSpec, DepthSpec
+from rbdyn_ros.sensors.evaluation import StateLike
 from rbdyn_ros.sensors.noise import Noise
 from rbdyn_ros.sensors.ray_specs import LidarSpec, RangeSpec
 from rbdyn_ros.sensors.readings import QUANTITIES, Reading, reading_of
 from rbdyn_ros.sensors.scanning import Drawn, RangingSpec, RayNoise, Scan, Scanner
-from rbdyn_ros.sensors.scene import Payload, SensorScene, StateLike
+from rbdyn_ros.sensors.scene import Payload, SensorScene
 from rbdyn_ros.sensors.specs import ContactSpec, NoiseSpec, Spec, parts_of
 
 #: A note warns if more than this share of the rays ends at the housing.
@@ -156,7 +157,7 @@ class Suite:
     def move(
         self, m: Model, description: Description, plant: Model, payloads: Sequence[Payload]
     ) -> None:
-        """Continue with a Model that has other objects; arguments as for Suite and `use`.
+        """Continue with a Model that has other objects; for the arguments see Suite and `use`.
 
         Raises:
             ModelError: a link or a joint of a sensor would be gone.
@@ -214,7 +215,7 @@ class Suite:
     def _read(self, k: int, state: StateLike) -> Reading:
         sensor = self._sensors[k]
         assert isinstance(sensor.noise, Noise)
-        return reading_of(sensor.spec, self._scene, sensor.noise, state)
+        return reading_of(sensor.spec, self._scene, sensor.noise, state.tick)
 
     def scan(self, k: int, state: StateLike, threads: int | None = None) -> Scan:
         """Return the reading of a lidar, range sensor or depth camera in a state, due or not.

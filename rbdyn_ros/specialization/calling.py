@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Call machine code by its address from Python, with little overhead."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from typing import Any

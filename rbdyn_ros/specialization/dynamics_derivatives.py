@@ -31,7 +31,7 @@ from rbdyn_ros.specialization.uncompiled import uncompiled
 def inverse_derivatives(m: Any, d: Any, out: Objects) -> None:
     """Write qfrc_inverse, and its derivatives by qpos, qvel and qacc, (3, nv, nv).
 
-    The last one is M, except for a Model with gears, which take a part of the forces.
+    The last derivative is M, except for a Model with gears, which carry a part of the forces.
     """
     along = _along_state(m, d)
     uncompiled(integrate.smooth_stages)(m, d)
@@ -207,13 +207,13 @@ def _graph(d: Any) -> Any:
 
 
 def _along_state(m: Any, d: Any) -> list[Slopes]:
-    """Return the directions of positions and of velocities; in each, all else is constant."""
+    """Return the directions of positions and of velocities; all other numbers are constant."""
     held = {symbol.number: 0.0 for symbol in (*d.qpos, *d.qvel)}
     return [{**held, **direction} for direction in along_positions(m, d) + _along_each(d.qvel)]
 
 
 def along_positions(m: Any, d: Any) -> list[Slopes]:
-    """Return directions along the coordinates of qvel: the rate of qpos for a unit of each."""
+    """Return directions along the coordinates of qvel: the rate of qpos per unit velocity."""
     directions: list[Slopes] = []
     for unit in np.eye(m.nv):
         rate = np.full(m.nq, 0.0, object)

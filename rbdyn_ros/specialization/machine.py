@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile LLVM code to machine code, and cache that in this process and on disk."""
-
-from __future__ import annotations
+"""Compile LLVM code to machine code, which is cached in this process and on disk."""
 
 import contextlib
 import functools
@@ -30,7 +28,7 @@ MOST_ON_DISK = 256 * 2**20
 
 _lock = threading.RLock()
 _numbers = itertools.count()
-_loaded: dict[str, Code] = {}
+_loaded: "dict[str, Code]" = {}
 
 
 def _renew_lock() -> None:

@@ -55,7 +55,7 @@ def specialize(
     except ModelError as error:
         if error.code != "not-traceable" or "step" not in functions:
             raise
-        text = f"{error}; rb.step(m, d) uses the engine's own code"
+        text = f"{error}; or call rb.step(m, d), which needs no specialised code"
         raise ModelError(Finding(error.code, text, "error", error.element)) from None
 
 
@@ -67,9 +67,9 @@ class Specialized(Substitute):
     """Functions of one robot as straight-line machine code, traced from the engine's kernels.
 
     They are called with a Data of the Model, and give the results of the functions of the same
-    names in rb up to rounding; with dry friction or limits of joints, those with m.opt.exact_stops
-    off. Only their results are written: step writes qpos, qvel, time, qacc_step, nbad, nsingular,
-    and act and actuator_force of actuators; forward_dynamics writes qacc.
+    names in rb up to rounding; with dry friction or limits of joints, the results with
+    m.opt.exact_stops off. Only their results are written: step writes qpos, qvel, time, qacc_step,
+    nbad, nsingular, and act and actuator_force of actuators; forward_dynamics writes qacc.
 
     A function is compiled at its first call, or loaded from disk. Timestep, integrator and passive
     are built in: after a change of m.opt the next call compiles the function for the new options.
@@ -157,7 +157,7 @@ class Specialized(Substitute):
         return self._filled("mass_matrix", d)
 
     def frame_pose(self, d: Data, frame: str | int) -> tuple[Array, Array]:
-        """Return position (3,) and rotation (3, 3) of a frame, like rb.frame_pose."""
+        """Return the position (3,) and rotation (3, 3) of a frame, like rb.frame_pose."""
         out = self._filled("frame_pose", d, self.model.frame_id(frame))
         return out[3], out[:3]
 

@@ -108,7 +108,7 @@ class _Branches:
         return outputs
 
     def _decide(self, condition: Symbol) -> bool:
-        """Answer a condition as given, or else with True; repeat earlier answers."""
+        """Return the given answer to a condition, or else True; repeat earlier answers."""
         for known, answered in zip(self.asked, self.answers, strict=False):
             if known is condition:
                 return answered

@@ -21,7 +21,7 @@ def rodrigues(turn: Array) -> Array:
 
 
 def se3_exp(p: Array, R: Array, vo: Array, w: Array, dt: float) -> tuple[Array, Array]:
-    """Return position and orientation after dt at a constant spatial velocity.
+    """Return the position and orientation after dt at a constant spatial velocity.
 
     Args:
         p: (3,), position [m].

@@ -55,7 +55,7 @@ class JointMotion:
 
 
 def jcalc(joint: JointDescriptor, q: Array, alpha: Array) -> JointMotion:
-    """Return position and motion of a joint.
+    """Return the position and motion of a joint.
 
     Args:
         joint: descriptor of the joint.

@@ -87,7 +87,7 @@ def planar_rates(q: Array, alpha: Array, _parameter: float) -> JointModel:
 
 
 def spherical(q: Array, _alpha: Array, _parameter: float) -> JointModel:
-    """Euler parameters, eq 4.12."""
+    """A rotation by Euler parameters, eq 4.12."""
     return constant(quat_turn(q), np.zeros(3), e(1, 2, 3), e(4, 5, 6))
 
 

@@ -52,7 +52,7 @@ def trunk_number(s: System) -> int:
 def forward_all_kinematics(
     s: System, q: Array, qd: Array, qdd: Array, acceleration: Array
 ) -> dict[int, Link]:
-    """Return position, velocity and acceleration of all links by number (figure 6.16).
+    """Return the position, velocity and acceleration of all links by number (figure 6.16).
 
     Args:
         s: the system model.

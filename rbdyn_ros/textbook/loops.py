@@ -77,7 +77,7 @@ def loop_constraints(s: System, q: Array, qd: Array) -> Constraints:
 
 
 def loop_motions(s: System, q: Array, qd: Array) -> list[LoopMotion]:
-    """Return position and motion of every loop joint."""
+    """Return the position and motion of every loop joint."""
     iX_0, v = kinematics(s, q, qd)
     return [_loop_motion(joint, iX_0, v) for joint in s.loops]
 
@@ -128,7 +128,7 @@ def displacement(X: Array) -> Array:
 
 
 def _starts(kind: JointKind) -> Iterator[Array]:
-    """Yield the neutral position, then others, as Newton's method may end at a wrong position."""
+    """Yield the neutral position, then others: Newton's method can end at a wrong position."""
     steps = np.pi * np.array([0.0, 0.5, -0.5, 1.0, -1.0])
     if (
         kind.nq == 1

@@ -48,7 +48,7 @@ class LuhWalkerPaul:
 def luh_walker_paul(
     s: System, q: Array, qd: Array, qdd: Array, f_ext: Sequence[Array] | None = None
 ) -> LuhWalkerPaul:
-    """Return motion and forces of all bodies, and tau that causes qdd.
+    """Return the motion and forces of all bodies, and tau that causes qdd.
 
     Args:
         s: the system model; its joints are revolute or prismatic.

@@ -5,8 +5,6 @@ The unknowns are the accelerations of all bodies and the constraint forces of al
 the spanning tree and joints that close loops are treated equally.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -41,7 +41,7 @@ def rnea(
 def newton_euler(
     s: System, q: Array, qd: Array, qdd: Array, f_ext: Sequence[Array] | None = None
 ) -> NewtonEuler:
-    """Return motion and forces of all bodies, each in its own coordinates.
+    """Return the motion and forces of all bodies, each in its own coordinates.
 
     Source: RBDA table 5.1, eq 5.16 to 5.20, 5.9 and 5.11.
 

@@ -92,7 +92,7 @@ def rigid_inertia(mass: float, com: ArrayLike, about_com: ArrayLike) -> Array:
 
 
 def mass_properties(I: Array) -> tuple[float, Array, Array]:
-    """Return mass, centre of mass and inertia about it from a 6x6 inertia (RBDA eq 2.63).
+    """Return the mass, centre of mass and inertia about it from a 6x6 inertia (RBDA eq 2.63).
 
     A body without mass has its centre of mass at its frame's origin.
     """

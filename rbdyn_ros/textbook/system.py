@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The system model of RBDA table 4.3, made from a Model."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -59,7 +57,7 @@ class System:
     loops: list[LoopJoint] = field(default_factory=list)
 
     @classmethod
-    def of(cls, m: Model) -> System:
+    def of(cls, m: "Model") -> "System":
         """Return the system model of a Model, with the current m.opt.gravity.
 
         Mimic joints and joints with a prescribed motion count as free: vectors of positions and
@@ -114,7 +112,7 @@ class System:
         return jcalc(self.jtype[i], q[self.qs[i]], np.zeros(self.nv)[self.vs[i]]).T
 
 
-def _loop_joint(m: Model, loop: int) -> LoopJoint:
+def _loop_joint(m: "Model", loop: int) -> LoopJoint:
     """Return a loop joint; a yaw-pitch-roll joint constrains like a spherical joint."""
     kind = _known(m.loop_type[loop], m.loop_names[loop])
     kind = JointType.BALL if kind == JointType.YPR else kind

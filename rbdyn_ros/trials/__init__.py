@@ -10,8 +10,6 @@
 Each name is imported at its first use, so sessions of pytest without a trial lose no time.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING
 

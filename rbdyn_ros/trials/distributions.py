@@ -24,7 +24,7 @@ class Constant:
         return self.value, self.value
 
     def quantile(self, u: Array) -> Array:
-        """Return the samples of u, numbers in [0, 1)."""
+        """Return the samples at the probabilities u, numbers in [0, 1)."""
         return np.full(u.shape, self.value)
 
 
@@ -44,7 +44,7 @@ class Uniform(_Interval):
     """All numbers from low to high are equally likely."""
 
     def quantile(self, u: Array) -> Array:
-        """Return the samples of u, numbers in [0, 1)."""
+        """Return the samples at the probabilities u, numbers in [0, 1)."""
         return np.clip(self.low * (1.0 - u) + self.high * u, self.low, self.high)
 
 
@@ -53,7 +53,7 @@ class LogUniform(_Interval):
     """The logarithm is uniform: all orders of magnitude are equally likely."""
 
     def quantile(self, u: Array) -> Array:
-        """Return the samples of u, numbers in [0, 1)."""
+        """Return the samples at the probabilities u, numbers in [0, 1)."""
         exponents = np.log(self.low) * (1.0 - u) + np.log(self.high) * u
         found: Array = np.clip(np.exp(exponents), self.low, self.high)
         return found
@@ -74,7 +74,7 @@ class Normal:
         return self.low, self.high
 
     def quantile(self, u: Array) -> Array:
-        """Return the samples of u, numbers in [0, 1)."""
+        """Return the samples at the probabilities u, numbers in [0, 1)."""
         from scipy.special import ndtr, ndtri  # slow to import
 
         if self.stddev == 0.0:
@@ -100,7 +100,7 @@ class Choice:
         return min(self.values), max(self.values)
 
     def quantile(self, u: Array) -> Array:
-        """Return the samples of u, numbers in [0, 1)."""
+        """Return the samples at the probabilities u, numbers in [0, 1)."""
         values = np.array(self.values)
         found: Array = values[np.minimum((u * len(values)).astype(int), len(values) - 1)]
         return found

@@ -62,7 +62,7 @@ Path = Waypoints | Sine
 
 
 def reference_table(m: Model, nstep: int, paths: Mapping[str, Path]) -> Array:
-    """Return target qpos, qvel and qacc by timestep, (nstep + 1, nq + 2 nv).
+    """Return the target qpos, qvel and qacc by timestep, (nstep + 1, nq + 2 nv).
 
     Args:
         m: the Model; joints without a path stay at qpos0.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A trial: many runs of a robot and a controller that differ in sampled numbers."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import re
@@ -44,7 +42,7 @@ class Joints:
     dofadr: Ints
 
     @classmethod
-    def of(cls, m: Model) -> Joints:
+    def of(cls, m: Model) -> "Joints":
         """Return the joints of a Model."""
         numbers = commanded_joints(m)
         names = tuple(m.jnt_names[j] for j in numbers)
@@ -90,7 +88,7 @@ class UserProgram:
             return f"there is no folder {where}, in which the {self.noun} starts"
         if hash_of_files(self.folder, self.command) != self.files:
             text = f"files in the command of the {self.noun} have changed since the trial"
-            return f"{text} was read, or this machine has others"
+            return f"{text} was read, or this machine has other files"
         return ""
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Views and pictures of robots; `rb.view(m, d)` calls this package, see view.web.opened.view."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 from typing import Any

@@ -41,7 +41,7 @@ class Film:
     """A film that was written; a notebook plays it.
 
     Attributes:
-        path: of the file.
+        path: path of the file.
         findings: warnings about visuals that were left out or replaced.
     """
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convert a robot file into another format."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -44,12 +42,12 @@ def convert(
 ) -> tuple[Finding, ...]:
     """Write a robot in the format of the suffix of `output`: .urdf, .sdf, .xml (MJCF) or .yaml.
 
-    Meshes go to a folder next to the output: copies of the visible ones, and convex hulls of those
-    for contact. A robot without a mesh gets no such folder.
+    Meshes go to a folder next to the output: copies of the visible meshes, and convex hulls of the
+    meshes for contact. A robot without a mesh gets no such folder.
 
     Args:
         source: a file as for load, a Description or a SystemBuilder, which have no visible shapes.
-        output: path of the file; an old one is replaced.
+        output: path of the file; an old file is replaced.
         floating_base: let the base move freely, in formats that can express this.
         strict: as for load.
         package_dirs: as for load.
@@ -58,8 +56,7 @@ def convert(
             links are always written.
 
     Returns:
-        Findings: what the format cannot express, what is written in another way, and warnings
-            about
+        Findings: what the format cannot express, what is written differently, and warnings about
         the source.
 
     Raises:
@@ -88,7 +85,7 @@ def _read(
     xacro_args: Mapping[str, object] | None,
     contact: bool | Contact,
 ) -> tuple[Description, Appearance]:
-    """Return the content to write, with the contact shapes of its links."""
+    """Return the robot or scene to write, with its contact shapes, and its appearance."""
     wanted = contact or Contact(obstacles=())
     if isinstance(source, SystemBuilder | Description):
         return described(source, strict, wanted), Appearance()
@@ -104,7 +101,7 @@ def _read(
 def _written(
     robot: WrittenRobot, form: str, left: LeftOut, meshes: MeshFolder, target: Path
 ) -> dict[str, bytes]:
-    """Return the content of all files by path, relative to the folder of the output."""
+    """Return the contents of all files by their paths, relative to the folder of the output."""
     if form == mechanism.FORM:
         return {target.name: mechanism.write(robot, left)}
     if form == urdf.FORM:
@@ -133,7 +130,7 @@ def _check_beside(files: Mapping[str, bytes], target: Path) -> None:
 
 
 def _write(files: Mapping[str, bytes], target: Path) -> None:
-    """Write all files, or none, into the folder of the output."""
+    """Write all files, or no file, into the folder of the output."""
     folder = target.parent
     try:
         for folder_of in {(folder / name).parent for name in files}:

@@ -47,16 +47,16 @@ class LeftOut:
         self.findings: list[Finding] = []
 
     def add(self, element: str, what: str, why: str = "") -> None:
-        """Record something that is left out, by default because the format cannot express it."""
+        """Record that something is left out, by default because the format cannot express it."""
         text = f"{element}: {what} is left out: {why or f'{self.form} cannot express it'}"
         self.findings.append(Finding("left-out", text, "warning", element))
 
     def note(self, element: str, text: str) -> None:
-        """Record something that is written in another way."""
+        """Record that something is written differently."""
         self.findings.append(Finding("written-otherwise", f"{element}: {text}", "note", element))
 
     def joint(self, joint: Joint, said: Collection[str]) -> None:
-        """Record the properties and limits of a joint that are not among the written names."""
+        """Record the properties and limits of a joint whose names are not in `said`."""
         owner = f"joint {quote(joint.name)}"
         plain = Joint("", "", "", "")
         for name in PROPERTIES:
@@ -75,7 +75,7 @@ class LeftOut:
                 self.add(owner, f"its {name.replace('_', ' ')}")
 
     def texture(self, shape: LinkShape) -> None:
-        """Record the texture of a visible shape, which is written in no format."""
+        """Record that the texture of a visible shape is left out: no writer writes textures."""
         if shape.texture is not None:
             self.add(f"link {quote(shape.link)}", f"the texture {quote(shape.texture.name)}")
 
@@ -87,11 +87,11 @@ class LeftOut:
                 self.add(f"{kind} {quote(part.name)}", "its filter")
 
     def pair(self, pair: Exclusion, why: str = "") -> None:
-        """Record a pair that may overlap."""
+        """Record that a pair of parts cannot be excluded from contact."""
         self.add(f"pair {quote(pair.first)}, {quote(pair.second)}", "it", why)
 
     def parts(self, description: Description, *names: str) -> None:
-        """Record each part of some tuples of a description, its sensors, and its gravity."""
+        """Record all parts in some fields of a description, its sensors, and its gravity."""
         if description.gravity is not None:
             x, y, z = description.gravity
             self.add(f"robot {quote(description.name)}", f"its gravity {x:g} {y:g} {z:g} m/s^2")
@@ -101,7 +101,7 @@ class LeftOut:
 
 
 def refuse_joint(joint: Joint, form: str, why: str = "") -> ParameterError:
-    """Return the error for a joint that cannot be left out."""
+    """Return the error for a joint that the format lacks, and that must not be left out."""
     reason = why or f"{form} has no joint of type {joint.type}"
     text = f"joint {quote(joint.name)} cannot be written: {reason}"
     return ParameterError(Finding("not-convertible", text, "error", f"joint {quote(joint.name)}"))

@@ -209,11 +209,11 @@ def _filter(masks: geometries.Filter) -> Mapping[str, Table]:
 
 
 def _changed(value: object, plain: object) -> Table:
-    """Return the fields of a dataclass that differ from another object's."""
+    """Return the fields of a dataclass whose values differ from those of another object."""
     names = [each.name for each in fields(plain)]  # type: ignore[arg-type]
     return {x: getattr(value, x) for x in names if getattr(value, x) != getattr(plain, x)}
 
 
 def _numbers(owner: object, *names: str) -> Table:
-    """Return the fields that are not zero."""
+    """Return by name the attributes of a part that are not zero."""
     return {name: float(getattr(owner, name)) for name in names if getattr(owner, name)}

@@ -26,7 +26,8 @@ class MeshFolder:
     Args:
         output: path of the output.
         left: gets a finding for each visible mesh that cannot be used.
-        copies: suffixes of files that are copied; others become triangles. Empty: all.
+        copies: suffixes of files that are copied, while others become triangles; empty: all files
+            are copied.
 
     Attributes:
         files: content by path, relative to the folder of the output.

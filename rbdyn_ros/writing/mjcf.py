@@ -27,7 +27,7 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
     """Return the document.
 
     Raises:
-        ParameterError: MJCF has no joint of a type.
+        ParameterError: a joint has a type that MJCF lacks.
     """
     described = robot.description
     root = ET.Element("mujoco", model=described.name)
@@ -131,7 +131,7 @@ MOST_DOFS = 6
 
 
 def _dofs(joint: Joint) -> int:
-    return len(coordinates(joint)) or 3  # a ball has 3
+    return len(coordinates(joint)) or 3  # a ball joint has 3 degrees of freedom
 
 
 def _has_mass(branch: Branch) -> bool:
@@ -150,7 +150,7 @@ def _heavy(robot: WrittenRobot) -> set[str]:
 
 
 def _to_body(branch: Branch, hollow: Mapping[str, Branch]) -> tuple[list[Joint], Pose]:
-    """Return the joints of a body, and its frame in its parent's at zero position."""
+    """Return the joints of a body, and the pose of its frame in the parent's at zero position."""
     at, joints = branch.at, [] if branch.joint is None else [branch.joint]
     while joints and joints[0].parent in hollow:
         above = hollow[joints[0].parent]
@@ -167,7 +167,7 @@ def _name(link: str) -> str:
 
 
 def _inertial(body: ET.Element, inertial: Inertial, owner: str, left: LeftOut) -> None:
-    """Add mass and inertia, in principal axes where the description has them."""
+    """Add mass and inertia, in principal axes if the description gives these."""
     xx, yy, zz, xy, xz, yz = inertial.inertia
     if inertial.mass == 0.0 and not any(inertial.inertia):
         return
@@ -188,7 +188,7 @@ def _inertial(body: ET.Element, inertial: Inertial, owner: str, left: LeftOut) -
 
 
 def is_possible(moments: Array) -> bool:
-    """Return whether MuJoCo accepts an inertia: moments above 0, each at most the others' sum."""
+    """Return whether MuJoCo accepts moments: positive, each at most the sum of the other two."""
     own = np.linalg.eigvalsh(moments)
     return bool(own[0] > LEAST_MOMENT and own[0] + own[1] >= own[2] - LEAST_MOMENT)
 
@@ -253,7 +253,7 @@ HINGE_ARM = 0.1
 def _loop(
     equalities: ET.Element, bodies: dict[str, ET.Element], loop: Joint, left: LeftOut
 ) -> None:
-    """Close a loop by a weld, a common point, or two of them on the axis of a hinge."""
+    """Close a loop by a weld, or a common point; for a hinge, by two points on its axis."""
     owner = f"joint {quote(loop.name)}"
     kinds = {"fixed": ["weld"], "spherical": ["connect"]}
     hinge = {name: ["connect", "connect"] for name in ("revolute", "continuous")}
@@ -338,7 +338,7 @@ def _position(branch: Branch, positions: Mapping[str, float | tuple[float, ...]]
         branch = replace(branch, joint=(joint := replace(joint, start=at[: len(names) or 7])))
     elif joint.mimic is not None and joint.mimic.joint in positions:
         leader = positions[joint.mimic.joint]
-        assert not isinstance(leader, tuple)  # a joint with one coordinate
+        assert not isinstance(leader, tuple)  # a leader has a single coordinate
         return [joint.mimic.ratio * leader + joint.mimic.offset]
     if joint.type == "fixed":
         return []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The joints of MJCF: hinges and slides, of which joints of several coordinates are composed."""
+"""The joints of MJCF: hinges and slides. Joints of several coordinates consist of these."""
 
 import math
 from xml.etree import ElementTree as ET
@@ -11,7 +11,8 @@ from rbdyn_ros.model.tree.joint_arrays import joint_basis
 from rbdyn_ros.writing.left_out import LeftOut, refuse_joint
 from rbdyn_ros.writing.xml import words
 
-#: By joint type, for each coordinate: joint of MJCF, row of the basis along its axis, suffix.
+#: By joint type, for each coordinate: MJCF joint, row of the basis along its axis, end of its
+#: name.
 COMPOSED: dict[str, tuple[tuple[str, int, str], ...]] = {
     "fixed": (),
     "revolute": (("hinge", 2, ""),),
@@ -29,7 +30,7 @@ _SAID = (
 
 
 def coordinates(joint: Joint) -> list[str]:
-    """Return the MJCF joint of each coordinate; ball, free and fixed joints have no such names."""
+    """Return the MJCF joint of each coordinate, or [] for a ball, free or fixed joint."""
     return [f"{joint.name}{suffix}" for _, _, suffix in COMPOSED.get(joint.type, ())]
 
 
@@ -95,7 +96,7 @@ def _composed(body: ET.Element, joint: Joint, left: LeftOut) -> None:
             part.set("actuatorfrcrange", words(-effort, effort))
 
 
-#: Replaces the missing bound of a joint with only one bound [rad or m].
+#: Replaces the missing bound of a joint that has only one bound [rad or m].
 FAR = 1e9
 #: The smallest range and effort limit that are written [rad, m, N m or N].
 LEAST = 1e-9

@@ -39,7 +39,7 @@ BELOW = 1.0
 
 
 def place(element: ET.Element, pose: Pose) -> None:
-    """Set the position and the rotation of an element that are not zero."""
+    """Set the position and the rotation of an element, unless they are zero."""
     if any(pose.pos):
         element.set("pos", words(*pose.pos))
     if pose.quat != IN_PLACE.quat:
@@ -53,7 +53,7 @@ def add_visuals(
     left: LeftOut,
     meshes: MeshFolder,
 ) -> None:
-    """Add visible shapes, which have no contact."""
+    """Add visible shapes, which make no contact."""
     for shape in shapes:
         given, owner = shape.shape, f"link {quote(shape.link)}"
         geom = ET.Element("geom", group=VISUAL, contype="0", conaffinity="0")
@@ -112,7 +112,10 @@ _SURFACE = ("friction", "torsional", "rolling")
 
 
 def _masks(geom: ET.Element, masks: Filter, touching: bool = True) -> None:
-    """Set the groups of a geom; a robot without self-collision touches only other robots."""
+    """Set contype and conaffinity of a geom.
+
+    Without self-collision it only touches other robots.
+    """
     affinity = masks.conaffinity if touching else 0
     for name, value in (("contype", masks.contype), ("conaffinity", affinity)):
         if value != 1:
@@ -170,7 +173,7 @@ def _height_field(
 
 
 def _triangles(geom: ET.Element, assets: ET.Element, name: str, shape: TriangleMesh) -> None:
-    """Add the asset of a triangle mesh, a geom of type sdf in MuJoCo."""
+    """Add the asset of a triangle mesh, which becomes a geom of type sdf in MuJoCo."""
     name = free_name(name, [mesh.get("name", "") for mesh in assets.iter("mesh")])
     asset = ET.SubElement(
         assets, "mesh", name=name, vertex=words(*shape.vertices.ravel().tolist())
@@ -181,7 +184,7 @@ def _triangles(geom: ET.Element, assets: ET.Element, name: str, shape: TriangleM
 
 
 def _shape(geom: ET.Element, assets: ET.Element, name: str, shape: AnyShape) -> bool:
-    """Set type and size of a geom; corners become a mesh asset, of which MuJoCo uses the hull.
+    """Set type and size of a geom; points become a mesh asset, and MuJoCo uses its hull.
 
     Return False for corners without a hull.
     """
@@ -207,7 +210,7 @@ def _shape(geom: ET.Element, assets: ET.Element, name: str, shape: AnyShape) -> 
 
 
 def has_volume(shape: Points) -> bool:
-    """Return whether the corners are not in a plane."""
+    """Return whether the corners of a shape enclose a volume: they do not lie in a plane."""
     try:
         return hull_moments(np.array(shape.points))[0] > 0.0
     except NoHullError:

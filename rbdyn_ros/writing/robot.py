@@ -10,7 +10,7 @@ from rbdyn_ros.description.parts.spanning import Edge, span
 from rbdyn_ros.description.parts.types import Description, Joint, Link
 from rbdyn_ros.writing.left_out import refuse_joint
 
-#: Joints of these types move in the same way if parent and child swap and the axis is reversed.
+#: A joint of these types moves in the same way if parent and child swap and its axis is reversed.
 _TURNABLE = ("fixed", "revolute", "continuous", "prismatic")
 
 
@@ -57,7 +57,7 @@ class WrittenRobot:
 
     @property
     def base(self) -> str:
-        """The link fixed to the world, or that floats."""
+        """The link that is fixed to the world, or that floats."""
         return self.branches[0].link.name
 
     @property
@@ -111,7 +111,7 @@ def arranged(
 
 
 def _outwards(edge: Edge, form: str) -> Joint:
-    """Return the joint of an edge, from the near to the far link."""
+    """Return the joint of an edge, directed from the near to the far link."""
     joint = edge.joint
     if edge.forward:
         return joint

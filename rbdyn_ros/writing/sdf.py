@@ -30,7 +30,7 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
     """Return the document.
 
     Raises:
-        ParameterError: SDF has no joint of a type.
+        ParameterError: a joint has a type that SDF lacks.
     """
     described = robot.description
     names = UniqueNames()
@@ -69,9 +69,9 @@ def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
 
 
 def _frames(robot: WrittenRobot) -> dict[str, tuple[str, Pose]]:
-    """Return the links without mass that fixed joints carry, each with its carrier and pose.
+    """Return the massless links that fixed joints carry, each with its carrier and its pose.
 
-    SDF gives each link a mass, so they are frames.
+    In SDF every link has a mass, so massless links become frames.
     """
     frames: dict[str, tuple[str, Pose]] = {}
     for branch in robot.branches:
@@ -92,7 +92,8 @@ def _links(
     meshes: MeshFolder,
 ) -> None:
     branches = {branch.link.name: branch for branch in robot.branches}
-    for own_link in robot.description.links:  # in this order they keep their numbers
+    # the order of the description, so that links keep their numbers
+    for own_link in robot.description.links:
         name = own_link.name
         branch = branches[name]
         if name == WORLD and branch.joint is None and not robot.floats:
@@ -121,7 +122,7 @@ def _links(
 def _shapes(
     link: ET.Element, robot: WrittenRobot, name: str, at: Pose, left: LeftOut, meshes: MeshFolder
 ) -> None:
-    """Add the shapes of a link, at its pose in the link of the SDF."""
+    """Add the shapes of a link of the robot, at its pose in a link of the SDF."""
     for n, shape in enumerate(robot.shapes(name)):
         visual = ET.Element("visual", name=f"{name}_visual_{n}")
         _pose(visual, compose(at, shape.origin))

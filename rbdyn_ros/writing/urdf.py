@@ -19,20 +19,20 @@ FORM = "URDF"
 #: The version with capsules, optional limits, and limits of acceleration and jerk.
 NEWER = "1.2"
 _SAID = ("damping", "friction", "mimic", "stiffness")
-#: The same of joints with one coordinate.
+#: Properties that URDF can express, for joints with one coordinate.
 _SAID_OF_ONE = (*_SAID, "rest", *LIMITS)
 #: Surface properties in <gazebo>.
 
 
 def write(robot: WrittenRobot, left: LeftOut, meshes: MeshFolder) -> bytes:
-    """Return the document; poses and pairs that may overlap go to an SRDF: write_srdf.
+    """Return the document; `write_srdf` writes the poses, and the pairs that may overlap.
 
     Raises:
-        ParameterError: URDF has no joint of a type.
+        ParameterError: a joint has a type that URDF lacks.
     """
     described = robot.description
     root = ET.Element("robot", name=described.name)
-    for link in described.links:  # in this order they keep their numbers
+    for link in described.links:  # the order of the description, so that links keep their numbers
         _link(root, robot, link, left, meshes)
     carrying = {joint.name: joint for joint in robot.joints}
     for joint in described.joints:

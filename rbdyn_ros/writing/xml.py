@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers and elements of the XML formats. Numbers are written so that they read back equal."""
+"""Numbers and elements of the XML formats. Reading a written number gives the same number."""
 
 from xml.etree import ElementTree as ET
 
@@ -10,9 +10,9 @@ from rbdyn_ros.description.checks.inertials import as_matrix
 from rbdyn_ros.description.parts.poses import Quat, Vec3, rotate
 from rbdyn_ros.description.parts.types import Inertial
 
-#: Number for no limit in an SDF. URDF has no such number; it gets this one where it needs a bound.
+#: The number for no limit in an SDF. A URDF has no such number; there this is a very high limit.
 UNLIMITED = 1e16
-#: The inertial of a link that needs an inertial and has no inertial of its own.
+#: The inertial of a link that needs an inertial but has no inertial.
 LIGHT = Inertial(1e-6, inertia=(1e-9, 1e-9, 1e-9, 0.0, 0.0, 0.0))
 
 

@@ -160,7 +160,7 @@ def test_files_that_are_not_actuators_files_are_refused(one):
         read_actuators_text("rbdyn_actuators: 1", one)
 
 
-def test_a_second_list_of_actuators_an_integrator_rk4_and_bad_values_are_refused(one):
+def test_with_actuators_refuses_a_second_list_rk4_and_bad_values(one):
     m = rb.with_actuators(one, [rb.ActuatorSpec("j")])
     with refused(ModelError, "has-actuators", "one"):
         rb.with_actuators(m, [rb.ActuatorSpec("j")])
@@ -293,7 +293,7 @@ def test_a_written_file_has_the_actuators_that_were_read(arm):
         assert read_actuators_text(actuators_text(specs), arm) == specs
 
 
-def test_a_written_file_has_comments_and_quotes_odd_names():
+def test_a_written_file_has_comments_and_quoted_special_names():
     spec = rb.ActuatorSpec("no", gear=2.0, damping=1e-05)
     text = actuators_text([spec], {"no": {"gear": "+- 0.1"}}, ["Made by a test."])
     assert text.split("\n") == [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare a motor with MuJoCo's dcmotor; both methods have order 1 and agree at small steps."""
+"""Compare a motor with MuJoCo's dcmotor. Both methods have order 1 and agree at small steps."""
 
 import mujoco
 import numpy as np

@@ -33,7 +33,7 @@ def test_the_current_follows_with_the_time_constant_of_the_winding(one):
 
 
 @pytest.mark.parametrize("speed", [0.0, 100.0, 230.0, 300.0, -100.0])
-def test_the_voltage_limits_torque_by_speed(one, speed):
+def test_the_voltage_limits_the_torque_at_high_speed(one, speed):
     volts, ohm, constant = 12.0, 0.5, 0.05
     m, d = moving(one, speed, motorconst=(constant, constant), resistance=ohm, voltage=volts)
     d.qfrc_applied[0] = 10.0
@@ -50,7 +50,7 @@ def test_torque_stays_on_the_torque_speed_curve(one, speed, gear):
     m, d = moving(one, speed / gear, gear=gear, torque_speed=curve)
     d.qfrc_applied[0] = 50.0 * gear
     rb.step(m, d)
-    # a braking motor has the torque of a motor at rest
+    # a braking motor may give the torque that it gives at rest
     largest = np.interp(max(speed, 0.0), speeds, torques)
     assert d.actuator_force[0] == pytest.approx(gear * largest, rel=1e-9)
 
@@ -84,7 +84,7 @@ def test_the_winding_warms_as_a_first_order_lag(one):
     assert d.act[1] == pytest.approx(final * (1.0 - np.exp(-0.15 / 0.1)), rel=1e-10)
 
 
-def test_a_warm_winding_has_more_resistance_and_a_hot_one_less_current(one):
+def test_a_warm_winding_has_more_resistance_and_a_hot_winding_less_current(one):
     values = {"motorconst": (0.1, 0.1), "resistance": 0.5, "current": 10.0}
     m, d = moving(
         one, 0.0, voltage=1.0, thermal=(2.0, 50.0, 0.004, 25.0, 20.0), derating=(70.0, 170.0),

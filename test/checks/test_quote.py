@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names from outside in messages: short, on one line, and harmless to a terminal."""
+"""Messages quote names from files and users: short, on one line, without control characters."""
 
 import pytest
 
@@ -21,7 +21,7 @@ from rbdyn_ros.errors import counted, did_you_mean, quote
         ("x" * 2_000_000, "'" + "x" * 100 + "...'"),
     ],
 )
-def test_a_name_is_cut_and_what_cannot_be_printed_is_escaped(name, shown):
+def test_long_names_are_cut_and_unprintable_characters_are_escaped(name, shown):
     assert quote(name) == shown
 
 
@@ -34,7 +34,7 @@ def test_a_name_is_cut_and_what_cannot_be_printed_is_escaped(name, shown):
         ("robot", ["parameters"], ""),
     ],
 )
-def test_a_name_itself_is_not_suggested_in_its_place(name, known, hint):
+def test_a_name_is_never_suggested_for_itself(name, known, hint):
     assert did_you_mean(name, known) == hint
 
 

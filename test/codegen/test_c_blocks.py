@@ -88,7 +88,7 @@ def straight(make):
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.usefixtures("short")
-def test_outputs_may_be_the_memory_of_inputs(compiler, tmp_path):
+def test_outputs_may_share_memory_with_inputs(compiler, tmp_path):
     """The outputs here are an input, a constant, a sine and a select."""
     each = straight(
         lambda x, y, z: [y, x, 2.5, (x * y + z).sin(), (x < y).select(z, x * y), x * y - z]

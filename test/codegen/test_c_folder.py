@@ -38,7 +38,7 @@ def nearly_full(m):
 
 @pytest.fixture
 def old(m, tmp_path):
-    """Return a folder with code of one small function."""
+    """Return a folder with generated code of one small function."""
     folder = tmp_path / "old"
     write(code_of(m, "gravity"), folder)
     return folder

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comments of a header are true: axes, gravity, and numbers with all digits."""
+"""The comments of a header are correct: axes, gravity, and numbers with all digits."""
 
 from dataclasses import replace
 

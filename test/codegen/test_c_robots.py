@@ -46,7 +46,7 @@ def robot(name, cache={}):  # noqa: B006 - a Model is read-only
 
 
 def states(m, real):
-    """Yield Data in random states that the type represents exactly; the last is beyond limits."""
+    """Yield Data in random states that the C type represents exactly, the last beyond limits."""
     for seed in range(3):
         d = rb.make_data(m)
         randomise(m, d, seed)
@@ -64,7 +64,7 @@ def exact(array, real):
 
 
 def by_engine(m, given):
-    """Yield the function, its output in C, and the engine's result."""
+    """Yield each function with its output in C and the engine's result."""
     d = rb.make_data(m)
     for name in ("qpos", "qvel", "qacc", "qfrc_applied", "xfrc_applied"):
         setattr(d, name, getattr(given, name))

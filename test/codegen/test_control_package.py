@@ -69,7 +69,7 @@ def partial(m, tmp_path_factory):
 
 
 def corrupted(rng, q, v, limits):
-    """Return a state that is near a limit, has a false number, or is unchanged."""
+    """Return a state unchanged, moved near a limit, or with a false number."""
     q, v, k = q.copy(), v.copy(), int(rng.integers(len(limits.names)))
     dof = limits.dofs[k]
     kind = rng.integers(12)
@@ -149,7 +149,7 @@ def test_the_gate_limits_efforts_as_the_gate_of_arm_controller(which, request):
 
 
 class Pair:
-    """The Controller and the generated loop, armed at rest; both get the same states."""
+    """A Controller and a generated loop, both armed at rest, which get the same states."""
 
     def __init__(self, code, mode, compensates=False, friction=0.0, **settings):
         m = self.m = code.package.code.m
@@ -214,7 +214,7 @@ def rough_plant(m):
 @pytest.mark.parametrize("which", ["code", "partial"])
 @pytest.mark.parametrize("mode", ["gravity", "computed_torque", "impedance"])
 def test_the_generated_loop_sends_the_efforts_of_arm_controller(which, mode, request):
-    """A push moves the arm; a harder push in another mode is a fault, and then the arm is held."""
+    """A push moves the arm. A harder push in another mode is a fault; then the arm is held."""
     code = request.getfixturevalue(which)
     pair = Pair(code, mode, friction=0.5, tracking_tolerance=0.5)
     rough = rough_plant(pair.m)
@@ -265,7 +265,7 @@ def test_an_arm_with_false_states_is_braked_as_by_arm_controller(code, lie):
 @pytest.mark.parametrize("missing", [40, 60, 300])
 @pytest.mark.parametrize("mode", ["gravity", "computed_torque"])
 def test_an_arm_whose_states_are_missing_coasts_as_by_arm_controller(code, mode, missing):
-    """The false states last for 40 ms between other states, for 60 ms, or for ever."""
+    """Missing states last for 40 ms between other states, for 60 ms, or for ever."""
     pair = Pair(code, mode, friction=0.5, tracking_tolerance=0.5)
     rough = rough_plant(pair.m)
     d = rb.make_data(rough)
@@ -291,7 +291,7 @@ def test_an_arm_whose_states_are_missing_coasts_as_by_arm_controller(code, mode,
 
 @pytest.mark.parametrize("period", [np.nan, -1.0, -0.001, 1e7])
 def test_an_invalid_period_of_simulated_time_does_not_delay_the_end_of_a_blind_arm(code, period):
-    """The rate of the efforts and the time until silence depend on the period."""
+    """A wrong period would change the rate of the efforts and the time until silence."""
     limits, settings = code.package.limits, settings_of(blind_time=0.2)
     arm = CppArm(code, settings, GateSettings(simulated=True))
     m = code.package.code.m
@@ -321,7 +321,7 @@ def test_a_robot_that_compensates_its_gravity_gets_efforts_without_it(code):
     assert 0.0 < np.abs(efforts).max() < 1.0  # gravity alone needs more than 10 N m
 
 
-def test_pd_and_gravity_is_impedance_without_feedforward(code):
+def test_pd_gravity_is_impedance_without_feedforward(code):
     """The package has its own name for the mode."""
     pair = Pair(code, "impedance", feedforward=False)
     pair.native.set_mode("pd_gravity")
@@ -591,7 +591,7 @@ def test_an_arm_does_not_start_in_states_in_which_arm_controller_does_not_arm(co
 
 
 def test_a_refused_mode_does_not_change_the_gains_of_the_present_mode(code):
-    """The efforts belong to the inertia at the start of the mode, not to the refused one."""
+    """The gains still belong to the inertia at the start of the present mode."""
     held, efforts = Arm(code.package.code.m).gravity_effort(BENT, np.empty(7)), []
     for asked in (False, True):
         native = CppArm(code, settings_of(gravity_damping=1e4), GateSettings())
@@ -625,7 +625,7 @@ def test_only_controllable_joints_are_commanded(partial):
 
 
 def rows(tree, path=""):
-    """Yield the full names of parameters of generate_parameter_library, and their rows."""
+    """Yield the full names of parameters and their rows in generate_parameter_library's file."""
     for name, row in tree.items():
         if "type" in row:
             yield path + name, row

@@ -55,7 +55,7 @@ extern "C" double compute(double * x, double * rows, Index * order, double t)
 
 
 def largest(x: Vector, t: float) -> tuple[int, float]:
-    """Return the index and the value of the largest number above t, or -1."""
+    """Return the index (or -1) and the value of the largest number above t."""
     worst, most = -1, t
     for k in range(len(x)):
         if x[k] > most:

@@ -105,7 +105,7 @@ MISSPELT = {
 
 
 @pytest.mark.parametrize("name", MISSPELT)
-def test_misspelt_numbers_and_wheels_are_repaired_in_the_file(name, tmp_path):
+def test_commas_in_numbers_and_zero_limits_of_wheels_are_repaired_in_the_file(name, tmp_path):
     inner, flags, changed = MISSPELT[name]
     file = tmp_path / "r.urdf"
     file.write_text(robot(joint(inner)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `rbdyn info`: the inventory of this machine; a missing part is not an error."""
+"""The command `rbdyn info` lists the parts of this machine; a missing part is not an error."""
 
 import importlib.metadata
 import json

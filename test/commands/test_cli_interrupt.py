@@ -75,7 +75,7 @@ def test_ctrl_c_ends_a_compilation(tmp_path):
 
 
 def test_the_sigint_handler_is_restored_after_kernels_of_the_user(tmp_path):
-    """A file of the user compiles a kernel; it reports the handler before, meanwhile and after."""
+    """A file of the user reports the handler before, during and after a compilation."""
     file = tmp_path / "hears.py"
     file.write_text(
         "import signal, numba\nfrom numba.core import event\n"
@@ -108,7 +108,7 @@ def test_ctrl_c_stays_ignored_in_the_background(tmp_path):
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """Return a function that lists changes of the handler in and after a compilation."""
+    """Return a function that lists changes of the handler during and after a compilation."""
 
     def look(handler):
         seen = []

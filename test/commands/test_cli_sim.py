@@ -18,7 +18,7 @@ from rbdyn_ros.view.live import spawned
 
 @pytest.fixture
 def node(monkeypatch):
-    """Return the arguments with which the command starts a replaced node."""
+    """Replace the node; return the arguments with which the command starts it."""
     called = {}
 
     def stand_in(words, urdf, fallback, imports, view):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn plot` and `rbdyn replay --film`, called as by a user."""
+"""`rbdyn plot` and `rbdyn replay --film`, called as a user calls them."""
 
 from pathlib import Path
 

@@ -46,7 +46,7 @@ TOLERANCE = {"payload": 3.0, "gravity": 5.0}
 DOWN = 0.4
 #: Bounds of a lie: distance [rad or m], and the largest speed as a share of the limit.
 FARTHEST, FASTEST = 0.3, 1.2
-#: The docs list the worst cases from here on.
+#: The docs list the worst cases beyond this bound.
 LISTED_EXCESS, LISTED_SPEED = 0.05, 1.005
 
 
@@ -105,7 +105,7 @@ def motion(loop, share):
 
 
 def moving(case, kind=ClosedLoop, **keywords):
-    """Return an armed loop that moves at the onset; `kind` is ClosedLoop or a similar class."""
+    """Return an armed loop of the class `kind` whose arm moves at the onset of the lie."""
     m = model(case.file)
     more = {}
     if case.friction:
@@ -152,7 +152,7 @@ def follow(loop):
 
 
 def tell_payload(loop, time):
-    """Tell the armed controller of a missing payload; it must be refused."""
+    """Set a payload that the arm does not carry; the armed controller must refuse it."""
     if time == 0.0:
         try:
             loop.controller.set_payload(last_link(loop.plant), 1.0, *COMPACT)
@@ -252,7 +252,7 @@ def last_link(m):
 
 
 def possible(case):
-    """Return whether a lie is possible in a mode at a speed."""
+    """Return whether a lie can be tried in a mode at a speed."""
     if case.lie == "gravity":  # arming needs an arm at rest
         return case.speed == 0.0
     # in mode gravity only the load determines the motion of the arm
@@ -260,7 +260,7 @@ def possible(case):
 
 
 def lied(loop, lie):
-    """Run with a lie; return positions, velocities, and the time of the fault [s]."""
+    """Run a case with its lie; return positions, velocities, and the time of the fault [s]."""
     change = lie.start() if lie.liar else None
     special = HARNESS.get(lie.name, lambda _loop, _time: None)
     onset, rows, found = loop.now, [], np.nan
@@ -293,7 +293,7 @@ def deliver(loop, change, time):
 
 @functools.cache
 def references(case):
-    """Return the positions after a fault at the onset, and of a run without a fault."""
+    """Return positions of two runs without a lie: with a fault at the onset, and undisturbed."""
     truth = next(lie for lie in LIES if lie.name == "constant_offset")
     braked = moving(case)
     braked.controller._trip(Fault("target", "a trusted fault"))
@@ -305,7 +305,7 @@ def references(case):
 
 
 def judged(case, kind=ClosedLoop):
-    """Return the Verdict of a case; `kind` is ClosedLoop or a similar class."""
+    """Run a case in a loop of the class `kind`; return its Verdict."""
     lie = lie_of(case.lie)
     stopped, going = references(dataclasses.replace(case, lie=""))
     loop = moving(case, kind)

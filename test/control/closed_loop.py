@@ -105,7 +105,7 @@ class ClosedLoop:
         self.now, self.h = START, 0.001
         self.applied = np.zeros(m.nv)
         self.push = np.zeros(m.nv)
-        self.step = rb.step  # the step of the arm; one lie of the battery limits its drives
+        self.step = rb.step  # a lie of the battery replaces it by a step with limited drives
         self.answer, self.publish, self.watched = None, True, START
         self.hold()
         self.controller.set_mode(mode)
@@ -117,7 +117,7 @@ class ClosedLoop:
     def kick(self, velocity, joints=slice(None)):
         """Give joints a velocity that no effort caused; the controller starts with it as well."""
         self.d.qvel[joints] = velocity
-        seen = self.gate.measured  # earlier states then fit this velocity
+        seen = self.gate.measured  # so that earlier states fit this velocity
         seen.qvel[:], seen.qpos[:] = self.d.qvel, self.d.qpos - self.h * self.d.qvel
         self.gate.s.memory[AGE] = np.inf
         self.controller._blind.forget()

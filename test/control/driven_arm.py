@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver of an arm in the loop of closed_loop: its compensation, its reports, and silence.
+"""The driver of an arm in closed_loop: what it compensates, reports, and does without commands.
 
 The robot itself adds its terms at its true state, with the load that is configured in it, as the
 documents of the drivers in config/arms describe. Its reported effort is one of EFFORTS.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The controller of a generated package of ros2_control in the loop of closed_loop.
+"""The generated ros2_control controller in the loop of closed_loop.
 
     python test/control/generated_arm.py [--robots FILE,...] [--kinds NAME,...] [--rates HZ,...]
 
@@ -23,7 +23,7 @@ from rbdyn_ros.control.motion.tracking import PathTracker
 from rbdyn_ros.errors import refusal
 
 MODES = {"gravity": "gravity", "hold": "computed_torque"}
-#: Lies that change the stamps: here the time that the controller manager passes to an update.
+#: Lies that change stamps: here, the time that the controller manager passes to an update.
 CLOCKS = ("clock_jump", "clock_back", "half_pace", "double_pace", "same_stamp", "zero_stamps")
 CLOCKS += ("other_clock", "ntp_step", "ntp_slew")
 #: Lies that do not exist here: interfaces are claimed by name, the payload is compiled, and the
@@ -182,7 +182,7 @@ def judged(case):
 
 
 def allowed(case, verdict):
-    """Return whether the table allows the code, here or for arm_controller."""
+    """Return whether the lie of a case allows the verdict, here or for arm_controller."""
     return battery.allowed(case, verdict) or verdict.code in CODES.get(case.lie, ())
 
 

@@ -40,7 +40,7 @@ class PositionedArm:
         return rb.frame_pose(self.m, self.d, FRAME)
 
     def sense(self):
-        """Send the wrench on the tool, as a sensor in SENSOR measures it."""
+        """Send the wrench on the tool, in the axes SENSOR of the sensor."""
         place, _ = self.pose()
         origin, axes = rb.frame_pose(self.m, self.d, SENSOR)
         torque = self.wrench[:3] + np.cross(place - origin, self.wrench[3:])

@@ -153,7 +153,7 @@ def test_a_payload_acts_like_a_link_of_the_robot():
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
 
 
-def test_payloads_of_two_links_add_up_and_a_new_one_replaces_that_of_its_link():
+def test_payloads_of_two_links_add_up_and_a_new_payload_replaces_the_old_one_of_its_link():
     m, (q, _v, _a) = model(), state(FILES[0])
 
     def g(arm):

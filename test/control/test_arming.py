@@ -128,7 +128,7 @@ def test_an_arm_without_measured_efforts_needs_arm_without_effort():
 def test_a_wrong_effort_prevents_arming_even_if_the_other_efforts_are_missing():
     loop = ClosedLoop(model(), arm_without_effort=True)
     effort = np.full(6, NAN)
-    effort[1] = 0.0  # gravity needs -50 N m at this joint
+    effort[1] = 0.0  # gravity demands -50 N m at this joint
     loop.run(0.3, effort=effort)
     with refused(RbdynError, "effort-mismatch", "shoulder_lift_joint"):
         loop.controller.try_arm(loop.now)

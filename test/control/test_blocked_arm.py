@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A joint that is really blocked, by a brake or by an obstacle on one side, with true states.
+"""A joint is blocked by a brake, or by an obstacle on one side, while the states are true.
 
 The model cannot tell this from frozen states, so the reaction must be safe in both cases. The
 bound is the same as in the battery. The references are a trusted fault with and without the block,
@@ -60,7 +60,7 @@ class Block:
 
 
 def ran(case, trusted=False, blocks=True):
-    """Return the loop after a run, its positions, and its largest share of a speed limit."""
+    """Return the loop after a run, the positions, and the largest speed by its limit."""
     loop = moving(dataclasses.replace(case, lie="", joint=0, by=""))
     if trusted:
         loop.controller._trip(Fault("target", "a trusted fault"))
@@ -109,7 +109,7 @@ WORST = (
 @pytest.mark.parametrize(
     "case", WORST, ids=lambda c: f"{c.file[:5]}-{c.mode}-{c.speed}-{c.joint}-{c.by}"
 )
-def test_the_reaction_to_a_blocked_joint_moves_the_others_within_the_bounds(case):
+def test_the_other_joints_stay_within_the_bounds_after_a_joint_is_blocked(case):
     fault, excess, speed = judged(case)
     assert fault is not None
     assert excess <= FARTHEST

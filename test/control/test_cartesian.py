@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cartesian impedance against Pinocchio's terms, matrix functions of SciPy, and simulation."""
+"""Cartesian impedance agrees with Pinocchio's terms, SciPy's matrix functions, and simulation."""
 
 import functools
 import tracemalloc
@@ -197,7 +197,7 @@ def test_a_rotation_error_of_half_a_turn_is_corrected_about_its_axis(axis, short
 
 
 def closed_loop(law, qpos):
-    """Return the state matrix at rest in the desired pose, by central differences."""
+    """Return the state matrix of the closed loop at rest in the desired pose, by differences."""
     m, n, h = law.arm.m, law.arm.m.nv, 1e-5
     pose, d = law.pose(qpos), rb.make_data(law.arm.m)
     A = np.zeros((2 * n, 2 * n))
@@ -299,7 +299,7 @@ def test_the_frame_reaches_a_distant_pose():
 
 @pytest.mark.parametrize(("file", "share"), [("ur5_robot.urdf", 1.0), (SEVEN, 0.2)])
 def test_a_rehearsal_predicts_the_motion_of_the_arm(file, share):
-    """The whole controller runs at 1 kHz, on a step that bends the path of the frame."""
+    """The whole controller runs at 1 kHz. A step of the target bends the path of the frame."""
     loop = armed(
         file, "impedance", settle=1.0, frame=ARMS[file], gate={"state_timeout": 0.05},
         cartesian_stiffness=(5.0, 5.0, 5.0, 300.0, 300.0, 300.0), null_damping=0.1,
@@ -386,7 +386,7 @@ def test_the_law_works_for_an_arm_with_four_joints(seed):
     turn, shift = 0.3 * rng.normal(size=3), 0.1 * rng.normal(size=3)
     effort = law(qpos, qvel, moved(law.pose(qpos), turn, shift), qpos + 1.0)
     J, M, bias = terms(arm.m, qpos, qvel, "l4")
-    # the frame uses all four joints, so there is no null space
+    # the task of the frame uses all four joints, so there is no null space
     expected = J.T @ (K * np.concatenate([turn, shift]))
     expected += bias - joint_damping(J, M, K, 0.6) @ qvel
     np.testing.assert_allclose(effort, expected, rtol=1e-9, atol=1e-9)
@@ -428,7 +428,7 @@ def test_diagonalise_terminates_for_nan():
     np.testing.assert_array_equal(U, np.eye(6))
 
 
-# the arm around it
+# commands of the whole arm
 
 
 def test_commands_add_friction_and_subtract_gravity_that_the_robot_compensates():

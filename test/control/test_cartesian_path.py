@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths of joints on which a frame moves along lines: closed forms, straightness, refusals."""
+"""Joint paths on which a frame moves along lines: closed forms, straightness, refusals."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ class Bent:
         return cartesian_path(self.m, self.d, self.frame, positions, turns, limits, **more)
 
     def poses(self, path):
-        """Return fine times, and positions and rotations of the frame there."""
+        """Return finely spaced times, and positions and rotations of the frame then."""
         times, rows = np.linspace(0.0, path.duration, FINE), np.empty((3, path.positions.shape[1]))
         d, found = rb.make_data(self.m), []
         for t in times:

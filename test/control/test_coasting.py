@@ -32,7 +32,7 @@ def without_states(loop, duration):
 
 @pytest.mark.parametrize("mode", ["hold", "computed_torque", "impedance"])
 def test_a_light_arm_slows_down_gently_while_states_are_missing(mode):
-    """If the last effort of the law acted on, joints had errors of 2 rad/s after 60 ms."""
+    """If the last effort of the law continued to act, joints had errors of 2 rad/s after 60 ms."""
     loop = moving(Case("loss", mode, 1.0, PANDA))
     assert np.abs(loop.d.qvel).max() > 1.0
     assert without_states(loop, 0.07) < 0.1

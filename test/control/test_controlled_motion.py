@@ -279,7 +279,7 @@ def test_distant_and_invalid_poses_are_refused():
 
 
 def test_a_stream_of_poses_ends_near_a_blocked_arm():
-    """Many small steps would also wind up the spring."""
+    """Otherwise many small steps would wind up the spring."""
     loop, place, turn = framed()
     accepted = 0
     with refused(RbdynError, "pose"):
@@ -291,7 +291,7 @@ def test_a_stream_of_poses_ends_near_a_blocked_arm():
 
 
 def test_a_heavy_arm_does_not_oscillate_when_its_effort_rate_saturates():
-    """A goal replaces another one during the motion, so the target stops at once."""
+    """A goal replaces another goal during the motion, so the target stops at once."""
     m = model()
     grown = {name: 5.0 * getattr(m, name) for name in ("body_mass", "body_inertia", "jnt_effort")}
     loop = ClosedLoop(m.replaced(**grown), mode="computed_torque", gate={"blend_time": 0.05}).arm()
@@ -301,5 +301,5 @@ def test_a_heavy_arm_does_not_oscillate_when_its_effort_rate_saturates():
         loop.controller.follow_path(quintic(np.stack([start, start + step]), np.array([0.0, 1.5])))
         trace = loop.run(time)
     assert loop.controller.fault is None
-    assert np.abs(trace.qvel).max() < 1.0  # it was 2.5 with one rate for all joints
+    assert np.abs(trace.qvel).max() < 1.0  # one rate for all joints would give 2.5
     assert np.abs(trace.qpos[-1] - trace.target[-1]).max() < 1e-3

@@ -282,7 +282,7 @@ def test_a_tick_allocates_no_memory(mode):
 
 
 def test_requests_from_many_threads_are_answered_while_states_arrive():
-    """All requests run while states arrive: every answer is consistent and every request ends."""
+    """While states arrive, every request ends and every answer is consistent."""
     loop = armed(mode="computed_torque", arm_without_effort=True)
     c, stop, failed = loop.controller, threading.Event(), []
     most = loop.gate.limits.effort.copy()
@@ -366,7 +366,7 @@ def test_arming_from_another_thread_starts_at_the_holding_effort():
 
 
 def test_efforts_computed_while_disarmed_are_not_sent():
-    """`sending` is whether returned efforts are sent; a returned array does not change."""
+    """`sending` says whether returned efforts are sent; a returned array does not change later."""
     loop = ClosedLoop(model(), mode="hold")
     loop.run(0.3)
     c = loop.controller

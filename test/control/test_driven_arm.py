@@ -125,7 +125,7 @@ def moved(loop, way, time=1.5):
 
 @each_driver
 def test_an_arm_with_a_driver_tracks_like_an_unloaded_arm(name):
-    """The closed loop is the same: only the source of g and C qvel differs."""
+    """The closed loop is the same; only the driver, not the controller, adds g and C qvel."""
     file = DRIVERS[name]
     plain = ClosedLoop(model(file), mode="computed_torque").arm()
     plain.run(0.6)
@@ -181,7 +181,7 @@ def test_a_payload_set_in_the_controller_is_compensated(name):
     ("true", "told"), [("ur5e", "fr3"), ("ur5e", "gen3"), ("fr3", "ur5e"), ("rizon4", "ur5e")]
 )
 def test_a_wrong_preset_is_refused_at_arming_when_efforts_reveal_it(true, told):
-    """UR reports torques without gravity, the others with it: they differ in every posture."""
+    """UR reports torques without gravity, other arms with gravity: any posture shows this."""
     loop = DrivenArm.behind(true, model(DRIVERS[true]), told, mode="hold")
     loop.run(0.5)
     before = loop.d.qpos.copy()

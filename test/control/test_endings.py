@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of an armed arm after a fault: brake and hold, or hold without states, then silence."""
+"""After a fault an armed arm brakes and holds, or brakes without states and falls silent."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def see(end, qpos, qvel, dt=0.001, push=ZERO):
 
 
 class Blindly:
-    """Calls the loop without states every 10 ms."""
+    """An end without states: the loop is called every 10 ms."""
 
     def __init__(self, end, velocity=ZERO):
         self.end, self.now, self.velocity = end, START, velocity

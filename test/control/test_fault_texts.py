@@ -26,7 +26,7 @@ def limited(**more):
 
 
 def sent(*states, of=None):
-    """Send states, the last one until there is a fault, and return it."""
+    """Send states, repeat the last state until a fault occurs, and return the fault."""
     send = of or limited()
     for state in states[:-1]:
         assert send(**state)[1] is None

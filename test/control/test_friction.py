@@ -44,7 +44,7 @@ def test_friction_at_high_speed_is_viscous_plus_coulomb():
     np.testing.assert_allclose(effort, [-0.5 * 4.0 - 1.0, 2.0, 12.0], rtol=1e-14)
 
 
-def test_near_standstill_stribeck_friction_adds():
+def test_stribeck_friction_acts_near_standstill():
     # at four times the smoothing speed nearly all dry friction acts
     v = np.array([0.04, 0.0, 0.0])
     expected = 0.02 + (1.0 + 0.4 * math.exp(-0.16)) * math.tanh(4.0)
@@ -105,7 +105,7 @@ def test_friction_is_immutable():
         made.viscous = np.ones(2)
 
 
-def test_an_effort_allocates_nothing():
+def test_computing_friction_allocates_nothing():
     made, v, out = friction(), np.array([0.1, -0.1, 0.0]), np.empty(3)
     made.effort(v, out)
     tracemalloc.start()

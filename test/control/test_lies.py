@@ -144,7 +144,7 @@ def name_of(case):
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_an_arm_with_false_states_stays_within_safe_distances(case):
-    """A joint moves at most 0.3 rad beyond a trusted fault at the onset, at 120 % of its limit."""
+    """A joint moves 0.3 rad beyond the reference runs, and at 120 % of its limit, at most."""
     verdict = judged(case)
     if known := OUTSIDE.get(name_of(case)):
         assert verdict.excess < known[0]
@@ -223,7 +223,7 @@ def test_contact_effort_allows_firm_contact_in_impedance(coarse):
 @pytest.mark.parametrize("late", [0.0, 0.03])
 @pytest.mark.parametrize("slow", [0.0, 0.1])
 def test_late_and_slow_measured_efforts_are_not_a_freeze(late, slow):
-    """A joint pressed on a wall has measured efforts with a delay [s] and a filter [s]."""
+    """Measured efforts of a joint that presses on a wall have a delay [s] and a filter [s]."""
     loop = armed(mode="impedance", settle=0.3, **STIFF)
     loop.gate.use(replace(loop.gate.limits, contact=0.5))
     seen, shown, tick = [], loop.applied.copy(), loop.tick
@@ -247,7 +247,7 @@ def test_without_measured_efforts_no_freeze_is_found(effort):
     assert pressed(loop)[0] is None
 
 
-def test_more_than_contact_effort_is_a_freeze():
+def test_a_joint_blocked_above_contact_effort_is_a_freeze():
     loop = armed(mode="impedance", settle=0.3, **STIFF)
     loop.gate.use(replace(loop.gate.limits, contact=0.2))
     assert pressed(loop)[0].code == "frozen"
@@ -288,7 +288,7 @@ def test_unmodelled_friction_is_not_a_freeze(mode):
 
 @pytest.mark.parametrize("mode", ["computed_torque", "impedance"])
 def test_partly_modelled_friction_is_not_a_freeze(mode):
-    """The joints stand exactly still, but others move, and the measured efforts follow."""
+    """Some joints stand exactly still; others move, and measured efforts follow commands."""
     assert fault_of(FILES[0], "path_with_three_times_the_friction", mode)[0] != "frozen"
 
 
@@ -329,7 +329,7 @@ def paced(memory, state, time, pause, burst):
 
 @pytest.mark.parametrize("burst", [False, True])
 @pytest.mark.parametrize("case", [("impedance", 0.2, 0.06), ("computed_torque", 0.0, 0.079)])
-def test_true_states_that_come_too_slowly_end_in_silence(case, burst):
+def test_correct_states_at_a_low_rate_end_in_silence(case, burst):
     """Efforts that act for too long shake the arm: it moved by 3.5 rad, at 415 % of a limit."""
     mode, speed, pause = case
     case = Case("frozen", mode, speed)
@@ -345,7 +345,7 @@ def test_true_states_that_come_too_slowly_end_in_silence(case, burst):
 
 @liar
 def coarse(seen, state, _time, resolution, rise=0.005):
-    """Give the encoders a resolution [rad]; velocities are filtered steps."""
+    """Give the encoders a resolution [rad]; velocities are filtered differences of positions."""
     place = np.round(state["position"] / resolution) * resolution
     before, speed = seen.get("place", place), seen.get("speed", np.zeros(len(place)))
     now = state["stamp"] * 1e-9
@@ -370,7 +370,7 @@ def rough(memory, state, _time, deviation):
     ids=["5", "10", "fine", "coarse"],
 )
 def test_noise_and_goals_replaced_during_the_motion_are_not_a_fault(honest, mode):
-    """Encoders have steps of 1 mrad; goals 0.1 rad apart come before the last goal is reached."""
+    """Encoders have steps of 1 mrad. New goals arrive before the last goal is reached."""
     loop = ClosedLoop(model(), tracking_tolerance=0.5).arm()
     loop.controller.set_mode(mode)
     change = honest()
@@ -387,7 +387,7 @@ def test_noise_and_goals_replaced_during_the_motion_are_not_a_fault(honest, mode
     assert loop.controller.fault is None, loop.controller.status()
 
 
-def test_an_arm_armed_again_is_not_judged_by_its_states_before():
+def test_a_rearmed_arm_is_not_judged_by_earlier_states():
     """The arm was disarmed while it was blind, and has moved since."""
     loop = ClosedLoop(model()).arm()
     loop.run(0.1)

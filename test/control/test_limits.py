@@ -14,7 +14,7 @@ from rbdyn_ros.control.base.limits import Limits, left_out
 from rbdyn_ros.errors import ParameterError
 
 MIMIC = '<mimic joint="turn"/>'
-#: Name, type, limit, and other elements of the joint.
+#: Each joint's name, type, limit and other elements.
 JOINTS = (
     ("turn", "revolute", 'lower="-1" upper="2" effort="10" velocity="3"', ""),
     ("slide", "prismatic", 'lower="0" upper="0.5" effort="200" velocity="1"', ""),
@@ -130,7 +130,7 @@ def test_limits_never_become_wider(wider):
         limits.tightened(*wider)
 
 
-#: Argument, field, present value, and a wider one.
+#: Argument, field, its present value, and a value that would widen the limit.
 TIGHTENED = {
     "acceleration_limit": ("acceleration", "acceleration", 40.0, 40.1),
     "latency_limit": ("latency", "latency", 0.01, 0.0101),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States of a robot: named joints in any order, used completely or not at all."""
+"""State messages name joints in any order, and are used completely or not at all."""
 
 from functools import cache
 
@@ -26,7 +26,7 @@ def measured(required=ARM):
 
 
 def rows(n, start=0.0):
-    """Return position, velocity and effort that differ from joint to joint."""
+    """Return positions, velocities and efforts, which differ from joint to joint."""
     k = np.arange(n) + start
     return -0.01 * k, 0.001 * k, 0.1 * k
 
@@ -62,7 +62,7 @@ def test_missing_optional_joints_keep_their_last_position_with_zero_velocity():
     assert seen.take([*ARM, FINGER], *(np.append(row, 0.03) for row in rows(7))) is None
     assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.03)
     assert seen.take(ARM, *rows(7)) is None
-    # with a velocity the joint would seem to move for ever
+    # with this velocity the joint would seem to move for ever
     assert (seen.qpos[7], seen.qvel[7]) == (0.03, 0.0)
 
 
@@ -133,7 +133,7 @@ def test_a_wrong_message_is_refused_and_changes_nothing(names, lengths, named):
 
 
 def test_a_message_with_more_names_than_numbers_is_refused_every_time():
-    """The names are known from the first refusal, but the message still has too few numbers."""
+    """After the first refusal the names are known, but the message still has too few numbers."""
     seen = measured()
     assert seen.take(ARM, *rows(7, 1.0)) is None
     before = everything(seen)
@@ -146,7 +146,7 @@ def test_a_message_with_more_names_than_numbers_is_refused_every_time():
     np.testing.assert_array_equal(seen.qpos[:7], rows(8)[0][1:])
 
 
-def test_the_first_error_of_a_message_is_in_its_numbers_then_names_then_lengths():
+def test_errors_of_a_message_are_reported_in_the_order_numbers_names_lengths():
     seen = measured()
     wrong = (*ARM, ARM[2])
     assert "finite" in seen.take(wrong, np.full(3, np.nan), np.zeros(2), NOTHING).text

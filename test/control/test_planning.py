@@ -50,7 +50,7 @@ def test_derivatives_up_to_the_fourth_are_continuous():
 
 
 def test_changed_velocities_at_the_points_increase_the_squared_jerk():
-    """The functional is convex: every change of the nodes increases it."""
+    """The integral of the squared jerk is convex: every change at the points increases it."""
     best = quintic(points(), TIMES)
     least = _squared_jerk(best)
     rng = np.random.default_rng(8)

@@ -26,7 +26,7 @@ UR5, FRAME, MARGIN, RADIUS = "ur5_robot.urdf", "tool0", 0.01, 0.05
 
 
 class Streamed:
-    """A UR5 in mode impedance with a ball ahead of its tool, and poses for it."""
+    """A UR5 in mode impedance, a ball ahead of its tool, and target poses for the tool."""
 
     def __init__(self, ahead, **gains):
         m = model(UR5)
@@ -105,7 +105,7 @@ def test_a_refused_pose_leaves_the_previous_pose_in_force():
     ],
 )
 def test_a_slow_motion_to_a_pose_is_checked_to_its_end(ratio, linear, code):
-    """After 4 s the first two arms are 15 mm from the ball; the last one oscillates forever."""
+    """After 4 s the first two arms are 15 mm from the ball; the last arm oscillates forever."""
     gains = (5.0, 5.0, 5.0, linear, linear, linear)
     case = Streamed(0.08, damping_ratio=ratio, cartesian_stiffness=gains)
     with refused(RbdynError, code):

@@ -28,7 +28,7 @@ RADIUS, AHEAD = 0.05, 0.12
 
 
 def ball_below(place):
-    """Return a UR5 with a ball AHEAD below a place."""
+    """Return a UR5 with a ball, AHEAD below the given position."""
     ball = rb.Obstacle("ball", rb.Sphere(RADIUS), Pose(tuple(place - [0.0, 0.0, AHEAD + RADIUS])))
     return rb.load_urdf(robots.find(UR5), contact=rb.Contact(obstacles=(ball,)))
 
@@ -117,7 +117,7 @@ def test_poses_are_refused_if_the_target_moves_during_their_planning(monkeypatch
 
     def slow(*given):
         check(*given)
-        there = arm.controller.progress().desired[:1] + 0.02  # a shift below start_tolerance
+        there = arm.controller.progress().desired[:1] + 0.02  # a shift that start_tolerance allows
         arm.controller.follow_path(Path([0.2], there))
         arm.loop.run(0.3)
 

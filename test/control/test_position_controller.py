@@ -78,7 +78,7 @@ def test_a_pushed_arm_moves_as_a_mass_with_a_damper():
     assert np.abs(arm.run(0.2) - arm.pose()[0]).max() < 1e-6
 
 
-def test_a_deadband_and_the_weight_of_the_tool_move_nothing():
+def test_forces_within_the_deadband_and_the_weight_of_the_tool_move_nothing():
     band = {"admittance_deadband": [0.1] * 3 + [3.0] * 3}
     arm = PositionedArm("admittance", **LAW | band).armed()
     place, _ = arm.pose()
@@ -97,7 +97,7 @@ def test_a_deadband_and_the_weight_of_the_tool_move_nothing():
 
 
 def test_at_the_end_of_its_reach_the_mass_does_not_wind_up():
-    """The arm is pushed outwards for long, and comes back when it is pulled."""
+    """The arm is pushed outwards for a long time, and moves back as soon as it is pulled back."""
     arm = PositionedArm("admittance", **FREE).armed()
     force = np.array([30.0, 20.0, 0.0])
     arm.wrench[3:] = force
@@ -255,7 +255,7 @@ def test_a_position_controller_sends_nothing_if_a_state_is_the_first_call_after_
     assert "silent" in arm.controller.status()
 
 
-def test_a_pause_of_minutes_ends_the_start_up_test_though_a_state_is_the_first_call():
+def test_a_pause_of_minutes_ends_the_start_up_test_even_if_a_state_is_the_first_call():
     arm = PositionedArm(start_up_test=True).armed()
     arm.run(0.3)
     arm.now += 300 * 10**9

@@ -15,7 +15,7 @@ FASTEST = 1.0
 
 
 class Servoed(PositionedArm):
-    """An arm whose servos lag, and which may use or report other numbers than its model.
+    """An arm whose servos lag, and whose commands or reports may differ from its model.
 
     Args:
         takes: function of the positions sent, which returns the positions that the servos reach.
@@ -44,7 +44,7 @@ class Servoed(PositionedArm):
         self.said.add(self.controller.status())
 
     def tried(self):
-        """Arm; return the cause if the test failed, or ""."""
+        """Arm; return the reason if the start-up test fails, or ""."""
         self.armed()
         begun = self.now
         while self.controller.testing:
@@ -235,7 +235,7 @@ def test_an_arm_whose_wrench_sensor_falls_silent_during_the_test_is_not_armed():
     arm = Servoed(admittance_frame="tool0")
     arm.armed()
     arm.controller.set_mode("admittance")
-    arm.feels = False  # the sensor is silent from now on
+    arm.feels = False  # from now on the sensor is silent
     found = arm.tried()
     assert "wrench" in found
     assert not arm.controller.armed

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(DISABLED, reason="nothing is compiled")
 
 
 def waiting_after(rehearse, modules):
-    """Return the kernels of modules that a rehearsal leaves uncompiled."""
+    """Return the kernels of the given modules that are not compiled after a rehearsal."""
     entries = [each for part in modules for each in vars(part).values() if isinstance(each, Entry)]
     assert entries
     for entry in entries:
@@ -38,7 +38,7 @@ def test_rehearsal_compiles_all_kernels_for_false_states(mode):
 
 @pytest.mark.parametrize("limits", ["usual", "narrow"])
 def test_kernels_are_compiled_before_the_start_up_test(limits):
-    """This holds even if the joints of the rehearsal have no room to move."""
+    """Kernels are compiled even if the joints of the rehearsal have no room to move."""
     m = model()
     m = m if limits == "usual" else m.replaced(jnt_range=[[-1e-3, 1e-3]] * 6)
     controller = ClosedLoop(m).controller

@@ -57,7 +57,7 @@ def admitting(**settings):
 
 
 def at(k, value, base=None):
-    """Return REST, or another row, with one entry changed."""
+    """Return REST, or the given positions, with one entry changed."""
     row = (REST if base is None else base).copy()
     row[k] = value
     return row
@@ -70,7 +70,7 @@ def code(result):
 # states
 
 
-def test_a_good_state_is_admitted_with_its_step():
+def test_a_good_state_is_accepted_with_its_time_step():
     send = admitting()
     assert send() == (pytest.approx(0.001), None)
     assert send(dt=7.0) == (pytest.approx(0.007), None)
@@ -232,7 +232,7 @@ def test_a_gain_of_speed_beyond_twice_the_robots_acceleration_is_a_fault(
     assert found - {None} == {expected} - {None}
 
 
-def test_a_power_limit_is_a_fault_of_effort_times_velocity():
+def test_effort_times_velocity_above_the_power_limit_is_a_fault():
     send = Admitting(limits=ur5_limits().tightened(1.0, 1.0, 0.0, power_limit=20.0))
     send()
     settled(send.gate, np.full(N, 25.0), ZERO)
@@ -245,7 +245,7 @@ def test_after_invalid_states_a_joint_may_have_moved_farther():
     bad = at(0, np.nan)
     for _ in range(50):
         assert code(send(qpos=bad)) == "finite"
-    assert code(send(qpos=at(0, REST[0] + 0.14))) is None  # this is 51 ms at 3.15 rad/s
+    assert code(send(qpos=at(0, REST[0] + 0.14))) is None  # at 3.15 rad/s this takes 51 ms
     assert code(send(qpos=at(0, REST[0]))) == "velocity"
 
 
@@ -469,7 +469,7 @@ def settled(gate, wanted, holding):
 
 
 @pytest.mark.parametrize(("side", "sign"), [("upper", 1.0), ("lower", -1.0)])
-def test_at_a_stop_a_joint_is_held_but_not_pushed_into_it(side, sign):
+def test_a_joint_at_a_limit_is_held_but_not_pushed_beyond_it(side, sign):
     limit = getattr(ur5_limits(), side)
     for place in (limit, limit + sign * 0.5 * MARGIN):
         gate = releasing(place)
@@ -490,7 +490,7 @@ def test_at_a_stop_a_joint_is_held_but_not_pushed_into_it(side, sign):
     )
 
 
-def test_an_effort_into_a_stop_decays_during_a_bumpless_start():
+def test_an_effort_into_a_joint_limit_decays_during_a_bumpless_start():
     gate = releasing(ur5_limits().upper)
     gate.begin(np.full(N, 20.0))
     gate.release(ZERO, ZERO, 1e-3)

@@ -22,7 +22,7 @@ link="l{n}"/><child link="l{m}"/><limit {limits}/></joint>"""
 
 
 def arm(kinds=("revolute",) * 3, limits=LIMITS, obstacles=()):
-    """A chain of links of 1 m that fold in one plane; slides go along x."""
+    """Return a chain of links of 1 m that fold in one plane; prismatic joints move along x."""
     count = len(kinds)
     parts = [LINK.format(n=n) for n in range(count + 1)]
     parts += [
@@ -97,7 +97,7 @@ def rightly_accepted(m, checker, path, margin):
     return True
 
 
-def test_no_accepted_path_comes_nearer_than_the_margin_and_no_free_one_is_refused(m):
+def test_no_accepted_path_comes_nearer_than_the_margin_and_no_free_path_is_refused(m):
     rng, margin = np.random.default_rng(5), 0.03
     checker, verdicts = check(m, margin), []
     for _ in range(25):
@@ -109,7 +109,7 @@ def test_no_accepted_path_comes_nearer_than_the_margin_and_no_free_one_is_refuse
 
 
 def test_a_path_with_a_distance_below_the_margin_is_refused(m):
-    """Two links that pass at about 4 cm."""
+    """Two links pass each other at about 4 cm."""
     path = line((0.0, 2.2, 0.0), (0.0, 2.2, 1.6))
     least = nearest(m, path)
     assert 0.0 < least < 0.5
@@ -132,7 +132,7 @@ def test_an_arm_that_is_too_near_may_leave_but_not_come_nearer(m):
 
 
 def test_many_small_steps_are_checked_like_one_long_step(m):
-    """Each target of a stream starts from the target before it."""
+    """The motion to each target of a stream starts at the previous target."""
     checker, at = check(m), np.zeros(3)
     refusals = 0
     for step in np.linspace(0.0, 1.0, 200)[1:]:
@@ -207,7 +207,7 @@ def test_a_mimic_slide_reaches_as_far_as_its_leader_pushes_it(limits):
 
 
 def test_slides_are_checked_along_their_whole_stroke():
-    """A slide moves its link through another one in between two free ends."""
+    """A slide moves its link through another link, but both ends of the motion are free."""
     m = arm(("prismatic", "revolute", "prismatic"), LIMITS)
     path = line((-2.0, 3.0, 0.0), (2.0, 3.0, 0.0), duration=1e-2)
     assert nearest(m, path) < 0.0

@@ -121,7 +121,7 @@ def test_an_approach_to_a_singular_posture_slows_down_between_the_thresholds(ben
 
 
 def test_the_gain_out_of_a_singular_posture_is_bounded():
-    """At a condition number of 100 the gain of the weak direction is 0.3 times that at 30."""
+    """At the condition number 100 the gain of the weak direction is 0.3 times its gain at 30."""
     q = np.array([0.0, 0.0458])
     J = planar_jacobian(q)[3:5]
     U, S, _ = np.linalg.svd(J)
@@ -135,7 +135,7 @@ def test_the_gain_out_of_a_singular_posture_is_bounded():
 
 
 def test_a_joint_at_its_limit_is_approached_no_faster_than_it_can_brake():
-    """All joints stop together within the room s^2 T / 2 + 1.5 steps of s."""
+    """At the speed s all joints stop together within s^2 T / 2 plus 1.5 steps of s."""
     limits = JointLimits(np.array([-1.0, -3.0]), np.ones(2), np.full(2, 9.0), np.full(2, 2.0))
     settings = ServoSettings("tool", joint_limit_margin=0.1, drift_dimensions=OTHERS)
     q = np.array([-0.85, 0.8])
@@ -256,7 +256,7 @@ def test_a_goal_is_approached_at_a_given_rate():
     assert found == pytest.approx([*(4.0 * turn), 2.0, 0.0, -4.0], abs=1e-14)
 
 
-def test_the_room_to_a_limit_is_measured_in_the_direction_of_the_motion():
+def test_the_distance_to_a_limit_is_measured_in_the_direction_of_the_motion():
     limits = JointLimits(np.array([-1.0, -1.0]), np.array([2.0, 2.0]), np.ones(2), np.ones(2))
     settings = ServoSettings("tool", joint_limit_margin=0.5)
     room = room_of(np.array([1.0, 1.9]), np.array([1.0, 1.0]), limits, settings)

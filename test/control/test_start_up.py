@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The start-up test finds errors that stay hidden at rest, and moves the arm little."""
+"""The start-up test finds errors that are hidden at rest, and moves the arm only a little."""
 
 import numpy as np
 import pytest
@@ -157,7 +157,7 @@ def test_an_error_of_the_arm_prevents_arming(name):
 
 
 def told(lie):
-    """Return a lie of the battery that acts from the start of the test on."""
+    """Return a lie that falsifies states as in the battery, from the start of the test on."""
     change = lie.start()
 
     def tell(loop, time):
@@ -317,7 +317,7 @@ LATER = {
 
 @pytest.mark.parametrize("onset", [0.05, 0.17, 0.25, 0.4, 0.77])
 @pytest.mark.parametrize("name", LATER)
-def test_a_lie_that_begins_in_the_test_ends_it(name, onset):
+def test_a_false_state_that_begins_in_the_test_ends_the_test(name, onset):
     loop = Tried(lie=begins(onset, LATER[name]))
     assert "start-up test" in loop.tried()
     assert loop.far < MOVED

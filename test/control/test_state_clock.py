@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The clock of the states: a constant offset does not count as lag."""
+"""The lag of states by their clock: a constant offset between clocks is not a lag."""
 
 import numpy as np
 import pytest

@@ -23,7 +23,7 @@ UR5, RADIUS, MARGIN = "ur5_robot.urdf", 0.05, 0.01
 
 
 class Guarded:
-    """An armed UR5 in mode computed_torque, with a ball this far below its tool [m]."""
+    """An armed UR5 in mode computed_torque, with a ball the distance `below` its tool [m]."""
 
     def __init__(self, below):
         m = model(UR5)
@@ -66,7 +66,7 @@ class Guarded:
 
 @pytest.mark.parametrize("more", [(), (0.02,)])
 def test_a_first_point_at_time_0_inside_an_obstacle_is_refused(more):
-    """Each joint jumps by less than start_tolerance, but the tool by several centimetres."""
+    """Each joint would jump by less than start_tolerance, but the tool by several centimetres."""
     arm = Guarded(0.06)
     here = arm.target
     slopes = [arm.distance(here + 1e-3 * row) - arm.distance(here) for row in np.eye(6)]

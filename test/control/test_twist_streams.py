@@ -72,7 +72,7 @@ class Served:
         return np.concatenate(rows), codes
 
     def way(self, rows):
-        """Return how the tool has moved from the start (n, 3)."""
+        """Return the displacement of the tool from the start (n, 3)."""
         return np.array([self.pose(q)[0] for q in rows]) - self.start[0]
 
     def distance(self, rows):
@@ -105,7 +105,7 @@ def test_the_tool_moves_along_a_line_and_rests_at_the_end_of_the_stream(mode):
 
 
 def test_a_stream_with_gaps_does_not_jump():
-    """Twists come late now and then, so the arm begins to brake and goes on."""
+    """Now and then a twist is late, so the arm begins to brake and then continues."""
     case = Served()
     case.loop.arm().run(0.6)
     rng, rows = np.random.default_rng(3), []
@@ -180,7 +180,7 @@ def test_a_zero_twist_stops_the_tool_at_the_acceleration_of_the_joints():
 
 
 def checked_meanwhile(case, act):
-    """Let something happen while the next motion is checked for collisions."""
+    """Run a function while the next motion is checked for collisions."""
     check = case.controller.collisions.check
 
     def checked(*parts):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints that are not controlled: their messages, and paths while they are unknown."""
+"""Joints that are not controlled: their messages, and paths before their positions are known."""
 
 import numpy as np
 import pytest
@@ -40,13 +40,13 @@ def robot(*joints):
     return f'<robot name="cell">{"".join(parts)}</robot>'
 
 
-#: Both arms turn about vertical axes, 1 m apart. The right one stands at 1 rad: it is in the way.
+#: Both arms turn about vertical axes, 1 m apart. At 1 rad the right arm is in the left arm's way.
 CELL = robot(("base", "left", "0 0.5 0"), ("base", "right", "0 -0.5 0"))
 RIGHT, RIGHT_JOINT = 1.0, ("right_joint",)
 
 
 class Cell:
-    """The left arm is controlled. Another driver sends states of the right one."""
+    """Two arms: the left arm is controlled, another driver sends states of the right arm."""
 
     def __init__(self):
         m, near = rb.load_urdf(CELL), rb.load_urdf(CELL, contact=rb.Contact(obstacles=()))
@@ -117,7 +117,7 @@ def test_a_wrong_message_of_another_device_is_not_used(position, names):
 
 
 def test_states_of_rails_and_other_arms_are_needed_but_not_of_grippers():
-    """A rail carries two arms; the left one carries a gripper, and a wheel is on the base."""
+    """A rail carries two arms; the left arm carries a gripper, and the base has a wheel."""
     text = robot(
         ("base", "rail", "0 0 1"),
         ("rail", "left", "0 1 0"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ordinary uses of four arms end without a fault: the list of uses.py.
+"""The ordinary uses of four arms in uses.py end without a fault.
 
 Each use runs in each of its modes with one of the arms; --uses all runs all arms.
 """

@@ -52,7 +52,7 @@ def test_on_a_spring_a_virtual_mass_rests_at_force_over_stiffness(ratio):
     np.testing.assert_allclose(rows[-1, 6:], 0.0, atol=1e-8)
 
 
-def test_a_large_turn_is_a_rotation_and_rests_where_the_spring_holds_the_torque():
+def test_a_large_rotation_rests_where_the_spring_balances_the_torque():
     body = one(0.1, 2.0, 5.0)
     torque = np.array([2.0, -1.5, 6.0])
     run(body, 10.0, np.concatenate([torque, np.zeros(3)]))

@@ -118,7 +118,7 @@ def fault_of(file, name, mode):
 
 
 def way(loop, size):
-    """Return a displacement of all joints, each towards the middle of its range [rad or m]."""
+    """Return a displacement that moves each joint towards the middle of its range [rad or m]."""
     wanted = np.sign(motion(loop, 1.0)[loop.dofs])
     limits = loop.gate.limits
     room = np.where(np.isfinite(limits.upper - limits.lower), limits.upper - limits.lower, 6.0)
@@ -167,7 +167,7 @@ def pull(loop, direction, acceleration):
 
 
 def bearable(loop):
-    """Return the mass at the tool that lets the arm sag by 0.05 rad, at most 1 kg."""
+    """Return the mass at the tool under which the arm sags by 0.05 rad, but at most 1 kg."""
     _, found = acceleration_by(loop, (0.0, 0.0, -9.81))
     return min(1.0, 20.0 / np.abs(found).max())
 
@@ -454,7 +454,7 @@ def limited_joint(limits):
 
 
 def at_a_limit(file, inside=1e-4):
-    """Return a posture with the last joint that has limits so far inside of them."""
+    """Return a posture whose last limited joint is this distance inside its limit."""
     q, limits = np.array(BENT[file]), Limits.of(model(file))
     k = limited_joint(limits)
     room = limits.upper[k] - limits.lower[k]
@@ -628,7 +628,7 @@ def states_at_250_hz(loop):
 
 @use()
 def base_that_was_moved(loop):
-    """The base tilts by a degree within a second, and stays so."""
+    """The base tilts by a degree within a second, and stays tilted."""
     g = np.array(loop.plant.opt.gravity)
     for angle in np.linspace(0.0, np.radians(1.0), 50):
         c, s = np.cos(angle), np.sin(angle)

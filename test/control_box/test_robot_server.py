@@ -77,7 +77,7 @@ class Rig:
         return self.ask(Request.MOVE, given.tobytes())[0]
 
     def cycle(self, ticks=1, **command):
-        """Advance by a tick, with a command if it has numbers; return the state."""
+        """Advance by a tick, with a command if numbers are given; return the state."""
         q, dq = self.d.qpos[self.arm.qposadr], self.d.qvel[self.arm.dofs]
         qacc = self.d.qacc[self.arm.dofs]
         measured = MeasuredArm(q.copy(), dq.copy(), self.now, qacc.copy(), np.zeros(7))

@@ -55,7 +55,7 @@ def test_streams_of_commands_give_the_same_motion_twice(said):
     first = found[0]
     assert found[1]["goal"] == first["goal"]  # the motions are equal to the last bit
     assert found[1]["speedj"] == pytest.approx(first["speedj"], abs=1e-4)
-    # the joint moves for 0.5 s at 0.2 rad/s, minus the ramp at 1 rad/s^2, and a little until it
+    # the joint moves for 0.5 s at 0.2 rad/s, less the ramp at 1 rad/s^2, and a little until it
     # stops
     assert first["speedj"][5] == pytest.approx(0.2 * 0.5 - 0.2**2 / 2 + 0.002, abs=5e-3)
     assert np.abs(first["speedj"][:5]).max() < 1e-4

@@ -173,7 +173,7 @@ def test_a_goal_that_is_too_far_is_ignored(bench):
     for _ in range(500):
         bench.say(message("SERVOJ", HOME + 3.0), 2)
     assert len(bench.said) == count  # there is only one message in five seconds
-    assert np.abs(bench.robot.joints.x - HOME).max() < 1e-6  # the message is one line
+    assert np.abs(bench.robot.joints.x - HOME).max() < 1e-6  # the messages make one log line
 
 
 def test_only_the_newest_of_several_commands_counts(bench):

@@ -80,7 +80,7 @@ def test_commands_at_the_primary_interface_switch_the_arm(bench):
     assert flags(r)[2]
     r.messages = []
     start_program(r, "set unlock protective stop\n")
-    assert r.safety == SafetyMode.PROTECTIVE_STOP  # the stop is unlocked too early
+    assert r.safety == SafetyMode.PROTECTIVE_STOP  # it is too early to unlock the stop
     (said,) = r.messages
     assert said.startswith("'set unlock protective stop' is refused: Cannot unlock")
     r.clock += 6.0

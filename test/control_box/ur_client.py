@@ -100,7 +100,7 @@ def streams():
 
 
 def model():
-    """Return the values of the controller for kinematics and dynamics."""
+    """Return the kinematics and dynamics that the controller computes."""
     c, state = connected()
     c.setTcp([0.0, 0.0, 0.1, 0.0, 0.0, 0.3])
     q, told = settled(state), np.array(c.getForwardKinematics())
@@ -124,7 +124,7 @@ def force():
     began = state.getTimestamp()
 
     def pushed():
-        """Push on; return whether three seconds of the box have passed."""
+        """Keep pushing; return whether three seconds of the box's time have passed."""
         c.forceMode([0.0] * 6, [0, 0, 1, 0, 0, 0], [0, 0, -20.0, 0, 0, 0], 2, [2, 2, 0.1, 1, 1, 1])
         return state.getTimestamp() - began > 3.0
 

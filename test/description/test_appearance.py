@@ -52,7 +52,7 @@ def folder(tmp_path):
 # existing elements
 
 
-def test_shapes_and_origins_of_both_kinds_are_read():
+def test_shapes_and_origins_of_visuals_and_collisions_are_read():
     origin = '<origin xyz="1 2 3" rpy="0.1 0.2 0.3"/>'
     read = read_appearance(
         robot(

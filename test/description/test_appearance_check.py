@@ -96,7 +96,7 @@ def test_each_broken_element_is_an_error():
     ]
 
 
-def test_without_strict_errors_are_warnings():
+def test_errors_are_warnings_unless_strict():
     (finding,) = check_appearance(robot(""), "r.urdf", strict=False)
     assert (finding.severity, finding.code) == ("warning", "missing-element")
 

@@ -194,7 +194,7 @@ def test_geometries_are_read_only_with_the_argument_contact(load, tmp_path):
         load(path, contact="on")
 
 
-def test_a_saved_model_takes_no_contact_or_floating_base(tmp_path):
+def test_a_saved_model_refuses_contact_and_floating_base(tmp_path):
     m = rb.load_urdf(robot(shape(BOX)), contact=True)
     rb.save(m, tmp_path / "m.npz")
     assert rb.load(tmp_path / "m.npz").ngeom == 2
@@ -311,7 +311,7 @@ def test_unknown_floating_bases_are_refused(value, hint):
     [(robots.FAMILIES, 591), pytest.param(robots.LOADABLE, 1606, marks=pytest.mark.nightly)],
     ids=["families", "all"],
 )
-def test_every_real_robot_reads_with_all_its_meshes(paths, number):
+def test_every_real_robot_is_read_with_all_its_meshes(paths, number):
     """No mesh is missing or broken."""
     read = 0
     for path in paths:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constraints between bodies: accepted ones, and the refusal of each mistake."""
+"""Valid constraints between bodies are accepted, and each mistake is refused."""
 
 import math
 from dataclasses import replace
@@ -108,7 +108,7 @@ def test_bad_lengths_are_refused(changes, refusal):
         check(system(replace(ROD, **changes)))
 
 
-def test_an_open_line_may_come_back_to_its_first_body():
+def test_an_open_band_may_end_at_its_first_body():
     check(system(replace(BAND, links=("a", "b", "a"), closed=False)))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convex decomposition of collision meshes by coacd, and meshes that have none."""
+"""Collision meshes are divided into convex parts by coacd; some meshes cannot be divided."""
 
 import sys
 

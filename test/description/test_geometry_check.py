@@ -94,9 +94,9 @@ def test_bad_sizes_are_refused(shape, refusal):
         (Surface(restitution=-0.1), ("negative-restitution", "contact, surface of 'hand'")),
         (Surface(restitution=1.1), ("large-restitution", "contact, surface of 'hand'")),
         (Surface(restitution="x"), ("not-finite", "contact, surface of 'hand'")),
-        (Surface(torsional=-0.1), ("negative-torsional", "contact, surface of 'hand'")),
+        (Surface(torsional=-0.1), ("negative-torsional-friction", "contact, surface of 'hand'")),
         (Surface(limit_surface=1), ("wrong-kind", "contact, surface of 'hand'")),
-        (Surface(rolling=-0.1), ("negative-rolling", "contact, surface of 'hand'")),
+        (Surface(rolling=-0.1), ("negative-rolling-friction", "contact, surface of 'hand'")),
         (Surface(rolling=math.inf), ("not-finite", "contact, surface of 'hand'")),
     ],
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The properties that a joint of each type accepts, and the refusal of others."""
+"""Each type of joint accepts its properties and refuses others."""
 
 import math
 from dataclasses import replace

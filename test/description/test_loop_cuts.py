@@ -160,7 +160,7 @@ def test_the_link_with_inertia_is_cut():
     assert note.found == "a_half"
 
 
-def test_both_halves_of_a_body_of_several_links_add_up_to_it():
+def test_both_halves_of_a_body_of_several_links_add_up_to_the_body():
     given, turned = limited(), pose((0.3, 0.1, -0.2), (0.4, 0.5, 0.6))
     links = [Link(link.name, HEAVY if link.name == "b" else None) for link in given.links]
     parts = (*links, Link("tip", HEAVY), Link("rear", HEAVY))

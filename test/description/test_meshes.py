@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mesh files: their places, their hulls, and the refusal of broken ones."""
+"""Mesh files are found, become hulls, and are refused if they are broken."""
 
 import io
 import struct
@@ -222,7 +222,7 @@ def test_packages_are_found_by_folder_by_ros_and_above_the_robot(package, monkey
     same(points(None, name), CUBE)
 
 
-def test_a_package_above_needs_no_manifest_if_it_has_the_name(package):
+def test_a_folder_above_the_robot_with_the_name_of_the_package_needs_no_manifest(package):
     (package / "package.xml").unlink()
     same(points(package / "urdf", "package://pack/meshes/cube.stl"), CUBE)
 
@@ -260,7 +260,7 @@ def test_the_home_folder_and_the_root_folder_are_not_packages(tmp_path, monkeypa
 
 
 def test_a_root_folder_without_the_robot_is_not_a_package(tmp_path):
-    """Files below / that are not on the path to the robot, such as /var for a robot in /tmp."""
+    """For a robot in /tmp the folder /var, which is not above the robot, is not a package."""
     (tmp_path / "x.stl").write_bytes(stl())
     below_root = (tmp_path / "x.stl").relative_to(tmp_path.anchor)
     robot = Path(tmp_path.anchor, "no_such_folder/of_a_robot")

@@ -376,7 +376,7 @@ def test_a_weld_holds_its_anchor_at_the_pose_of_the_file(write, anchor):
     np.testing.assert_allclose(data.efc_pos, np.zeros(6), atol=1e-10)
 
 
-def test_an_equality_of_one_joint_is_refused_by_its_name(write):
+def test_the_refusal_of_an_equality_of_one_joint_names_the_equality(write):
     equality = '<equality><joint joint1="ja" polycoef="0.2 0 0 0 0"/></equality>'
     path = write(EQUALITIES.format(equality))
     with refused(DescriptionError, "not-supported", "equality 'joint0'"):
@@ -523,7 +523,7 @@ def test_servos_of_a_mimic_joint_act_on_its_leader(write):
 
 
 def mesh_of(face):
-    """Return a mesh with vertices of its own, and a face."""
+    """Return the XML of a mesh with vertices and a face."""
     return f"<asset><mesh name='m' vertex='0 0 0 1 0 0 0 1 0 0 0 1' face='{face}'/></asset>"
 
 
@@ -821,7 +821,7 @@ def test_polygons_have_the_triangles_of_mujoco(write, tmp_path, corners, seed):
 @pytest.mark.parametrize(
     "options", ['gravity="0 0 -1"', '><flag gravity="disable"/></option><option']
 )
-def test_an_option_that_is_used_is_not_named(write, options):
+def test_an_option_that_is_used_gets_no_note(write, options):
     found = mjcf.read(write(body("<geom size='1'/>", f"<option {options}/>"))).findings
     assert not any("<option>" in str(finding) for finding in found)
 

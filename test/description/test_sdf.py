@@ -90,7 +90,7 @@ def link(name, at=""):
 
 
 def links(place):
-    """Return the links, each with the pose that `place` gives to the child of a joint."""
+    """Return the links; `place` gives the pose of the child of each joint."""
     found = [link("base")]
     found += [link(below, place(name, *JOINTS[name])) for name, (_, _, below, _) in JOINTS.items()]
     return "".join(found)
@@ -112,7 +112,7 @@ def by_joints():
 
 
 def by_frames():
-    """Frames attached to the parents, with quaternions; parents and children named by frames."""
+    """Return the model with frames attached to parents, which joints name as parent and child."""
     frames, own = "", ""
     for name, (_, above, below, at) in JOINTS.items():
         x, y, z, *rpy = map(float, at.split())
@@ -203,7 +203,7 @@ def test_axes_of_old_versions_are_in_the_model_frame(tmp_path, version):
     assert_same(m, rb.load_urdf(URDF, mimic=False), 1e-9)
 
 
-def test_a_floating_base_equals_that_of_a_urdf(tmp_path):
+def test_a_floating_base_equals_the_floating_base_of_a_urdf(tmp_path):
     m = loaded(by_joints(), tmp_path, floating_base=True)
     assert_same(m, rb.load_urdf(URDF, floating_base=True))
 
@@ -225,7 +225,7 @@ def test_nested_models_and_placement_frames_are_read(tmp_path):
 
 
 def test_included_models_equal_models_in_place(tmp_path):
-    """A model that is included by folder, by model.config, or merged equals that in one file."""
+    """A model included by folder, by model.config, or merged equals the model in one file."""
     folder = tmp_path / "models/tip"
     folder.mkdir(parents=True)
     (folder / "model.config").write_text(

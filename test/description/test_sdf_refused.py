@@ -185,7 +185,7 @@ def test_symbolic_links_within_a_package_are_followed(tmp_path):
 
 
 def test_ten_thousand_frames_are_read(tmp_path):
-    """Each frame is relative to the frame before it."""
+    """Each frame is relative to the previous frame."""
     frames = '<frame name="f0"><pose>0 0 0 0 0 0</pose></frame>' + "".join(
         f'<frame name="f{k}"><pose relative_to="f{k - 1}">0 0 1e-3 0 0 0</pose></frame>'
         for k in range(1, 10_001)

@@ -56,7 +56,7 @@ def test_a_static_mesh_of_an_sdf_that_is_not_convex_keeps_its_triangles(folder, 
 
 @pytest.mark.parametrize("second", [(0.5, 1.0, 0.1), (0.5, 0.5, 0.1)])
 def test_parts_that_overlap_are_convex_only_if_their_hull_has_all_triangles(folder, second):
-    """Doubled triangles count twice in the volume, which is then that of the hull, or more."""
+    """Overlapping parts count twice, so their volume can be the hull's volume or more."""
     boxes = [trimesh.creation.box(size) for size in ((1.0, 0.5, 0.1), second)]
     both = trimesh.util.concatenate(boxes)
     assert both.volume >= both.convex_hull.volume
@@ -148,7 +148,7 @@ def test_too_many_triangles_are_refused(folder, monkeypatch):
 
 
 def test_the_last_corner_of_a_large_mesh_is_found():
-    """A mesh has 400,000 triangles: each inner edge has two of them, and the tree has all."""
+    """In a mesh of 400,000 triangles each inner edge has two triangles, and the tree has all."""
     n = 448
     y, x = np.divmod(np.arange((n + 1) ** 2), n + 1)
     k = (np.arange(n)[:, None] * (n + 1) + np.arange(n)).ravel()

@@ -143,7 +143,7 @@ def test_unused_extensions_get_a_note(text):
 
 
 def _moved():
-    """Yield every number of the schema on every other element of its link or joint."""
+    """Yield documents with each numeric attribute of the schema on every wrong element."""
     parts = {"link": ("link", "inertial", "mass", "inertia"), "joint": ("joint", "limit", "mimic")}
     for tags in parts.values():
         words = {word for tag in (*tags, "origin", "dynamics") for word in SCHEMA[tag].kinds}

@@ -286,7 +286,7 @@ def four_bar():
 
 
 def test_a_constraint_closes_a_loop_at_any_axes():
-    """A proposed <constraint> with turned ends is the <loop_joint> with the axes made one."""
+    """A <constraint> with rotated ends equals the <loop_joint> whose axes coincide."""
     end = (
         '<constraint name="l" type="revolute"><parent link="c"/><parent_origin xyz="1 0 0"/>'
         '<parent_axis xyz="0 0 1"/><child link="d"/><child_origin xyz="0 1 0" rpy="1.2 0 0"/>'
@@ -458,7 +458,7 @@ def test_without_a_usable_mu1_the_default_friction_is_kept(inside):
     assert found.geometries[1].surface.friction == Surface().friction
 
 
-def test_a_surface_of_the_file_overrides_the_default_but_not_its_link():
+def test_a_surface_of_the_file_overrides_the_default_but_not_the_surface_of_a_link():
     rubber, other = Surface(friction=1.5), Surface(friction=1.25)
     for surfaces, wanted in (({}, 0.2), ({"b": other}, 1.25)):
         contact = rb.Contact(surface=rubber, surfaces=surfaces)

@@ -275,7 +275,7 @@ def test_xacro_in_a_text_or_a_urdf_file_is_refused_and_never_expanded(tmp_path):
 
 
 def test_a_urdf_may_declare_xacro_without_its_use(tmp_path):
-    """The output of xacro is shown the same way; comments are ignored."""
+    """The output of xacro also declares the namespace; comments are ignored."""
     path = tmp_path / "expanded.urdf"
     path.write_text(
         f"<robot name='r' {XMLNS}><!-- ${{x}} <xacro:arg/> --><link name='a'/></robot>"
@@ -288,7 +288,7 @@ def test_a_urdf_may_declare_xacro_without_its_use(tmp_path):
 
 
 def doubling(depth):
-    """Return macros that each call the macro before it twice."""
+    """Return macros, each of which calls the previous macro twice."""
     macros = [f'<xacro:macro name="m{k}"><xacro:m{k - 1}/><xacro:m{k - 1}/></xacro:macro>'
               for k in range(1, depth)]  # fmt: skip
     last = f"<xacro:m{depth - 1}/>"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robot files as parts of a scene: floating, standing and refused ones."""
+"""Robot files become floating or fixed parts of a scene, or are refused."""
 
 import numpy as np
 import pytest
@@ -131,7 +131,7 @@ def test_an_obstacle_has_the_pose_of_its_object(tmp_path):
 
 
 def test_the_corners_of_a_static_mesh_include_the_pose_of_its_link(tmp_path):
-    """A triangle at x = 1 in a link that is turned by a quarter around z and 1 m high."""
+    """A triangle at x = 1 belongs to a link at a height of 1 m, rotated by 90 degrees about z."""
     corners = "v 1 0 0\nv 2 0 0\nv 1 1 0\nf 1 2 3\n"
     (tmp_path / "t.obj").write_text(corners)
     mesh = solid("c", "<mesh><uri>t.obj</uri></mesh>")

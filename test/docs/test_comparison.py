@@ -87,7 +87,7 @@ def test_flaws_load_with_a_warning_as_listed(flaw):
         assert finding.code in {"unknown-element", "non-physical-inertia"}
 
 
-def test_newer_words_of_urdf_are_read_as_listed():
+def test_newer_attributes_of_urdf_are_read_as_listed():
     turned = joint("j1", "a", "b", more=LIMIT.replace("/>", ' acceleration="5" jerk="6"/>'))
     turned = turned.replace('xyz="0 0 -0.2"', 'quat_xyzw="0 0 0.6 0.8"')
     text = robot(link("a"), link("b"), turned).replace("<robot ", '<robot version="1.2" ')

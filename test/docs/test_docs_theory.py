@@ -38,7 +38,7 @@ NUMBERS = {
     ],
 }  # fmt: skip
 
-#: Symbols that mj_comPos reads, writes and calls.
+#: Symbols that MuJoCo's mj_comPos reads, writes and calls.
 MUJOCO = [
     "mass_subtree", "subtree_com", "mjMINVAL", "xipos", "ximat", "body_mass", "body_inertia",
     "body_parentid", "body_rootid", "cinert", "mju_inertCom", "jnt_dofadr", "jnt_bodyid",

@@ -58,7 +58,7 @@ def numbers(line):
 
 
 def matches(expected, line):
-    """Return whether a line is as expected; tiny numbers (errors) may be ten times as large."""
+    """Return whether a line is as expected; tiny errors may be ten times as large."""
     if re.sub(NUMBER, "", expected).split() != re.sub(NUMBER, "", line).split():
         return False
     return all(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rough configurations are assembled so that all loops are closed."""
+"""`rb.assemble` closes all loops, starting at a configuration nearby."""
 
 import numpy as np
 import pytest

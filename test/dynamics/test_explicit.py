@@ -44,7 +44,7 @@ def four_bar_model():
 
 
 def four_bar(y, yd, q, G, g):
-    """A e^(i t1) + B e^(i t2) = D + C e^(i t3): t3 from a triangle, rates by differentiation."""
+    """Solve A e^(i t1) + B e^(i t2) = D + C e^(i t3) for angles, and its derivative for rates."""
     t1, w1 = y[0], yd[0]
     tip = A * np.exp(1j * t1) - D  # from the rocker's hinge
     r = abs(tip)
@@ -188,7 +188,7 @@ def test_zero_steps_return_the_state_and_write_it_into_the_data(case):
 
 
 def test_the_four_bar_agrees_with_its_loop_joint():
-    """The same mechanism in terms of K and k of its closing joint (KKT), over a whole turn."""
+    """Over a whole turn, the four-bar moves as with K and k of its closing joint (KKT)."""
     m = four_bar_model()
     constraint, d, s = ExplicitConstraint(m, 1, four_bar), rb.make_data(m), System.of(m)
     tau = np.array([0.3, -0.2, 0.5])
@@ -252,7 +252,7 @@ def test_joints_driven_over_time_keep_moving_under_a_constraint():
 
 
 def spoiled(gamma, **entries):
-    """Return gamma with some entries changed: G=((row, column), by) and so on."""
+    """Return gamma with changed entries, such as G=((row, column), change)."""
 
     def changed(y, yd, q, G, g):
         gamma(y, yd, q, G, g)

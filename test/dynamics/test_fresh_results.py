@@ -25,9 +25,10 @@ MORE = {
     "reflected_mass": ("f", (1.0, 0.0, 0.0)),
     "scan": (LidarSpec("eye", "a", rate=10.0, near=0.0, far=9.0, horizontal=Fan(-1.0, 1.0, 3)),),
 }
-#: Names of results with arrays.
+#: Names in the annotations of results with arrays; `Array` is evaluated to an array of float64.
 WITH_ARRAYS = (
-    "Array", "RayHits", "Scan", "IkResult", "Distance", "ContactPoint", "JointModel", "SavedState",
+    "Array", "float64", "RayHits", "Scan", "IkResult", "Distance", "ContactPoint", "JointModel",
+    "SavedState",
 )  # fmt: skip
 #: Functions of Models without state.
 WITHOUT_CONTACT = {"inverse_derivatives", "forward_derivatives", "linearise"}

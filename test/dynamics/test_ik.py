@@ -68,7 +68,7 @@ def arm(name):
 
 
 def drawn(m, frame, number, seed=7):
-    """Return poses of a frame at random configurations within the limits."""
+    """Return the poses of a frame at random configurations within the limits."""
     d, rng = rb.make_data(m), np.random.default_rng(seed)
     poses = []
     for _ in range(number):
@@ -78,7 +78,7 @@ def drawn(m, frame, number, seed=7):
 
 
 def misses(m, qpos, frame, position=None, rotation=None):
-    """Return the errors of position [m] and angle [rad] of a configuration by frame_pose."""
+    """Return the position error [m] and angle error [rad] of a configuration, by frame_pose."""
     d = rb.make_data(m)
     d.qpos = qpos
     p, R = rb.frame_pose(m, d, frame)
@@ -382,7 +382,7 @@ def test_ik_does_not_depend_on_earlier_calls():
     places, turns = drawn(m, "panda_hand", 5)
     first = rb.ik(m, d, "panda_hand", places, turns)
     rb.ik(m, d, "panda_link4", places * 0.3, attempts=150)
-    d.buffer[:] = np.nan  # the other fields of a Data do not matter
+    d.buffer[:] = np.nan  # results do not depend on other fields of the Data
     d.qpos = m.qpos0
     again = rb.ik(m, d, "panda_hand", places, turns)
     assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))

@@ -65,7 +65,7 @@ def test_ctrl_c_ends_many_steps_after_a_timestep(how):
 
 
 class Clock:
-    """Stands in for the module time; every step takes `pace`."""
+    """A replacement of the module time, for which every step takes `pace`."""
 
     def __init__(self, pace):
         self.now, self.pace, self.calls = 0.0, pace, []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""with_payload agrees with a file that has the load and with Pinocchio, and refuses bad loads."""
+"""with_payload agrees with a file that has the load and with Pinocchio; bad loads are refused."""
 
 import xml.etree.ElementTree as ET
 

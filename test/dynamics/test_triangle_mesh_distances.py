@@ -77,7 +77,7 @@ def test_distances_equal_the_distances_of_coal(shape, name):
 
 
 def test_a_ball_has_the_signed_distance_of_its_centre():
-    """The distance is that of the nearest point of the triangles, negative in a closed mesh."""
+    """The nearest point of all triangles gives the distance, negative in a closed mesh."""
     m = world_of(RING, rb.Sphere(0.02))
     rng = np.random.default_rng(1)
     inside = 0

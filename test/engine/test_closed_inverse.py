@@ -104,7 +104,7 @@ def test_static_torques_of_a_delta_robot_satisfy_virtual_work():
 
 
 def _light_delta():
-    """Return a delta robot with a heavy platform and other masses of a millionth of a gram."""
+    """Return a delta robot with a heavy platform; all other masses are a millionth of a gram."""
     description = mechanisms.delta().description()
     light = rb.shapes.sphere(0.01, mass=1e-9)
     heavy = rb.shapes.sphere(0.05, mass=2.0)

@@ -200,7 +200,7 @@ def page_faults(work):
 
 
 def test_deep_calls_of_the_compiler_map_no_memory_again_and_again():
-    """At some of the depths a frame ends at the end of a chunk of Python's stack."""
+    """At some of the depths a call begins a new chunk of Python's stack."""
 
     def descend(depth):
         for _ in range(1000):
@@ -212,7 +212,7 @@ def test_deep_calls_of_the_compiler_map_no_memory_again_and_again():
         interrupts.deferring(descend)(250)
         interrupts.deferring(descend)(250)
 
-    nested()  # what is faulted in only once
+    nested()  # later calls do not have the page faults of the first call
     faults = [page_faults(interrupts.deferring(nested)) for _ in range(3)]
     assert max(faults) < 100
     with pytest.raises(RecursionError):

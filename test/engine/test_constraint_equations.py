@@ -81,7 +81,7 @@ def system(kind, ends, variant, seed):
 
 
 def _meeting(s, other, X_P, rng):
-    """Return X_S of a loop joint that is at zero in some configuration of the trees."""
+    """Return the X_S for which a loop joint is at zero in a configuration of the trees."""
     m = rb.build(s)
     d = rb.make_data(m)
     d.qpos = rb.random_qpos(m, rng)
@@ -149,7 +149,7 @@ each_case = pytest.mark.parametrize(("ends", "variant"), CASES)
 
 
 def beside(values, scale):
-    """Append a scale to numbers: Comparison divides errors by the largest entry."""
+    """Append a scale to numbers, because a Comparison divides errors by the largest entry."""
     return np.append(values, scale)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The motions of MuJoCo's equality constraints converge to ours if they become stiff.
+"""With increasing stiffness, motions of MuJoCo's equality constraints converge to ours.
 
 MuJoCo's constraints are springs and dampers with a time constant of at least two timesteps. If the
 time constant and the timestep go to zero, MuJoCo's motion becomes ours.

@@ -17,7 +17,7 @@ G = touching.G
 
 
 def bodies(*parts, floor=True):
-    """Return a Model of free bodies, each a shape, its mass and its surface."""
+    """Return a Model of free bodies, each given by a shape, a mass and a surface."""
     system = rb.SystemBuilder("bodies", base="world")
     for n, (shape, mass, surface) in enumerate(parts):
         system.body(f"b{n}", touching.solid(shape, mass))
@@ -96,7 +96,7 @@ def test_two_balls_keep_their_momentum(restitution):
 
 
 def balls(places, velocities, masses=None, restitution=1.0, friction=0.0):
-    """Return a Model of balls that fly at steps of 10 ms, and a Data."""
+    """Return the Model and Data of flying balls, with steps of 10 ms."""
     skin = rb.Surface(restitution=restitution, friction=friction)
     masses = masses or [1.0] * len(places)
     m = bodies(*[(BALL, mass, skin) for mass in masses], floor=False)
@@ -128,7 +128,7 @@ def test_balls_that_meet_at_a_slant_do_not_spin_each_other(restitution, mass, sp
 
 @pytest.mark.parametrize("restitution", [0.0, 1.0])
 def test_the_spin_of_a_ball_without_friction_does_not_change_an_impact(restitution):
-    """The surface moves by 20 mm in the step, which has no effect without friction."""
+    """The surface of the ball moves by 20 mm in a step, which has no effect without friction."""
     ends, way = [], 0.22 * np.array([0.436, 0.9, 0.0])
     for spin in ((0, 0, 0), (0, 0, 20), (0, 0, -20), (20, 0, 0)):
         m, d = balls([(0, 0, 0), way], [(9, 0, 0), (0, 0, 0)], [1.0, 5.0], restitution)
@@ -319,7 +319,7 @@ def test_a_stack_of_ten_comes_to_rest():
     assert (d.ncon, d.nmutual, d.nunsolved) == (40, 36, 0)
     assert d.contact_dist[:40].min() > -1e-7
     assert d.solver_niter == 1
-    # each contact carries the cubes above it
+    # each contact carries all cubes above it
     floor = d.cfrc_contact[1:, 5]
     assert floor == pytest.approx(np.full(10, G), rel=1e-6)
 
@@ -497,7 +497,7 @@ def test_remembered_friction_rotates_with_a_plate():
 @pytest.mark.parametrize("h", [1e-3, 1e-2])
 @pytest.mark.parametrize("masses", [(1e-3, 1e4), (1e4, 1.0), (1.0, 1e4, 1.0, 1e4)], ids=str)
 def test_a_light_body_carries_a_heavy_body(masses, h):
-    """Four points on the floor carry both, each as stiff as for a tenth of the largest mass."""
+    """Four points on the floor carry both bodies, as stiff as for a tenth of the largest mass."""
     m = bodies(*((CUBE, mass, None) for mass in masses))
     m.opt.timestep = h
     d = at(m, [(0.003 * n, 0.0, 0.05 + 0.1 * n) for n in range(len(masses))])
@@ -610,9 +610,14 @@ def test_a_light_foot_that_is_welded_to_a_heavy_body_carries_and_bounces_it():
     assert bounce(m, falling, 2) == pytest.approx(0.5, abs=1e-3)
 
 
-@rb.register_motion("test_contact_still")
 def still(t, q, qd, qdd):
     q[0] = qd[0] = qdd[0] = 0.0
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_motion():
+    """Compile the motion when a test runs, not in each process that collects the tests."""
+    rb.register_motion("test_contact_still")(still)
 
 
 def test_a_body_with_prescribed_motion_acts_on_bouncing_bodies_as_the_world():
@@ -677,7 +682,7 @@ def test_rk4_takes_a_step_of_euler_in_contact():
 
 
 def test_a_drive_pushes_a_cube():
-    """A driven slide moves a cube in front of it at any friction."""
+    """A driven slide pushes a cube along the floor, whatever the friction."""
     system = rb.SystemBuilder("pusher", base="world").floor()
     system.body("ram", rb.shapes.box((0.1, 0.1, 0.1), mass=1.0))
     system.joint("slide", "prismatic", "world", "ram", axis=(1, 0, 0), xyz=(0, 0, 0.06))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Boxes on boxes: faces with any overlap, and crossing edges."""
+"""Contact between boxes: faces that overlap in any way, and crossing edges."""
 
 import numpy as np
 import pytest

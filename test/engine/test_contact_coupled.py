@@ -121,6 +121,43 @@ def test_accelerations_agree_with_a_dense_solve(kind):
     assert M @ d.qacc == pytest.approx(force, abs=1e-10 * scale)
 
 
+#: Height, angles and vertical velocity of three cubes of 0.2 m.
+CUBES = {
+    "alone": (1.0, 0.1275, (0.2, -0.1, 0.3), -0.8),
+    "low": (0.0, 0.1, (0.0, 0.0, 0.4), -0.3),
+    "high": (0.03, 0.3001, (0.0, 0.0, 0.1), -0.9),
+}
+
+
+def thrown(names, damping):
+    """Return a Data of some of these cubes after forward."""
+    objects = [
+        rb.Object(each, rb.Box((0.2, 0.2, 0.2)), mass=1.0, pose=rb.pose((x, 0.0, z), rpy=rpy))
+        for each, (x, z, rpy, _) in CUBES.items()
+        if each in names
+    ]
+    m = rb.scene(objects=objects)
+    m = m.replaced(dof_damping=np.full(m.nv, damping))
+    m.opt.integrator = "implicit_damping"
+    d = rb.make_data(m)
+    d.qvel[:] = np.concatenate([(0.1, -0.2, CUBES[each][3], 0.4, 0.2, -0.1) for each in names])
+    rb.forward(m, d)
+    return d
+
+
+@pytest.mark.parametrize("damping", [0.0, 0.7])
+def test_free_bodies_accelerate_as_in_scenes_of_their_own(damping):
+    """One cube touches the floor alone, two touch each other: a pass solves them separately."""
+    whole = thrown(("alone", "low", "high"), damping)
+    assert whole.nmutual > 0
+    assert whole.ncon > whole.nmutual
+    parts = [thrown(each, damping) for each in (("alone",), ("low", "high"))]
+    assert [d.ncon > 0 for d in parts] == [True, True]
+    qacc = np.concatenate([d.qacc for d in parts])
+    assert np.abs(qacc).max() > 100.0
+    np.testing.assert_allclose(whole.qacc, qacc, rtol=0, atol=1e-6 * np.abs(qacc).max())
+
+
 @each_kind
 def test_without_opt_passive_contact_forces_remain(kind):
     m, d = touching_one(kind)

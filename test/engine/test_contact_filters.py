@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which pairs of geometries touch: contype and conaffinity, exclusions, first overlaps."""
+"""The pairs of geometries that touch: contype and conaffinity, exclusions, first overlaps."""
 
 import itertools
 
@@ -18,7 +18,7 @@ MASKS = [(0, 0), (1, 1), (2, 1), (1, 2), (4, 0), (0, 4)]
 
 
 def test_an_attached_object_still_touches_all_other_bodies():
-    """An attached object can touch all bodies but the body to which it is welded."""
+    """An attached object can touch all bodies except the body to which it is welded."""
     described = read("config/scenes/gripper.yaml")
     m = complete(described)
 

@@ -85,7 +85,7 @@ def test_no_spring_is_faster_than_a_third_of_a_step(h):
     assert force(m, 0.01)[2] == pytest.approx(MASS / (h / np.pi * Z) ** 2 * 0.01, rel=1e-12)
 
 
-def test_by_default_a_contact_is_near_rigid():
+def test_by_default_a_contact_is_nearly_rigid():
     m = rb.build(touching.free(touching.POINT, MASS))
     k = WEIGHT / touching.sunk(m.opt.timestep)
     assert force(m, 1e-6)[2] == pytest.approx(k * 1e-6, rel=1e-12)
@@ -129,7 +129,7 @@ def test_given_stiffness_and_damping_are_used():
 
 @pytest.mark.parametrize("speed", [0.0, 1e-9, 1e-4, 2e-3, 0.01, 5.0])
 def test_friction_obeys_coulombs_law(speed):
-    """A contact without a memory resists a step of its velocity by STICK times its momentum."""
+    """Without a memory, the friction on a slow point is STICK times its momentum per timestep."""
     along = np.array([0.6, -0.8])
     m = point()
     f = force(m, 0.001, (*(speed * along), -0.02))
@@ -182,7 +182,7 @@ def test_linearised_viscous_friction_has_the_documented_viscosity(speed, lagged,
 
 @pytest.mark.parametrize("seed", range(5))
 def test_forces_rotate_with_the_scene(seed):
-    """A tilted plane anywhere is the scene of the floor in other coordinates."""
+    """A scene on a tilted and shifted plane is the scene on the floor in other coordinates."""
     R = Rotation.random(random_state=seed)
     shift = np.random.default_rng(seed).uniform(-2, 2, 3)
     skin = rb.Surface(friction=0.4)
@@ -223,7 +223,7 @@ def test_a_floor_may_have_any_height(height):
 
 
 def sums(m, d):
-    """Return cfrc_contact and qfrc_contact as sums of the listed forces."""
+    """Return cfrc_contact and qfrc_contact, computed as sums of the listed forces."""
     cfrc, qfrc = np.zeros_like(d.cfrc_contact), np.zeros(m.nv)
     for n, (_, _, x, _, _, f) in enumerate(touching.contacts(d)):
         t = d.contact_torque[n]
@@ -267,7 +267,7 @@ def test_cfrc_contact_and_qfrc_contact_sum_all_contacts(name):
 
 
 def test_more_contacts_than_fit_are_dropped_and_counted():
-    """The dropped contacts are the last ones in the order of geometries, obstacles and corners."""
+    """The last contacts in the order of geometries, obstacles and corners are dropped."""
     side = np.linspace(-1.0, 1.0, 40)
     corners = tuple((x, y, 0.0) for x in side for y in side)
     surface = rb.Surface(stiffness=100.0)

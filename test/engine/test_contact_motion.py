@@ -260,7 +260,7 @@ def test_a_coin_rolls_in_a_circle(ground):
 
 
 def test_a_box_that_tumbles_on_a_large_sphere_gains_no_energy():
-    """Contact points stay at corners; points that moved as on a face would throw the box away."""
+    """Contact points stay at corners; if they moved as on a face, they would repel the box."""
     m, turn, w = on("a large sphere", touching.CUBE), Rotation.from_rotvec([0.9, 0.1, 0.0]), 6.0
     low = min((turn.apply(x) for x in np.ndindex(2, 2, 2)), key=lambda x: x[2])
     centre = 0.2 * (turn.apply([0.5, 0.5, 0.5]) - low)
@@ -339,7 +339,7 @@ def test_viscous_friction_dies_out_exponentially():
 
 
 def test_viscous_friction_does_not_brake_a_hovering_box():
-    """The height of the box is half of the gap below which contact points are listed."""
+    """The box hovers at half of the gap below which contact points are listed."""
     m, _ = slope(rb.Box((0.6, 0.6, 0.01)), 0.0, 0.0, viscosity=2.0)
     m.opt.gravity = np.zeros(3)
     d = touching.placed(m, (0, 0, 0.005 + 1e-5), linear=(1.0, 0.0, 0.0))

@@ -14,7 +14,7 @@ from support import touching
 import rbdyn_ros as rb
 
 G = touching.G
-STEP = 2e-4  # MuJoCo's timestep [s]; a sliding box hops less with shorter steps
+STEP = 2e-4  # MuJoCo's timestep [s]: a sliding box hops less with short steps
 SHAPES = {
     "sphere": (rb.Sphere(0.1), 'type="sphere" size="0.1"', 0.1),
     "box": (rb.Box((0.4, 0.4, 0.1)), 'type="box" size="0.2 0.2 0.05"', 0.05),

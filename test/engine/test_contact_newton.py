@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Newton's method for velocities and contact forces together, island by island."""
+"""Newton's method solves velocities and contact forces together, island by island."""
 
 import numpy as np
 import pytest
@@ -117,7 +117,7 @@ def velocities(m, d, normal):
 
 
 def test_each_island_is_solved_by_itself():
-    """Two heaps far apart need about as many passes as the slower one, and end as each alone."""
+    """Two heaps far apart need about as many passes as the slower heap, and move as if alone."""
     box = rb.Box((0.2, 0.2, 0.2))
     alone, passes = [], np.zeros((3, 300), int)
     for n, shift in enumerate((0.0, 100.0)):
@@ -185,7 +185,7 @@ def test_trees_with_few_neighbours_are_eliminated_first():
     rows = d.skyline_row.reshape(5, 6)
     assert (np.diff(rows, axis=1) == 1).all()
     assert sorted(rows[:, 0]) == list(range(0, 30, 6))
-    assert rows[4, 0] == 6  # when three outer balls are eliminated, a pair is left
+    assert rows[4, 0] == 6  # after three outer balls are eliminated, a pair is left
 
 
 def test_the_order_of_trees_changes_no_solution():
@@ -235,14 +235,14 @@ def test_blocks_of_free_bodies_give_the_same_motion_as_rows_of_dofs(damping, int
             passes.append(int(d.newton_passes[0]))
             found.append(d.qacc[k])
         by_blocks, by_rows = found
-        # both end where the forces differ from the law by less than 5e-7 of the largest one
+        # each solver ends when its forces meet the law to 5e-7 of the largest force
         assert by_blocks == pytest.approx(by_rows, abs=1e-7 * abs(by_rows).max())
     assert passes[::2] == passes[1::2]
     assert max(passes) > 1
 
 
-def test_the_rounded_positive_part_nears_the_sharp_one():
-    """It differs by e at the corner and by e^2 / |x| far from it, and its slope is its own."""
+def test_the_rounded_positive_part_approaches_the_exact_function():
+    """It differs from max(0, x) by e at 0 and by e^2 / |x| far away, and its slope is right."""
     for x in (-3.0, -0.2, 0.0, 0.2, 3.0):
         part, slope = positive_part(x, 0.1)
         more, less = positive_part(x + 1e-6, 0.1)[0], positive_part(x - 1e-6, 0.1)[0]
@@ -304,7 +304,7 @@ def cup_of_balls(number):
 
 
 def test_balls_that_fall_into_a_cup_take_few_passes():
-    """If the law was never rounded off, 25 passes a step were needed, and 4 steps unsolved."""
+    """Without rounding off the law a step needed 25 passes, and 4 steps were not solved."""
     m, d = cup_of_balls(36)
     passes = []
     for _ in range(400):

@@ -124,7 +124,7 @@ def test_the_exchange_of_two_bodies_changes_nothing(zoo):
 
 
 def compared(first, second):
-    """Compare two lists of contacts in any order; return whether there are contacts."""
+    """Compare two lists of contacts, in any order; return whether the lists have contacts."""
     (x, n, dist), (y, k, other) = first, second
     assert len(x) == len(y)
     if len(x) == 0:
@@ -209,7 +209,7 @@ def test_points_keep_their_numbers_while_nothing_moves(zoo):
 
 
 def test_contacts_do_not_depend_on_earlier_poses_of_the_data(solids):
-    """A Data that was in other poses before lists the same contacts as a new Data."""
+    """A Data that had other poses before has the same contacts as a new Data."""
     rng, used = np.random.default_rng(4), rb.make_data(solids)
     for _ in range(20):
         q = used.qpos.reshape(-1, 7)

@@ -89,7 +89,7 @@ def test_friction_between_two_discs_brakes_a_spin_as_even_pressure_does():
 
 
 def differential_drive(width, track, radius=0.05):
-    """Return a base on two wheels and two balls without friction, with its Data."""
+    """Return the Model and Data of a base on two wheels and two frictionless balls."""
     system = rb.SystemBuilder("drive", base="world")
     system.body("base", rb.shapes.box((0.2, 0.2, 0.05), mass=5.0))
     system.joint("free", "floating", "world", "base")

@@ -248,7 +248,7 @@ def test_contacts_do_not_depend_on_the_bounding_radius(shape, obstacle):
     for pos, turn in poses(200, 0.5, 7):
         found, expected = meet(m, pos, turn), meet(everywhere, pos, turn)
         assert bool(found) == bool(expected)
-        if m.npush == 0:  # for other pairs the radius also decides which faces count as parallel
+        if m.npush == 0:  # in other pairs the radius also decides which faces count as parallel
             assert len(found) == len(expected)
         touched += bool(found)
         spared += not found

@@ -63,7 +63,7 @@ def test_a_quadruped_trots_over_hills_and_stands():
 
 @pytest.mark.parametrize("seed", [None, 22, 31])
 def test_dominoes_fall_one_after_the_other(seed):
-    """Each domino falls after the domino before it, and in the end all lie at rest."""
+    """Each domino falls after the previous domino, and in the end all lie at rest."""
     m, d = SCENES["dominoes"][0]()
     number, tall = EXAMPLE["DOMINOES"], EXAMPLE["DOMINO"][2]
     if seed is not None:
@@ -142,7 +142,7 @@ def test_a_block_slides_down_a_wedge_that_slides_away(mu):
 
 
 def test_an_impact_travels_through_a_chain_of_twenty_balls():
-    """Each ball weighs 0.8 of the one before and hits the next one once, with restitution 0.9."""
+    """Each ball has 0.8 of the previous mass and hits the next ball once, with restitution 0.9."""
     number, ratio, e = 20, 0.8, 0.9
     skin = rb.Surface(friction=0.0, restitution=e)
     system = rb.SystemBuilder("chain", base="world")
@@ -216,7 +216,7 @@ def test_forces_in_scenes_satisfy_the_contact_law(scene):
 
 @pytest.mark.parametrize("seed", [0, 3, 5, 6])
 def test_hulls_thrown_on_a_pile_come_to_rest(seed):
-    """Bodies of 10 g to 100 kg, which overlap by up to 1 cm after steps of 10 ms.
+    """Bodies of 10 g to 100 kg overlap by up to 1 cm after steps of 10 ms.
 
     They gain no energy except for the error of straight steps: light hulls turn by 0.1 rad in a
     step.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contact along the path of bodies: no bumps at seams, no false hits, no passage through walls."""
+"""Moving bodies feel no bumps at seams, hit nothing falsely and do not pass through walls."""
 
 import itertools
 
@@ -91,7 +91,7 @@ def with_field(system, ground):
 
 
 def slide(m, turn, speed, h, way=0.25, start=-0.13):
-    """Slide a body over a seam from its depth at rest; return the Data and the largest change.
+    """Slide a body over a seam from its depth at rest; return the Data and the largest deviation.
 
     The change is the largest change of a velocity, as a share of the speed.
     """

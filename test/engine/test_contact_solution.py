@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forces of a step satisfy the law, and equal those of an independent solver."""
+"""The forces of a step satisfy the law, and equal the forces of an independent solver."""
 
 import pytest
 from scipy.spatial.transform import Rotation

@@ -112,7 +112,7 @@ def copy_state(d, other):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_steps_agree_with_and_without_the_mass_matrix(seed):
-    """A Data that had a drive mode is solved as a coupled system until it is reset."""
+    """A Data that had a drive mode is solved with the mass matrix until it is reset."""
     plain, driven = leg(), leg()
     d, other = landed(plain, seed), rb.make_data(driven)
     rb.set_drive(driven, other, "knee", "velocity", 0.0)
@@ -284,7 +284,7 @@ def test_a_body_at_rest_stays_where_it_is(h):
 
 
 def test_rk4_takes_its_own_step_in_the_air_and_the_step_of_euler_in_contact():
-    """RK4 is exact for a thrown ball in the air, and takes Euler's step while the ball touches."""
+    """RK4 is exact for a thrown ball in the air, and makes Euler's step while the ball touches."""
     m = rb.build(touching.free(touching.BALL))
     m.opt.integrator = "rk4"
     d = touching.placed(m, (0, 0, 1.0), linear=(1, 0, 0))

@@ -161,7 +161,7 @@ def test_torsional_friction_stops_a_spin_and_holds_it():
 
 
 def test_friction_and_torsional_friction_share_a_limit_surface_on_request():
-    """Both points are on an ellipsoid, against the velocities of a ball that slides and spins."""
+    """Friction of a ball that slides and spins is on an ellipsoid and opposes both velocities."""
     mu, torsional = 0.5, 0.01
     m, d = ball(friction=mu, torsional=torsional, limit_surface=True)
     d.qvel[[0, 5]] = (1.0, 20.0)

@@ -207,7 +207,7 @@ def hills(seed, height):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_body_falls_through_bumps(shape):
-    """The body rests or rolls on above the lowest point of the field."""
+    """The body rests or keeps rolling above the lowest point of the field."""
     m = body(SHAPES[shape], (hills(5, 0.05),))
     d = placed(m, (0.1, 0.05, 0.5), Rotation.from_euler("xyz", [0.5, 0.3, 0.2]))
     rb.step(m, d, 4000)

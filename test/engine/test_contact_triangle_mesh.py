@@ -106,7 +106,7 @@ def test_a_body_rests_on_the_edge_of_a_closed_mesh_as_on_a_box(shape, x):
 
 @pytest.mark.parametrize("wall", ["closed", "sheet"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_no_shot_passes_a_wall_of_triangles(shape, wall):
+def test_no_fast_ball_passes_through_a_wall_of_triangles(shape, wall):
     """24 shots at 3 to 1000 m/s hit a closed wall of 1 mm, or the front of a sheet."""
     rng, turns = np.random.default_rng(0), Rotation.random(24, random_state=0)
     m = free_body(SHAPES[shape], SHEET if wall == "sheet" else box_mesh((1e-3, 4.0, 4.0)))

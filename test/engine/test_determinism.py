@@ -79,7 +79,7 @@ def test_other_calls_in_between_change_nothing(model, integrator):
 
 @each_integrator
 def test_derived_fields_belong_to_the_start_of_the_last_substep(model, integrator):
-    """After ten steps the derived fields are those of forward after nine."""
+    """After ten steps the derived fields equal the fields of forward after nine steps."""
     smoothly(model).opt.integrator = integrator
     d, before = started(model), started(model)
     rb.step(model, before, 9)

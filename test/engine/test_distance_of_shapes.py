@@ -166,7 +166,7 @@ def odd():
 
 @pytest.mark.parametrize("place", PLACES)
 def test_distances_of_points_lines_and_flat_hulls_are_finite_and_consistent(odd, place):
-    """The geometries are points, lines and flat hulls, in equal poses, with sizes that differ by
+    """Points, lines and flat hulls have equal poses, and sizes that differ by
     1e8.
     """
     d = rb.make_data(odd)
@@ -235,8 +235,8 @@ def test_the_points_of_an_overlap_lie_on_the_face_of_least_depth(pos, turn):
     assert (np.abs(R.inv().apply(found.point2 - pos)) < edges + 1e-9).all()
 
 
-def test_the_support_of_a_large_hull_is_found_by_climbing():
-    """Interior points are dropped, and the result is that of a search over all points."""
+def test_the_farthest_corner_of_a_large_hull_is_found_by_climbing():
+    """Interior points are dropped, and the result equals a search over all points."""
     rng = np.random.default_rng(3)
     ball = rng.normal(size=(400, 3))
     ball[:200] /= np.linalg.norm(ball[:200], axis=1)[:, None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joints with given functions of time: v_J = S qd + sigma(t)."""
+"""Joints whose motion is a given function of time: v_J = S qd + sigma(t)."""
 
 import numpy as np
 import pytest
@@ -57,8 +57,8 @@ def at(m, time, push=0.0):
 
 @pytest.mark.parametrize("reverse", [False, True], ids=["forward", "reversed"])
 @pytest.mark.parametrize("kind", TYPES)
-def test_a_driven_joint_moves_like_a_free_one_with_its_acceleration(kind, reverse):
-    """The free joint gets q, qd, qdd of the driven joint; a dense solve gives the other qacc."""
+def test_a_driven_joint_moves_like_a_free_joint_with_the_same_acceleration(kind, reverse):
+    """The free joint gets q, qd, qdd of the driven joint; a dense solve gives all other qacc."""
     m, free = system(kind, trajectory(kind), reverse), system(kind, None, reverse)
     assert (m.nq, m.nv, m.njnt, m.nvall) == (2, 2, 3, 2 + coordinates(kind))
     d, e = at(m, 0.77), rb.make_data(free)
@@ -113,11 +113,16 @@ def test_velocity_and_acceleration_of_a_trajectory_are_its_derivatives(periodic)
             assert slope == pytest.approx(getattr(here, rate)[2:], abs=3e-7)
 
 
-@rb.register_motion("test_swing")
 def swing(t, q, qd, qdd):
     q[0] = 0.4 * np.sin(3.0 * t)
     qd[0] = 1.2 * np.cos(3.0 * t)
     qdd[0] = -3.6 * np.sin(3.0 * t)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_motion():
+    """Compile the motion when a test runs, not in each process that collects the tests."""
+    rb.register_motion("test_swing")(swing)
 
 
 def test_a_function_drives_a_joint():
@@ -127,7 +132,7 @@ def test_a_function_drives_a_joint():
     assert given == pytest.approx(expected, rel=1e-15)
 
 
-def test_an_unknown_motion_or_one_with_a_wrong_number_of_coordinates_is_refused():
+def test_an_unknown_motion_and_a_wrong_number_of_coordinates_are_refused():
     with refused(rb.ModelError, "motion-size", "joint 'given'"):
         system("universal", "test_swing")
     with refused(rb.ModelError, "unknown-motion", "test_sving"):

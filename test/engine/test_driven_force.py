@@ -52,7 +52,7 @@ class Twins:
             self.e.xfrc_applied[free.body_id(name)] = self.d.xfrc_applied[i]
 
     def others(self):
-        """Return the joints with a dof in both Models."""
+        """Return the joints that have a dof in both Models."""
         return [self.m.jnt_names[j] for j in self.m.dof_jntid]
 
     def close(self, forces, drive):
@@ -75,13 +75,13 @@ def loop(request):
     return Twins(rb.build(system().drive(joint, motion)), rb.build(system()), joint)
 
 
-def test_the_force_after_forward_moves_a_free_joint_the_same(loop):
+def test_the_force_after_forward_moves_a_free_joint_in_the_same_way(loop):
     rb.forward(loop.m, loop.d)
     loop.close(loop.d.qfrc_applied, loop.d.qfrc_driven[0])
 
 
-def test_the_force_after_inverse_with_xfrc_moves_a_free_joint_the_same(loop):
-    """Inverse dynamics chooses the forces of the other joints, so the drive's force differs."""
+def test_the_force_after_inverse_with_xfrc_moves_a_free_joint_in_the_same_way(loop):
+    """The drive's force differs, as inverse dynamics chooses the forces of the other joints."""
     rb.forward(loop.m, loop.d)
     rb.inverse_with_xfrc(loop.m, loop.d)
     loop.close(loop.d.qfrc_inverse, loop.d.qfrc_driven[0])

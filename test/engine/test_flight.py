@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bodies in flight keep their energy and momentum, and contact does not add any."""
+"""Bodies in flight keep their energy and momentum, and contact adds no energy."""
 
 import warnings
 
@@ -82,7 +82,7 @@ def test_a_step_in_flight_is_of_second_order():
 
 
 def test_the_centre_of_mass_falls_straight_down():
-    """The centre of mass takes Euler's step of free fall, wherever the body has its frame."""
+    """The centre of mass makes Euler's step of free fall, wherever the frame of the body is."""
     m = body()
     d = rb.make_data(m)
     d.qvel[3:] = 5.0, 20.0, 3.0
@@ -137,7 +137,7 @@ def test_an_elastic_impact_of_a_spinning_part_adds_no_energy(integrator, frictio
 
 
 def linked(held):
-    """Return a Model of two boxes, elastic, on a hinge or with one attached to the other."""
+    """Return a Model of two elastic boxes, joined by a hinge or attached to each other."""
     size, skin = (0.1, 0.2, 0.3), rb.Surface(restitution=1.0, friction=0.0)
     if held:
         boxes = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whatever values a Data has, kernels stay within their arrays and end.
+"""For any values in a Data, kernels stay within their arrays and terminate.
 
 Compiled kernels do not check indices, so a failure here is a crash or a hang.
 """
@@ -117,7 +117,7 @@ def test_no_result_depends_on_old_whole_numbers(system, value):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_random_bits_in_a_buffer_cause_no_crash_or_hang(system, seed):
-    """Random bits are only a wrong state."""
+    """Random bits in a buffer are no more than a wrong state."""
     m, d = system
     bits = np.random.default_rng(seed).integers(-(2**63), 2**63, len(d.buffer), np.int64)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hybrid dynamics: forces move some joints, others have a given motion.
+"""Hybrid dynamics: some joints are moved by forces, others have a given motion.
 
 Given accelerations are met exactly. With qfrc_drive added to qfrc_applied, forces alone cause the
 same motion; inverse dynamics and dense solves check it.
@@ -41,7 +41,7 @@ def geared(seed):
 
 
 def looped(seed):
-    """Return a tree whose first and last links a ball joint connects: three equations."""
+    """Return a tree whose first and last links are connected by a ball joint: three equations."""
     description = tree(seed)
     loop = trees.library_joint(
         "loop", "spherical", ("link1", rb.Pose()), ("link8", rb.Pose()), (0.0, 0.0, 1.0),
@@ -68,7 +68,7 @@ def moving(system, seed):
 
 
 def own(m):
-    """Return the numbers of the joints with dofs of their own."""
+    """Return the indices of the joints that have dofs."""
     return np.flatnonzero(m.jnt_class == JointClass.FREE)
 
 
@@ -302,7 +302,7 @@ def test_forces_between_links_do_not_change_the_momentum_of_a_humanoid():
 
 @robots.needs_robots
 def test_the_momentum_rate_of_a_humanoid_is_exact():
-    """For any joint motion, cacc at one instant gives the rate of momentum by gravity and push."""
+    """For any joint motion, cacc gives the rate of momentum that gravity and the push cause."""
     m = robots.load(robots.find("talos_reduced.urdf"), floating_base=True)
     d = rb.make_data(m)
     states.randomise(m, d, 3)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The implicit integrators: velocity-dependent forces at the end or in the middle of a step.
+"""Implicit integrators use velocity-dependent forces at the end or in the middle of a step.
 
 Coriolis and centrifugal forces are quadratic in the velocities, so their central differences are
 exact for any distance: an oracle that shares no formula with the Jacobian. Whole steps
@@ -79,7 +79,7 @@ def test_implicit_steps_include_mimic_and_driven_joints(integrator):
 
 @each_integrator
 def test_prescribed_velocities_are_met(integrator):
-    """The given dof has its velocity; the other dofs solve their own rows of the equations."""
+    """Driven dofs have the given velocity; other dofs solve their rows of the equations."""
     m = trees.build(trees.auto_tree(6, 1.3, kinds=trees.SIMPLE, seed=2, damping=0.2))
     m.opt.integrator, m.opt.timestep = integrator, 0.01
     d = rb.make_data(m)
@@ -99,7 +99,7 @@ def test_prescribed_velocities_are_met(integrator):
 
 @each_integrator
 def test_a_box_comes_to_rest_on_a_floor(integrator):
-    """Contact forces are those of the end of the step: the floor carries the weight."""
+    """The contact forces at the end of a step carry the weight."""
     box = rb.SystemBuilder("box", base="world")
     box.body("box", rb.shapes.box((0.2, 0.2, 0.2), mass=2.0))
     box.joint("free", "floating", "world", "box", xyz=(0, 0, 0.12))

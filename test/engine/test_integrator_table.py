@@ -91,7 +91,7 @@ ROWS = {
 
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 @pytest.mark.parametrize("row", ROWS)
-def test_each_cell_of_the_table_is_true(row, integrator):
+def test_each_cell_of_the_integrator_table_is_true(row, integrator):
     run, refusal = ROWS[row]
     if refusal is None or integrator not in IMPLICIT:
         run(integrator)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Order of every integrator, by the slope of its error when the timestep is halved."""
+"""The error of every integrator falls with its order when the timestep is halved."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forces across joints: balance of every body, closed forms, MuJoCo's cfrc_int, and loops."""
+"""Forces across joints balance every body, and agree with closed forms and MuJoCo's cfrc_int."""
 
 from dataclasses import replace
 
@@ -78,7 +78,7 @@ def in_world(d, joint_wrench, body, pose):
 
 
 def on_bodies(m, d, description):
-    """Return, by body, the forces of all its joints about the world's origin."""
+    """Return the sum of joint forces on each body, about the world's origin."""
     total = np.zeros((m.nbody, 6))
     joints = {joint.name: joint for joint in description.joints}
     body = {name: i for i, name in enumerate(m.frame_names)}
@@ -102,7 +102,7 @@ def _then(a, b):
 
 
 def newton_euler(m, d, h=1e-6):
-    """Return the rate of momentum of every body less gravity and xfrc, about the world's origin.
+    """Return d(momentum)/dt - gravity - xfrc of every body, about the world's origin.
 
     Velocities come from the engine; accelerations are differences of momenta at the two states
     that qacc leads to, so no formula of an acceleration is shared with the engine.
@@ -191,7 +191,7 @@ def test_forces_on_every_body_move_it(seed, constrained):
 @pytest.mark.parametrize("constrained", [False, True])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_force_along_a_joint_equals_the_applied_force(seed, constrained):
-    """S^T f equals the applied and passive force along the joint, less that of the rotor.
+    """S^T f equals the applied and passive force along the joint minus the rotor's inertial force.
 
     Mimic joints and their leaders are left out, because they share one force.
     """
@@ -284,7 +284,7 @@ def test_the_root_carries_the_weight_of_a_tree():
 
 
 def test_a_gear_loads_its_bearing():
-    """Example 3.2: driven by a tooth force at the pitch radius r, the bearing carries tau / r.
+    """Example 3.2: a tooth force at the pitch radius r loads the bearing of its gear by tau / r.
 
     The tooth acts at (r, 0, 0) along y: moment r along z and a force of 1.
     """
@@ -369,7 +369,7 @@ def test_loop_forces_agree_with_maximal_coordinates(seed):
     assert np.abs(d.efc_pos).max() < 1e-9
     f_J = maximal(System.of(m), d.qpos, d.qvel, d.qfrc_applied).f_J
     for j in range(m.njnt):
-        # textbook: in the frame of the body that the joint carries, from the parent on it
+        # in the textbook: the force of the parent on the body that the joint carries, in its frame
         body = j + 1
         R, p = d.xmat[body].reshape(3, 3), d.xpos[body]
         about = d.subtree_com[m.body_rootid[body]]

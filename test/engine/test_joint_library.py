@@ -229,7 +229,7 @@ def integrated(m, q, qd, dt):
 @each_polarity
 @each_type
 def test_positions_are_integrated_exactly(name, polarity):
-    """Plain NumPy gives the same, for tiny steps (series of sin(x) / x) and long steps."""
+    """Plain NumPy gives the same for tiny steps (series of sin(x) / x) and for long steps."""
     kind = TYPE_OF_NAME[name]
     for m, q, qd, where in cases(name, polarity):
         for dt in (1e-12, 1e-9, 1e-4, 0.1, 1.0, -1.0, 5.0):
@@ -239,7 +239,7 @@ def test_positions_are_integrated_exactly(name, polarity):
 
 
 def same_name(kind, q, like):
-    """Return q with the signs and whole turns of `like`: q and -q are one rotation.
+    """Return q with the quaternion signs and whole turns of `like`; q and -q are one rotation.
 
     The angle of a planar joint with a velocity in F_s is compared without whole turns, since
     differences go the shorter way round.

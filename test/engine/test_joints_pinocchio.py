@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated trees of all joint types that Pinocchio has, forward and reversed, agree with it.
+"""Generated trees of all joint types of Pinocchio, forward and reversed, agree with Pinocchio.
 
 Tolerances are as in test_pinocchio.py: 1e-10 of the largest entry; for forward dynamics 64 cond(M)
 eps if that is more.

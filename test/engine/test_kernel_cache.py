@@ -161,7 +161,7 @@ def test_functions_with_the_same_name_have_different_files(tmp_path):
 
 
 def test_files_hold_the_names_of_views(monkeypatch):
-    """A process without the module of a view keeps the overloads of others in an index."""
+    """A process that lacks the module of a view keeps other processes' overloads in the index."""
     written = pickle.dumps([views.MODEL, views.DATA])
     assert len(written) < 300
     assert pickle.loads(written) == [views.MODEL, views.DATA]
@@ -239,7 +239,7 @@ def test_a_damaged_file_is_compiled_again(tmp_path, kind, damage):
 
 
 def test_processes_that_start_together_compile_a_callback_once(tmp_path):
-    """A lock that is opened twice excludes the second holder, even in one process."""
+    """If the lock file is opened twice, only one holder gets the lock, even in one process."""
     with ThreadPoolExecutor(1) as pool:
         with cache.alone(str(tmp_path), "test_kernel_cache.double"):
             waiting = pool.submit(callback_of, tmp_path)

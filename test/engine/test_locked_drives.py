@@ -15,11 +15,16 @@ SPEED = 2.0  # speed of the crank [rad/s]
 KINDS = ("declared", "velocity", "position", "acceleration")
 
 
-@rb.register_motion("test_locked_crank")
 def crank(t, q, qd, qdd):
     q[0] = 1.0 + 2.0 * t
     qd[0] = 2.0
     qdd[0] = 0.0
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_motion():
+    """Compile the motion when a test runs, not in each process that collects the tests."""
+    rb.register_motion("test_locked_crank")(crank)
 
 
 def four_bar(kind):
@@ -43,7 +48,7 @@ def started(m, kind):
 
 
 def turn(m, d, kind, steps):
-    """Take steps; in position mode move the target before each step."""
+    """Make steps; in position mode move the target before each step."""
     if kind != "position":
         rb.step(m, d, steps)
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A crank slider whose four joints all have properties moves the same with any cut of its loop.
+"""A crank slider whose joints all have properties moves in the same way for any cut.
 
 The reference is the closed form of one coordinate, the crank angle: with the squares of the rates
 q_k' of all joints, M = sum of m v^2 + I w^2 + armature q'^2, and M a + M' w^2 / 2 = the effort
@@ -56,7 +56,7 @@ def crank_slider(order=JOINTS, rod_apart=False, **properties):
 
 
 def properties(**more):
-    """Return by joint: limits far away, armature, damping and a spring."""
+    """Return the properties of each joint: distant limits, armature, damping and a spring."""
     found = {}
     for k, name in enumerate(JOINTS):
         numbers = {"armature": ARMATURE[k], "damping": DAMPING[k], "stiffness": STIFFNESS[k]}

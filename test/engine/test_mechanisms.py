@@ -88,7 +88,7 @@ def test_rank_and_mobility_are_as_listed(name):
 
 
 def test_the_four_bar_follows_its_closed_form():
-    """The rocker's end is an intersection of circles about B and D, on the side of the start."""
+    """The rocker's end is the intersection of circles about B and D on its initial side."""
     m = model("grashof")
     crank, coupler, rocker, ground = 0.1, 0.25, 0.2, 0.3
     d = started(m, A=1.0)
@@ -131,7 +131,7 @@ def test_the_middle_of_watts_coupler_follows_watts_curve():
 
 
 def test_the_point_of_watts_linkage_moves_nearly_straight():
-    """Near its inflection the curve leaves its tangent with the fifth power of the distance.
+    """Near its inflection the curve deviates from its tangent by the fifth power of the distance.
 
     With a^2 = b^2 + c^2 the rockers are perpendicular to the coupler in the middle.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A robot with another description moves in the same way."""
+"""Different descriptions of a robot give the same motion."""
 
 import dataclasses
 
@@ -78,7 +78,7 @@ def test_the_order_of_joints_does_not_change_the_motion(tree, base):
 
 
 def joint_map(m, other):
-    """Return the indices of other's qpos and qvel in those of m."""
+    """Return the indices of qpos and qvel of m at which `other` has its qpos and qvel."""
     by_q, by_v = [], []
     for name in other.jnt_names:
         q, v = states.joint_slices(m, m.jnt_id(name))
@@ -160,7 +160,7 @@ def test_rotating_base_and_gravity_together_changes_nothing(tree):
 
 
 def test_a_chain_described_from_its_other_end_moves_the_same():
-    """A chain described from its other end has equal accelerations of each body."""
+    """The bodies of a chain described from its other end have equal accelerations."""
     rng = np.random.default_rng(8)
     n = 6
     inertials = [trees.random_inertial(rng) for _ in range(n)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mimic joints follow exactly, have no dof, and load their leaders with the inertia they move.
+"""Mimic joints follow exactly, have no dof, and add the inertia they move to their leaders.
 
 Oracles: the same system without couplings, projected (RBDA eq 3.20) with the constant G of
 q = ratio q_followed + offset and solved by numpy, and Pinocchio where it couples joints itself.
@@ -397,7 +397,7 @@ def test_massless_links_of_mimic_joints_are_allowed():
 
 
 def test_a_mimic_joint_of_a_driven_joint_is_driven():
-    """The joint moves as with the leader's trajectory times the ratio, plus the offset."""
+    """The joint moves along the leader's trajectory times the ratio, plus the offset."""
     times = (0.0, 0.5, 1.3, 2.0)
     positions = np.array([0.0, 1.0, -0.5, 0.3])
     description = trees.auto_tree(5, 1.3, kinds=trees.SIMPLE, seed=6)
@@ -419,6 +419,6 @@ def test_a_mimic_joint_of_a_driven_joint_is_driven():
         for field in ("qpos_all", "qvel_all", "qacc_all"):
             # rounding grows over 700 steps
             compare.close(field, getattr(d, field), getattr(e, field), 1e-9)
-        # the drive of the leader moves both joints
+        # the drive of the leader moves its follower, too
         both = [e.qfrc_driven[0] - 1.5 * e.qfrc_driven[1], 0.0]
         compare.close("qfrc_driven", d.qfrc_driven, both, 1e-9)

@@ -127,7 +127,7 @@ def test_a_loop_joint_carries_the_impact_of_a_landing():
 
 
 def test_the_drive_of_a_gear_has_the_torque_at_its_teeth():
-    """One of two gears with twelve teeth is driven, and the other gear carries 0.5 N m."""
+    """One of two gears with twelve teeth is driven; a load of 0.5 N m acts on the other gear."""
     system, skin = rb.SystemBuilder("gears"), rb.Surface(friction=0.0)
     for n, name in enumerate(("driver", "driven")):
         system.body(name, rb.shapes.cylinder(0.04, 0.02, mass=1.0))
@@ -249,7 +249,7 @@ def test_forces_of_random_systems_balance_and_agree_in_all_functions(first):
 @pytest.mark.parametrize(("integrator", "share"), [("implicit", 1.0), ("implicit_midpoint", 0.5)])
 @pytest.mark.parametrize("seed", range(4))
 def test_inverse_omits_the_slope_of_coriolis_forces(integrator, share, seed):
-    """inverse returns the applied forces less s h (dc/dv) qacc, c being quadratic in qvel."""
+    """inverse returns the applied forces minus s h (dc/dv) qacc; c is quadratic in qvel."""
     m = rb.build(forests.forest(("revolute", "prismatic", "cylindrical", "universal"), seed))
     m.opt.integrator = integrator
     d = rb.make_data(m)

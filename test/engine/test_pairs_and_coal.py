@@ -100,7 +100,7 @@ def corners(m, g):
 
 
 def outside(m, g, x):
-    """Return lower bounds of the distances of points x (n, 3) from a geometry; negative inside."""
+    """Return lower bounds of the distances of points x (n, 3) from a geometry, negative inside."""
     r, half, _ = m.geom_size[g]
     kind, up = m.geom_type[g], np.abs(x[:, 2])
     if kind == GeomType.PLANE:
@@ -117,7 +117,7 @@ def outside(m, g, x):
 
 
 def local(v, turn):
-    """Return vectors (n, 3) of the world in the axes of geometries."""
+    """Convert vectors (n, 3) in world axes to the axes of geometries."""
     return np.einsum("nji,nj->ni", turn.reshape(-1, 3, 3), v)
 
 

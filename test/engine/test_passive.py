@@ -18,7 +18,7 @@ INERTIA = 0.7
 
 
 def wheel(kind="continuous", inertia=INERTIA, limit=None, damping=0.0, friction=0.0):
-    """Return a body of the given inertia (mass, for a slide) on a vertical axis."""
+    """Return a body of the given inertia (for a slide: mass) on a vertical axis."""
     inertial = Inertial(inertia, inertia=(inertia, inertia, inertia, 0.0, 0.0, 0.0))
     joint = Joint(
         "joint", kind, "base", "wheel", axis=(0.0, 0.0, 1.0), limit=limit,

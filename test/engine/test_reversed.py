@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One mechanism with different bases, described once, moves in the same way.
+"""One mechanism, described with different bases, moves in the same way.
 
 The joints between the two bases are forward joints of one Model and reversed joints of the other.
 Their positions, velocities and forces are the same numbers (RBDA table 4.2).
@@ -94,7 +94,7 @@ def polarity(m, names):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_all_joint_types_agree_in_a_reversed_chain(seed):
-    """At one instant link motions, energy, joint accelerations and passive forces agree."""
+    """In one state link motions, energy, joint accelerations and passive forces agree."""
     kinds = np.random.default_rng(seed).permutation(trees.LIBRARY)
     description = chain([str(kind) for kind in kinds], seed)
     last = f"link{len(kinds)}"
@@ -134,7 +134,7 @@ SYMMETRIC = ("revolute", "prismatic", "helical", "cylindrical", "universal")
 
 
 @pytest.mark.parametrize("name", SYMMETRIC)
-def test_a_reversed_joint_equals_one_written_from_child_to_parent(name):
+def test_a_reversed_joint_equals_a_joint_written_from_child_to_parent(name):
     """A reversed joint equals a joint with exchanged links and opposite positions and forces."""
     rng = np.random.default_rng(5)
     links = [Link("base"), *(Link(f"link{i}", trees.random_inertial(rng)) for i in (1, 2, 3))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots whose links push each other, as by default, stay still in valid poses."""
+"""By default links push each other, but a robot in a valid pose does not move."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Springs in joints, spring-dampers between points, limits of joints of several coordinates."""
+"""Springs in joints, spring-dampers between points, limits of joints with several coordinates."""
 
 from dataclasses import replace
 
@@ -137,7 +137,7 @@ def test_energy_is_kept_without_damping():
 
 
 @pytest.mark.parametrize("ratio", [0.0, 0.05])
-def test_a_joint_swings_on_its_spring_with_its_damping_alone(ratio):
+def test_a_joint_on_a_spring_is_damped_only_by_its_own_damping(ratio):
     """Each of ten periods takes 628 timesteps: h^2 k / I = 1e-4."""
     builder = rb.SystemBuilder("wheel").body("rim", rb.shapes.box((0.2, 0.2, 0.1), mass=1.0))
     builder.joint("hinge", "revolute", "base", "rim", axis=(0, 0, 1), stiffness=1.0)

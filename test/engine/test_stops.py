@@ -123,7 +123,7 @@ def test_a_limit_stops_a_joint_within_a_step(speed, integrator, timestep):
 
 @pytest.mark.parametrize("speed", [0.5, 5.0, 50.0])
 @pytest.mark.parametrize("load", [0.4, 4.0])
-def test_the_largest_force_of_a_limit_decides_how_far_beyond_it_a_joint_is(speed, load):
+def test_the_largest_force_of_a_limit_determines_how_far_a_joint_is_beyond_the_limit(speed, load):
     """After an impact the force exceeds the load, so the load alone gives no bound."""
     m = wheel(kind="revolute", limit=(-1.0, 0.4))
     d = rb.make_data(m)
@@ -191,7 +191,7 @@ def test_a_limit_holds_a_load_that_moves_a_light_joint_by_radians_in_a_step(
     assert d.nunsolved == 0
 
 
-def test_a_joint_with_little_inertia_at_zero_stops_at_its_limit():
+def test_a_joint_that_has_little_inertia_at_position_zero_stops_at_its_limit():
     """5 kg at 1 m turn on a joint whose inertia at the zero position is 25,000 times less."""
     hub, load = ((inertia,) * 3 + (0.0,) * 3 for inertia in (2e-4, 1e-9))
     builder = rb.SystemBuilder("polar").body("hub", Inertial(0.1, Pose(), hub))
@@ -226,7 +226,7 @@ def test_a_joint_with_friction_rests_on_a_soft_limit_in_all_functions(load):
 
 
 def test_friction_does_not_hold_a_driven_joint():
-    """The joint has friction of 1 N m and a drive of 1e-3 rad/s^2, and starts from rest."""
+    """A joint with friction of 1 N m starts from rest by a drive of 1e-3 rad/s^2."""
     m = finger("continuous", friction=1.0)
     d = rb.make_data(m)
     rb.set_drive(m, d, "hinge", "acceleration", 1e-3)
@@ -424,7 +424,7 @@ def test_limits_hold_three_hinges_in_their_gimbal_lock(integrator, yaw):
         rb.step(m, d)
         below, above = m.jnt_range[:, 0] - d.qpos, d.qpos - m.jnt_range[:, 1]
         beyond = max(beyond, below.max(), above.max())
-    # here the leg is 1e-3 rad beyond; with D = 1e-12 it was 1 to 800 rad beyond
+    # here the leg is 1e-3 rad beyond the limit; with D = 1e-12 it was 1 to 800 rad beyond it
     assert beyond < 0.3
     assert np.isfinite(d.qvel).all()
 

@@ -11,7 +11,7 @@ import rbdyn_ros as rb
 
 
 def said(m, d, steps=1):
-    """Return the texts of the warnings of a number of steps."""
+    """Make a number of steps; return the texts of their warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for _ in range(steps):

@@ -21,7 +21,7 @@ REGISTRATIONS = []
 
 
 def of_this_module(*args, **options):
-    """Register the joint types of these tests for this module only."""
+    """Register the joint types of these tests only while this module runs."""
 
     def keep(jcalc):
         REGISTRATIONS.append((args, options, jcalc))

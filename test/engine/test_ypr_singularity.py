@@ -132,7 +132,7 @@ def test_a_step_near_the_singularity_causes_one_warning(nstep):
 @pytest.mark.parametrize("distance", [0.0, 1e-9, 1e-4, 0.05])
 def test_a_simulation_passes_through_the_singularity(distance, integrator):
     """Robots start at or near the singularity and swing for 2 s."""
-    met = 0  # number of robots that came close enough to be counted
+    met = 0  # number of robots that came close enough to the singularity
     for seed in range(12):
         m, d = robot(1 + seed % 3, seed, reversals=0.5)
         m.opt.integrator = integrator

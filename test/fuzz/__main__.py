@@ -2,10 +2,11 @@
 """Fuzz all targets, two at a time: `make fuzz`, `make fuzz SECONDS=600 SEED=1 ARGS="urdf data"`.
 
 Each target runs in a process of its own with bounded time and memory, so a crash is a finding and
-not the end. They are forked from this one, for its imports take longer than many inputs. With the
-same SEED a longer run begins with the inputs of a shorter one. CPU time is counted, so that a busy
-machine runs as many inputs. The first run also compiles the kernels of the targets "bounds" and
-"laws" with checks of indices, for minutes; --unchecked leaves these out.
+not the end. The processes are forked from this process, because its imports take longer than many
+inputs. With the same SEED a longer run begins with the inputs of a shorter run. CPU time is
+counted, so that a busy machine runs as many inputs. The first run also compiles the kernels of the
+targets "bounds" and "laws" with checks of indices, for minutes; --unchecked leaves these targets
+out.
 """
 
 from __future__ import annotations

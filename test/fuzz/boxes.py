@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changed bytes for the servers of a control box: streams and datagrams, in any order.
+"""Send changed bytes to the servers of a control box: streams and datagrams, in any order.
 
 An input is a row of pieces: a byte that says what it is, two bytes with its length, its bytes.
 Whatever comes, the box answers or ends the connection, and its torques stay finite.
@@ -27,7 +27,7 @@ from rbdyn_ros.loading.load import load_urdf
 
 #: Kinds of pieces by number; any other number means a cycle.
 STREAM, DATAGRAM, HAND = range(3)
-#: Pieces of all boxes.
+#: The pieces that every box has.
 LEAVES, STOP, GUIDES, MOVES = range(4, 8)
 
 

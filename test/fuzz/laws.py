@@ -20,11 +20,11 @@ from rbdyn_ros.model.declared.joints import JointClass
 
 STEPS, EVERY = 60, 6
 TIMESTEPS = (1e-4, 5e-4, 1e-3, 2e-3, 5e-3)
-#: Share of its energy that a scene may gain, as contact begins within a first-order step.
+#: Share of its energy that a scene may gain: contact begins within a first-order step.
 GAIN = 0.05
 
 
-#: Scenes that compile all kernels before the time of an input is measured.
+#: Number of scenes that compile all kernels before the time of an input is measured.
 FIRST = 16
 
 
@@ -52,7 +52,7 @@ def fuzz_laws(data: bytes) -> None:
             # euler gains energy where bodies tumble freely
             if m.opt.integrator == "euler" and d.ncon == 0:
                 highest += max(0.0, energy - before)
-            # `step` warns of a body that turns too fast for it: `euler` diverges there
+            # `step` warns of a body that rotates too fast: then `euler` diverges
             diverges = m.opt.integrator == "euler" and d.nfast > 0
             if not driven and not diverges and energy > highest:
                 raise ArithmeticError(f"step {n} has {energy} J, more than {highest} J")
@@ -63,10 +63,10 @@ def _energy(m: rb.Model, d: Any) -> float:
 
 
 def most_energy(m: rb.Model, d: Any) -> float:
-    """Return the allowed energy of a scene: its own, a part of its motion, and of a step.
+    """Return the largest allowed energy: the present energy, a share of the motion, and a swing.
 
-    Velocities of a semi-implicit step are half a step off, so the energy swings by the work that
-    forces do in it.
+    Velocities of a semi-implicit step are half a step off, so the energy swings by the work of the
+    forces in half a step.
     """
     twin = d.copy()
     rb.forward(m, twin)
@@ -105,7 +105,7 @@ def _scene(rng: np.random.Generator) -> tuple[rb.Model, Any, bool]:
 
 
 def _put_into_limits(m: rb.Model, d: Any) -> None:
-    """Put joints inside their limits: a limit that pulls a joint back does work."""
+    """Put joints inside their limits, because a limit that pushes a joint back does work."""
     for j in np.flatnonzero(m.jnt_limited):
         place = states.joint_slices(m, j)[0]
         d.qpos[place] = np.clip(d.qpos[place], *m.jnt_range[j])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changed files: a seed, and edits that hypothesis draws."""
+"""Change files: a seed gets edits that Hypothesis draws."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Edit(NamedTuple):
     Attributes:
         kind: replace, number (an entry of NUMBERS replaces a number), copy, cut or bits.
         at: place of the change, as a part of 2**16.
-        length: of the replaced, copied or deleted part [bytes].
+        length: length of the replaced, copied or deleted part [bytes].
         piece: the new bytes.
     """
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets of fuzzing: for each its seeds, and the function of changed bytes.
+"""Targets of fuzzing: each has seeds, and a function that gets the changed bytes.
 
 Bytes may be refused with an RbdynError; everything else is a failure. Kernels run uncompiled
 (NUMBA_DISABLE_JIT=1), so NumPy checks every index, and int(nan) is an error. The targets "bounds"
-and "laws" run compiled ones with NUMBA_BOUNDSCHECK=1: these compute in 64 bits, and a stage that
-is called by address only prints its error, which the worker turns into a failure. Both would count
-a negative index from the end of its array, so the target "data" refuses these as well (Strict).
+and "laws" run compiled kernels with NUMBA_BOUNDSCHECK=1: these compute in 64 bits, and a stage
+that is called by address only prints its error, which the worker turns into a failure. Both would
+count a negative index from the end of its array, so the target "data" refuses these as well
+(Strict).
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ SRDF = b"""<?xml version="1.0"?>
 
 
 class Target(NamedTuple):
-    """The targets of the fuzzer.
+    """A target of the fuzzer.
 
     Attributes:
         seeds: returns good files.
@@ -142,7 +143,7 @@ def fuzz_appearance(data: bytes) -> None:
 
 
 def fuzz_xacro(data: bytes) -> None:
-    """Expand in this process, which is much faster, unless a power may take for ever."""
+    """Expand xacro in this process, which is faster, unless a power could take forever."""
     path, arguments = written(data, "robot.xacro"), {"length": "2"}
     guard.parse(data, str(path), "robot", urdf.WANTED)
     if b"**" in data:
@@ -187,7 +188,7 @@ def fuzz_image(data: bytes) -> None:
 
 
 def fuzz_materials(data: bytes) -> None:
-    """A material file, and the surfaces of a mesh that names it."""
+    """Read a material file, and the surfaces of a mesh that names it."""
     written(data, "m.mtl")
     mesh = b"mtllib m.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nusemtl m\nf 1/1 2/1 3/1\n"
     read_parts(written(mesh, "named.obj"), Materials(folder() / "named.obj"))
@@ -256,7 +257,7 @@ def fuzz_recording(data: bytes) -> None:
 
 
 def fuzz_policy(data: bytes) -> None:
-    """Read a policy file, or an export as one."""
+    """Read a policy file, or an export as a policy file."""
     path = folder() / "policy.yaml"
     path.write_bytes(data)
     read_policy(path, joints=("first", "second"))
@@ -268,7 +269,7 @@ def fuzz_sensors(data: bytes) -> None:
     read_sensors_text(data, m, described, folder=folder())
 
 
-#: Times that a robot with actuators steps; a file that is read must leave all numbers finite.
+#: Number of steps of a robot with actuators; after reading a file, all numbers must stay finite.
 MOVED = 20
 
 
@@ -344,7 +345,7 @@ def two_hinges() -> rb.SystemBuilder:
 
 @functools.cache
 def strict_datas() -> list[Any]:
-    """Return the Data of a tree, and those of `several`."""
+    """Return the Data of a tree, and the Data of `several`."""
     models = [rb.load_urdf(pendulum()), *several()]
     for m in models:
         make_strict(m)
@@ -407,7 +408,7 @@ STATE |= {"time", "drive_mode", "drive_target"}
 
 
 def rows(datas: Callable[[], list[Any]]) -> Callable[[], list[bytes]]:
-    """Return a maker of seeds: each writes a hostile number into all of a Data, or one field."""
+    """Return a maker of seeds: a seed writes a hostile number into all of a Data, or one field."""
 
     def seeds() -> list[bytes]:
         choices = list(itertools.product(range(len(datas())), range(len(HOSTILE))))
@@ -454,7 +455,7 @@ FIELDS = ("robot", "layout", "row", "driven")
 
 
 def states() -> list[bytes]:
-    """Return seeds: each has hostile numbers in the row, or forges one field."""
+    """Return seeds: a seed has hostile numbers in the row, or forges one field."""
     forged = itertools.product(range(len(strict_datas())), range(len(FIELDS)), range(len(FORGED)))
     hostile = itertools.product(range(len(strict_datas())), range(len(HOSTILE)))
     return [
@@ -466,8 +467,8 @@ def states() -> list[bytes]:
 def fuzz_state(data: bytes) -> None:
     """Load a changed saved state, as another process may send it, and take a step.
 
-    Three bytes choose the robot, the field and its new value; the field after the last one has
-    hostile numbers everywhere. Then ten bytes each choose an entry of the row and its bits.
+    Three bytes choose the robot, the field and its new value; the number after the last field
+    means hostile numbers everywhere. Then ten bytes each choose an entry of the row and its bits.
     """
     robot, field, k = data[:3].ljust(3, b"\0")
     d = strict_datas()[robot % len(strict_datas())]

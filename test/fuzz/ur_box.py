@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changed bytes for the servers of a box of Universal Robots, in any order.
+"""Send changed bytes to the servers of a box of Universal Robots, in any order.
 
 An input is a row of pieces: a byte that says what it is, two bytes with its length, its bytes.
 Whatever comes, the box answers or ends the connection, and its torques stay finite.
@@ -113,7 +113,7 @@ def seeds() -> list[bytes]:
 
 
 def calls_back() -> list[bytes]:
-    """Return good conversations with a program that calls its client back; and wild numbers."""
+    """Return conversations with a program that calls its client back, some with wild numbers."""
     here, later = piece(SCRIPT, reverse_client.program().encode()) + piece(9), piece(9) * 4
     q, wild = [*READY], [2147.0, -2147.0, 0.0, -1e-6, 3.0, 2000.0]
     points, commands, messages = LINES

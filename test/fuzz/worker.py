@@ -79,16 +79,16 @@ def prepare() -> None:
 
 
 def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[dict[str, str]]]:
-    """Run all seeds, then batches of edited ones; return the number of inputs and the failures.
+    """Run all seeds, then batches of edited seeds; return the number of inputs and the failures.
 
     Args:
-        name: of the target.
+        name: name of the target.
         seconds: CPU time of this process.
-        seed: of the edits.
-        folder: receives the current input and those that fail.
+        seed: seed of the edits.
+        folder: receives the current input and the inputs that fail.
     """
     seeds, failures = TARGETS[name].seeds(), {}
-    if name in COMPILED:  # the kernels have been compiled
+    if name in COMPILED:  # by now the kernels have been compiled
         seconds += time.process_time()
     current, count = folder / "current", 0
 
@@ -129,7 +129,7 @@ def fuzz(name: str, seconds: float, seed: int, folder: Path) -> tuple[int, list[
 
 
 def _where(error: BaseException) -> str:
-    """Return kind and place of an error; one input for each is enough."""
+    """Return the kind and the place of an error; one input for each place is enough."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if "rbdyn_ros" in f.filename]
     last = frames[-1] if frames else None
     return f"{type(error).__name__} {last.filename}:{last.lineno}" if last else str(error)

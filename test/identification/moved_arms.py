@@ -50,7 +50,7 @@ def recorded(m, friction, seed, noise=0.0, offset=None, by_load=None, **shape):
 
 
 def rubbing(m, seed=7):
-    """Return friction of 0.1 to 2 per cent of the effort limits, or of 50 N m without limits."""
+    """Return friction of 0.1 to 2 per cent of the effort limits (without a limit, of 50 N m)."""
     rng = np.random.default_rng(seed)
     limit = np.minimum(m.jnt_effort[m.dof_jntid], 50.0)
     return Friction.of(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Regressor and base parameters: known ranks, closed forms, equal efforts."""
+"""Base parameters have known ranks, agree with closed forms, and give the same efforts."""
 
 import numpy as np
 import pytest

@@ -78,7 +78,7 @@ def test_units_signs_and_gains_are_applied(tmp_path, rows):
 
 
 def test_positions_of_other_joints_are_read(tmp_path, rows):
-    """Joints that are not identified rest where the file has them, in its units."""
+    """Joints that are not identified rest at their positions in the file, in the file's units."""
     file = table(tmp_path, (rows[0], np.degrees(rows[1]), rows[3]))
     columns = tmp_path / "columns.yaml"
     text = "time: 0\npositions: 1\nefforts: 3\nangle_unit: deg\nposition_signs: [-1, 1]\n"

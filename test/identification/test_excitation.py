@@ -53,7 +53,7 @@ def motion(ur5, messages):
 
 
 def efforts(m, excitation, rows):
-    """Return the efforts of all joints (t, nv); the other joints are held."""
+    """Return the efforts of all joints (t, nv) while the joints outside the motion are held."""
     names = dof_names(m)
     d = rb.make_data(m)
     d.qpos[:] = [excitation.held.get(name, 0.0) for name in names]
@@ -79,7 +79,7 @@ def test_a_finely_sampled_motion_is_within_all_limits(ur5, motion):
     assert (np.abs(v) <= 0.5 * ur5.jnt_velocity).all()
     share = np.abs(efforts(ur5, motion, rows)).max(axis=0) / ur5.jnt_effort
     assert (share <= 0.7).all()
-    # the limits were checked with coarser samples
+    # the planner checks the limits at fewer samples
     found = np.array([motion.effort_share[name] for name in motion.names])
     assert share == pytest.approx(found, rel=2e-3)
     # every joint reaches one of its limits

@@ -123,7 +123,7 @@ def test_a_motion_at_rest_prevents_a_patch(truth, good):
     assert_refused(found, "the motion is too poor")
 
 
-def test_a_urdf_that_explains_less_than_before_is_not_patched(truth, good):
+def test_a_urdf_is_not_patched_if_it_would_explain_less_than_before(truth, good):
     rotors = np.linspace(3.0, 6.0, 6)
     offset = np.array([0.0, 90.0, 60.0, 0.0, 0.0, 0.0])
     heavy = truth.replaced(dof_armature=rotors)

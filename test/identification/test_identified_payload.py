@@ -88,7 +88,7 @@ def test_an_arm_and_its_payload_are_identified_together(pair):
     payload = found.payload
     assert payload.mass == pytest.approx(2.0, abs=3.0 * payload.std[0])
     assert payload.mass == pytest.approx(2.0, abs=0.05)
-    # the masses of the description are wrong
+    # the masses in the description are wrong
     assert abs(apart.mass - 2.0) > 3.0 * abs(payload.mass - 2.0)
     np.testing.assert_allclose(payload.com, LOAD[1], atol=0.01)
     assert (payload.after.rms < 0.05 * loaded.effort.std(axis=0)).all()

@@ -133,7 +133,7 @@ def test_fixed_links_keep_their_inertia():
     assert_equal(rb.load_urdf(patched, strict=False), heavier(small(), 4.0))
 
 
-def test_fixed_links_lose_their_inertia_if_the_total_mass_is_less_than_theirs():
+def test_fixed_links_lose_their_inertia_if_they_have_more_mass_than_the_whole_body():
     patched = patched_urdf(SMALL, heavier(small(), 0.3))
     assert '<mass value="0.5"/>' not in patched
     assert_equal(rb.load_urdf(patched, strict=False), heavier(small(), 0.3))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example that records a motion: its conditions to continue and to stop the arm."""
+"""The example that records a motion continues, or stops the arm, on the right conditions."""
 
 import importlib.util
 from pathlib import Path

@@ -160,7 +160,7 @@ def test_a_gap_of_another_topic_is_not_interpolated(tmp_path):
                 assert refusal(path, **{more: "efforts"}) == code
             else:
                 assert len(read_recording(path, NAMES, **{more: "efforts"}).time) == 300
-    # a pause before and after the states does not matter
+    # pauses before the first and after the last state are allowed
     states = states[200:280]
     path = write_bag(tmp_path / "later", {**topics, "/joint_states": (STATE, states)})
     read = read_recording(path, NAMES, effort_topic="efforts")
@@ -429,7 +429,7 @@ def test_positions_of_other_joints_are_read(tmp_path):
             assert set(read.others) == {"shoulder", "finger"}
 
 
-def test_only_joints_without_any_number_are_left_out(tmp_path):
+def test_only_joints_without_any_numbers_are_left_out(tmp_path):
     stamps, q, v, tau = motion()
     fingers = bag_of(tmp_path, messages())
     assert read_recording(fingers, [*NAMES, "finger"], partly=True).names == NAMES

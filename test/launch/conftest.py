@@ -87,13 +87,13 @@ class Launched:
         assert self.text().count(words) >= times, f"'{words}' is not in the output:\n{self.text()}"
 
     def told(self, count=1):
-        """Return parameters and arguments of `count` replaced nodes, by node name."""
+        """Return parameters and arguments that `count` replaced nodes received, by node name."""
         self.wait_for("TOLD", count)
         rows = re.findall(r"TOLD (\{.*\})", self.text())
         return {row["node"]: row for row in map(json.loads, rows)}
 
     def fails(self):
-        """Wait for an end with an error; check that no process is left; return the output."""
+        """Wait until the launch fails; check that no process is left; return the output."""
         assert self.process.wait(120.0) == 1, self.text()
         end = time.monotonic() + 10.0
         while _is_alive(self.process.pid):

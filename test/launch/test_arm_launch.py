@@ -85,7 +85,7 @@ def test_arguments_have_the_type_of_the_parameter_and_topics_their_names(launch_
 FILE = "/**: {ros__parameters: {dry_run: true, state_timeout: 0.2, blind_time: 0.3, mode: hold}}"
 
 
-def test_a_simulator_is_the_arm_and_the_file_may_set_dry_run(launch_file, tmp_path):
+def test_a_simulator_replaces_the_arm_and_the_file_may_set_dry_run(launch_file, tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(FILE)
     given = ("sim:=true", "blind_time:=0.5", "joint_states:=states")
@@ -157,12 +157,12 @@ def test_the_scene_of_the_arm_matches_the_simulator(launch_file):
 
 
 def test_parameters_of_the_arm_in_the_file_reach_the_simulator(launch_file, tmp_path):
-    """The last matching entry counts; arguments override it."""
+    """The last matching entry of the file is used; arguments override it."""
     path = tmp_path / "arm.yaml"
     path.write_text(
         f"/**: {{ros__parameters: {{urdf: {PENDULUM}, gravity: [0.0, 0.0, -1.0]}}}}\n"
         "left: {arm_controller: {ros__parameters: {gravity: [0.0, 0.0, -2.0]}}}\n"
-        # for a node without a namespace
+        # this file is for a node without a namespace
         "arm_controller: {ros__parameters: {gravity: [0.0, 0.0, -3.0]}}\n"
         "/**/arm_controller: {ros__parameters: {mounting_rpy: [3.141592653589793, 0.0, 0.0]}}\n"
     )
@@ -174,7 +174,7 @@ def test_parameters_of_the_arm_in_the_file_reach_the_simulator(launch_file, tmp_
         told = launch_file(GRAVITY, "sim:=true", f"params_file:={path}", *given).told(2)
         (found,) = (v["parameters"] for k, v in told.items() if k.endswith("/simulator"))
         assert found["urdf"] == urdf
-        # the base link hangs from the ceiling
+        # the robot hangs from the ceiling by its base link
         np.testing.assert_allclose(found["gravity"], [0.0, 0.0, gravity], atol=1e-12)
         assert "mounting_rpy" not in found
         (found,) = (v["parameters"] for k, v in told.items() if k.endswith("/arm_controller"))

@@ -15,7 +15,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 LAUNCH = Path(__file__).parents[2] / "launch"
 
 
-def test_every_robot_has_a_namespace_and_a_prefix_and_one_publishes_the_clock(launch_file):
+def test_every_robot_has_a_namespace_and_a_prefix_and_only_one_publishes_the_clock(launch_file):
     told = launch_file("multi_robot.launch.py", "robots:=left,right, top").told(3)
     assert set(told) == {"/left/simulator", "/right/simulator", "/top/simulator"}
     for name in ("left", "right", "top"):

@@ -27,7 +27,7 @@ def dot(name, link, *points):
     return Geometry(name, link, Points(points or ((0.0, 0.0, 0.0),)))
 
 
-def test_a_free_body_moves_its_mass_at_its_centre_and_less_outside():
+def test_the_effective_mass_of_a_free_body_is_its_mass_at_the_centre_and_less_outside():
     joint = Joint("j", "floating", "base", "a")
     m = system(("a",), (joint,), dot("centre", "a"), dot("corner", "a", (0.5, 0.0, 0.0)))
     assert m.geom_mass0[0] == pytest.approx(2.0, rel=1e-14)

@@ -119,7 +119,7 @@ def test_the_bundled_gripper_lifts_and_holds_the_cube():
 
 
 def test_a_robot_in_a_scene_moves_as_the_robot_alone():
-    """A robot has the same motion alone and at a pose in a scene."""
+    """A robot alone and the same robot at a pose in a scene have the same motion."""
     alone = rb.build(ARM)
     m = rb.scene(rb.Placed(ARM, rb.pose((1.0, 0.0, 0.0)), start={"hinge": 0.4}),
                  objects=[cube(at=(5.0, 0.0, 3.0))])  # fmt: skip
@@ -285,7 +285,7 @@ geometries:
 """
 
 
-def test_names_of_objects_may_begin_with_the_name_of_another_one(tmp_path):
+def test_names_of_objects_may_begin_with_the_name_of_another_object(tmp_path):
     file = tmp_path / "pair.yaml"
     file.write_text(PAIR)
     scene = read("config/scenes/gripper.urdf", contact=Contact())

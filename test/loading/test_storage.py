@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Model in a file: exact, and safe to read from any source."""
+"""A saved Model is exact, and can be read safely from any source."""
 
 import io
 import itertools
@@ -234,7 +234,7 @@ def test_derived_fields_in_a_file_are_refused(m, saved, name):
 
 @pytest.mark.parametrize("name", [name for name in INTS if name not in audit_geoms.MASKS])
 def test_an_index_out_of_range_is_refused(saved, name):
-    """The first, the last and one more index are changed: too low, too high, far too high."""
+    """The first, the last and another index are changed: too low, too high, far too high."""
     header, arrays = unpacked(saved)
     good = arrays[name].copy()
     places = {0, good.size // 2, good.size - 1}
@@ -248,7 +248,7 @@ def test_an_index_out_of_range_is_refused(saved, name):
 
 @pytest.mark.parametrize("parts", [3, pytest.param(12, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", INTS)
-def test_another_index_is_refused_or_can_be_simulated(saved, name, parts):
+def test_a_changed_index_is_refused_or_can_be_simulated(saved, name, parts):
     """The file is refused, or it is another Model that can be simulated."""
     header, arrays = unpacked(saved)
     good = arrays[name].copy()
@@ -276,7 +276,7 @@ def run(m):
 
 
 @pytest.mark.parametrize("kind", list(rb.JointType))
-def test_another_joint_type_is_refused_or_can_be_stepped(m, saved, kind):
+def test_a_joint_of_another_type_is_refused_or_can_be_stepped(m, saved, kind):
     header, arrays = unpacked(saved)
     good = arrays["jnt_type"].copy()
     for j in range(m.njnt):
@@ -290,7 +290,7 @@ def test_another_joint_type_is_refused_or_can_be_stepped(m, saved, kind):
 
 
 @pytest.mark.parametrize("j", ["cross", "sway", "joint4"])
-def test_a_limit_on_a_joint_without_one_is_refused(m, saved, j):
+def test_a_limit_on_a_joint_that_cannot_have_a_limit_is_refused(m, saved, j):
     header, arrays = unpacked(saved)
     arrays["jnt_limited"][m.jnt_id(j)] = 1
     arrays["jnt_range"][m.jnt_id(j)] = (-1.0, 1.0)
@@ -341,8 +341,8 @@ def test_a_gear_needs_a_position(m, saved, joint, coordinate):
 
 
 @pytest.mark.parametrize("kind", list(rb.JointType))
-def test_another_type_of_a_loop_is_refused_or_can_be_simulated(m, saved, kind):
-    """The number of equations then differs, or the file is another Model that can be simulated."""
+def test_a_loop_changed_to_another_type_is_refused_or_can_be_simulated(m, saved, kind):
+    """The number of equations is wrong, or the file is another Model that can be simulated."""
     header, arrays = unpacked(saved)
     good = arrays["loop_type"].copy()
     for i in range(m.nloop):
@@ -431,7 +431,7 @@ def test_geometries_have_the_corners_of_their_type(m, saved, kind, number):
 
 
 def test_a_capsule_of_one_corner_is_refused(saved):
-    """The mesh then gets one more corner, and all sums are right."""
+    """A mesh gets the removed corner, so that all sums are right."""
     header, arrays = unpacked(saved)
     kinds = arrays["geom_type"].tolist()
     capsule, mesh = kinds.index(GeomType.CAPSULE), kinds.index(GeomType.MESH)

@@ -93,7 +93,7 @@ def test_our_jobs_take_the_given_number_of_steps(monkeypatch):
     }
     (d,) = made
     for name in (STEPS, TICK):
-        for _ in range(2):  # each call starts again
+        for _ in range(2):  # each call counts anew
             jobs[name](7)
             assert d.time == pytest.approx(7 * m.opt.timestep)
     d.qpos[:] = 1.0

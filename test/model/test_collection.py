@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many of the 69 URDFs of example-robot-data load, and why the others do not."""
+"""Most of the 69 URDFs of example-robot-data load; the others are refused for known reasons."""
 
 import pytest
 from support import robots

@@ -76,7 +76,7 @@ def test_all_fields_are_updated_after_each_replaced_field(system):
     assert "dof_inertia0" in followed
 
 
-def test_an_armature_given_later_equals_one_given_to_the_builder():
+def test_an_armature_given_later_equals_an_armature_given_to_the_builder():
     armature = (0.1, 0.2)
     m = rb.build(crane()).replaced(dof_armature=np.array([*armature, 0.0, 0.0, 0.0]))
     built = rb.build(crane(armature))

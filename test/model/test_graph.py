@@ -57,7 +57,7 @@ def test_the_slider_can_close_the_loop_of_a_crank_slider():
 
 
 def test_the_tree_of_a_crank_slider_grows_breadth_first():
-    """Both neighbours of the base come first; J3 between the two farthest bodies is the chord.
+    """The neighbours of the base come first. J3, between the two farthest bodies, is the chord.
 
     This is the tree in figure 4.5, right. Its lambda = [0, 0, 1] numbers it breadth first, while a
     Model numbers it depth first.

@@ -158,7 +158,7 @@ def test_an_action_needs_joint_and_base_states_of_the_same_time(tmp_path):
 
 @pytest.mark.parametrize(("every", "behind", "late"), [(1, 0, 2), (10, 3, 5), (5, 0, 40)])
 def test_a_base_with_another_rate_and_other_stamps_is_accepted(tmp_path, every, behind, late):
-    """States of joints come each ms, those of the base each few ms, late and with older stamps."""
+    """Joint states come every ms; base states come every few ms, late and with older stamps."""
     policy, pacer = pacer_of(tmp_path)
     targets = set()
     for now in range(1000, 2000):

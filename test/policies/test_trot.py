@@ -88,7 +88,7 @@ def quiet(count, monkeypatch):
 
 
 def test_observations_of_learning_and_policy_are_equal(policy, monkeypatch):
-    """The Batch of the task walks by its own observations: each action is as the policy's."""
+    """The Batch of the task walks by its own observations; actions equal the policy's."""
     commands = np.array([command for command, _ in COMMANDS.values()])
     envs = quiet(3, monkeypatch)
     envs.phase[:], envs.command[:] = 0.0, commands

@@ -147,7 +147,7 @@ def test_contact_of_a_floating_robot_is_recorded(tmp_path):
     assert np.abs(felt).max() > 10.0
     assert np.array_equal(run.contact[:, 1:, :3], np.array(felt)[:, 1:])
     assert np.array_equal(run.xfrc[:, 1, 0], np.where(np.arange(400) // 100 == 1, 20.0, 0.0))
-    # contact points are not recorded: a step from the sample before finds those of a sample
+    # contact points are not recorded: a step from the previous sample finds the points of a sample
     assert run.instant(0).points is None
     assert all(np.array_equal(run.instant(k).points, points[k]) for k in range(1, 400, 7))
     assert len(points[150]) > 2
@@ -202,7 +202,7 @@ def test_only_the_part_after_a_reset_is_read(tmp_path):
 
 
 def test_states_at_equal_times_are_kept(tmp_path):
-    """A path by assignments to qpos, and steps below a nanosecond, have equal times."""
+    """States set by assignments to qpos, and steps below a nanosecond, have equal times."""
     m = rb.load_urdf(TWO)
     d = rb.make_data(m)
     with Recorder(m, tmp_path / "path.mcap") as recorder:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files of recordings: other programs read them; full and slow disks end them cleanly."""
+"""Other programs can read recordings; on full and slow disks a recording ends cleanly."""
 
 import errno
 import os
@@ -305,7 +305,7 @@ def test_a_file_damaged_by_others_is_reported(tmp_path, monkeypatch, how, at_the
         time.sleep(0.02)
     assert file.complete
     spoil(path, how)
-    while not (reports or at_the_end):  # the report needs no further message
+    while not (reports or at_the_end):  # the report comes without a further message
         assert time.monotonic() < deadline
         time.sleep(0.02)
     file.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Progress bars: their counts; bars appear on terminals only and do not disturb a compilation."""
+"""Progress bars count kernels, appear only on terminals, and do not disturb a compilation."""
 
 import io
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report of `rbdyn check`: its counts; text and JSON agree."""
+"""The report of `rbdyn check` counts parts and findings; its text and JSON agree."""
 
 import json
 

@@ -47,7 +47,7 @@ def thrown(m, number=32, seed=0, spin=3.0, threads=0):
 
 
 def compared(b, steps, every=4):
-    """Return the largest error of a step, shares of robots with 0, 1, 2 contacts, and engine's."""
+    """Return the largest error of a step, and shares of 0, 1, 2 contacts and of engine steps."""
     worst, engine, ends = 0.0, 0.0, np.zeros(3)
     for n in range(steps):
         if n % every == 0:
@@ -66,7 +66,7 @@ def compared(b, steps, every=4):
     ids=["flat", "slanted"],
 )
 def test_rods_that_slide_spin_and_roll_step_as_the_engine(pose, friction, most):
-    """A rod that spins about another axis than the normal of its plane does not lie flat."""
+    """Rods slide, spin and roll; a rod that also spins about another axis does not lie flat."""
     b = thrown(rod(pose=pose, friction=friction))
     assert b.specialized
     worst, (_, one, two), engine = compared(b, 400)
@@ -102,7 +102,7 @@ def test_friction_of_a_line_slows_a_spin():
     ],
     ids=["lever", "tilted", "arcs"],
 )
-def test_a_broken_capsule_is_seen(monkeypatch, module, name, wrong):
+def test_an_error_in_the_code_of_capsules_is_detected(monkeypatch, module, name, wrong):
     monkeypatch.setattr(module, name, wrong(getattr(module, name)))
     worst, _, _ = compared(thrown(rod(inertia=0.0)), 160)
     assert worst > 10.0 * SAME
@@ -122,7 +122,7 @@ def test_the_bits_of_a_rod_do_not_depend_on_others_and_threads():
 
 
 def test_memory_of_spin_passes_through_a_data():
-    """A robot continued from its Data takes the next step of one continued in lanes."""
+    """A robot that continues from its Data makes the same next step as in lanes."""
     m = rod()
     b = thrown(m, spin=6.0)
     b.step(nstep=150)

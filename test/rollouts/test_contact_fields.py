@@ -113,7 +113,7 @@ def test_inner_edges_of_flat_terrain_have_no_effect():
 
 
 def test_a_robot_whose_other_geometry_touches_terrain_runs_on_the_engine():
-    """The box hits hills that the sphere does not reach; the bits are the engine's then."""
+    """While the box hits hills that the sphere does not reach, the bits equal the engine's."""
     b, hits = thrown(walker(terrain(rough(0.0, hills=0.25)), box=True), number=32), 0
     assert b.specialized
     b.qpos[:, 2] += 0.2

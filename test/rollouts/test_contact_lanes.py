@@ -52,7 +52,7 @@ def standing(m, height=0.0):
 
 
 def trotting(m, qpos, t, phase):
-    """Return forces of springs that make diagonal legs swing alternately, for rows of robots."""
+    """Return, for each robot, spring forces that make diagonal legs swing alternately."""
     found = np.zeros((len(qpos), m.nv))
     for dofs, shift in zip(legs(m), SIGNS.values(), strict=True):
         turn = 2.0 * np.pi * (2.0 * t + phase + shift)
@@ -177,7 +177,7 @@ def test_joints_with_friction_step_in_lanes_as_in_the_engine(integrator):
 
 
 @needs_robots
-def test_a_foot_with_two_solutions_of_coulombs_law_has_that_of_the_engine():
+def test_a_foot_with_two_solutions_of_coulombs_law_has_the_solution_of_the_engine():
     """With 0.8 |G_tn| > G_nn a standing leg may also lift off: both solutions satisfy Coulomb's
     law.
 

@@ -14,7 +14,7 @@ TIPS = {"ball": rb.Sphere(0.03), "rod": rb.Capsule(0.02, 0.06), "box": rb.Box((0
 
 
 def gripper(tips, floor=False):
-    """Two fingers of two joints on a palm that turns, or hops on a ball."""
+    """Return two fingers of two joints on a palm that rotates, or hops on a ball."""
     system = rb.SystemBuilder("gripper", base="world")
     if floor:
         system.floor()
@@ -105,7 +105,7 @@ def test_a_robot_that_stands_and_grasps_steps_as_the_engine():
     ],
     ids=["near", "arm", "arcs"],
 )
-def test_broken_pairs_are_seen(monkeypatch, module, name, wrong):
+def test_errors_in_the_code_of_pairs_are_detected(monkeypatch, module, name, wrong):
     monkeypatch.setattr(module, name, wrong)
     b, phase = started(gripper(("ball", "rod")))
     worst, _, _ = compared(b, phase, 300, every=1)
@@ -127,7 +127,7 @@ def test_the_bits_of_a_gripper_do_not_depend_on_others_and_threads():
     assert len(set(found)) == 1
 
 
-def test_own_masses_act_on_pairs_as_in_a_model_of_their_own():
+def test_robots_with_their_own_masses_grip_as_in_a_model_of_their_own():
     m = gripper(("ball", "rod"))
     b, phase = started(m, 4)
     start = b.qpos.copy()

@@ -60,7 +60,7 @@ def arm():
 
 
 def stepped(s, qpos, qvel, forces):
-    """Return qpos and qvel of robots after steps of the one-robot code; forces: (n, steps, nv)."""
+    """Return qpos and qvel after steps of the one-robot code, with forces (n, steps, nv)."""
     after = []
     for q, v, rows in zip(qpos, qvel, forces, strict=True):
         d = rb.make_data(s.model)

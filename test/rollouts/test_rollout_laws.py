@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machine code of a user's law gives the results of NumPy, or an error has the reason."""
+"""The machine code of a user's law gives the results of NumPy, or an error gives the reason."""
 
 # ruff: noqa: ARG005  laws are given four arguments, whatever they use
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies in a rollout equal a loop of rb.step with the laws of control, or laws by hand."""
+"""Policies in a rollout equal loops of rb.step with the laws of control or with own formulas."""
 
 import numpy as np
 import pytest

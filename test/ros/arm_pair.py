@@ -130,7 +130,7 @@ class Pair:
         self._status = self.peer.node.create_subscription(String, topic, heard, LATCHED)
 
     def until(self, condition, again=lambda: None, every=10.0):
-        """Wait for a condition on the status; call `again`: a busy machine may lose messages."""
+        """Wait for a condition on the status; repeat `again`, as busy machines lose messages."""
         self.peer.until(condition, again=lambda: (self._hear(), again()), every=every)
 
     def _report(self, message):
@@ -317,7 +317,7 @@ def start_pair(
     more=(),
     **others,
 ):
-    """Start both at once; return the pair as soon as both are connected.
+    """Start arm and controller at once; return the pair when both are connected.
 
     Args:
         simulate, control, peer: fixtures.

@@ -141,7 +141,7 @@ class Peer:
         return publisher
 
     def send(self, kind, topic, message):
-        """Publish one message; return once its subscriber has it."""
+        """Publish one message; return when its subscriber has received it."""
         from rclpy.duration import Duration
 
         publisher = self.publisher(kind, topic)
@@ -279,7 +279,7 @@ def simulators(folder, domain, fresh=False):
 
 @pytest.fixture
 def simulate(request, tmp_path, domain):
-    """Start simulators: simulate(*arguments); they end with the test.
+    """Return simulate(*arguments), which starts a simulator that ends with the test.
 
     They do not publish /clock, which takes seconds to start, unless clock is true. prelude: Python
     code that runs first.

@@ -11,7 +11,7 @@ def done(answer):
 
 
 def refused(answer, code, words):
-    """Check that an answer is a refusal with a code, whose message has some words."""
+    """Check that an answer is a refusal with this code, and that its message has these words."""
     assert answer.result.result == code, answer.result
     assert words in answer.result.error_message
     worded("request", answer.result.error_message)

@@ -36,8 +36,8 @@ MOVES = re.compile(
 FLOATS = "test_the_gravity_node_floats_and_comes_to_rest"
 POSITIONS = "test_published_positions_are_reached"
 UNCOMMANDED = "test_without_commands_no_effort_acts"
-#: Commands by their longest matching beginnings, and their tests: in this file, or the file and
-#: the test.
+#: The test of each command, by the beginning of the command; the longest match counts. A test is
+#: a name in this file, or a file and a name.
 WATCHED = {
     "make sim": UNCOMMANDED,
     "rbdyn sim": UNCOMMANDED,

@@ -214,7 +214,7 @@ def test_a_command_of_every_mode_expires(start, mode):
 
 
 def test_other_joints_stay_at_rest_while_one_moves(start):
-    """The other joints carry their weight and do not move."""
+    """The other joints hold their weight and do not move."""
     m = bundled_arm()
     position = np.array([0.0, 0.9, 0.2, 0.4, 0.1, -0.5, 0.0])
     loop = start(m, position, **WALKING | {"command_timeout": 1e5}, on_timeout="gravity")

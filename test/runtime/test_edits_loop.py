@@ -121,7 +121,7 @@ def steps_that_are_cancelled(loop):
 
 
 def test_steps_can_be_cancelled_at_any_time(start):
-    """Time is paused afterwards, in any state of the loop."""
+    """Time is paused afterwards, whatever the loop was doing."""
     loop = start(bundled_arm(), **WALKING | {"time_mode": "realtime"})
     for _ in range(10):
         thread = threading.Thread(target=steps_that_are_cancelled, args=(loop,))

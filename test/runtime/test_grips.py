@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mode GRIP: a dof moves to a position with limits of its own, and its command does not expire."""
+"""In mode GRIP a dof moves to a position with its own limits; its command does not expire."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_a_grip_command_does_not_expire_and_the_next_command_replaces_it(start):
     assert states[-1].stale == 0
     loop.orders.command(commanded(0, EFFORT, effort=20.0))
     assert walk(loop, 10)[-1].effort[0] == 20.0  # the limit of the grip has ended with it
-    assert walk(loop, 100)[-1].effort[0] == 0.0  # and this command expires
+    assert walk(loop, 100)[-1].effort[0] == 0.0  # and this command has expired
 
 
 def test_a_position_after_a_grip_has_the_effort_of_the_joint(start):

@@ -15,7 +15,7 @@ if DISABLED:
 
 @pytest.fixture
 def started(monkeypatch):
-    """Return the list of started processes, as if the loop's code were not on disk."""
+    """Pretend that the loop's code is not on disk; return the list of started processes."""
     processes = []
 
     class Process(subprocess.Popen):

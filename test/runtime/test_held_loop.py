@@ -91,7 +91,7 @@ def test_each_joint_is_held_until_its_own_first_command(start):
 
 
 @pytest.mark.parametrize("delay", [0, 20])
-def test_a_release_ends_lent_commands_also_those_still_delayed(start, delay):
+def test_a_release_also_ends_borrowed_commands_that_are_still_delayed(start, delay):
     """A later command for joint 2 and a trajectory for joint 4 stay in force."""
     loop = held(start, bundled_arm(), POSE)
     loop.plant.set_faults(dataclasses.replace(Faults.none(7), command_delay=1e-3 * delay))

@@ -81,7 +81,7 @@ def test_wheels_that_slip_and_grip_again_have_the_commanded_speed(start):
 
 
 def go(loop, rover, side, forward, turn):
-    """Drive until the robot has moved by a distance [m] or an angle [rad]; return the states."""
+    """Drive until the robot has moved by a distance [m] or an angle [rad]. Return the states."""
     speed = np.where(rover.left, forward - turn * side, forward + turn * side) / rover.radius
     wheels = drive(loop, rover, speed)
     states = []
@@ -125,7 +125,7 @@ def test_a_square_of_two_metres_is_driven_by_wheel_speeds(start, rover):
 
 @pytest.mark.parametrize("limit", [0.002, 0.02])
 def test_a_speed_beyond_the_effort_limit_names_its_joint(start, limit):
-    """The caster's friction exceeds 0.002 N m; 0.02 N m need more than 0.3 s to accelerate."""
+    """0.002 N m is less than the caster's friction; 0.02 N m accelerates it for over 0.3 s."""
     m = TURTLEBOT4.model()
     weak = m.replaced(jnt_effort=np.where(m.jnt_effort == TURTLEBOT4.effort, limit, m.jnt_effort))
     loop = start(weak, **WALKING)
@@ -208,7 +208,7 @@ def test_an_arm_withstands_each_load_below_its_effort_limits(start, law, share):
     assert loaded[-1].effort == pytest.approx(weight - force * pushed, abs=1e-6)
 
 
-def test_hold_brakes_as_before_and_stays_where_it_stopped(start):
+def test_hold_under_a_load_brakes_as_without_a_load_and_stays_where_it_stopped(start):
     """The joint brakes with q'' = -q' / 0.1 s; half the weight as a push does not change that."""
     ends = []
     for force in (0.0, 10.0):
@@ -238,7 +238,7 @@ def test_hold_does_not_push_a_joint_on_after_a_push_stopped_it(start):
     assert states[-1].qpos[0] == pytest.approx(stopped, abs=1e-3)
 
 
-def test_hold_slips_under_more_than_its_effort_and_does_not_snap_back(start):
+def test_in_hold_a_joint_slips_under_more_than_its_effort_and_does_not_snap_back(start):
     m = rail(limit=rb.Limit(effort=20.0, velocity=0.5))
     loop = start(m, **PAUSING, on_timeout="hold")
     walk(loop, 100)
@@ -251,7 +251,7 @@ def test_hold_slips_under_more_than_its_effort_and_does_not_snap_back(start):
     assert abs(states[-1].qvel[0]) < 1e-6
 
 
-def test_hold_stays_where_it_is_behind_a_gear_with_play(start):
+def test_in_hold_a_joint_with_backlash_stays_where_it_is(start):
     play = 0.01
     spec = rb.ActuatorSpec(
         "x", gear=10.0, armature=1e-4, stiffness=5000.0, gear_damping=20.0, backlash=play
@@ -422,7 +422,7 @@ def test_a_blocked_joint_leaves_its_limit_at_once(start):
     assert np.abs([state.qvel[0] for state in states]).max() < 1.01
 
 
-def test_a_joint_that_presses_with_all_its_effort_slows_no_other(start):
+def test_a_joint_at_its_effort_limit_does_not_slow_other_joints(start):
     box = rb.shapes.box((0.1, 0.1, 0.1), mass=1.0)
     b = rb.SystemBuilder("two").body("a", box).body("b", box)
     b.joint("x", "prismatic", "base", "a", limit=rb.Limit(effort=5.0))

@@ -115,7 +115,7 @@ def swinging(state):
 
 
 def run_with_a_controller(start, ticks, naps):
-    """Run with a controller in a thread that is late now and then; return the hash."""
+    """Run with a controller in a thread, whose answers are sometimes late; return the hash."""
     loop = start(bundled_arm(), **LOCKED)
     found = []
     thread = threading.Thread(

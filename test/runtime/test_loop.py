@@ -206,10 +206,15 @@ def test_timeout_policies_include_the_forces_of_springs(start, policy):
     assert np.abs(last.effort).max() > 1.0
 
 
-@rb.register_motion("test_with_a_gap")
 def with_a_gap(t, q, qd, qdd):
     q[0] = np.nan if 0.05 < t < 0.06 else t
     qd[0] = 1.0
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_motion():
+    """Compile the motion when a test runs, not in each process that collects the tests."""
+    rb.register_motion("test_with_a_gap")(with_a_gap)
 
 
 def driven_and_free(motion):

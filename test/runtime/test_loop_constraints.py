@@ -171,7 +171,7 @@ def test_efforts_act_on_actuated_dofs():
 
 
 def test_a_locked_drive_is_a_fault_of_its_joint_and_a_reset_starts_it_again(start):
-    """The crank of a linkage with limited motion is driven over time and stops twice alike."""
+    """A driven crank locks at the end of its range; after a reset it moves and locks again."""
     system = four_bar(0.2, 0.25, 0.12, 0.3).drive("A", Trajectory((0.0, 9.0), ((1.0,), (40.0,))))
     loop = start(rb.build(system), time_mode="fast", command_timeout=1e6)
     tick, stops = 0, []
@@ -188,11 +188,16 @@ def test_a_locked_drive_is_a_fault_of_its_joint_and_a_reset_starts_it_again(star
     np.testing.assert_allclose(stops[1][1], stops[0][1], atol=1e-9)
 
 
-@rb.register_motion("test_loop_crank")
 def crank(t, q, qd, qdd):
     q[0] = 1.0 + 2.0 * t
     qd[0] = 2.0
     qdd[0] = 0.0
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled_motion():
+    """Compile the motion when a test runs, not in each process that collects the tests."""
+    rb.register_motion("test_loop_crank")(crank)
 
 
 def test_no_state_has_the_velocities_of_a_step_that_locks(start):

@@ -39,7 +39,7 @@ def scene():
 
 
 def go_on(loop, described, of_new=None):
-    """Exchange the objects of a loop; return the states of this time."""
+    """Exchange the objects of a loop meanwhile; return the states of this time."""
     base = complete(described, before=loop.m)
     read_states = []
 
@@ -198,7 +198,7 @@ def test_a_loop_that_has_stopped_cannot_change_its_objects(start):
 
 
 def without_ball(states, m):
-    """Return the data of states without those of the ball, the last object of the scene."""
+    """Return the data of states without the data of the ball, the last object of the scene."""
     q, k = m.jnt_qposadr[m.jnt_id("ball")], m.jnt_dofadr[m.jnt_id("ball")]
     assert (q, k) == (m.nq - 7, m.nv - 6)
     return [

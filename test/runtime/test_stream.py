@@ -33,7 +33,7 @@ FUNCTION = ctypes.CFUNCTYPE(
 
 
 class Streamed:
-    """A paused loop, and a replacement of DDS: a topic of a stamp, two positions and a time.
+    """A paused loop with replaced DDS; messages have a stamp, two positions and a time.
 
     Attributes:
         messages: (publisher, stamp [ns], numbers) of each message that compiled code published.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics from counters and histograms against NumPy on the values."""
+"""Statistics from counters and histograms agree with NumPy's statistics of the values."""
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def test_the_largest_value_of_a_window_is_exact_if_it_is_a_new_maximum():
     assert after.since(before).worst == 70.4
 
 
-def test_the_worst_time_beyond_the_last_bin_is_that_since_the_start():
+def test_a_worst_time_beyond_the_last_bin_is_the_worst_time_since_the_start():
     before, after = timing([50_000]), timing([50_000, 20_000])
     assert after.since(before).worst == 50_000.0
 

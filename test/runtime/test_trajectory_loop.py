@@ -93,7 +93,7 @@ def test_a_trajectory_starts_from_the_present_reference(start):
     assert loop._shared.aim[0] == pytest.approx(aim, rel=1e-12)
 
 
-def test_a_trajectory_continues_the_one_it_replaces(start):
+def test_a_trajectory_continues_the_trajectory_that_it_replaces(start):
     """Replacing a trajectory in motion causes no jump of position or velocity."""
     loop = start(rail(), **WALKING)
     straight = TrajectoryOrder([0], [0.0, 1.0], [[0.0], [0.5]], [[0.5], [0.5]], [[0.0], [0.0]], 3)
@@ -170,7 +170,7 @@ def test_a_stopped_trajectory_holds_its_last_reference(start, how):
     assert led > 0.1
     loop.orders.stop_tracking() if how == "stop" else loop.orders.track(smooth([5], 0.1))
     last = walk(loop, 600)[-1]
-    assert last.qpos[2] == pytest.approx(led, abs=2e-3)  # at most one tick further
+    assert last.qpos[2] == pytest.approx(led, abs=2e-3)  # at most a tick further
     assert last.stale == (6 if how == "stop" else 5)
 
 

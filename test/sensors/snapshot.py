@@ -5,20 +5,39 @@ from types import SimpleNamespace
 
 import numpy as np
 
+import rbdyn_ros as rb
+from rbdyn_ros.dynamics.instant import friction_memory
 
-def snapshot(m, d=None, tick=0, **given):
-    """Return a state of the robot from a Data, or at rest at qpos0, with replaced fields."""
+
+def snapshot(m, d=None, tick=0, qacc=None, **given):
+    """Return a state of the robot from a Data, or at rest at qpos0, with replaced fields.
+
+    Without an effort, the efforts on all dofs are those that cause qacc, by default zero.
+    """
+    own = rb.make_data(m)
+    for name in ("qpos", "qvel", "xfrc_applied"):
+        value = given.get(name.removesuffix("_applied"), getattr(d, name) if d else None)
+        if value is not None:
+            getattr(own, name)[:] = value
+    own.time = d.time if d else tick * 0.001
+    if d is None or qacc is not None:
+        own.qacc[:] = 0.0 if qacc is None else qacc
+        rb.inverse_with_xfrc(m, own)
+        own.qfrc_applied[:] = own.qfrc_inverse
+    else:
+        own.qfrc_applied[:] = d.qfrc_applied
     state = SimpleNamespace(
         tick=tick,
         epoch=0,
-        time=d.time if d else tick * 0.001,
-        qpos=d.qpos.copy() if d else m.qpos0.copy(),
-        qvel=d.qvel.copy() if d else np.zeros(m.nv),
-        qacc=d.qacc.copy() if d else np.zeros(m.nv),
-        effort=d.qfrc_applied.copy() if d else np.zeros(m.nv),
+        time=own.time,
+        qpos=own.qpos.copy(),
+        qvel=own.qvel.copy(),
+        effort=own.qfrc_applied.copy(),
         act=d.act.copy() if d else np.zeros(m.na),
-        xfrc=d.xfrc_applied.copy() if d else np.zeros((m.nbody, 6)),
-        contact=np.zeros((m.nbody, 6)),
+        xfrc=own.xfrc_applied.copy(),
+        stick=friction_memory(d or own),
+        stick_qfrc=(d or own).stick_qfrc.copy(),
+        blocked=np.zeros(m.nv, np.bool_),
     )
     vars(state).update(given)
     return state

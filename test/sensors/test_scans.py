@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compare scans of lidars and range sensors with MuJoCo, closed forms and states of a sweep."""
+"""Compare scans of lidars and range sensors with MuJoCo and closed forms, also in a sweep."""
 
 import math
 
@@ -55,7 +55,7 @@ def test_a_wall_and_a_ball_have_the_distances_of_closed_forms():
     assert np.isnan(side.points[0, 1]).all()
 
 
-def test_a_turned_and_moved_cart_agrees_with_mujoco():
+def test_distances_from_a_rotated_and_moved_cart_agree_with_mujoco():
     mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
     m = cart()
     d = rb.make_data(m)
@@ -126,7 +126,7 @@ def test_early_columns_of_a_sweep_are_measured_from_earlier_positions():
     assert np.abs(still.distance[0] - seen.distance[0]).max() > 0.1
 
 
-def test_a_range_sensor_measures_the_nearest_in_its_cone():
+def test_a_range_sensor_measures_the_nearest_distance_in_its_cone():
     m = cart()
     d = rb.make_data(m)
     d.qpos[1] = math.atan2(4.0, 0.0) - 0.15  # the ball is 0.15 rad beside the axis of the sensor

@@ -251,7 +251,7 @@ def test_the_bearings_of_a_loop_carry_its_weight():
     assert np.linalg.norm(loop.force) > 0.1
     assert abs(hinge.effort) < 1e-9  # the hinge has no effort
     np.testing.assert_allclose(np.linalg.norm(loop.force), np.linalg.norm(d.loop_force[0, 3:]))
-    # the rocker: the forces of ground and coupler, and its weight
+    # the rocker: the forces of ground and coupler balance its weight
     body = m.body_id("rocker")
     R = d.xmat[body].reshape(3, 3)
     rest = R @ loop.force - right.force + [0.0, 0.0, -G * m.body_mass[body]]

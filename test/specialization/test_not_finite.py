@@ -37,7 +37,7 @@ def spoiled(m, inputs=INPUTS):
 
 
 def dependence(program):
-    """Return the inputs (array, place) by the output (array, place) computed from them."""
+    """Return, for each output (array, place), the inputs (array, place) on which it depends."""
     inputs = {n: 1 << k for k, (*_, n) in enumerate(program.inputs)}
     names = [(array, place) for array, place, _ in program.inputs]
     reach = []

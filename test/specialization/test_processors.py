@@ -69,7 +69,7 @@ TESTS = Path(__file__).resolve().parents[1]
 
 @cache
 def made(name):
-    """Return the results of a child process that compiles for a processor."""
+    """Compile for a processor in a child process; return its results."""
     lacking = processors.missing(name)
     if lacking:
         pytest.skip(f"this machine lacks {', '.join(lacking)}")

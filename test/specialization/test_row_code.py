@@ -155,7 +155,7 @@ def test_functions_of_rb_refuse_a_specialised_object_and_name_its_method():
 
 
 def test_every_call_returns_new_arrays():
-    """Once, the second mass matrix overwrote the first."""
+    """The second mass matrix once overwrote the first."""
     # any robot would do; the code for this robot is small
     m = rb.load_urdf(bundled_robot("pendulum"))
     s = rb.specialize(m, functions=())

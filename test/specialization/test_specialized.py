@@ -130,7 +130,7 @@ def test_unsuitable_models_are_refused(make):
             traced(m, name, (), specialised.numbers_of(m, name))
     with refused(ModelError, "not-traceable", f"'{m.name}'") as caught:
         rb.specialize(m)
-    assert "rb.step(m, d)" in str(caught.value)  # this call is valid
+    assert "rb.step(m, d)" in str(caught.value)  # the message suggests a valid call
 
 
 def test_driven_dofs_are_refused():

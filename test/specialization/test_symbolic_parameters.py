@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs whose inputs are numbers of a Model: other numbers give the results of that Model."""
+"""Programs with numbers of a Model as inputs give the results of a Model with other numbers."""
 
 from dataclasses import replace
 
@@ -115,7 +115,7 @@ def test_single_entries_may_be_symbolic():
 
 
 def test_places_and_offsets_may_be_symbolic():
-    """body_pos and jnt_mimic_offset of a Model built with other numbers."""
+    """body_pos and jnt_mimic_offset come from a Model that is built with other numbers."""
     tree = trees.auto_tree(4, 1.5, seed=23)
     follows = Mimic(tree.joints[0].name, 0.7, 0.1)
 

@@ -24,7 +24,7 @@ class Library:
     Args:
         code: the code.
         compiler: its name.
-        folder: for the files.
+        folder: folder for the files.
         more: further arguments of the compiler.
     """
 
@@ -40,8 +40,8 @@ class Library:
         """Return the outputs of a function by C name, for input arrays by name in the Model.
 
         Args:
-            name: of the function.
-            given: the arrays; those that are not inputs are ignored.
+            name: name of the function.
+            given: the arrays; arrays that are not inputs are ignored.
             same: C names of outputs; output k shares the memory of input k.
         """
         function, m = self.functions[name], self.code.m

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same geometries in coal, the collision library of Pinocchio: an oracle of distances."""
+"""The geometries of a Model in coal, the collision library of Pinocchio: a test of distances."""
 
 import coal
 import numpy as np
@@ -7,7 +7,7 @@ from scipy.spatial import ConvexHull
 
 from rbdyn_ros.model.geometry.geoms import GeomType
 
-#: Far below the compared distances; coal's own tolerance is 1e-6.
+#: Tolerance of coal, far below the compared distances; its default is 1e-6.
 TOLERANCE = 1e-12
 
 

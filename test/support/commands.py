@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the command `rbdyn`: in this process, where the engine is warm, or in a new one."""
+"""Run the command `rbdyn`: in this process, where the engine is warm, or in a new process."""
 
 import contextlib
 import io
@@ -28,7 +28,7 @@ def run(*words, screen=False):
             main(list(map(str, words)))
         except SystemExit as end:
             status = end.code
-            if isinstance(status, str):  # as sys.exit does
+            if isinstance(status, str):  # as sys.exit treats a text
                 err.write(f"{status}\n")
                 status = 1
     if status in (1, 2) and err.getvalue():
@@ -40,5 +40,6 @@ def run_process(*words):
     """Run a command in a process of its own, as a user does."""
     command = [*AS_A_PROCESS, *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    done.stderr = done.stderr.replace(f"{COMPILING}\n", "")  # with an empty cache
+    # a process with an empty cache prints this line
+    done.stderr = done.stderr.replace(f"{COMPILING}\n", "")
     return done

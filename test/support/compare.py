@@ -7,7 +7,7 @@ import numpy as np
 
 EPS = np.finfo(float).eps
 
-#: kind of comparison -> (error / tolerance, error, field, where); shown at the end of a run
+#: By kind of comparison: (error / tolerance, error, field, where), shown at the end of a run.
 WORST = {}
 
 
@@ -65,7 +65,7 @@ def with_inverse(least, M, factor):
 
 
 def arrays_in(result):
-    """Return all arrays in a result: an array, tuple, list, dict or dataclass, or nested ones."""
+    """Return all arrays in a result: an array, or a nest of tuples, lists, dicts, dataclasses."""
     if isinstance(result, np.ndarray):
         return [result]
     if isinstance(result, dict):

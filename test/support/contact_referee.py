@@ -32,7 +32,7 @@ class Problem:
     Attributes:
         free: (n, 4) velocities in the middle of the step without contact forces.
         G: (4 n, 4 n) change of velocity in a step by force.
-        push, slope: (n,) of the law f_n = max(0, push - slope u_n).
+        push, slope: (n,) constants of the law f_n = max(0, push - slope u_n).
         memory: (n, 3) remembered friction.
         grip: (n,) D of the law f_t = memory - D u_t, shortened to the radius mu f_n.
         mu: friction coefficients.
@@ -141,7 +141,7 @@ def _turned(m, d, c, force):
 
 
 def _rows(m, d, c, frame):
-    """Return the Jacobian (4, nv) of a contact: normal velocity, then those of friction."""
+    """Return the Jacobian (4, nv) of a contact: normal velocity, then velocities of friction."""
     rows, radius = np.zeros((4, m.nv)), frame[0] @ d.contact_lever[c]
     for sign, body in _sides(m, d, c):
         J = rb.frame_jacobian(m, d, m.body_names[body], "world")
@@ -160,7 +160,7 @@ def _sides(m, d, c):
 def _points(m, d, c, body):
     """Return the contact point on a body at the start of the step, and the point of friction."""
     x = d.contact_pos[c]
-    if d.contact_time[c] != 0.0:  # the arms are those at the time of the impact
+    if d.contact_time[c] != 0.0:  # use the arms at the time of the impact
         arm = d.contact_arm1 if body == m.geom_bodyid[d.contact_geom[c, 0]] else d.contact_arm2
         x = d.subtree_com[m.body_rootid[body]] + arm[c]
     return x, x + np.cross(d.contact_lever[c], d.contact_normal[c])
@@ -178,12 +178,13 @@ def _bent(m, d, c, frame):
 
 
 def _arc(m, d, body, x):
-    """At constant qvel return acceleration of a point of a body, angular velocity and its rate."""
+    """Return the acceleration of a point at constant qvel, and the body's spin and its rate."""
     name = m.body_names[body]
     w, v = np.split(rb.frame_jacobian(m, d, name, "world") @ d.qvel, 2)
     turning, a = np.split(rb.frame_jacobian_dot(m, d, name, "world") @ d.qvel, 2)
     if body in m.flight_bodyid and d.flight_mode[body] != PLAIN:
-        straight = np.cross(turning, x - d.xipos[body])  # the centre of mass moves straight
+        # the centre of mass moves on a straight line
+        straight = np.cross(turning, x - d.xipos[body])
         return straight + np.cross(w, np.cross(w, x - d.xipos[body])), w, turning
     return a + np.cross(turning, x) + np.cross(w, v + np.cross(w, x)), w, turning
 
@@ -323,7 +324,7 @@ def solve(p, radius):
 
 
 def _newton(A, b, radius, f, most=20):
-    """Return the forces that Newton's method finds from f, and whether it has converged."""
+    """Return the forces found by Newton's method, which starts at f, and whether it converged."""
     eye = np.eye(len(f))
     for _ in range(most):
         there, slope = _nearest(f - (A @ f + b), radius)

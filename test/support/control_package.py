@@ -81,7 +81,7 @@ class CppGate:
     def judge(self, qpos, qvel, time):
         """Return the fault code of a state, whether it is blind, its joint, whether it is dropped.
 
-        `time` [ns] is that of the measurement and of the arrival.
+        `time` [ns] is the time of the measurement and of its arrival.
         """
         out = np.zeros(5)
         dropped = self.code.call("gate_judge", self.own, qpos, qvel, float(time), out)
@@ -122,7 +122,7 @@ class CppArm:
         settings, gate: their settings.
         compensates: whether the robot compensates gravity itself.
         friction: share of the friction in the robot's description.
-        period: of the updates [s], for the check of gains.
+        period: period of the updates [s], for the check of gains.
         contact: share of the effort limits that a contact may withstand.
     """
 
@@ -185,7 +185,7 @@ class CppArm:
         return PHASES[self.code.call("arm_fault", self.own, np.zeros(6))]
 
     def kick(self, qpos, qvel):
-        """Put the arm into this state as if it had moved there without an effort."""
+        """Put the arm into this state, as if it had got there without an effort."""
         self.code.call("arm_kick", self.own, qpos, qvel)
 
     def event(self):

@@ -2,7 +2,7 @@
 """Derivatives by central differences of order eight.
 
 The truncation error is h^8 / 630 of the ninth derivative: negligible at h = 0.01. Rounding is
-about 100 eps of the largest value there. support.states moves positions, not the engine.
+about 100 eps of the largest value of the function. support.states moves positions, not the engine.
 """
 
 import numpy as np

@@ -23,7 +23,7 @@ def free_domain():
                 held.bind(("127.0.0.1", PORTS + number))
             except OSError:
                 continue
-            if is_used(number):  # another program uses it
+            if is_used(number):  # another program uses the number
                 continue
             yield number
             return

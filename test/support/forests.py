@@ -27,16 +27,17 @@ LIMIT = 0.7
 
 
 def forest(kinds, seed, count=2, coupled=False, driven=False, losses=False, **odd):
-    """Return `count` trees on one base, to which the joint types `kinds` are dealt out in turn.
+    """Return `count` trees on one base; the joint types `kinds` are distributed over the trees.
 
     Args:
         kinds: types of joints, all of them used.
-        seed: of all random numbers.
+        seed: seed of all random numbers.
         count: number of trees.
-        coupled: of three joints with one coordinate the second follows the first.
-        driven: every second revolute and every second universal joint is driven over time.
-        losses: all joints have damping and friction; types in FLAT have limits and springs.
-        odd: reversals, offsets of trees.auto_tree.
+        coupled: whether, of three joints with one coordinate, the second follows the first.
+        driven: whether every second revolute and every second universal joint is driven over time.
+        losses: whether all joints have damping and friction; types in FLAT have limits and
+            springs.
+        odd: the arguments reversals and offsets of trees.auto_tree.
     """
     rng = np.random.default_rng([seed, 5])
     links, joints = [], []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A table of false joint states, for the closed loop, for processes and for the docs.
+"""A table of false joint states, for tests of the closed loop and of processes, and for the docs.
 
 From a given time on, its onset, each row changes the states of an arm. The table does not need
 ROS: a state is a dict with names (list), position, velocity, effort (arrays or lists) and stamp
@@ -30,7 +30,7 @@ class Lie:
         liar: makes a function of a state and the time since the onset [s], which returns the
             states that arrive instead. None if the harness tells the lie itself.
         where: the harnesses to which the lie applies.
-        still: faults of an arm at rest; empty for those of `codes`, or none.
+        still: faults of an arm at rest; empty: the faults of `codes`, or no fault.
         felt: whether the start-up test refuses an arm with this lie.
         bounded: whether the bound of docs/guides/arm_faults.md holds if the lie begins later.
     """
@@ -46,7 +46,7 @@ class Lie:
     bounded: bool = True
 
     def start(self):
-        """Return the function of a new onset, with an empty memory."""
+        """Begin a lie: return a new function, which has no memory of earlier states."""
         return self.liar()
 
 
@@ -104,7 +104,7 @@ def stamps(memory, state, _time, function):
 
 @liar
 def late(memory, state, time, lag):
-    """Delay each state by lag(time) [s], for the time at which it was taken."""
+    """Delay each state by lag(time) [s], where time is the time of its measurement."""
     waiting = memory.setdefault("waiting", [])
     waiting.append((time + lag(time), state))
     due = [taken for when, taken in waiting if when <= time + 1e-9]
@@ -208,7 +208,7 @@ def paused(begin, end):
 
 
 def both_lies(one, other):
-    """Return a lie that combines two; the second changes the states of the first."""
+    """Return a lie that combines two lies; the second changes the states of the first."""
 
     def start():
         first, second = one.start(), other.start()
@@ -220,7 +220,7 @@ def both_lies(one, other):
 
 
 def less(state, _time=0.0):
-    """Leave the second joint out."""
+    """Leave out the second joint."""
     rows = {k: np.delete(state[k], 1) for k in ("position", "velocity", "effort")}
     return [state | rows | {"names": [*state["names"][:1], *state["names"][2:]]}]
 
@@ -271,7 +271,7 @@ EVERYTHING = ("position", "velocity", "effort")
 LIE, BLIND = ("velocity", "frozen"), ("velocity", "acceleration")
 
 LIES = (
-    # values
+    # lies about values
     Lie("nan", "values", "NaN", ("finite",), values(position=one(np.nan))),
     Lie("infinity", "values", "infinity", ("finite",), values(velocity=one(np.inf))),
     Lie("huge", "values", "a number of 1e300", ("finite",), values(velocity=one(1e300))),
@@ -452,7 +452,7 @@ LIES = (
     ),
     Lie("missing", "values", "a missing joint", ("names",), always(less)),
     Lie("extra", "values", "a joint that the robot does not have", (NONE,), always(more)),
-    # time
+    # lies about time
     Lie("lag_5_ms", "time", "states 5 ms late", (NONE,), late(lambda _t: 0.005)),
     # with 15 ms the velocity feedback of a light joint is unstable and ends in an overspeed
     Lie("lag_15_ms", "time", "states 15 ms late", (NONE, "velocity"), late(lambda _t: 0.015)),
@@ -574,7 +574,7 @@ LIES = (
         (NONE,),
         None,
     ),
-    # freezes
+    # states that freeze
     Lie(
         "frozen",
         "freezes",
@@ -617,7 +617,7 @@ LIES = (
         frozen("position"),
         still=(NONE,),
     ),
-    # without fresh efforts a joint that friction holds looks like one whose whole state is old
+    # without fresh efforts, a joint that friction holds looks like a joint with an old state
     Lie(
         "frozen_efforts",
         "freezes",
@@ -625,7 +625,7 @@ LIES = (
         (NONE, "frozen"),
         frozen("effort"),
     ),
-    # publishers: only between processes
+    # a second publisher: only between processes
     Lie(
         "second_states",
         "publishers",
@@ -650,7 +650,7 @@ LIES = (
         None,
         (PROCESSES,),
     ),
-    # loads and restarts, which the test program does itself
+    # wrong loads and restarts: the test program itself does these
     Lie("payload", "loads", "a payload set while armed that is not there: refused", (NONE,), None),
     Lie(
         "unknown_payload",
@@ -718,6 +718,6 @@ def lie_of(name):
 
 
 def pairs():
-    """Return the names of all pairs of rows that one driver can combine, both within the bound."""
+    """Return the names of all pairs of lies that one driver can combine, both within the bound."""
     names = [lie.name for lie in LIES if lie.liar and LOOP in lie.where and lie.bounded]
     return [f"{one}+{other}" for k, one in enumerate(names) for other in names[k + 1 :]]

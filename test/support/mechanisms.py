@@ -49,7 +49,7 @@ def parallelogram():
 
 
 def change_point():
-    """Return a four-bar that can fold flat: shortest and longest bar are as long as the others."""
+    """Return a four-bar that can fold flat: shortest plus longest bar equal the other two bars."""
     return four_bar(0.1, 0.35, 0.15, 0.3)
 
 
@@ -223,7 +223,7 @@ def bricard():
 
 
 def bricard_partner(theta):
-    """Return the two possible angles of every second hinge for the angle theta of the others.
+    """Return the two possible angles of every second hinge; the other hinges have theta.
 
     They solve cos^2 a + sin^2 a (c1 + c2) + (1 + cos^2 a) c1 c2 - 2 cos a s1 s2 = 0.
     Source: Chen, You, Tarnai, Threefold-symmetric Bricard linkages for deployable
@@ -288,7 +288,7 @@ def wedge(radius=0.05):
 
 
 def screw_jack(pitch=0.005):
-    """A nut turns on the screw of a table: the loop is closed after any number of turns."""
+    """Return a nut on the screw of a table: the loop is closed after any number of turns."""
     table = rb.shapes.box((0.4, 0.2, 0.02), mass=3.0)
     nut = rb.shapes.cylinder(0.03, 0.02, mass=0.3)
     return (

@@ -2,7 +2,7 @@
 """test/messages.txt: the texts of all refusals, by code, for reviews.
 
 Refusals that differ only in their numbers count as one, because floating-point numbers differ
-between processors. The file keeps the first of them in alphabetical order.
+between processors. The file keeps the first of these messages in alphabetical order.
 """
 
 import re
@@ -38,7 +38,7 @@ class Messages(dict):
     """Messages by code and pattern; a pattern is a message with `#` for each number."""
 
     def add(self, code, message):
-        """Add a message and return its key; of two messages with one key the smaller is kept."""
+        """Add a message and return its key. Of two messages with one key, keep the smaller."""
         message = normalized(message)
         key = (code, NUMBER.sub("#", message))
         self[key] = min(message, self.get(key, message))
@@ -61,7 +61,7 @@ def read(path=FILE):
 def write(messages, path=FILE):
     """Write messages to a file, sorted, each in one line with its code.
 
-    One line each lets git merge two branches as a union of lines, see .gitattributes.
+    A line for each message lets git merge two branches as a union of lines, see .gitattributes.
     """
     lines = [f"{code}: {message}" for code, message in messages.refusals()]
     path.write_text("\n".join([HEADER, *lines, ""]), encoding="utf-8")
@@ -74,7 +74,7 @@ def missing(seen, path=FILE):
 
 
 def update(seen, whole, path=FILE):
-    """Write the messages of a run of all tests, or add the new ones of a run of some tests."""
+    """Write the messages of a run of all tests, or add new messages of a run of some tests."""
     if not whole and path.exists():
         seen = Messages({**seen, **read(path)})
     write(seen, path)

@@ -124,7 +124,7 @@ def _add_joints(body, joint):
 
 
 def _smooth(model):
-    """Switch contacts, limits and dry friction off: smooth dynamics with damping is left."""
+    """Switch off contacts, limits and dry friction: smooth dynamics with damping remains."""
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
     model.opt.timestep = 0.001

@@ -47,7 +47,7 @@ def linear(path, weights, bias, metadata=None, batch=1):
     """Write a network that returns weights x + bias; return its path.
 
     Args:
-        path: of the file.
+        path: path of the file.
         weights, bias: (n, k) and (n,).
         metadata: texts of the file by name.
         batch: declared size of the batch.

@@ -28,7 +28,7 @@ def assert_one_answer(m, d):
     reached = np.where(still, 0.0, d.qvel + m.opt.timestep * before.qacc)
     turns = m.nypr > 0  # steps keep the angular velocity (engine/joints/ypr.py)
     if not turns and (m.nefc == 0 or before.nstopped or before.ncon):
-        # compiled code can round the sum once (fused multiply-add), NumPy rounds twice
+        # compiled code can round a sum once (fused multiply-add); NumPy rounds it twice
         largest = max(np.abs(d.qvel).max(), np.abs(reached).max())
         assert np.abs(reached - after.qvel).max() <= np.spacing(largest)
     for name in ("qacc", "qfrc_passive", "qfrc_contact", "cfrc_contact", "qfrc_constraint"):
@@ -45,7 +45,7 @@ def missing_force(m, d):
     M = rb.mass_matrix(m, d)
     outside = np.zeros(m.nv)
     for body in np.flatnonzero(d.xfrc_applied.any(axis=1)):
-        J = rb.frame_jacobian(m, d, m.body_names[body])  # local_world_aligned
+        J = rb.frame_jacobian(m, d, m.body_names[body])  # the reference is local_world_aligned
         position, _ = rb.frame_pose(m, d, m.body_names[body])
         force, torque = d.xfrc_applied[body, :3], d.xfrc_applied[body, 3:]
         arm = d.xipos[body] - position
@@ -79,7 +79,7 @@ def momenta(m, d, body):
 
 
 def momentum_missed(m, d, before, after):
-    """Return the error of momentum changes of bodies in flight against the reported impulses.
+    """Return the difference of momentum changes of bodies in flight from the reported impulses.
 
     The error is relative to the largest momentum or impulse. `before` is d after forward.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The dynamics toolbox computed by Pinocchio, in our order of vectors and joint coordinates.
 
-With v_pin = B v_ours a matrix X of forces by velocities becomes B^T X B. Derivatives also need
-that of B itself: dB[:, :, k] along dof k. Pinocchio's velocities are [linear; angular].
+With v_pin = B v_ours a matrix X of forces by velocities becomes B^T X B. Derivatives also need the
+derivative of B itself: dB[:, :, k] along dof k. Pinocchio's velocities are [linear; angular].
 """
 
 import functools
@@ -22,7 +22,7 @@ REFERENCES = {
 
 
 def swapped(X):
-    """Return [angular; linear] for [linear; angular]."""
+    """Convert [linear; angular] to [angular; linear]."""
     return np.concatenate([X[3:], X[:3]])
 
 
@@ -89,7 +89,7 @@ class Quantities(Twin):
     # centre of mass and momentum
 
     def joint(self, body):
-        """Return Pinocchio's number of the joint that carries one of our bodies."""
+        """Return Pinocchio's number of the joint that carries our body."""
         return self.model.getJointId(self.m.jnt_names[body - 1]) if body else 0
 
     def com(self, body=0):

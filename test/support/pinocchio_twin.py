@@ -19,7 +19,7 @@ from support.trees import rotation
 
 pin = pytest.importorskip("pinocchio", reason="pin is not installed")
 
-#: The types of joint_types.JOINT_SPECS that Pinocchio has, alone or as a chain of simple ones.
+#: The types of joint_types.JOINT_SPECS that Pinocchio has, alone or as a chain of simple joints.
 KNOWN = (
     "revolute",
     "prismatic",
@@ -52,7 +52,8 @@ def from_description(description, floating_base=False):
     carrier = 0
     if floating_base:
         carrier = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "root_joint")
-    places = {root: (carrier, pin.SE3.Identity())}  # link -> its joint, its pose there
+    # by link: the joint that carries it, and its pose in that joint
+    places = {root: (carrier, pin.SE3.Identity())}
     _add_subtree(model, description.joints, root, places)
     for link in description.links:
         carrier, place = places[link.name]
@@ -139,7 +140,7 @@ def _inertia(inertial):
 
 
 class Twin:
-    """Pinocchio's model beside ours, at one state.
+    """Pinocchio's model next to ours, in the same state.
 
     Args:
         m, d: our Model and Data at some qpos and qvel.
@@ -244,7 +245,7 @@ def _body_motion(kind, q, v):
 
 
 def _inverse(R, p, twist, drift):
-    """Return the same for F_p in F_s: in F_p axes all velocities are opposite."""
+    """Return the pose and motion of F_p in F_s; in F_p axes, all velocities are opposite."""
     to_p = pin.SE3(R, p).toActionMatrix()
     return R.T, -R.T @ p, -to_p @ twist, -to_p @ drift
 

@@ -110,7 +110,7 @@ def main(kind, source, result):
     results = {}
     for name in SMOOTH + (OTHERS if kind == "numbers" else ()):
         m, d = pickle.loads(Path(source).read_bytes())
-        rb.forward(m, d)  # results of earlier stages that a stage needs
+        rb.forward(m, d)  # compute the results of earlier stages that a stage needs
         rb.factor_m(m, d)
         before = Symbol.count
         try:

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 PR_SET_CHILD_SUBREAPER = 36
-#: Time limit of the imports, with compilation in the first process, or the wait for it [s].
+#: Time limit of the imports [s]: the first process compiles, and others wait for it.
 PATIENCE = 1200.0
 
 
@@ -50,10 +50,11 @@ def start(code, arguments, environment, output, fresh=False, folder=None):
 
     Args:
         code, arguments: Python code and its arguments.
-        environment: of the process; if imports read other variables, the process is fresh.
+        environment: environment of the process; if imports read other variables, the process is
+            fresh.
         output: open file for output and errors.
         fresh: whether to start a fresh process instead of a fork.
-        folder: of the new process; by default that of this process.
+        folder: folder of the new process; by default that of this process.
     """
     arguments = list(map(str, arguments))
     if fresh or lasting(environment) != USUAL:

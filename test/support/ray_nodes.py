@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster of Ray, whose nodes are processes of this machine."""
+"""A cluster of Ray whose nodes are processes on this machine."""
 
 import socket
 import threading
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture
 def cluster():
-    """Yield a cluster with one node; cluster.add_node adds others."""
+    """Yield a cluster with one node; cluster.add_node adds further nodes."""
     import ray
     from ray.cluster_utils import Cluster
 

@@ -40,7 +40,7 @@ def robot_id(path):
 LOADABLE = [path for path in FILES if path.name != NO_NAME]
 each_robot = pytest.mark.parametrize("path", LOADABLE, ids=robot_id)
 
-#: One robot of each family: the others have nearly the same trees.
+#: One robot of each family: other robots of a family have nearly the same trees.
 _FAMILIES = (
     *("a1", "allegro_left_hand", "anymal-kinova", "baxter", "bolt", "borinot_flying_arm_2"),
     *("centauro", "double_pendulum_continuous", "hextilt_flying_arm_5", "human", "hyq_no_sensors"),

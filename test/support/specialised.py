@@ -56,7 +56,7 @@ def program_of(m, name, symbolic=("gravity",), fused=True):
 def random_data(m, count, seed, speed=1.0):
     """Return Data in random states with forces, with some joints beyond their limits.
 
-    The Model gets the smooth law of friction and limits, as specialised code has no other.
+    The Model gets the smooth law of friction and limits, as specialised code has no other law.
     """
     found = []
     smoothly(m)
@@ -115,7 +115,7 @@ def evaluate(program, arrays):
 
 
 def filled(program, arrays):
-    """Return the array "out" (S, length) of a Program, empty if no joint moves."""
+    """Return the array "out" (S, length) of a Program; it is empty if no joint moves."""
     nothing = np.zeros((len(next(iter(arrays.values()))), 0))
     return evaluate(program, arrays).get("out", nothing)
 

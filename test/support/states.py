@@ -27,7 +27,7 @@ def randomise(m, d, seed, speed=1.0):
 
 
 def apply_reasonable_forces(m, d):
-    """Apply the forces that cause the accelerations in qacc: they suit a robot of any size."""
+    """Apply the forces that cause the accelerations in qacc; these suit a robot of any size."""
     d.qfrc_applied = 0.0
     d.xfrc_applied[1:] = 0.01 * m.body_mass[1:, None] * d.xfrc_applied[1:]
     rb.inverse(m, d)
@@ -95,7 +95,7 @@ def move(m, d, h, velocity):
 
 
 def moved(kind, q, u):
-    """Return q (+) u of one joint: positions are added, rotations and poses multiplied by exp(u).
+    """Return q (+) u of one joint: add positions; multiply rotations and poses by exp(u).
 
     Where the velocity is that of F_s in its own axes, the pose of F_s moves along a screw:
     pose <- pose exp(u).
@@ -164,7 +164,7 @@ def energy(m, d):
 
 
 def bias_slopes(m, d):
-    """Return the derivative of qfrc_bias by qvel by differences, exact for a quadratic bias."""
+    """Return the derivative of qfrc_bias by qvel: differences, exact as the bias is quadratic."""
     D, e = np.zeros((m.nv, m.nv)), d.copy()
     for k in range(m.nv):
         for sign in (1.0, -1.0):
@@ -174,7 +174,7 @@ def bias_slopes(m, d):
 
 
 def at_present(m, d):
-    """Write the forces at qvel and qacc in continuous time to d, without contact."""
+    """Write to d the forces in continuous time at qvel and qacc, without contact."""
     rb.fwd_position(m, d)
     rb.fwd_velocity(m, d)
     rb.aba(m, d)

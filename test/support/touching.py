@@ -31,7 +31,7 @@ def free(shape, mass=1.0, surface=None, floor=True, **more):
     Args:
         shape: the geometry, around the body's origin.
         mass: [kg]; the inertia is that of the solid shape, or of a cube of 0.1 m for points.
-        surface: of the geometry.
+        surface: surface of the geometry.
         floor: whether there is a floor at height 0.
         more: further arguments of SystemBuilder.geometry.
     """
@@ -57,7 +57,7 @@ def solid(shape, mass):
 
 
 def sunk(h):
-    """Return the depth [m] at rest of near-rigid contacts that share the mass, for steps h [s]."""
+    """Return the depth [m] at rest of near-rigid contacts that share the mass, with step h [s]."""
     return G * h**2 / (OUT * STIFF)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generated robots: auto_tree(number of bodies, branching, skew, joint types, seed)."""
+"""Generated robots, by auto_tree(number of bodies, branching, skew, joint types, seed)."""
 
 import math
 
@@ -15,7 +15,7 @@ HINGES = ("revolute",)
 SIMPLE = ("revolute", "prismatic")
 #: Joint types that MuJoCo has as well.
 ALL = ("revolute", "prismatic", "spherical", "planar", "floating")
-#: Every joint type but the fixed one.
+#: Every joint type except fixed.
 LIBRARY = (
     *ALL,
     "helical",
@@ -51,14 +51,15 @@ def auto_tree(
         branching: children per link: 1 is a chain, 2 a binary tree (Featherstone's autoTree).
         skew: largest angle between a joint frame and its parent link's [rad].
         kinds: joint types, in random order (in turn with shuffle=False).
-        seed: of all random numbers.
+        seed: seed of all random numbers.
         massless: numbers of links without inertia.
         damping: largest viscous damping.
         reversals: share of the joints whose predecessor is the link farther from the base.
         offsets: share of the joints whose frame differs from that of the farther link.
     """
     rng = np.random.default_rng([seed, nb])
-    extra = np.random.default_rng([seed, nb, 1])  # a second one leaves simple trees unchanged
+    # a generator of its own, so that simple trees stay as they were
+    extra = np.random.default_rng([seed, nb, 1])
     links = [Link("base", random_inertial(rng))]
     joints = []
     for i in range(1, nb + 1):
@@ -84,7 +85,7 @@ def library_joint(name, kind, predecessor, successor, axis, rng, **more):
     """Return a joint with all properties of its type.
 
     Args:
-        name, kind: of the joint.
+        name, kind: name and type of the joint.
         predecessor, successor: (name of the link, pose of the joint's frame in the link).
         axis: its axis.
         rng: generator for a second axis and parameters.

@@ -30,9 +30,9 @@ MESSAGES += ("rbdyn_interfaces", "simulation_interfaces")
 def main():
     """Serve requests; in a forked process return the code to run."""
     sys.path[0] = ""  # python -c sets the same value
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a new process unblocks it
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # a fork unblocks it
     with Path(__file__).open() as script:
-        fcntl.flock(script, fcntl.LOCK_EX)  # one process at a time compiles
+        fcntl.flock(script, fcntl.LOCK_EX)  # so that only one process compiles at a time
         prepare()
     from rbdyn_ros.trials.processes.ending import Tracer
 
@@ -77,7 +77,7 @@ def prepare():
     for mode in MODES[1:]:
         Controller(arm, SafetyGate(m, Limits.of(m)), ControlSettings()).rehearse(mode)
     open_messages()
-    inspect.getmodule(sys._getframe())  # the first log message needs this
+    inspect.getmodule(sys._getframe())  # import now what the first log message needs
     gc.collect()
     gc.freeze()
 
@@ -96,7 +96,7 @@ def open_messages():
 
 
 def fork(tracer):
-    """Fork; return the process id in the server, which is not the parent, and 0 in the fork."""
+    """Fork; return 0 in the new process, and its id in the server, which is not its parent."""
     sent, told = os.pipe()
     tracer.call("before_fork")
     middle = os.fork()

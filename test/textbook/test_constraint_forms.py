@@ -60,7 +60,7 @@ def test_a_regular_system_agrees_with_the_matrix_of_the_book():
     close(found.lam, -solution[N:])
 
 
-def test_contradicting_rows_have_the_least_residual():
+def test_contradicting_rows_are_solved_with_the_least_residual():
     x = system(0, 0)
     K = np.vstack([np.eye(N)[0], np.eye(N)[0]])
     found = constraints.implicit(x.H, x.C, x.tau, K, np.array([1.0, 3.0]))

@@ -84,7 +84,7 @@ def test_a_recording_contains_the_actuators_of_its_run_and_their_states(found, t
     read, m = rb.read_run(tmp_path / "run.mcap"), built(run.values)
     for name in (*OF_ACTUATORS, "dof_armature", "dof_inertia0"):
         np.testing.assert_array_equal(getattr(read.m, name), getattr(m, name))
-    assert m.actuator_delay[0] < found.plant.actuator_delay[0]  # act of the batch is longer
+    assert m.actuator_delay[0] < found.plant.actuator_delay[0]  # the batch needs a longer act
     d = rb.make_data(read.m)
     read.restore(d, 99)
     for k in range(100, 120):

@@ -80,7 +80,7 @@ def test_the_spread_of_a_measure_is_reported(tmp_path):
     assert list(judge(found, runs).failures) == [3, 4, 5, *range(19, 10, -1)]
 
 
-def test_the_interval_of_the_mean_of_a_large_trial_is_that_of_a_normal_distribution(tmp_path):
+def test_the_mean_of_a_large_trial_has_the_interval_of_a_normal_distribution(tmp_path):
     found = trial(tmp_path, runs=5000)
     values = np.random.default_rng(0).exponential(size=5000)
     spread = judge(found, made(found, values)).measures["tracking_max"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures of a browser and an arm for the tests of a file."""
+"""Fixtures that give the tests of a file a browser and an arm."""
 
 import pytest
 from web_page import open_browser

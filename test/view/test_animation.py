@@ -96,7 +96,7 @@ def test_the_box_drawn_for_a_body_has_its_inertia():
     inertial = shapes.box((0.3, 0.5, 0.7), mass=2.0)
     edges = equivalent_box(np.array([2.0]), np.array([inertial.inertia[:3]]))
     assert np.allclose(edges, [[0.3, 0.5, 0.7]], rtol=1e-12)
-    # no real material is like this
+    # unlike any real material
     flat = equivalent_box(np.array([1.0]), np.array([[1.0, 1.0, 3.0]]))
     assert np.isfinite(flat).all()
 

@@ -50,7 +50,7 @@ def test_coordinates_have_names_and_units(m):
     assert (free[0].low, free[0].high) == (-2.0, 2.0)
 
 
-def test_limits_of_a_coordinate_are_those_of_its_joint():
+def test_a_coordinate_has_the_limits_of_its_joint():
     turn, slide = coordinates_of(rb.load_urdf(ARM), 1.0)
     assert (turn.low, turn.high, turn.unit, turn.word) == (-0.5, 1.2, "rad", "")
     assert (slide.low, slide.high, slide.unit) == (-0.1, 0.3, "m")

@@ -88,7 +88,7 @@ def test_a_spot_light_brightens_a_circle_of_its_angle(drawn):
 
 @needs_renderer
 def test_parallel_light_of_a_picture_falls_with_the_cosine_of_its_angle(drawn):
-    """The floor gets the cosine of its direction, and no light from below."""
+    """The floor gets light by the cosine of the angle to its normal, and none from below."""
     dark, light, slanted = (
         drawn(SUN.format(direction)) for direction in ("0 0 1", "0 0 -1", "0 -0.6 -0.8")
     )

@@ -49,7 +49,7 @@ def test_the_page_polls_rarely_without_a_client(near):
     loop, _, server = near
     looks = []
     wait_until(lambda: len(looks) > 40 or looks.append(loop.looks), "almost a second")
-    assert looks[-1] - looks[0] < 8  # with thirty polls a second there would be far more
+    assert looks[-1] - looks[0] < 8  # thirty polls a second would give far more
     with PlainClient(server):
         wait_until(lambda: loop.looks > looks[-1] + 30, "many looks")
 
@@ -165,7 +165,7 @@ def told(monkeypatch):
 
 @pytest.mark.parametrize("loses", [PlainClient.vanish, lambda _: None])
 def test_a_lost_browser_ends_its_pull(near, loses):
-    """The page closes, or its network breaks."""
+    """The pull ends when the page closes or its network breaks."""
     loop, live, server = near
     with PlainClient(server) as hand:
         position, _ = live.robots[0].show.pose("hand")
@@ -278,7 +278,7 @@ def test_keys_and_follow_move_the_camera(browser, near):
 def test_a_narrow_page_starts_with_closed_panels_and_the_colours_of_the_system(
     browser, near, phone
 ):
-    """The width of a phone's page is 980 until its head has been read."""
+    """The width of a phone's page is 980 until the browser has read its head."""
     _, live, server = near
     size = {"width": 390, "height": 700}
     like = {"color_scheme": "dark", "is_mobile": phone}
@@ -298,7 +298,7 @@ def test_a_narrow_page_starts_with_closed_panels_and_the_colours_of_the_system(
 
 
 class LateFirst:
-    """An executor like on a busy machine: every other job begins late."""
+    """An executor as on a busy machine: every other job begins late."""
 
     def __init__(self):
         self.waits = itertools.cycle((0.3, 0.0))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Texts and orders of a live view without a browser, on a replaced panel."""
+"""Texts and orders of a live view without a browser, on a stand-in for the panel."""
 
 import contextlib
 from dataclasses import replace
@@ -363,7 +363,7 @@ def test_the_default_force_of_a_push_follows_from_the_mass_of_the_robot_or_objec
     link.act(value="hand")
     assert force.value[0] == pytest.approx(0.5 * 9.81 * (m.body_mass.sum() - 0.1), rel=0.05)
     link.act(value="cube")
-    assert force.value == (2.0, 0.0, 0.0)  # twice its weight moves it against friction
+    assert force.value == (2.0, 0.0, 0.0)  # twice its weight moves the object against friction
     force.value = (1.0, 2.0, 3.0)  # the user changes the force
     link.act(value="hand")
     pushes.choose("cube")
@@ -509,7 +509,7 @@ def test_hostile_numbers_of_a_drag_are_left_out(m, hand):
         ("it <brakes>", "after <i>Release</i> it &lt;brakes&gt;", "it &lt;brakes&gt;"),
     ],
 )
-def test_the_text_names_the_hold_of_a_robot(m, cast, idle, released, after):
+def test_the_text_says_how_a_robot_is_held(m, cast, idle, released, after):
     server = Server()
     torques = JointSliders(server, m, replace(cast, start="held <so>", idle=idle), None, None)
     (held,) = (
@@ -525,7 +525,7 @@ def test_the_text_names_the_hold_of_a_robot(m, cast, idle, released, after):
     assert (held.visible, rest.visible) == (False, True)
 
 
-def test_the_text_of_a_falling_robot_names_no_hold(m, cast):
+def test_the_text_of_a_falling_robot_says_nothing_about_a_hold(m, cast):
     server = Server()
     JointSliders(server, m, cast, None, None).put(Instant.still(m, m.qpos0))
     assert not any(part.visible for label, part in server.parts.items() if "holds it" in label)

@@ -120,7 +120,7 @@ def place(loop, link, point):
 
 
 def hang(loop, link, point, share):
-    """Hang a share of the weight from a point from now on."""
+    """From now on, hang a load, a share of the robot's weight, from a point."""
     m = loop.m
     frame = m.frame_id(link)
     body = int(m.frame_bodyid[frame])
@@ -160,7 +160,7 @@ def test_the_point_follows_the_cursor_and_does_not_swing(begin, model, link, poi
 
 
 def test_the_load_estimated_during_a_drag_is_zero_at_the_next_drag(begin):
-    """The goal leads by load over stiffness, at most as far as the largest load needs."""
+    """The goal leads the point by load / stiffness, at most by what the largest load needs."""
     loop = begin(cube())
     spring, up = HandSpring(loop), np.array([0.0, 0.0, 1.0])
     far = place(loop, "cube", np.zeros(3)) + up

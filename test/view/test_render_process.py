@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The drawing process fails at its start, does not answer, or is ended meanwhile."""
+"""The drawing process fails at its start, does not answer, or ends while it is needed."""
 
 import threading
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A recording in a real browser: play, pause, scrub, step; and its player without one."""
+"""A recording in a real browser: play, pause, scrub, step; and its player without a browser."""
 
 import numpy as np
 import pytest

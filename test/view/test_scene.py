@@ -357,7 +357,7 @@ def test_the_size_of_a_scene_bounds_its_visible_parts():
 
 @robots.needs_robots
 @pytest.mark.parametrize(("name", "farthest"), [("panda.urdf", 1.3), ("ur5_robot.urdf", 1.2)])
-def test_the_ball_of_a_scene_is_the_reach_of_an_arm(name, farthest):
+def test_the_bounding_ball_of_a_scene_has_the_reach_of_an_arm(name, farthest):
     path = robots.find(name)
     m = rb.load_urdf(path)
     scene = Scene(m, read_appearance(path))
@@ -368,7 +368,7 @@ def test_the_ball_of_a_scene_is_the_reach_of_an_arm(name, farthest):
 
 
 @pytest.mark.parametrize("base", ["floating", "sixdof_fp", "sixdof_fs"])
-def test_the_ball_of_a_scene_stays_with_a_floating_base(base):
+def test_the_bounding_ball_of_a_scene_moves_with_a_floating_base(base):
     m = rb.load_urdf(ARM, floating_base=base)
     assert Scene(m, NONE).radius < 1.0  # a random base would be up to 1 m away in each direction
 

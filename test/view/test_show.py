@@ -69,7 +69,7 @@ def taken_ports(number):
     pytest.skip("no ports in a row are free")
 
 
-def test_the_server_listens_at_this_machine_alone_and_prints_its_address(server):
+def test_the_server_listens_only_on_this_machine_and_prints_its_address(server):
     address = address_of(server)
     assert address == f"http://127.0.0.1:{server.get_port()}"
     with urllib.request.urlopen(address, timeout=30) as page:
@@ -304,7 +304,7 @@ def test_every_layer_can_be_shown_and_hidden(server):
     box = LinkShape("panda_link1", rb.Box((0.1, 0.1, 0.1)))
     show = Show(server, m, Appearance((box,), (box,)))
     present = [VISUALS, COLLISIONS, BOXES, ELLIPSOIDS, MASSES, FRAMES, JOINTS, FORCES, GRID]
-    assert list(show.display.boxes) == present  # all but lines, which this robot lacks
+    assert list(show.display.boxes) == present  # all but the box of lines, which this robot lacks
     for layer in present:
         show.display.set(layer, True)
         assert show.nodes._layers[layer]
@@ -378,7 +378,7 @@ def room(*names):
     return rb.scene(ARM, objects=items)
 
 
-def test_objects_come_and_go_and_unchanged_ones_keep_their_nodes(server):
+def test_objects_come_and_go_and_unchanged_objects_keep_their_nodes(server):
     show = Show(server, room("ball", "other"), LOOKS)
     show.display.set(FRAMES, True)
     show.display.set(FRAMES, False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colour pictures equal the stored ones: robots, textures, a mechanism, solids."""
+"""Colour pictures of robots, textures, a mechanism and solids equal stored pictures."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def likeness(a, b):
         "scene",
     ],
 )
-def test_pictures_equal_the_stored_ones(name):
+def test_pictures_equal_the_stored_pictures(name):
     assert likeness(halved(picture(name)), stored(name)) >= 0.98
 
 

@@ -66,7 +66,7 @@ def test_shapes_have_the_right_size_and_face_outwards(shape):
         assert np.allclose(found.vertices.min(axis=0), -found.vertices.max(axis=0), atol=1e-6)
 
 
-def test_round_sides_share_corners_and_edges_do_not():
+def test_round_sides_share_vertices_and_sharp_edges_do_not():
     assert len(single(Box((1, 1, 1))).vertices) == 24
     assert len(single(Sphere(1.0)).vertices) == 642  # 10 * 4^3 + 2
     assert len(single(Capsule(1.0, 1.0)).vertices) == each_place_once(single(Capsule(1.0, 1.0)))
@@ -393,7 +393,7 @@ def test_bounding_boxes_match_pinocchio(name):
         ("ur5_robot.urdf", [(64, 89, 104), (36, 36, 36)]),
         ("panda.urdf", [(255, 255, 255), (64, 64, 64), (230, 235, 237)]),
         ("go2.urdf", [(230, 242, 242), (171, 177, 197), (0, 0, 0)]),
-        ("anymal.urdf", [(26, 26, 26)]),  # the colour of the feet, whose picture is broken
+        ("anymal.urdf", [(26, 26, 26)]),  # the feet's colour, because their picture is broken
     ],
 )
 def test_real_robots_have_their_colours(name, expected):

@@ -221,7 +221,7 @@ def test_a_texture_for_a_shape_without_texture_coordinates_causes_one_warning(fo
 
 
 def test_a_material_file_outside_is_not_read(folder):
-    """The mesh then has the colour of the URDF."""
+    """The mesh then has the URDF's colour."""
     inside = folder / "robot"
     inside.mkdir()
     (folder / "m.mtl").write_text(MTL.format("quarters.png"))

@@ -169,7 +169,7 @@ def test_an_instant_has_the_contact_points_of_a_loop_and_their_forces():
 
 
 def test_energies_are_those_of_the_exchanged_plant(path):
-    """Oracle: the robot of the file, and a point mass at its tip, in another gravity."""
+    """The reference is the file's robot with a point mass at its tip, in another gravity."""
     m = rb.load_urdf(path)
     loop = Loop(m, LoopSettings(realtime="off", start_paused=True), np.full(m.nq, 0.3))
     watched = Watched(loop)
@@ -305,7 +305,7 @@ MESH = '<visual><geometry><mesh filename="{}"/></geometry></visual>'
 
 @needs_viser
 def test_unusable_meshes_cause_one_warning(shown, tmp_path):
-    """The files are missing, or one has only the name of a mesh."""
+    """Two of the files are missing, and the third contains no mesh."""
     loop, start = shown
     (tmp_path / "empty.stl").write_bytes(b"no mesh")
     names = ["gone.stl", "lost.stl", "empty.stl"]
@@ -327,7 +327,7 @@ def test_unusable_meshes_cause_one_warning(shown, tmp_path):
 @needs_viser
 def test_an_unreadable_appearance_causes_one_warning(shown):
     loop, start = shown
-    # the file is gone after it was read
+    # the file is deleted once it has been read
     loop.cast = replace(loop.cast, text="", path=Path("gone.yaml"))
     view, said = start(loop)
     assert view.wait(60.0), said

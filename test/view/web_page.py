@@ -66,7 +66,7 @@ def open_browser():
 
 @contextlib.contextmanager
 def open_page(browser, address, server=None, size=None, scale=1.0, **like):
-    """Yield a page of a view that is connected; with its `server` in this process, known to it.
+    """Yield a connected page of a view; wait until a `server` in this process knows it.
 
     Each side of a point of the page has `scale` pixels: a page that need not be sharp is drawn
     faster with fewer pixels. `like` describes the browser to Playwright, such as a phone. The
@@ -107,7 +107,7 @@ SCENE = "canvas[data-engine]"
 
 
 def wait_for_picture(page):
-    """Wait until the light of the scene is loaded; before, it is nearly white."""
+    """Wait until the light of the scene is loaded; until then the scene is nearly white."""
     page.wait_for_function(f"document.querySelector('{SCENE}')?.style.opacity === '1'")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots written in another format are the same robots, or the loss is named."""
+"""Robots written in another format are the same robots, or a finding names what is lost."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ PAIRS = ("exclude_", "push_", "distance_", "face_", "geom_face")
 
 
 def of_one_sign(name, other, value):
-    """Return `other`, quaternions with the signs of those of `value`: q and -q turn the same."""
+    """Return the quaternions `other` with the signs of `value`: q and -q are one rotation."""
     if not name.endswith("quat"):
         return other
     return other * np.where((other * value).sum(-1, keepdims=True) < 0.0, -1.0, 1.0)
@@ -83,7 +83,7 @@ def test_a_mechanism_file_equals_its_builder(name, tmp_path):
     same(rb.build(MECHANISMS[name]), rb.load(written))
 
 
-def test_values_that_a_format_lacks_have_a_finding(tmp_path):
+def test_values_that_a_format_cannot_express_have_a_finding(tmp_path):
     system = (
         rb.SystemBuilder("losses", base="ground")
         .body("one", rb.shapes.sphere(0.1, mass=1.0))
@@ -145,7 +145,7 @@ def test_numbers_of_numpy_are_written_into_a_mechanism_file(tmp_path):
 
 
 @pytest.mark.parametrize(("suffix", "joint"), [("urdf", "teeth"), ("sdf", "teeth")])
-def test_a_loop_that_a_format_lacks_is_named(suffix, joint, tmp_path):
+def test_a_loop_that_a_format_cannot_express_is_named(suffix, joint, tmp_path):
     if suffix == "sdf":
         with refused(ParameterError, "not-convertible", f"joint '{joint}'"):
             rb.convert(rack(), tmp_path / "robot.sdf")
@@ -153,7 +153,7 @@ def test_a_loop_that_a_format_lacks_is_named(suffix, joint, tmp_path):
     assert any(joint in text for text in lost(rb.convert(rack(), tmp_path / "robot.urdf")))
 
 
-def test_a_joint_that_a_format_lacks_is_refused(tmp_path):
+def test_a_joint_that_a_format_cannot_express_is_refused(tmp_path):
     system = (
         rb.SystemBuilder("screw", base="ground")
         .body("nut", rb.shapes.sphere(0.1, mass=1.0))
@@ -326,7 +326,7 @@ def test_gravity_and_sensors_of_a_file_are_not_lost_in_silence(tmp_path):
         (rb.Surface(stiffness=1e5, damping=3.0), ["its damping", "its stiffness"]),
     ],
 )
-def test_a_surface_that_a_urdf_lacks_is_named(surface, words, tmp_path):
+def test_a_surface_that_a_urdf_cannot_express_is_named(surface, words, tmp_path):
     system = (
         rb.SystemBuilder("touching", base="ground")
         .body("one", rb.shapes.sphere(0.1, mass=1.0))

@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write modelDescription.xml: the variables of a robot in FMI 2.0 or 3.0."""
 
-from __future__ import annotations
-
 import hashlib
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
 from rbdyn_ros.codegen.names import shown, unique
-
-if TYPE_CHECKING:
-    from rbdyn_ros.codegen.project import CProject
-    from rbdyn_ros.model.model import Model
+from rbdyn_ros.codegen.project import CProject
+from rbdyn_ros.model.model import Model
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +31,7 @@ class Variable:
 
 
 def variables(m: Model) -> list[Variable]:
-    """Return time, then torques, positions and velocities, then the start."""
+    """Return the variables: time, torques, positions, velocities, and then the start state."""
     places, dofs = _places(m, m.nq, m.jnt_qposadr), _places(m, m.nv, m.jnt_dofadr)
     time = Variable("time", "independent", "continuous", "simulated time [s]")
     found = [time]

@@ -53,7 +53,7 @@ def sources(project: CProject, version: str) -> tuple[dict[str, str], str]:
 
 
 def folder_of(version: str) -> str:
-    """Return the folder of this machine's library in an FMU, or "" if the standard has none."""
+    """Return the folder of this machine's library in an FMU, or "" if none is standard."""
     system = {"linux": "linux", "darwin": "darwin", "win32": "windows"}.get(sys.platform, "")
     machine = {"arm64": "aarch64", "AMD64": "x86_64"}.get(platform.machine(), platform.machine())
     if version == "3.0":

@@ -46,8 +46,8 @@ class KernelBody:
         self._scopes: list[dict[str, Text]] = [{k: Text(k, kind) for k, kind in kinds.items()}]
         self._owners = {name: name for name in kinds}  # owner of each array
         self.written: set[str] = set()
-        stores = (n.id for n in ast.walk(node) if isinstance(n, ast.Name) and _is_stored(n))
-        self._stores = Counter(stores)
+        parts = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+        self._stores = Counter(n.id for n in parts if isinstance(n.ctx, ast.Store))
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the body."""
@@ -88,7 +88,7 @@ class KernelBody:
         return signature
 
     def _write(self, node: ast.expr) -> None:
-        """Remember that the array of an argument is written."""
+        """Record that the array of an argument is written."""
         while isinstance(node, ast.Subscript | ast.Attribute):
             node = node.value
         if isinstance(node, ast.Name):
@@ -253,10 +253,6 @@ class KernelBody:
         ast.Break: _jump,
         ast.Continue: _jump,
     }
-
-
-def _is_stored(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store)
 
 
 def _uses(value: ast.expr, target: ast.expr) -> bool:

@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pieces of C++ that stand for pieces of a kernel, and the signatures of kernels."""
 
-from __future__ import annotations
-
 import ast
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from rbdyn_ros.model.declared.fields import Field
+from rbdyn_ros.model.declared.fields import Field
 
 #: Binding strength of operators in C++: operands that bind less tightly need parentheses.
 ATOM, UNARY, PRODUCT, SUM, COMPARISON, EQUALITY, AND, OR, CHOICE = range(9, 0, -1)

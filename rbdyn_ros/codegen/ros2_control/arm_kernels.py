@@ -9,18 +9,27 @@ another controller or a topic gives; without one the target comes to rest. `m` a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from rbdyn_ros.control.arm.actuation import hold, to_command
+from rbdyn_ros.control.arm.actuation import Actuation, hold, to_command
 from rbdyn_ros.control.arming.effort_check import FASTEST, TOLERATED
-from rbdyn_ros.control.arming.start_up_kernels import APART, CLEAR, LATE, advance, choose_ways
+from rbdyn_ros.control.arming.start_up_kernels import (
+    APART,
+    CLEAR,
+    LATE,
+    StartUp,
+    advance,
+    choose_ways,
+)
 from rbdyn_ros.control.arming.start_up_kernels import begin as begin_test
+from rbdyn_ros.control.arming.start_up_reply import Reply
 from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.limits import EFFORT, LOWER, MARGIN, POWER, UPPER, VELOCITY
 from rbdyn_ros.control.base.record import Record
 from rbdyn_ros.control.base.state_kernels import AGE, LONGEST
+from rbdyn_ros.control.blind.state import BlindState
 from rbdyn_ros.control.blind.velocity_vote import forget
 from rbdyn_ros.control.blind.witness import begin as begin_witness
 from rbdyn_ros.control.laws.sampled import LARGEST as FASTEST_GAINS
@@ -43,23 +52,16 @@ from rbdyn_ros.control.loop_kernels import (
 from rbdyn_ros.control.motion.tracking import ROUNDING, stopping_time
 from rbdyn_ros.control.states.clock import BEGUN
 from rbdyn_ros.control.states.gate_kernels import admit, age, begin, release
-from rbdyn_ros.control.states.loop_state import RELEASED
+from rbdyn_ros.control.states.loop_state import RELEASED, ArmLoopState
 from rbdyn_ros.control.states.measured import LARGEST, store
 from rbdyn_ros.dynamics.laws import computed_torque, damped_gravity, joint_impedance, pd_gravity
+from rbdyn_ros.engine.compiler.jit import Matrix
 from rbdyn_ros.engine.quantities.inverse_mass import reflected_inertia
 from rbdyn_ros.engine.quantities.terms import gravity_term
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.fields import Field
+from rbdyn_ros.model.model import Model
 from rbdyn_ros.nanoseconds import NANOSECONDS
-
-if TYPE_CHECKING:
-    from rbdyn_ros.control.arm.actuation import Actuation
-    from rbdyn_ros.control.arming.start_up_kernels import StartUp
-    from rbdyn_ros.control.arming.start_up_reply import Reply
-    from rbdyn_ros.control.blind.state import BlindState
-    from rbdyn_ros.control.states.loop_state import ArmLoopState
-    from rbdyn_ros.engine.compiler.jit import Matrix
-    from rbdyn_ros.model.data import Data
-    from rbdyn_ros.model.model import Model
 
 #: Modes.
 GRAVITY, PD_GRAVITY, COMPUTED_TORQUE, IMPEDANCE = range(4)
@@ -95,7 +97,7 @@ REFUSALS = {
 class ArmState(Record):
     """The memory of these kernels.
 
-    Angles are in rad and lengths in m; velocities and efforts go with them.
+    Angles are in rad and lengths in m; velocities and efforts have the units that follow.
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
@@ -144,7 +146,7 @@ class ArmState(Record):
     )
 
 
-#: A longer period of updates is not a number [s].
+#: A longer period of updates is treated like NaN [s].
 LONGEST_PERIOD = 1e6
 
 
@@ -237,7 +239,7 @@ def start(
 
 @kernel
 def set_mode(m: Model, d: Data, b: BlindState, s: ArmLoopState, c: ArmState, mode: int) -> None:
-    """Change the mode; the joints stay where they are, and the gains must not shake the arm."""
+    """Change the mode unless its gains would shake the arm; the joints stay where they are."""
     c.refusal = 0
     weigh(m, d, s, c)
     judge_gains(b, s, c, mode)
@@ -379,7 +381,7 @@ def judge_place(s: ArmLoopState, c: ArmState) -> None:
 
 @kernel
 def advance_clock(s: ArmLoopState, c: ArmState, period: float, steady: int) -> None:
-    """Advance the clocks by an update; until the first update the arm rested.
+    """Advance the clocks by an update; before the first update the arm counts as at rest.
 
     A period [s] that is not a number counts as a clock that went back, and as the longest one.
     """

@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernels of arm_controller that the generated controller calls, as C++."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from rbdyn_ros.codegen.kernels.functions import Translation
 from rbdyn_ros.codegen.kernels.texts import DATA, MODEL, Signature
 from rbdyn_ros.codegen.ros2_control import arm_kernels
 from rbdyn_ros.codegen.ros2_control.tables import first_values
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rbdyn_ros.engine.compiler.views import ViewType
-    from rbdyn_ros.model.declared.fields import Field
+from rbdyn_ros.engine.compiler.views import ViewType
+from rbdyn_ros.model.declared.fields import Field
 
 #: Kernels of the engine that the template dynamics.hpp replaces by calls of the generated
 #: dynamics.

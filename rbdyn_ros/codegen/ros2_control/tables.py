@@ -129,7 +129,7 @@ def fault_rows() -> str:
 
 
 def _words(code: str, reaction: str) -> str:
-    """Return code, numbers, cause and remedy of a fault with this reaction, or its only one."""
+    """Return code, numbers, cause and remedy of a fault; its row is the one with this reaction."""
     kinds = [kind for kind in FAULTS if kind.code == code]
     kind = next((kind for kind in kinds if kind.reaction == reaction), kinds[0])
     found, cause = NUMBERS.get(code, OTHER_NUMBERS), kind.cause.replace("`", "")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`rbdyn check --collisions`: sample the joint space for self-collision, and write an SRDF."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line.common import FileOf, add_options, flag
+from rbdyn_ros.errors import Finding, ParameterError, quote
+from rbdyn_ros.loading.output import output_path, unwritable, write_whole
 
 if TYPE_CHECKING:
     from rbdyn_ros.description.parts.geometries import Contact
@@ -20,11 +20,8 @@ SRDF_SUFFIX = ".srdf"
 
 def add_collisions(command: argparse.ArgumentParser) -> None:
     """Add the options of sampling to `rbdyn check`."""
-    command.add_argument(
-        "--collisions",
-        action="store_true",
-        help="list the pairs of links that overlap always, sometimes or never in random poses",
-    )
+    text = "list the pairs of links that overlap always, sometimes or never in random poses"
+    flag(command, "--collisions", text)
     add_options(
         command,
         ("--samples", int, "N", "number of random poses (default: 10000)"),
@@ -37,14 +34,13 @@ def add_collisions(command: argparse.ArgumentParser) -> None:
 
 
 def is_sampling(options: argparse.Namespace) -> bool:
-    """Return whether an option asks for samples."""
+    """Return whether the options make the command sample poses."""
     return options.collisions or options.write_srdf is not None
 
 
 def check_file(file: Path) -> None:
-    """Raise ParameterError for a file whose joint space is not sampled."""
+    """Raise ParameterError for a saved Model or a scene: their joint space is not sampled."""
     from rbdyn_ros.description.scene_files.scene import is_scene
-    from rbdyn_ros.errors import Finding, ParameterError
     from rbdyn_ros.loading.storage import SUFFIX
 
     if file.suffix == SUFFIX or is_scene(file):
@@ -56,8 +52,6 @@ def check_file(file: Path) -> None:
 def check_options(options: argparse.Namespace) -> None:
     """Raise ParameterError for options that do not fit together, before any work."""
     from rbdyn_ros.description.robot_files import MECHANISM_SUFFIXES
-    from rbdyn_ros.errors import Finding, ParameterError, quote
-    from rbdyn_ros.loading.output import output_path, unwritable
 
     for name in ("samples", "seed"):
         if getattr(options, name) is not None and not is_sampling(options):
@@ -85,7 +79,7 @@ def check_options(options: argparse.Namespace) -> None:
         raise ParameterError(Finding("file-exists", text, "error", "write-srdf"))
 
 
-def wanted_contact(options: argparse.Namespace) -> bool | Contact:
+def wanted_contact(options: argparse.Namespace) -> "bool | Contact":
     """Return the argument `contact` of the readers: sampling needs geometries, but no floor."""
     from rbdyn_ros.description.parts.geometries import Contact
 
@@ -94,8 +88,8 @@ def wanted_contact(options: argparse.Namespace) -> bool | Contact:
 
 
 def sampled(
-    m: Model, description: Description, options: argparse.Namespace
-) -> CollisionSamples | None:
+    m: "Model", description: "Description", options: argparse.Namespace
+) -> "CollisionSamples | None":
     """Return how often the links overlap, if an option asks for it; write the SRDF.
 
     Raises:
@@ -103,7 +97,6 @@ def sampled(
     """
     if not is_sampling(options):
         return None
-    from rbdyn_ros.loading.output import write_whole
     from rbdyn_ros.loading.self_collision import SAMPLES, sample_collisions
     from rbdyn_ros.report.self_collision import srdf_text
 

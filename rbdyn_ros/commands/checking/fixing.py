@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn check`: repairs into a URDF file, errors that other errors hide, and the appearance."""
-
-from __future__ import annotations
+"""Parts of `rbdyn check`: repairs of a URDF file, hidden errors, and the appearance."""
 
 import argparse
 from collections.abc import Callable, Sequence
@@ -9,24 +7,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.checks.audit import Audit
+from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, RbdynError, quote
+from rbdyn_ros.loading.output import write_whole
+
 if TYPE_CHECKING:
     from rbdyn_ros.description.parts.types import Description
-    from rbdyn_ros.errors import DescriptionError, Finding
 
 
 def fix(path: Path, options: argparse.Namespace) -> list[str]:
     """Repair a URDF file in place; return the repairs by line.
 
-    Every repair that adds no error is written, even if other errors remain. A corrected word may
-    reveal errors that it hid; `with_hidden` reports these before.
+    Every repair that adds no error is written, even if other errors remain. A misspelt word can
+    hide other errors, which appear when it is corrected; `with_hidden` reports them beforehand.
 
     Raises:
         RbdynError: it is not a .urdf file, or cannot be read or written.
     """
     from rbdyn_ros.description.reading import guard
     from rbdyn_ros.description.urdf_files.repair import corrected_text, repaired_text
-    from rbdyn_ros.errors import Finding, ParameterError, quote
-    from rbdyn_ros.loading.output import write_whole
 
     if path.suffix.lower() != ".urdf":
         message = f"--fix repairs .urdf files, not {quote(path.name)}"
@@ -54,18 +53,18 @@ def fix(path: Path, options: argparse.Namespace) -> list[str]:
 def with_hidden(
     error: DescriptionError, path: Path, options: argparse.Namespace
 ) -> Sequence[Finding]:
-    """Return the errors of a robot, also errors that misspelt numbers and types hide.
+    """Return the errors of a robot, including errors that misspelt numbers and types hide.
 
-    An element with such a word is left out, so its other errors show once the word is right.
+    An element with a misspelt word is left out, so its other errors appear only when the word is
+    corrected.
     """
     from rbdyn_ros.description.urdf_files.repair import corrected_text
-    from rbdyn_ros.errors import RbdynError
 
     try:
         corrected, words = corrected_text(_document(path)[1])
         strict = not options.repair
         more = _errors(corrected, path, options, strict=strict) if words else ()
-    except RbdynError:  # no document that could be corrected: the error says why
+    except RbdynError:  # the document cannot be corrected, and `error` says why
         more = ()
     return [*error.findings, *_without(more, error.findings)]
 
@@ -82,7 +81,7 @@ def _document(path: Path) -> tuple[bytes, str]:
 
 
 def _without(findings: Sequence[Finding], others: Sequence[Finding]) -> list[Finding]:
-    """Return the findings that are not among others; their lines may differ."""
+    """Return the findings whose messages do not occur in `others`."""
     known = {finding.message for finding in others}
     return [finding for finding in findings if finding.message not in known]
 
@@ -91,7 +90,6 @@ def _errors(
     text: str, path: Path, options: argparse.Namespace, *, strict: bool
 ) -> Sequence[Finding]:
     from rbdyn_ros.description.urdf_files.urdf import read_text
-    from rbdyn_ros.errors import RbdynError
     from rbdyn_ros.loading.load import complete
 
     try:
@@ -117,14 +115,14 @@ def _errors(
 
 
 def with_appearance(
-    read: Callable[[], Description],
+    read: "Callable[[], Description]",
     path: Path,
     options: argparse.Namespace,
     *,
     strict: bool,
     collisions: bool,
     text: str | None = None,
-) -> Description:
+) -> "Description":
     """Return the description of a robot, with the findings about its appearance.
 
     Args:
@@ -133,13 +131,11 @@ def with_appearance(
         options: options of the command.
         strict: whether errors of the appearance are errors; otherwise they are warnings.
         collisions: whether `<collision>` elements count; reading for contact also checks them.
-        text: text of the URDF, instead of the file.
+        text: text of the URDF, read instead of the file.
 
     Raises:
         DescriptionError: with all errors of the robot and of its appearance.
     """
-    from rbdyn_ros.errors import DescriptionError
-
     looks = _findings(path, text, options, strict, collisions)
     errors = [finding for finding in looks if finding.severity == "error"]
     try:
@@ -155,12 +151,10 @@ def _findings(
     path: Path, text: str | None, options: argparse.Namespace, strict: bool, collisions: bool
 ) -> tuple[Finding, ...]:
     """Return the findings about the appearance, or no findings if the document is refused."""
-    from rbdyn_ros.checks.audit import Audit
     from rbdyn_ros.description.appearance.check import check_appearance
     from rbdyn_ros.description.reading.files import read_bytes
     from rbdyn_ros.description.reading.xacro_files import expand, xacro_arguments
     from rbdyn_ros.description.robot_files import URDF, format_of
-    from rbdyn_ros.errors import DescriptionError
 
     suffix, data = path.suffix.lower(), text
     if format_of(path) is not URDF:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn check FOLDER`: every robot file below a folder, one line a file."""
+"""`rbdyn check FOLDER`: every robot file below a folder, one line per file."""
 
 import argparse
 import json
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rbdyn_ros.commands.line.common import DONE, REFUSED, loaded_robot
-from rbdyn_ros.errors import Finding
+from rbdyn_ros.errors import Finding, RbdynError
 
 #: The verdicts, from the best to the worst.
 LOADS, REPAIRED, REFUSES = "loads", "repaired", "refused"
@@ -79,7 +79,7 @@ def _is_robot(path: Path) -> bool:
 
 
 def check_folder(folder: Path, options: argparse.Namespace) -> list[FileVerdict]:
-    """Return the verdict of each robot file below a folder; a table is printed meanwhile."""
+    """Return the verdict of each robot file below a folder; print a table line for each file."""
     found = []
     for path in robot_files(folder):
         verdict = judge(path, options)
@@ -92,9 +92,7 @@ def check_folder(folder: Path, options: argparse.Namespace) -> list[FileVerdict]
 
 
 def judge(path: Path, options: argparse.Namespace) -> FileVerdict | None:
-    """Return a file's outcome, first strictly, then with repairs, or None for a file of macros."""
-    from rbdyn_ros.errors import Finding, RbdynError
-
+    """Return the outcome of a file: read strictly, else with repairs. Return None for macros."""
     own = argparse.Namespace(**vars(options))
     if path.suffix.lower() != ".xacro":
         own.xacro_args = []
@@ -131,7 +129,7 @@ def summary(found: Sequence[FileVerdict], seconds: float) -> str:
 
 
 def status(found: Sequence[FileVerdict], options: argparse.Namespace) -> int:
-    """Return the exit status: with --repair a repaired file is sound."""
+    """Return the exit status: with --repair, a repaired file counts as sound."""
     sound = {LOADS, REPAIRED} if options.repair else {LOADS}
     return DONE if all(one.verdict in sound for one in found) else REFUSED
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line itself: arguments, exit statuses, Ctrl-C, pages and recordings of commands."""
+"""The command line itself: arguments, exit statuses, Ctrl-C, pages, recordings as input."""

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shared by the commands: the arguments of a robot, exit statuses, error messages."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import runpy
@@ -13,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rbdyn_ros.errors import did_you_mean
+from rbdyn_ros.errors import Finding, ParameterError, RbdynError, did_you_mean, not_allowed, quote
+from rbdyn_ros.loading.output import output_path, unwritable
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from rbdyn_ros.description.source import Source
     from rbdyn_ros.model.model import Model
 
-#: A parser that takes options: of a command, or a group of its options.
+#: A parser of a command, or a group of its options; both accept options.
 Options = argparse._ActionsContainer  # noqa: SLF001 - argparse has no public name for both
 DONE, REFUSED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
@@ -38,7 +37,7 @@ LARGEST_GRAVITY, LARGEST_ANGLE = 1e4, 6.2832
 
 @dataclass(frozen=True, slots=True)
 class FileOf:
-    """The type of an argument: a path to a file with one of some suffixes.
+    """The type of an argument: a path to a file with one of the given suffixes.
 
     Only shell completion uses the suffixes; the reader of the file checks its format.
     """
@@ -54,7 +53,6 @@ class RobotFileArgument(FileOf):
 
     def __call__(self, text: str) -> Path:
         from rbdyn_ros.description.reading.robot_file import path_of
-        from rbdyn_ros.errors import ParameterError
 
         try:
             return path_of(file_path(text))
@@ -72,6 +70,10 @@ ROBOT_HELP = (
 )
 PICTURE_FILE = FileOf((".svg", ".png", ".pdf"))
 RECORDING_FILE = FileOf((".mcap", ".db3", ".csv"))
+
+
+#: Arguments of an option that can be repeated; argparse copies the empty list.
+REPEATED: dict[str, Any] = {"action": "append", "default": []}
 
 
 def flag(command: Options, name: str, text: str) -> None:
@@ -137,14 +139,8 @@ def add_mounting(command: argparse.ArgumentParser) -> None:
 
 def add_package_dirs(command: argparse.ArgumentParser) -> None:
     """Add `--package-dir` to the arguments of a command, as `options.package_dir`."""
-    command.add_argument(
-        "--package-dir",
-        action="append",
-        default=[],
-        type=folder_path,
-        metavar="DIR",
-        help="a folder of ROS packages, for xacro files and meshes; can be repeated",
-    )
+    text = "a folder of ROS packages, for xacro files and meshes; can be repeated"
+    add_options(command, ("--package-dir", folder_path, "DIR", text, REPEATED))
 
 
 def add_import(command: argparse.ArgumentParser) -> None:
@@ -191,8 +187,6 @@ def nearest_file(path: Path) -> str:
 
 def check_writable(path: Path, what: str, suffixes: Collection[str]) -> None:
     """Raise ParameterError if a file cannot be written; tests it with a temporary file."""
-    from rbdyn_ros.loading.output import output_path, unwritable
-
     target = output_path(path, what, suffixes)
     if target.is_dir():
         raise unwritable(target, ValueError("it is a folder"))
@@ -203,7 +197,7 @@ def check_writable(path: Path, what: str, suffixes: Collection[str]) -> None:
         raise unwritable(target, error) from error
 
 
-def robot_of(options: argparse.Namespace, path: Path) -> RobotFile:
+def robot_of(options: argparse.Namespace, path: Path) -> "RobotFile":
     """Return a robot file with the options of add_robot.
 
     Raises:
@@ -219,15 +213,15 @@ def robot_of(options: argparse.Namespace, path: Path) -> RobotFile:
 
 
 def opened_robot(
-    options: argparse.Namespace, path: Path, contact: bool | Contact | None = None, **more: Any
-) -> Source:
-    """Return the description of a robot file, as the options of add_robot say.
+    options: argparse.Namespace, path: Path, contact: "bool | Contact | None" = None, **more: Any
+) -> "Source":
+    """Return the description of a robot file, read with the options of add_robot.
 
     Args:
         options: options of the command.
         path: path of the file.
-        contact: instead of `--contact`; None: the value of the option.
-        more: for opened.
+        contact: replaces the value of `--contact`, unless it is None.
+        more: further arguments of `opened`.
     """
     from rbdyn_ros.description.scene_files.scene import no_floating_scene
     from rbdyn_ros.description.source import opened
@@ -241,7 +235,7 @@ def opened_robot(
 
 def loaded_robot(
     options: argparse.Namespace, path: Path, mimic: bool = True
-) -> tuple[Model, Source | None]:
+) -> "tuple[Model, Source | None]":
     """Return the Model of a robot file, and its source, or None for a saved Model.
 
     Raises:
@@ -265,14 +259,14 @@ def loaded_robot(
     return m, found
 
 
-def mounted_robot(options: argparse.Namespace, mimic: bool = True) -> tuple[Model, Source | None]:
-    """Return the same as loaded_robot, with gravity in the axes of the base link, without contact.
+def mounted_robot(
+    options: argparse.Namespace, mimic: bool = True
+) -> "tuple[Model, Source | None]":
+    """Return a robot as loaded_robot does, without contact; gravity is in base link axes.
 
     Raises:
         RbdynError: the robot or an option of add_robot and add_mounting is refused.
     """
-    from rbdyn_ros.errors import Finding, ParameterError
-
     gravity = standing(options)
     if options.contact:
         text = "--contact has no effect on code, identification and excitation; leave it out"
@@ -282,7 +276,7 @@ def mounted_robot(options: argparse.Namespace, mimic: bool = True) -> tuple[Mode
     return m, found
 
 
-def standing(options: argparse.Namespace) -> Array:
+def standing(options: argparse.Namespace) -> "Array":
     """Return gravity in the axes of the base link, (3,) [m/s^2].
 
     Args:
@@ -304,7 +298,6 @@ def standing(options: argparse.Namespace) -> Array:
 def _demand_file(path: Path) -> None:
     """Raise DescriptionError unless a robot is a file: the readers would also accept URDF text."""
     from rbdyn_ros.description.reading.guard import refuse
-    from rbdyn_ros.errors import quote
 
     try:
         is_file, is_there = path.is_file(), path.exists()
@@ -319,8 +312,6 @@ def _demand_file(path: Path) -> None:
 
 
 def _demand_at_most(what: str, values: list[float], largest: float, more: str) -> None:
-    from rbdyn_ros.errors import not_allowed
-
     if not all(abs(value) <= largest for value in values):
         raise not_allowed(
             what, values, f"a vector of three finite numbers up to {largest:g}{more}"
@@ -328,8 +319,6 @@ def _demand_at_most(what: str, values: list[float], largest: float, more: str) -
 
 
 def _demand_folders(folders: list[Path]) -> None:
-    from rbdyn_ros.errors import not_allowed
-
     for folder in folders:
         if not folder.is_dir():
             raise not_allowed("--package-dir", str(folder), "a folder that exists")
@@ -344,8 +333,6 @@ def refusing(command: str, status: int, *, wrong: int | None = None) -> Iterator
         status: exit status.
         wrong: exit status of a ParameterError; None: `status`.
     """
-    from rbdyn_ros.errors import ParameterError, RbdynError
-
     try:
         yield
     except RbdynError as error:

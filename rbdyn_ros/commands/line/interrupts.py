@@ -41,8 +41,8 @@ def _leave(status: int) -> NoReturn:
 class WhileCompiling(event.Listener):  # type: ignore[misc]
     """Lets Ctrl-C end the process at once while kernels of a user are compiled.
 
-    A KeyboardInterrupt raised while LLVM calls Python has crashed the process. Handlers set by
-    others, such as the nodes, are kept.
+    A KeyboardInterrupt raised while LLVM calls Python has crashed the process. Handlers of other
+    code, such as the nodes, are kept.
     """
 
     def __init__(self) -> None:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A web page that a command serves until Ctrl-C: its options and its server."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 import threading
@@ -11,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.commands.line.common import DONE, REFUSED, USAGE, flag, refusing, report_error
+from rbdyn_ros.errors import RbdynError
 
 if TYPE_CHECKING:
     import viser
@@ -26,12 +25,8 @@ def port(text: str) -> int:
 
 def add_page(command: argparse.ArgumentParser) -> None:
     """Add the options for the address of a page."""
-    command.add_argument(
-        "--port",
-        type=port,
-        default=8080,
-        help="TCP port of the page (8080); the next free one if it is taken",
-    )
+    text = "TCP port of the page (8080); the next free one if it is taken"
+    command.add_argument("--port", type=port, default=8080, help=text)
     command.add_argument(
         "--address",
         default="127.0.0.1",
@@ -42,7 +37,7 @@ def add_page(command: argparse.ArgumentParser) -> None:
 
 
 def serve_page(
-    name: str, options: argparse.Namespace, label: str, fill: Callable[[viser.ViserServer], None]
+    name: str, options: argparse.Namespace, label: str, fill: "Callable[[viser.ViserServer], None]"
 ) -> int:
     """Serve a page until Ctrl-C; return the exit status if it cannot be served.
 
@@ -53,7 +48,6 @@ def serve_page(
         fill: adds the contents to the page.
     """
     from rbdyn_ros.commands.line.interrupts import end_at_once
-    from rbdyn_ros.errors import RbdynError
     from rbdyn_ros.view.web.server import address_of, is_local, open_server
 
     with refusing(name, USAGE):
@@ -65,7 +59,7 @@ def serve_page(
         return report_error(name, error, REFUSED)
     if not is_local(options.address):
         warn(name, f"everybody who reaches {options.address} can use this view")
-    end_at_once(DONE)  # no file is open
+    end_at_once(DONE)  # nothing is lost, because no file is open
     address = address_of(server)
     print(f"rbdyn {name}: {address}  (Ctrl-C ends)", flush=True)
     if options.open and not webbrowser.open(address):

@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(USAGE, f"{self.prog}: {message}; see {self.prog} --help\n")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuse a value that is not among the choices; argparse names no nearest one."""
+        """Refuse a value that is not among the choices; unlike argparse, name the nearest."""
         choices = list(action.choices or ())
         if choices and value not in choices:
             nearest = did_you_mean(str(value), map(str, choices))
@@ -41,8 +41,8 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse the arguments.
 
-        Arguments of xacro, name:=value, and with `words_anywhere` words too, stand anywhere behind
-        a command.
+        Arguments of xacro (name:=value) can stand anywhere behind a command. With
+        `words_anywhere`, words can stand anywhere, too.
         """
         words = list(sys.argv[1:] if args is None else args)
         takes = self.get_default("xacro_args") is not None
@@ -50,7 +50,7 @@ class Parser(argparse.ArgumentParser):
         options, more = super().parse_known_args([x for x in words if x not in given], namespace)
         if takes:
             options.xacro_args = given
-        if self.get_default("words_anywhere"):  # argparse takes only the first run of words
+        if self.get_default("words_anywhere"):  # argparse only accepts words in one block
             options.words = [*options.words, *(x for x in more if not x.startswith("-"))]
             more = [x for x in more if x.startswith("-")]
         advice = self.get_default("one_robot")
@@ -59,7 +59,7 @@ class Parser(argparse.ArgumentParser):
                 f"{quote(more[0])} is neither an option nor name:=value, and a robot is given "
                 f"already: {advice}"
             )
-        if more:  # argparse lets `rbdyn` refuse it, without the name of the command
+        if more:  # argparse would leave this error to `rbdyn`, which would not name the command
             what = (
                 "there is no option"
                 if more[0].startswith("-")

@@ -10,8 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rbdyn_ros.checks.audit import Audit
 from rbdyn_ros.commands.line.common import FileOf, add_options, file_path, nearest_file
 from rbdyn_ros.errors import ParameterError, RbdynError, quote
+from rbdyn_ros.nanoseconds import NANOSECONDS
 
 if TYPE_CHECKING:
     from rbdyn_ros.arrays import Array
@@ -26,8 +28,8 @@ def recorded(
 ) -> tuple[Array, Motion, float]:
     """Return the positions (nv,) of joints at rest, the motion of a recording and its delay [s].
 
-    Efforts are moved by the delay; None: it is estimated, unless --no-delay. Warnings about the
-    recording are printed on stderr.
+    Efforts are shifted by the delay. If the delay is None, it is estimated, unless --no-delay is
+    given. Warnings about the recording are printed on stderr.
 
     Raises:
         ModelError: the robot cannot be identified.
@@ -60,7 +62,7 @@ def read_samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Arr
 
 
 def _samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, Samples]:
-    """Return the same as read_samples, for any robot whose joints have one coordinate."""
+    """Return the results of read_samples, for any robot whose joints have one coordinate."""
     import numpy as np
 
     from rbdyn_ros.identification.data.columns import read_by_columns
@@ -176,7 +178,6 @@ def _run_of(m: Model, rest: Array, samples: Samples, options: argparse.Namespace
     import numpy as np
 
     from rbdyn_ros.identification.data.motion import dof_names
-    from rbdyn_ros.nanoseconds import NANOSECONDS
     from rbdyn_ros.recording.bags import recording_error
     from rbdyn_ros.recording.run import RecordedRun
 
@@ -190,7 +191,7 @@ def _run_of(m: Model, rest: Array, samples: Samples, options: argparse.Namespace
     qvel, effort = np.full((2, len(time), m.nv), np.nan)
     qpos[:, dofs], effort[:, dofs] = samples.qpos[kept], samples.effort[kept]
     if samples.qvel is not None:
-        qvel[:] = 0.0  # the other joints are at rest
+        qvel[:] = 0.0  # joints that the table does not name are at rest
         qvel[:, dofs] = samples.qvel[kept]
     stamps = np.round(time * NANOSECONDS).astype(np.int64)
     return RecordedRun(m, m.name, path, time, time, stamps, qpos, qvel, effort)
@@ -243,9 +244,8 @@ def _names_in(path: Path) -> list[tuple[str, str]]:
     """Return the pairs of joint names in a YAML file.
 
     Raises:
-        ArgumentTypeError: the file cannot be read, or a name has no second name beside it.
+        ArgumentTypeError: the file cannot be read, or a name has no second name next to it.
     """
-    from rbdyn_ros.checks.audit import Audit
     from rbdyn_ros.description.yaml_files.text import Scalar, parse
 
     audit, what = Audit(), "a file of joint names"
@@ -265,7 +265,7 @@ def _names_in(path: Path) -> list[tuple[str, str]]:
 
 
 def _mapped(name: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """Return the name of a joint in the recording: by its whole name, else by its beginning."""
+    """Return the recording's name of a joint: by a pair with its name, else with its beginning."""
     whole = dict(pairs)
     if name in whole:
         return whole[name]
@@ -276,7 +276,7 @@ def _mapped(name: str, pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def _back(renamed: Mapping[str, str], path: Path) -> dict[str, str]:
-    """Return the robot's names of joints by the names in the recording."""
+    """Return the robot's joint names by the joint names of the recording."""
     from rbdyn_ros.recording.bags import recording_error
 
     back: dict[str, str] = {}
@@ -292,7 +292,7 @@ def _back(renamed: Mapping[str, str], path: Path) -> dict[str, str]:
 
 
 def not_there(error: ParameterError, path: Path) -> ParameterError:
-    """Return the error of a missing recording, with the nearest existing one."""
+    """Return the error of a missing recording, with the name of the nearest existing recording."""
     finding = error.findings[0]
     text = f"{finding.message}{nearest_file(path)}"
     return ParameterError(replace(finding, message=text), error.source)

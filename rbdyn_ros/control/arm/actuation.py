@@ -2,8 +2,9 @@
 """The steps from the efforts of the rigid body dynamics to the commands of an arm.
 
 A command contains friction, but not the efforts that the robot compensates itself. In these
-kernels m and d are the robot without payloads, because it compensates only its own weight. Kernels
-with an argument `bare` have the robot without payloads there instead.
+kernels m and d are the robot without payloads, because the robot compensates only its own weight.
+In kernels with an argument `bare`, m and d are the robot with its payloads, and `bare` is the
+robot without payloads.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from rbdyn_ros.model.model import Model
 
 
 class Actuation(Record):
-    """Friction of an arm, and its own gravity compensation."""
+    """Friction of an arm, and the gravity compensation of the robot itself."""
 
     FIELDS: ClassVar[tuple[Field, ...]] = (
         Field("rubs", (), "1: there is friction to be compensated", "int"),

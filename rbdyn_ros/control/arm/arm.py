@@ -20,14 +20,14 @@ from rbdyn_ros.control.base.kernels import entry
 from rbdyn_ros.dynamics.entry import Entry, handles, is_vector, public
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.dynamics.stages import inverse, make_data
+from rbdyn_ros.engine.compiler.jit import Vector
 from rbdyn_ros.engine.quantities import terms
 from rbdyn_ros.errors import Finding, ModelError, bad_argument
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model, check_model
 
 if TYPE_CHECKING:
     from rbdyn_ros.control.arm.law_code import LawCode
-    from rbdyn_ros.engine.compiler.jit import Vector
-    from rbdyn_ros.model.data import Data
 
 #: Mass [kg], centre of mass (3,) [m], inertia (6,) [kg m^2], see Arm.with_payload.
 Payload = tuple[float, tuple[float, ...], tuple[float, ...]]
@@ -66,9 +66,10 @@ class Arm:
         gravity: (3,) in the world [m/s^2].
         mounting: roll, pitch, yaw of the base link in the world [rad].
         friction: friction of the joints; None: no friction.
-        robot_compensates_gravity: the robot itself adds g(qpos), without payloads, to every
-            command.
-        robot_compensates_coriolis: it adds C qvel, without payloads, at the measured velocity.
+        robot_compensates_gravity: whether the robot itself adds g(qpos), without payloads, to
+            every command.
+        robot_compensates_coriolis: whether the robot itself adds C qvel, without payloads, at the
+            measured velocity to every command.
         payloads: payloads by the name of their link.
         code: specialised code of the laws, see `specialized`; None: the engine computes them.
 
@@ -80,8 +81,8 @@ class Arm:
         names: names of the joints with a dof, in the order of the dofs (nv).
         sha256: hash of the Model as loaded.
         actuation: friction and the robot's own compensation, for kernels.
-        is_plain: a command is the effort of the rigid body dynamics: there is no friction, and the
-            robot compensates neither gravity nor Coriolis forces.
+        is_plain: whether a command is the effort of the rigid body dynamics: there is no friction,
+            and the robot compensates neither gravity nor Coriolis forces.
 
     Raises:
         ModelError: a joint has several coordinates, the robot has loops, or the code is of
@@ -150,7 +151,7 @@ class Arm:
     def with_payload(
         self, link: str, mass: float, com: Sequence[float], inertia: Sequence[float] = (0.0,) * 6
     ) -> Arm:
-        """Return the arm with a rigid body fixed to a link; it replaces the payload of this link.
+        """Return the arm with a rigid body fixed to a link, which replaces the link's payload.
 
         Args:
             link: name of a link that moves.
@@ -193,7 +194,7 @@ class Arm:
     def command(
         self, effort: Array, qpos: Array, qvel: Array, rubbing: Array | None = None
     ) -> Array:
-        """Turn efforts of the rigid body dynamics (nv,) into commands, in place.
+        """Convert efforts of the rigid body dynamics (nv,) to commands, in place.
 
         It adds friction and subtracts the robot's own compensation.
 
@@ -201,10 +202,10 @@ class Arm:
             effort: (nv,), contiguous.
             qpos: (nv,) measured positions.
             qvel: (nv,) measured velocities.
-            rubbing: (nv,) velocities of the friction; None: the measured ones.
+            rubbing: (nv,) velocities for which friction is computed; None: qvel.
 
         Raises:
-            ParameterError: one of them is not an array (nv,).
+            ParameterError: an argument is not an array (nv,).
         """
         given = (qpos, qvel, qvel if rubbing is None else rubbing)
         _to_command.call(*self._own_at, *map(self._vector, given), self._vector(effort, True))
@@ -219,7 +220,7 @@ class Arm:
             qvel: (nv,) measured velocities; None: the arm is at rest.
 
         Raises:
-            ParameterError: one of them is not an array (nv,).
+            ParameterError: an argument is not an array (nv,).
         """
         place, out = self._vector(qpos), self._vector(effort, True)
         if qvel is None:

@@ -25,7 +25,7 @@ class ControlSettings:
     """Gains, tolerances and times; a gain is one number or one per degree of freedom.
 
     Attributes:
-        dry_run: no effort is sent to the robot.
+        dry_run: whether efforts are computed but not sent to the robot.
         blind_time: how long an arm without states is held before no more efforts are sent [s].
         target_timeout: a fault if no trajectory follows another within this time; 0: never [s].
         gravity_damping: rate at which motion decays in mode gravity [1/s].
@@ -47,7 +47,8 @@ class ControlSettings:
         start_up_test: move each joint by some mrad before the arm is armed, and compare the motion
             with the model, or with the positions sent.
         start_up_tolerance: factor by which accelerations may differ from the model in this test.
-        effort_includes_gravity: measured efforts contain the robot's own gravity compensation.
+        effort_includes_gravity: whether measured efforts contain the robot's own gravity
+            compensation.
         tracking_tolerance: distance from the target above which a fault occurs; 0: no limit [rad
             or m].
         start_tolerance: largest distance of a trajectory's start from the target, at most
@@ -56,13 +57,13 @@ class ControlSettings:
         admittance_axes: axes of the next four settings, "base" or "tool", see Admittance.
         admittance_mass: (6,) virtual mass, angular first [kg m^2, kg].
         admittance_damping: (6,) virtual damping [N m s/rad, N s/m].
-        admittance_stiffness: (6,) virtual stiffness; 0: the link stays where it is let go
+        admittance_stiffness: (6,) virtual stiffness; 0: the link stays where it is released
             [N m/rad, N/m].
-        admittance_deadband: (6,) torques and forces that move nothing [N m, N].
+        admittance_deadband: (6,) largest torques and forces that do not move the link [N m, N].
         admittance_wrench: "sensor", or "efforts": estimated from measured efforts.
         sensor_frame: link whose axes and origin the wrench has; empty: the link in the message.
         tool_mass: mass of the parts behind the force-torque sensor [kg].
-        tool_com: (3,) their centre of mass in the axes of the sensor [m].
+        tool_com: (3,) centre of mass of these parts in the axes of the sensor [m].
         path_frame: link that Cartesian paths move; empty: no Cartesian paths.
         path_speed, path_rotation_speed, path_acceleration, path_rotation_acceleration, path_blend:
             limits of Cartesian paths, see CartesianLimits.

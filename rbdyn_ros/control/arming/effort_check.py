@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks before an arm is armed: the measured efforts must agree with the model."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -60,7 +58,7 @@ class EffortCheck:
         self._speed = _average.call(seen.state, self._dofs, share, self._memory)
 
     def holding(self, arm: Arm | None = None) -> Array:
-        """Return the commands (nv,) that hold the arm by the model."""
+        """Return the commands (nv,) that hold the arm according to the model."""
         arm = arm or self._arm
         return arm.without_own(arm.gravity_effort(self._qpos, np.empty(arm.m.nv)), self._qpos)
 
@@ -97,16 +95,16 @@ class EffortCheck:
             found, most = apart(abs(off[worst]), self._tolerance[worst], digits=3)
             message = (
                 f"joint '{self._names[worst]}' measures {measured[k][worst]:.4g} where the model "
-                f"needs {holding[k][worst]:.4g} to hold the arm: {found} apart, and {most} is "
-                "allowed. Check the model, the mounting and the payload"
+                f"needs {holding[k][worst]:.4g} to hold the arm: {found} apart; at most {most} "
+                "is allowed. Check the model, the mounting and the payload"
             )
             raise refusal(message, "effort-mismatch", self._names[worst])
 
     def check_payload(self, arm: Arm) -> None:
         """Raise RbdynError unless an arm with another payload agrees with the measured efforts.
 
-        They must agree better with it than with the present payload, because a small missing
-        payload is within the tolerance.
+        They must agree better with the other payload than with the present one, because a small
+        missing payload is within the tolerance.
         """
         self.check(arm)
         k, before = self._dofs, self.holding()
@@ -126,7 +124,7 @@ class EffortCheck:
 
 
 def moving(speed: float) -> str:
-    """Return the refusal of an arm that moves at a speed above FASTEST."""
+    """Return the message about an arm whose speed is above FASTEST."""
     found, most = apart(speed, FASTEST, digits=3)
     return f"the arm moves at {found} rad/s; it must rest (below {most} rad/s)"
 
@@ -143,7 +141,7 @@ def holdable(arm: Arm, limits: Limits, qpos: Array) -> bool:
 def check_holdable(arm: Arm, limits: Limits, qpos: Array) -> None:
     """Raise RbdynError unless efforts within the limits can hold the arm at qpos (nv,).
 
-    Gravity that the robot compensates itself counts too: the joints have to carry it.
+    Efforts for gravity that the robot compensates itself count, too.
     """
     needed = arm.gravity_effort(qpos, np.empty(arm.m.nv))[limits.dofs]
     for k in np.flatnonzero(~(np.abs(needed) <= limits.effort))[:1]:

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The start-up test of an arm that takes positions: it tests each joint before arming.
 
-First the arm is sent its reported positions, and must stay. Then each joint in turn is sent a few
-mrad away, held there and sent back. Sign, ratio and delay of the reported positions must fit those
-sent, and reported velocities must fit the reported positions. No reply changes the positions sent.
-After a refusal nothing is sent, and the arm's own controller keeps it where it is: by the reported
-positions the driven joint is then within FAR of its rest, and every other joint within AWAY.
+First the test sends the arm its reported positions, and the arm must stay. Then it sends each
+joint in turn a few mrad away, holds it there and sends it back. Sign, ratio and delay of the
+reported positions must fit the positions sent, and reported velocities must fit the reported
+positions. No reply changes the positions sent. After a refusal nothing is sent, and the arm's own
+controller keeps it where it is: by the reported positions the driven joint is then within FAR of
+its rest position, and every other joint within AWAY.
 
-Wrong units show only once the arm moves. If the arm reads commands in other units or zeros than it
-reports, the first position moves it at the speed of its own controller; the message says so.
+Wrong units show only once the arm moves. If the arm takes commands in other units, or with other
+zeros, than it reports, the first position moves it at the speed of its own controller; the message
+says so.
 """
 
 import numpy as np
@@ -27,7 +29,7 @@ QUIET = 0.2
 GOING, SPEED = 0.15, 0.3
 #: Displacements of the attempts, as shares of test_ways, and times to stay there [s].
 ATTEMPTS, STAYING = (0.4, 0.8, 1.0), (0.2, 0.5, 0.5)
-#: Farthest that a joint may be from where it rested while others are moved [rad or m].
+#: Largest distance of a joint from its rest position while other joints are moved [rad or m].
 AWAY = 0.008
 #: The ratio uses the mean position in this time before the joint is sent back [s].
 SETTLED = 0.05
@@ -70,7 +72,7 @@ class PositionTest:
         return f"testing joint '{self._names[self._k]}' ({self._k + 1} of {len(self._names)})"
 
     def advance(self, place: Array, speed: Array, step: float) -> Array:
-        """Return the positions (n,) after a state.
+        """Process a state; return the positions (n,) to send.
 
         Args:
             place: (n,) reported positions.
@@ -99,13 +101,13 @@ class PositionTest:
         return wanted
 
     def check_age(self, _age: float) -> None:
-        """Accept every age of the newest state [s], because an arm without states stays."""
+        """Accept every age of the newest state [s]: without states the arm stays where it is."""
 
     def _way(self) -> float:
         return ATTEMPTS[self._attempt] * float(self._ways[self._k])
 
     def _moving(self) -> float:
-        """Return the time of the driven joint's motion [s]."""
+        """Return the duration of the driven joint's motion, away, stay and back [s]."""
         return 2.0 * float(self._going[self._k]) + STAYING[self._attempt]
 
     def _sent(self) -> float:
@@ -148,7 +150,7 @@ class PositionTest:
         raise _refused(f"{text}. Check the order of the joints", self._names[other])
 
     def _judge_when_due(self, place: Array) -> None:
-        """Judge the reply once it can be complete, then go on to the next joint."""
+        """Judge the reply once it can be complete; go on to the next joint or a larger attempt."""
         if self._time < self._moving() + LONGEST_DELAY:
             return
         last = self._attempt + 1 == len(ATTEMPTS)

@@ -50,7 +50,7 @@ _choose_ways = Entry(kernels.choose_ways)
 
 
 def test_ways(limits: Limits, qpos: Array, slides: Array) -> Array:
-    """Return the largest displacements of the controlled joints (n,), away from near limits.
+    """Return the largest displacements of the controlled joints (n,), away from close limits.
 
     Raises:
         RbdynError: a joint has no room.
@@ -118,15 +118,15 @@ class StartUpTest:
 
     @property
     def held(self) -> list[str]:
-        """Joints that were not tested: by the model their friction holds them."""
+        """Joints that were not tested, because the known friction holds them."""
         return [self._names[k] for k in np.flatnonzero(self._s.untested)]
 
     def advance(
         self, qpos: Array, qvel: Array, effort: Array, holding: Array, released: Array, step: float
     ) -> Array:
-        """Return the commands (nv,) after a state.
+        """Process a state; return the commands (nv,) to send.
 
-        Vectors are arrays that the caller made itself.
+        The arrays are not checked.
 
         Args:
             qpos: (nv,) positions.

@@ -2,11 +2,11 @@
 """Kernels of the start-up test of an arm that takes efforts; they also run in generated C++.
 
 First the arm is held by the model alone. Then each joint in turn gets an effort that moves it by
-some mrad and back, and the others the efforts at which they stay.
+some mrad and back, and the other joints get the efforts at which they stay.
 
-A pulse is decided before it begins. States that arrive during it change only the efforts against
-gravity, and only a little, or end the test: wrong numbers are not amplified. A stronger pulse
-follows where friction may have held a joint, and once where a reply was wrong.
+A pulse is computed before it begins. States that arrive during the pulse end the test, or only
+change the efforts against gravity a little, so wrong numbers are not amplified. A stronger pulse
+follows if friction can have held the joint, and once after a wrong reply.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.fields import Field
 from rbdyn_ros.model.model import Model
 
-#: Time before the first pulse [s], in which no joint may move further than this [rad or m].
+#: Time before the first pulse [s], and the largest displacement of a joint meanwhile [rad or m].
 QUIET, STILL = 0.1, 0.004
-#: Largest displacement of a pulse [rad]; of a slide, this share [m].
+#: Largest displacement of a pulse [rad]. A slide moves by this share of the same number [m].
 FARTHEST, SLIDING = 0.015, 0.25
 #: Least distance from a limit during a pulse [rad or m].
 CLEAR = 0.002
-#: Number of strengths. From SIGN_ONLY on friction hides all but the sign of the reply. If it held
-#: the joint under the first pulse, the factor of the tolerance counts twice.
+#: Number of strengths of a pulse. From SIGN_ONLY on, friction hides everything but the sign of the
+#: reply. If friction held the joint under the first pulse, the tolerance factor is squared.
 LEVELS, SIGN_ONLY = 4, 2
 #: A joint that seems this much lighter while all others are free turns about nearly the same axis
 #: as another joint: only the sign of its reply is judged.
 COUPLED = 15.0
 #: A joint counts as moved beyond this share of its commanded displacement.
 MOVED = 0.25
-#: Farthest that the driven joint, or another joint, may be reported away [rad or m].
+#: Largest reported displacement of the driven joint, and of another joint [rad or m].
 FAR, OTHERS = 0.06, 0.03
 #: Time after a pulse in which the joint must come to rest [s]; a joint at rest moves by less than
 #: this share of its motion.
@@ -63,13 +63,12 @@ PROMPT = 0.9
 LATE = 0.03
 #: Bounds of the ratios of reported to true velocities, and of measured to sent efforts.
 SLOWEST, FASTEST, WEAKEST, STRONGEST = 0.7, 1.4, 0.5, 2.0
-#: At least this share of the known friction counts as compensated.
+#: Share of the known friction that counts as compensated.
 SURE = 0.75
-#: Friction of this share of a pulse's largest effort holds a joint within MOVED of its
-#: displacement, by Newton's law. Friction of the smaller share does so if the pulse moves other
-#: joints instead.
+#: By Newton's law, friction of this share of a pulse's largest effort keeps a joint within MOVED
+#: of its displacement. If the pulse moves other joints instead, the smaller share is enough.
 HOLDS, HINDERS = 0.65, 0.25
-#: The other joints may move by at most this multiple of their motion with a fixed driven joint.
+#: Other joints may move at most this multiple of their motion while the driven joint is fixed.
 DRAGGED = 1.5
 #: Pulses get stronger up to this share of the effort limit. A joint that still does not move must
 #: have known friction that holds it, or the test ends.
@@ -337,7 +336,7 @@ def is_held(s: StartUp, a: Actuation, share: float) -> bool:
 def dragged(s: StartUp, i: int) -> float:
     """Return how far a joint moves under the efforts of a pulse if the driven joint is fixed.
 
-    It is the larger of two distances: with all other joints free, and with all of them fixed.
+    It is the larger of two distances: with all other joints free, and with all other joints fixed.
     """
     free = s.mobility[i, s.k] / s.mobility[s.k, s.k]
     alone = inertia(s, i, s.k) / inertia(s, i, i)
@@ -349,8 +348,8 @@ def check_order(s: StartUp, a: Actuation) -> int:
     """Return OTHER if another joint moved instead of the driven one, or 0.
 
     The pulse also sends efforts to the other joints. If friction holds the driven joint back,
-    these efforts move the others, and a stronger pulse decides. No declared friction explains a
-    larger motion of another joint.
+    these efforts move the other joints, and a stronger pulse decides. No declared friction
+    explains a larger motion of another joint.
     """
     other = 0
     for i in range(len(s.dofs)):
@@ -367,7 +366,7 @@ def check_order(s: StartUp, a: Actuation) -> int:
 def record(
     s: StartUp, r: Reply, qpos: Vector, qvel: Vector, effort: Vector, released: Vector
 ) -> None:
-    """Remember a state."""
+    """Add a state to the reply of the driven joint."""
     for i in range(len(s.dofs)):
         s.most[i] = max(s.most[i], abs(qpos[s.dofs[i]] - s.start[i]))
     i, k = s.k, s.dofs[s.k]
@@ -406,7 +405,7 @@ def start_next(s: StartUp, r: Reply, qpos: Vector) -> None:
 
 @kernel
 def rests(s: StartUp, r: Reply) -> bool:
-    """Return whether the driven joint has moved little during half of AFTER."""
+    """Return whether the driven joint has moved little during the last AFTER / 2."""
     low, high, most = np.inf, -np.inf, 0.0
     for i in range(r.count):
         most = max(most, abs(r.place[i]))
@@ -417,7 +416,7 @@ def rests(s: StartUp, r: Reply) -> bool:
 
 @kernel
 def increase(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
-    """Begin a stronger pulse; return a finding if the joint must not get one."""
+    """Begin a stronger pulse, or go on if friction holds the joint; return a finding, or 0."""
     found = check_order(s, a)
     if found > 0:
         return found

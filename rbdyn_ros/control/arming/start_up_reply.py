@@ -6,10 +6,10 @@ velocity w that the efforts sent would cause without friction:
 
     v(t) = share w(t - delay) - viscous x - dry t + start
 
-Each direction has a start and a dry friction of its own, so it does not matter where the joint
-stuck. A joint of the right sign and ratio has the share 1, with friction and without. The fit is
-by least squares: signal and delayed term are compared after all other terms were taken out of
-both.
+Each direction has a start and a dry friction of its own, so it does not matter where friction held
+the joint. A joint of the right sign and ratio has the share 1, with friction and without. The fit
+is by least squares: all other terms are first subtracted from the signal and from the delayed
+term.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from rbdyn_ros.control.base.record import Record
 from rbdyn_ros.engine.compiler.jit import Vector
 from rbdyn_ros.model.declared.fields import Field
 
-#: Most states that are remembered of a reply, and most terms besides the delayed one.
+#: Most states of a reply that are stored, and most terms besides the delayed term.
 ROWS, TERMS = 512, 5
-#: Delays are sought up to this one, in steps that are not shorter than this [s].
+#: Longest delay that is tried, and shortest step between the delays [s].
 LONGEST_DELAY, COARSE = 0.15, 0.004
 #: Velocities are differences of positions over this time [s].
 WINDOW = 0.02
@@ -39,8 +39,8 @@ CLEARER = 0.003
 SIGMAS, NOISE = 3.0, 0.4
 #: A term is left out if the other terms explain all of it except this share.
 SAME = 1e-5
-#: Comparisons: velocities with the expected ones, reported velocities with the true ones, measured
-#: efforts with the efforts sent.
+#: Comparisons: velocities with expected velocities, reported velocities with true velocities,
+#: measured efforts with the efforts sent.
 MOTION, VELOCITY, MEASURED = range(3)
 
 
@@ -120,7 +120,7 @@ def slope(r: Reply, signal: Vector, moment: float, delay: float) -> float:
 
 @kernel
 def dot(r: Reply, one: Vector, other: Vector) -> float:
-    """Return the product of two signals."""
+    """Return the inner product of two signals."""
     found = 0.0
     for i in range(r.count):
         found += one[i] * other[i]
@@ -139,7 +139,7 @@ def take_terms_out(r: Reply, signal: Vector) -> None:
 
 @kernel
 def add_term(r: Reply) -> None:
-    """Add the term in the next row of the basis, unless the others explain it."""
+    """Add the term in the next row of the basis, unless the other terms explain it."""
     term = r.basis[r.terms]
     before = np.sqrt(dot(r, term, term))
     take_terms_out(r, term)

@@ -15,8 +15,8 @@ KIND_CODES = (
     *("clock", "clock", "frozen", "latency", "finite", "age", "age", "effort", "tracking"),
     "target",
 )
-#: Entries of a finding (FOUND,): the kind of a fault, its joint, whether it is blind (MOVED:
-#: whether the state jumped, too), and the numbers that show it.
+#: Entries of a finding (FOUND,): the kind of a fault, its joint, a number above 0 if it is blind
+#: (MOVED if the state jumped), and the numbers that show it.
 KIND, JOINT, BLIND, VALUE, ALLOWED, FOUND = range(6)
 
 
@@ -27,7 +27,7 @@ class Fault:
     Attributes:
         code: one of CODES.
         text: the reason as a message, which names the state, the joint and the bound.
-        blind: the state is unknown, so feedback is impossible.
+        blind: whether the state is unknown, so that feedback is impossible.
         remedy: remedy for the user; empty: the remedy of its code in REMEDIES.
     """
 

@@ -18,7 +18,7 @@ from rbdyn_ros.model.model import Model
 
 #: Defaults of the speeds of Stribeck's curve and of the smoothing [rad/s or m/s].
 STRIBECK_VELOCITY, SMOOTHING = 0.1, 0.01
-#: These must be above 0, as the model divides by them.
+#: These values must be above 0, because the model divides by them.
 _SPEEDS = ("stribeck_velocity", "smoothing")
 
 
@@ -33,7 +33,7 @@ class Friction:
         viscous: (nv,) viscous friction [N m s/rad or N s/m].
         coulomb: (nv,) dry friction at high speed [N m or N].
         stribeck: (nv,) additional dry friction near standstill [N m or N].
-        stribeck_velocity: (nv,) speed at which 1 / e of it is left [rad/s or m/s].
+        stribeck_velocity: (nv,) speed at which 1 / e of this addition is left [rad/s or m/s].
         smoothing: (nv,) speed at which 76 percent of the dry friction acts [rad/s or m/s].
 
     Raises:
@@ -89,7 +89,7 @@ class Friction:
         return self
 
     def scaled(self, share: float) -> Friction:
-        """Return this friction scaled; overcompensation makes a joint creep, so use less than 1.
+        """Return this friction times `share`. Overcompensated joints creep, so use less than 1.
 
         Raises:
             ParameterError: the share is not a finite number, 0 or more.
@@ -106,7 +106,7 @@ class Friction:
         """Write and return the efforts (nv,) at velocities (nv,); out may be qvel.
 
         Raises:
-            ParameterError: one of them is not a contiguous float64 array (nv,).
+            ParameterError: qvel or out is not a contiguous float64 array (nv,).
         """
         n = len(self.viscous)
         if not (is_vector(qvel, n, False) and is_vector(out, n, True)):
@@ -151,7 +151,7 @@ def _spread(name: str, value: ArrayLike, nv: int) -> Array:
 
 
 def _checked(name: str, value: ArrayLike, count: int | None) -> Array:
-    """Return a read-only copy, of `count` values if that is not None."""
+    """Return a read-only copy with `count` values, or any number of them if `count` is None."""
     what = f"friction.{name}"
     values = finite(what, value, None, element=f"{name} of friction")
     if name in _SPEEDS:

@@ -22,7 +22,7 @@ kernel = jit.kernels_in(CACHE_DIRECTORY)
 def entry(function: Callable[..., Any]) -> Entry:
     """Compile a kernel that Python calls at every state: `function.call(...)`, see Entry.
 
-    Nothing is checked, so every array must be one that its caller made itself.
+    The arguments are not checked, so callers must not pass arrays of users.
     """
     return Entry(kernel(function))
 

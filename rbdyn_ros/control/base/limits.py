@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits of a real arm, which can be tightened but never relaxed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -24,8 +22,8 @@ ACCELERATION, LATENCY = 300.0, 0.02
 OVERSHOOT = 2.0
 #: Rows of Limits.rows.
 LOWER, UPPER, VELOCITY, EFFORT, POWER, GAIN = range(6)
-#: A joint that stands still is frozen if its efforts should have moved it this far, or its
-#: repeated velocity this far [rad or m]. Coarse encoders repeat within their resolution.
+#: A joint that stands still is frozen if its efforts should have moved it by FROZEN, or its
+#: repeated velocity by PASSED [rad or m]. A coarse encoder repeats its numbers.
 FROZEN, PASSED = 0.04, 0.015
 
 
@@ -79,7 +77,7 @@ class Limits:
         return np.minimum(most, self.power_limit) if self.power_limit else most
 
     @staticmethod
-    def of(m: Model, names: Sequence[str] = ()) -> Limits:
+    def of(m: Model, names: Sequence[str] = ()) -> "Limits":
         """Return the limits of a robot's joints.
 
         Args:
@@ -123,7 +121,7 @@ class Limits:
         latency: float | None = None,
         power_limit: float | None = None,
         contact: float | None = None,
-    ) -> Limits:
+    ) -> "Limits":
         """Return tighter limits, relative to the limits of the robot.
 
         Args:
@@ -218,7 +216,7 @@ def left_out(m: Model) -> list[str]:
 
 
 def _why_not(m: Model, j: int) -> str:
-    """Return the reason why a joint is not controlled, or "" if it can be."""
+    """Return the reason why a joint is not controlled, or "" if it can be controlled."""
     if m.jnt_mimic[j] >= 0:
         return f"is a mimic joint; control its leader '{m.jnt_names[m.jnt_mimic[j]]}'"
     if m.jnt_dofnum[j] != 1:

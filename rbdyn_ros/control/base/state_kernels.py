@@ -40,7 +40,8 @@ BRIEF_GAP, RECENT_GAP, LONG_GAP = 0.03, 0.1, 0.05
 JOLT, JOLTED = 0.5, 0.01
 #: Over the longest time, they may also differ by this share of the distance travelled.
 SHARE = 0.05
-#: A step that the velocities explain is an overspeed, up to this multiple of the limit.
+#: A large motion that the velocities explain counts as overspeed, up to this multiple of the
+#: velocity limit.
 EXPLAINED = 2.0
 #: Shortest time over which accelerations are measured [s], because velocities are noisy.
 MEASURING = 0.005
@@ -48,10 +49,10 @@ MEASURING = 0.005
 #: because velocities are noisy.
 GAINED = 0.5
 
-#: Rows of the memory (ROWS, n): deviations over the three times, the distance over the longest
-#: one, the velocity and its age since which the acceleration is measured, and the time for which a
-#: jump of the velocity is still remembered; the velocity and its age since which a gain is
-#: measured.
+#: Rows of the memory (ROWS, n): deviations over the three times, and the distance over the longest
+#: time; the velocity from which the acceleration is measured, and its age; the time for which a
+#: jump of the velocity is still remembered; the velocity from which a gain is measured, and its
+#: age.
 WAY, REFERENCE, AGE, JUMP, SLOW, SINCE, ROWS = 3, 4, 5, 6, 7, 8, 9
 
 
@@ -104,7 +105,7 @@ def report(kind: int, i: int, value: float, allowed: float, found: Vector) -> No
 
 @kernel
 def jumped(moved: float, travelled: float, speed: float, fastest: float, step: float) -> bool:
-    """Return whether a joint moved farther than its limit and its measured velocity allow."""
+    """Return whether a joint moved farther than its velocity limit and measured velocity allow."""
     if abs(moved) <= fastest * step + MARGIN:
         return False
     explained = abs(moved - travelled) <= MARGIN + 0.1 * abs(travelled)

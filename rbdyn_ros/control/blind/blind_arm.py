@@ -64,7 +64,7 @@ class BlindArm:
     # an armed arm
 
     def begin(self) -> None:
-        """Start with the next state: nothing is unexplained yet, and there is no fault."""
+        """Start with the next state, without unexplained motion and without a fault."""
         _begin.call(self.s.handle)
         self.forget()
         self.trip()

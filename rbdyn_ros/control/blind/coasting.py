@@ -3,9 +3,9 @@
 
 The last effort of a law fits only the time of its state. If it acts longer, it accelerates a light
 arm far beyond its bounds before the missing states count as a fault. So an arm whose newest state
-is late coasts: the efforts carry it, balance the Coriolis forces of the velocity that it has by
-the model, and damp this velocity gently. They do not drive a blocked joint. If states come in
-time, the law goes on. If not, the arm is braked from the position to which it has coasted.
+is late coasts: the efforts balance gravity and the Coriolis forces of the velocity that the model
+predicts, and damp this velocity gently. They do not drive a blocked joint. If states come in time,
+the law continues. If not, the arm is braked from the position to which it has coasted.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from rbdyn_ros.engine.forward import inverse
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
-#: Rate at which a coasting arm becomes slower [1/s]. With 10 the law has to catch up so much after
-#: a gap of 60 ms that a light joint becomes 1.4 times as fast as without gaps.
+#: Rate at which a coasting arm slows down [1/s]. With 10, the law has to catch up so much after a
+#: gap of 60 ms that a light joint becomes 1.4 times as fast as without gaps.
 DAMPING = 5.0
 
 
@@ -93,7 +93,7 @@ def coasted(s: BlindState, now: int) -> None:
 def decay(
     qpos: Vector, qvel: Vector, left: float, rate: float, place: Vector, speed: Vector
 ) -> None:
-    """Write the position of a motion that has decayed at a rate to a share of its velocity."""
+    """Write the state of a motion whose velocity has decayed to the share `left` at a rate."""
     for k in range(len(qpos)):
         place[k] = qpos[k] + (1.0 - left) / rate * qvel[k]
         speed[k] = left * qvel[k]

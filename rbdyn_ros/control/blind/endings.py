@@ -5,7 +5,7 @@ With valid states the arm is braked until it rests, and then held. Otherwise the
 wrong, or a joint is blocked, so the reaction uses no later state: for blind_time in total, the
 efforts remove the momentum that the arm had when it became blind. Then, or if braking does not
 work, nothing is published any more, so that the arm's own watchdog takes over. The last efforts
-carry the arm.
+hold the arm against gravity.
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ CALM_SPEED = 0.05
 #: After this time of braking no joint may exceed the robot's velocity limit any more [s]; before,
 #: no joint may exceed this multiple of the limit, or of its speed at the fault if that was higher.
 GRACE, EXCEEDED = 0.2, 1.2
-#: A push that begins with the fault accelerates a braked arm until the brake has estimated it [s].
+#: For this time after a fault, a push that begins with the fault can accelerate a braked arm,
+#: because the brake has not estimated the push yet [s].
 LEARNING = 0.1
 #: After that, braking must not increase the kinetic energy by this factor while a joint is faster
 #: than this share of the robot's limit, or than this speed if that is less [rad/s or m/s].
 GROWTH, FAST_SHARE, FAST = 1.5, 0.5, 1.5
-#: Farthest that a held joint may be moved away [rad or m].
+#: Largest allowed displacement of a joint of a held arm [rad or m].
 HELD = 0.3
 #: After a wrong state that jumped and was dropped, the next states must be near where a braked arm
 #: is: by less than these differences [rad or m], [rad/s or m/s].
@@ -53,7 +54,8 @@ NEAR, ALIKE = 0.03, 0.3
 #: Largest unexplained effort that a brake compensates, as a share of the effort limits.
 CARRIED = 0.25
 
-#: If the newest state is too old by more than this at the first call, the arm stays silent [s].
+#: If a state has been too old for more than blind_time plus this at the first call, the arm stays
+#: silent [s].
 PAUSE = 0.1
 
 #: Reasons for giving up braking.
@@ -71,7 +73,7 @@ REASONS = (
 
 @kernel
 def begin(s: BlindState) -> None:
-    """Start after a fault."""
+    """Reset the state of an earlier ending, and start to brake after a fault."""
     s.blind_for = 0.0
     s.answered = s.lost = s.lied = s.lasts = s.reason = 0
     start_braking(s)
@@ -131,7 +133,7 @@ def carry(
 ) -> None:
     """Write the last efforts before silence: they hold the arm.
 
-    The driver may apply them until its timeout, so nothing in them depends on velocities.
+    The driver may apply them until its timeout, so they do not depend on velocities.
     """
     hold_still(m, d, bare, own, a, qpos, effort)
     for k in range(m.nv):
@@ -140,7 +142,7 @@ def carry(
 
 @kernel
 def since(s: BlindState, now: int) -> float:
-    """Return the time since the last effort without states [s], or 1 ms before the first."""
+    """Return the time since the last effort without states [s]; 1 ms before the first effort."""
     return max(seconds(s.answered, now), 0.0) if s.phase == BLIND else 1e-3
 
 
@@ -310,7 +312,7 @@ def judge_braking(s: BlindState, qpos: Vector, qvel: Vector, dt: float) -> None:
 
 @kernel
 def judge_speed(s: BlindState, qvel: Vector, since: float) -> None:
-    """Give up braking that accelerates the arm; `since` is the time of braking so far [s]."""
+    """Give up if a braked arm is too fast or gains energy; `since` is the time of braking [s]."""
     share, fast = 0.0, False
     for i in range(len(s.dofs)):
         # limit of the robot, not tightened
@@ -329,7 +331,7 @@ def judge_speed(s: BlindState, qvel: Vector, since: float) -> None:
 
 @kernel
 def judge_holding(s: BlindState, qpos: Vector, qvel: Vector) -> None:
-    """Give up holding an arm that moves away."""
+    """Give up holding an arm that is too fast or has moved away."""
     for i in range(len(s.dofs)):
         if abs(qvel[s.dofs[i]]) > s.limits[2, i]:
             diverge(s, HELD_TOO_FAST)
@@ -340,7 +342,7 @@ def judge_holding(s: BlindState, qpos: Vector, qvel: Vector) -> None:
 
 @kernel
 def diverge(s: BlindState, reason: int) -> None:
-    """Give up without the unexplained efforts: they may be an effect of wrong states."""
+    """Give up, and drop the unexplained efforts, which may be an effect of wrong states."""
     for k in range(len(s.carried)):
         s.carried[k] = 0.0
     silence(s, reason)

@@ -5,10 +5,10 @@
     moved      the change of the positions over the last WINDOW, divided by its time
     due        the velocity REACH before, and what the efforts sent have changed since then
 
-So one wrong source is outvoted: velocities of a wrong sign or scale, positions that drift, a clock
-at another rate, a model without the payload. If states repeat, `measured` is the old velocity and
-`moved` is 0, and the result lies between them. If a joint is really blocked, both are 0 and
-outvote the model, in which the joint moves on.
+So a single wrong source is outvoted: velocities of a wrong sign or scale, positions that drift, a
+clock at another rate, a model without the payload. If states repeat, `measured` is the old
+velocity and `moved` is 0, and the result lies between them. If a joint is really blocked, both are
+0 and outvote the model, in which the joint moves on.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def remember(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
 
 @kernel
 def vote(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
-    """Write the median for a state, stored or not; the arguments are those of `remember`.
+    """Write s.voted, the median of three velocities, for a state, stored or not.
+
+    The arguments are those of `remember`.
 
     If the state is certainly old, the model alone decides.
     """
@@ -73,7 +75,7 @@ def vote(s: BlindState, time: int, qpos: Vector, qvel: Vector) -> None:
 
 @kernel
 def before(s: BlindState, time: int, age: float) -> int:
-    """Return the index of the newest state that is older by an age [s], or of the oldest."""
+    """Return the index of the newest state that is at least `age` [s] old, or of the oldest."""
     oldest, number = max(0, s.remembered - REMEMBERED), max(0, s.remembered - 1)
     while number > oldest and (
         float(s.past_time[number % REMEMBERED]) > float(time) - age * NANOSECONDS

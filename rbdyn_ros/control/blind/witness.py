@@ -57,7 +57,7 @@ INERTIA_EVERY = 64
 
 @kernel
 def begin(s: BlindState) -> None:
-    """Start with the next state: nothing is unexplained yet."""
+    """Start with the next state, without unexplained motion."""
     for k in range(len(s.push)):
         s.push[k] = s.due[k] = s.steady_push[k] = s.expected[k] = 0.0
         s.lag[k] = s.behind[k] = s.peak[k] = s.suspicion[k] = 0.0
@@ -93,10 +93,10 @@ def look(
 ) -> int:
     """Compare a state with the prediction; return the controlled joint that has frozen, or -1.
 
-    `command` (nv,) are the commands that acted since the previous state, `measured` (nv,) efforts,
-    NaN where there are none, and `dt` the time since then [s]; after a longer time than LONGEST
-    the prediction begins anew. A contact may withstand the share `contact` of the effort limits,
-    and the share `blocked` if the numbers of a joint do not repeat exactly.
+    `command` (nv,) are the commands that acted since the previous state, `measured` (nv,) the
+    measured efforts, NaN where a joint measures none, and `dt` the time since then [s]. If it is
+    longer than LONGEST, the prediction starts anew. A contact may withstand the share `contact` of
+    the effort limits, and the share `blocked` if the numbers of a joint do not repeat exactly.
     """
     if not dt <= LONGEST:
         pause(s)

@@ -13,11 +13,12 @@ from rbdyn_ros.engine.compiler.jit import Cube, Matrix, Vector
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
-#: Shortest step between two checked poses: how far two points of the arm may move apart [m].
+#: Shortest step between two checked poses: how far two points of the arm may move relative to each
+#: other [m].
 RESOLUTION = 1e-3
 #: Pairs that are farther apart than the margin plus this distance are not measured [m].
 SIGHT = 0.2
-#: Most poses that are checked on one path, which takes some seconds.
+#: Largest number of poses that are checked on one path. The checks then take some seconds.
 MOST_POSES = 200_000
 
 CLEAR, TOO_LONG = -1, -2

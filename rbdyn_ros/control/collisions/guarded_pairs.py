@@ -19,10 +19,11 @@ POSES = 200
 def with_guarded_pairs(
     m: Model, description: Description, margin: float
 ) -> tuple[Model, list[str]]:
-    """Return the Model with pairs of unconnected links whose bodies a joint connects.
+    """Return the Model with all pairs of links that no joint of the description connects.
 
-    Pairs are left out if they are nearer than the margin at qpos0, in a state of the SRDF, or in
-    more than half of random poses: their shapes are too coarse there.
+    Fixed links can make such a pair adjacent in the tree, so the Model lacks it. A pair is left
+    out if it is nearer than the margin at qpos0, in a state of the SRDF, or in more than half of
+    some random poses: its shapes are then too coarse.
 
     Args:
         m: the arm with its geometries.

@@ -110,7 +110,7 @@ class SelfCollision:
             memory.axes, memory.found, memory.out, np.empty((3, n)), np.zeros((4, n)), result,
         )  # fmt: skip
         if pair == TOO_LONG:
-            text = f"{what} is too long to be checked for collisions; send shorter ones"
+            text = f"{what} is too long to be checked for collisions; send shorter paths"
             raise refusal(text, "self-collision")
         if pair != CLEAR:
             raise self._refusal(pair, what, *result.tolist())

@@ -14,10 +14,10 @@ class Uncontrolled(NamedTuple):
     """Degrees of freedom that are not controlled, and change the distance of a checked pair.
 
     Attributes:
-        needed: degrees of freedom whose position must be known, as of a rail, a torso, a head or
-            another arm.
+        needed: degrees of freedom whose position must be known, such as those of a rail, a torso,
+            a head or another arm.
         assumed: degrees of freedom beyond the last controlled joint of a chain, as in a gripper,
-        and wheels: joints that turn without limits and carry only such joints.
+        and wheels: joints that turn without limits and carry only joints of this kind.
     """
 
     needed: tuple[int, ...]
@@ -47,7 +47,7 @@ def uncontrolled(m: Model, dofs: Ints, pairs: Ints) -> Uncontrolled:
 
 
 def _above(m: Model) -> Bools:
-    """Return whether body i is body j or is carried by it, [i, j] of (nbody, nbody)."""
+    """Return a mask (nbody, nbody): whether body i is body j or is carried by body j."""
     above = np.eye(m.nbody, dtype=bool)
     for i in range(1, m.nbody):
         above[i] |= above[m.body_parentid[i]]
@@ -55,7 +55,7 @@ def _above(m: Model) -> Bools:
 
 
 def _moved_by(m: Model) -> Bools:
-    """Return whether a degree of freedom moves a body in its parent (nbody, nv)."""
+    """Return a mask (nbody, nv): whether a dof moves a body relative to its parent."""
     moved = np.zeros((m.nbody, m.nv), bool)
     joints = np.flatnonzero(m.jnt_dofadr < m.nv)  # a mimic joint has its leader's address
     moved[joints + 1, m.jnt_dofadr[joints]] = True

@@ -42,7 +42,7 @@ class Admittance:
         limits: limits of the controlled joints.
         mass, damping, stiffness: (6,) mass, damping and stiffness of VirtualMass, about and along
             the axes.
-        deadband: (6,) torques [N m] and forces [N] that move nothing.
+        deadband: (6,) largest torques [N m] and forces [N] that do not move the link.
         axes: "base": the axes of the base link; "tool": the axes of the link at its target.
         clearance: smallest distance of links from each other and from obstacles [m], or None.
 

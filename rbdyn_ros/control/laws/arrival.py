@@ -53,7 +53,7 @@ def arrival(
 def _add(
     square: float, least: float, most: float, speeds: list[float], accelerations: list[float]
 ) -> None:
-    """Add the bounds for modes of a squared frequency and a damping from least to most [1/s]."""
+    """Add bounds for modes of one squared frequency and any damping from least to most [1/s]."""
     if square <= 0.0:
         speeds.append(max(REST * least, 0.0))
         return

@@ -113,7 +113,7 @@ class CartesianImpedance:
     def rehearsed(self, qpos: Array, qvel: Array, pose: Array, posture: Array, dofs: Ints) -> Path:
         """Return the motion of the model under this law until it rests, see arrival.
 
-        It has neither friction nor limits of efforts.
+        The model has neither friction nor limits of efforts.
 
         Args:
             qpos: (nv,) position at the start.

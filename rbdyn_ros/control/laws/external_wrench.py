@@ -16,7 +16,7 @@ from rbdyn_ros.dynamics.toolbox.frames import frame_jacobian, frame_pose
 from rbdyn_ros.errors import RbdynError, apart, refusal
 from rbdyn_ros.nanoseconds import NANOSECONDS
 
-#: Larger forces [N] and torques [N m] are not measured.
+#: Larger forces [N] and torques [N m] are refused.
 LARGEST = 1e6
 #: Directions in which a link moves less than this per unit of a joint are ignored [m or 1].
 MOVES = 1e-2
@@ -29,7 +29,7 @@ class SensedWrench:
         arm: the robot.
         frame: link on which the wrench acts.
         mass: mass of the parts behind the sensor [kg].
-        com: (3,) their centre of mass in the axes of the sensor [m].
+        com: (3,) centre of mass of these parts in the axes of the sensor [m].
         timeout: largest age [s].
         sensor: link whose axes and origin a wrench has; empty: the link in each message.
 
@@ -107,8 +107,8 @@ class EstimatedWrench:
     Args:
         seen: the newest state.
         frame: link on which the wrench acts.
-        dofs: (n,) the joints that carry it.
-        includes_gravity: efforts contain the gravity compensation of the robot itself.
+        dofs: (n,) degrees of freedom of the joints that carry this link.
+        includes_gravity: whether efforts contain the gravity compensation of the robot itself.
     """
 
     def __init__(self, seen: Measured, frame: str, dofs: Ints, includes_gravity: bool) -> None:

@@ -32,7 +32,7 @@ class Law:
 
     Attributes:
         effort: (nv,), result of the last call.
-        tracks: the law follows a desired velocity.
+        tracks: whether the law follows a desired velocity.
 
     Raises:
         ParameterError: a gain is negative or not a number.
@@ -75,7 +75,7 @@ class Law:
         return self._computed(qpos, qvel, target)
 
     def of_own(self, qpos: Array, qvel: Array, target: Target) -> Array:
-        """Return the efforts (nv,) as a call does, for arrays that the caller made itself."""
+        """Return the efforts (nv,) as a call does, without checks of the arrays."""
         self.arm.place(qpos, qvel)
         return self._computed(qpos, qvel, target)
 

@@ -150,7 +150,7 @@ class ModeLaws:
     def effort(self, mode: str, qpos: Array, qvel: Array, target: Target) -> Array:
         """Return the efforts (nv,) of a mode; the array belongs to its law.
 
-        The state, (nv,) each, are arrays that the caller made itself.
+        The arrays of the state, (nv,) each, are not checked.
         """
         if mode == "gravity":
             return self._gravity.of_own(qpos, qvel, target)

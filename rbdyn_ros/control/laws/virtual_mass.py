@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from rbdyn_ros.arrays import Array
+from rbdyn_ros.description.parts.poses import quat_mul
 from rbdyn_ros.model.tree.rotation import quat_to_mat
 
 
@@ -83,15 +84,7 @@ def rotation_vector(turn: Array) -> Array:
 
 
 def product(one: Array, other: Array) -> Array:
-    """Return the unit quaternion of the rotation `other`, then `one`."""
-    (a, b, c, d), (e, f, g, h) = one.tolist(), other.tolist()
-    found = np.array(
-        [
-            a * e - b * f - c * g - d * h,
-            a * f + b * e + c * h - d * g,
-            a * g - b * h + c * e + d * f,
-            a * h + b * g - c * f + d * e,
-        ]
-    )
+    """Return the unit quaternion of the rotation `other` followed by the rotation `one`."""
+    found = np.array(quat_mul(tuple(one.tolist()), tuple(other.tolist())))
     unit: Array = found / np.linalg.norm(found)
     return unit

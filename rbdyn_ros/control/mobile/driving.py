@@ -92,7 +92,7 @@ class WheelDrive:
             )
 
     def rows(self, angles: Array) -> Array:
-        """Return wheel speeds per (vx, vy, wz) of the reference point (n, 3).
+        """Return the wheel speeds (n, 3) per unit of vx, vy and wz of the reference point.
 
         Args:
             angles: angles of the steering joints, to the left [rad].
@@ -114,7 +114,7 @@ class WheelDrive:
         return gx / lever, gy / lever, (gy * x - gx * y) / lever
 
     def steer(self, curvature: float) -> Array:
-        """Return the angles of the steering joints for a curvature [1/m] (n,) [rad]."""
+        """Return the angles (n,) of the steering joints [rad] for a curvature [1/m]."""
         found = []
         for joint in self.base.steerings:
             x, y = np.array(joint.at) - self.reference
@@ -149,7 +149,7 @@ class WheelDrive:
         return WheelFit(twist, ways, ways - lengths @ found, per_way)
 
     def curvature(self, angles: Array) -> float:
-        """Return the mean curvature of the path over the steering angles [1/m]."""
+        """Return the curvature of the path [1/m], averaged over the steering joints."""
         found = []
         for joint, angle in zip(self.base.steerings, angles, strict=True):
             x, y = np.array(joint.at) - self.reference
@@ -168,7 +168,7 @@ def limited(twist: Array, most: Array) -> Array:
 def ramped(now: Array, target: Array, acceleration: Array, period: float) -> Array:
     """Return the twist a period later, on a straight line to the target within the limits.
 
-    All parts arrive together, so that a base that follows an arc speeds up on it.
+    All parts arrive together, so a base on an arc stays on the arc while it speeds up.
     """
     change = target - now
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -178,11 +178,11 @@ def ramped(now: Array, target: Array, acceleration: Array, period: float) -> Arr
 
 
 def _bend(x: float, y: float, angle: float) -> float:
-    """Return the curvature at which a wheel has a steering angle, or infinity if there is none.
+    """Return the curvature at which a wheel has a steering angle; infinity if none exists.
 
     Args:
         x: forward distance of the steering joint of the wheel from the reference [m].
-        y: its distance to the left [m].
+        y: distance of the steering joint to the left of the reference [m].
         angle: steering angle to the left [rad].
     """
     if math.isinf(angle):
@@ -195,7 +195,7 @@ def _bend(x: float, y: float, angle: float) -> float:
 def ramped_arc(
     now: tuple[float, float], target: tuple[float, float], most: tuple[float, float], period: float
 ) -> tuple[float, float]:
-    """Return speed and curvature a period later, on a straight line to the target.
+    """Return the speed and curvature a period later, on a straight line to the target.
 
     A base with steered wheels thus reverses without turning its wheels across. Speed and curvature
     arrive together.

@@ -241,7 +241,7 @@ def _steering(m: Model, d: Data, j: int) -> Steering:
 
 
 def _rolls_on(m: Model, d: Data) -> dict[int, int]:
-    """Return the lowest roller of each body: a joint of it without an actuator."""
+    """Return the lowest roller on each body; a roller is a joint without an actuator."""
     able, lowest = set(commanded_joints(m).tolist()), dict[int, int]()
     for j in np.flatnonzero(m.jnt_type == JointType.HINGE).tolist():
         parent = int(m.body_parentid[m.jnt_bodyid[j]])

@@ -182,15 +182,15 @@ def _gentle(before: _Segment, after: _Segment) -> float:
     """Return the part of two ramps that may overlap without a larger acceleration.
 
     Two equal ramps in the directions u and w have the acceleration 6 y (1 - y) after the part y.
-    Their blend accelerates most in its middle, |u - w| times as much as each. That must not exceed
-    3/2.
+    Their blend accelerates most in its middle, |u - w| times as much as each. This acceleration
+    must not exceed 3/2.
     """
     change = max(_change(before.way, after.way), _change(before.axis, after.axis))
     return 1.0 - float(np.sqrt(1.0 - 1.0 / change))
 
 
 def _change(before: Array, after: Array) -> float:
-    """Return the distance between two unit vectors, at least 1."""
+    """Return the distance between the directions of two vectors, but at least 1."""
     sizes = np.linalg.norm(before), np.linalg.norm(after)
     if min(sizes) <= NOTHING:
         return 1.0

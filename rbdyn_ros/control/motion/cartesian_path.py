@@ -45,7 +45,7 @@ def cartesian_path(
     *,
     joints: Sequence[str] | None = None,
 ) -> Path:
-    """Return the path of joints on which a frame passes poses on straight lines, turning evenly.
+    """Return the joint path on which a frame passes poses on straight lines, rotating evenly.
 
     It begins at d.qpos and ends at rest at the last pose. The arm follows the lines without a
     search, and the path is refused if that is impossible. Collisions are not checked, see

@@ -24,7 +24,7 @@ class Piece:
     Attributes:
         path: path of which it is a part.
         shift: time on the clock of the motion at which the time of the path is 0 [s].
-        end: time on the clock of the motion [s].
+        end: time on the clock of the motion at which the part ends [s].
     """
 
     path: Path
@@ -84,7 +84,7 @@ def until(motion: tuple[Piece, ...], now: float, at: float) -> tuple[Piece, ...]
 
 
 def sampled(motion: tuple[Piece, ...], clock: float, rows: Array) -> Array:
-    """Write and return the target of a motion, (3, n)."""
+    """Write and return the target (3, n) of a motion at a time of its clock."""
     for piece in motion:
         if clock < piece.end:
             return piece.path.sample(clock - piece.shift, rows)
@@ -95,7 +95,7 @@ def sampled(motion: tuple[Piece, ...], clock: float, rows: Array) -> Array:
 def way_into(path: Path, departure: Departure, since: float, fastest: Array) -> WayIn:
     """Return the transition into a path whose time began `since` seconds before the departure.
 
-    The target makes up for that time, but for at most LONGEST and half of an approach; not at all
+    The target makes up for that time, but for at most LONGEST and half of an approach. It does not
     if a joint would then exceed its velocity limit in the approach.
 
     Args:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint paths: polynomials of time between points, their peaks and their extent."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -111,7 +109,7 @@ class Path:
         """
         return self._peaks[2], self._peaks[3]
 
-    def scaled(self, duration: float) -> Path:
+    def scaled(self, duration: float) -> "Path":
         """Return the path stretched to another duration [s], with the same start time.
 
         Raises:

@@ -19,7 +19,7 @@ HALVINGS = 60
 
 @entry
 def sample(times: Vector, nodes: Cube, order: int, t: float, rows: Matrix) -> None:
-    """Write position, velocity and acceleration at time t, (3, n); outside, the joints rest."""
+    """Write position, velocity and acceleration (3, n) at time t; joints rest outside the path."""
     last = len(times) - 1
     if t < times[0] or t >= times[last]:
         i = 0 if t < times[0] else last
@@ -48,7 +48,7 @@ def _segment(times, t, last):
 
 @kernel
 def _between(nodes, order, i, k, x, h):
-    """Return position, velocity, acceleration of a joint at the fraction x of a segment."""
+    """Return the position, velocity and acceleration of a joint at the share x of a segment."""
     first = nodes[0, i, k], nodes[1, i, k], nodes[2, i, k]
     last = nodes[0, i + 1, k], nodes[1, i + 1, k], nodes[2, i + 1, k]
     return hermite(order, x, h, first, last)

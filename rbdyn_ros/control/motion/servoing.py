@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Twists of a tool as velocities of joints, as MoveIt Servo has them.
+"""Convert twists of a tool to velocities of joints, as MoveIt Servo does.
 
 A twist is (6,) angular, then linear: the velocity of the tool's origin in the axes of a frame. The
 joints follow it exactly unless a limit is near. Near a singular posture, a position limit or a
@@ -37,7 +37,7 @@ ROUNDING = 1e-12
 #: Singular values below this share of the largest are rounding errors. POSTURES is the number of
 #: postures from which the rank is computed.
 NO_DIRECTION, POSTURES = 1e-9, 5
-#: How often the change of a velocity is halved if joints could not stop from it in time.
+#: Most halvings of a change of velocity, after which joints could not stop in time.
 HALVINGS = 30
 #: Time between two points of a path [s].
 SPACING = 0.01
@@ -54,7 +54,7 @@ class ServoSettings:
         acceleration: acceleration of joints for which the robot has no limit [rad/s^2 or m/s^2].
         lower_singularity_threshold: condition number of the Jacobian (in rad and m) from which an
             approach to a singular posture is slowed down.
-        hard_stop_singularity_threshold: condition number at which it ends.
+        hard_stop_singularity_threshold: condition number at which this approach ends.
         joint_limit_margin: distance from the limits of joints that is kept [rad or m]; at most
             a quarter of a joint's range.
         drift_dimensions: names of PARTS that need not be followed.
@@ -105,8 +105,8 @@ class JointRates:
 
     Attributes:
         velocity: (n,) [rad/s or m/s].
-        scale: share of the twist that they follow.
-        reason: reason why they follow only a part of the twist: `singularity`, `velocity`,
+        scale: share of the twist that the joints follow.
+        reason: reason why the joints follow only a part of the twist: `singularity`, `velocity`,
             `limit`, `direction`; or "".
         joint: number of the joint whose limit is the reason, or -1.
     """
@@ -159,7 +159,7 @@ def joint_rates(
 
 
 def _inverse(J: Array, twist: Array, worst: float, rank: int | None) -> tuple[Array, float]:
-    """Return joint velocities and the condition number of J.
+    """Return the joint velocities and the condition number of J.
 
     The inverse is the pseudo-inverse up to the condition number `worst`. Beyond it, the gain of
     the weak directions falls again, to 0 in a singular posture.
@@ -228,10 +228,10 @@ def room_of(q: Array, rates: Array, limits: JointLimits, settings: ServoSettings
 
 
 def reachable_share(now: Array, wanted: Array, change: Array) -> float:
-    """Return the largest share of wanted velocities (n,) that is within a change of now (n,).
+    """Return the largest share of `wanted` (n,) that differs from `now` (n,) by at most `change`.
 
-    So joints that cannot reverse fast enough slow all joints down, and the direction stays. If
-    there is no such share, return the share whose largest change is smallest.
+    If a joint cannot reverse fast enough, all joints slow down, so the direction stays. If there
+    is no such share, return the share whose largest difference is smallest.
     """
     moved = wanted != 0.0
     middle = now[moved] / wanted[moved]
@@ -251,13 +251,13 @@ class TwistServo:
         settings: see ServoSettings.
 
     Attributes:
-        names: the joints above the tool, n.
+        names: the n joints above the tool.
         limits: limits of these joints.
         settings: the settings.
 
     Raises:
         ModelError: there is no such frame.
-        ParameterError: none of the joints moves it.
+        ParameterError: none of the joints moves the frame.
     """
 
     def __init__(self, m: Model, names: tuple[str, ...], settings: ServoSettings) -> None:
@@ -273,7 +273,7 @@ class TwistServo:
         self.path(m.qpos0, here, still, settings.frame, np.full(6, 1e-6))
 
     def _rank(self, frame: str, jacobian_at: Callable[[Array], Array]) -> int:
-        """Return how many directions of a twist in a frame the joints have in most postures."""
+        """Return the rank of the followed rows of the Jacobian in most postures."""
         if frame not in self._ranks:
             kept = [part not in self.settings.drift_dimensions for part in PARTS]
             low = np.where(np.isfinite(self.limits.lower), self.limits.lower, -np.pi)
@@ -338,7 +338,7 @@ class TwistServo:
     ) -> tuple[Array, JointRates]:
         """Return velocities (n,) a period later, and the rates that they approach.
 
-        Arguments as for `rates` and `next`.
+        For the arguments see `rates` and `next`.
         """
         found = self.rates(qpos, q + period * v, frame, twist)
         return self.next(q, v, found.velocity, period), found
@@ -364,7 +364,7 @@ class TwistServo:
         return brake
 
     def _stops(self, q: Array, v: Array, new: Array, period: float) -> bool:
-        """Return whether joints at velocities a period later can stop before their limits."""
+        """Return whether joints with new velocities in a period can stop before their limits."""
         ahead = q + 0.5 * period * (v + new)
         time = float(np.max(np.abs(new) / self.limits.acceleration)) + period
         room = room_of(ahead, new, self.limits, self.settings)
@@ -375,7 +375,7 @@ class TwistServo:
     ) -> tuple[Path, JointRates]:
         """Return the motion of the joints until a twist has timed out and they rest.
 
-        Arguments as for `rates`, and v: (n,) velocities of the joints at the start. The second
+        For the arguments see `rates`; v: (n,) velocities of the joints at the start. The second
         value is the velocity of the joints in the first step. If nothing moves, the path has one
         point.
         """
@@ -397,11 +397,11 @@ class TwistServo:
 
 
 def joints_above(m: Model, frame: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return those of the given joints that carry a frame, from the root on.
+    """Return the given joints that carry a frame, ordered from the root.
 
     Raises:
         ModelError: there is no such frame.
-        ParameterError: none of the joints moves it.
+        ParameterError: none of the joints moves the frame.
     """
     found, body = list[str](), int(m.frame_bodyid[m.frame_id(frame)])
     while body > 0:
@@ -420,7 +420,7 @@ def towards(place: Array, R: Array, goal: Array, R_goal: Array, gain: float) -> 
 
     Args:
         place: (3,) position of the tool in the axes of the twist [m].
-        R: (3, 3) its rotation.
+        R: (3, 3) rotation of the tool in these axes.
         goal: (3,) position to reach [m].
         R_goal: (3, 3) rotation to reach.
         gain: rate [1/s].

@@ -126,7 +126,7 @@ class PathTracker:
         return way_into(path, departure, at, fastest)
 
     def leads_to(self, departure: Departure) -> bool:
-        """Return whether the target reaches a departure as foreseen, or False after a stop."""
+        """Return whether the target will reach a departure; a stop since then prevents it."""
         if departure.stops != self.stops:
             return False
         if self._motion:
@@ -136,13 +136,13 @@ class PathTracker:
     def follow(
         self, path: Path, limits: Limits, tolerance: float, way: WayIn | None = None
     ) -> None:
-        """Follow a path. If it starts later, move there from the target.
+        """Follow a path. If the path starts later, move from the target to its start.
 
         Args:
             path: path of the n joints.
             limits: limits of positions and velocities. A target beyond a limit may come back.
-            tolerance: largest distance of its start from the target [rad or m].
-            way: transition into the path; None: from where the target is now.
+            tolerance: largest distance of the path's start from the target [rad or m].
+            way: transition into the path; None: it starts at the present target.
 
         Raises:
             RbdynError: for the reasons of entry, or the path starts too far away or exceeds a
@@ -222,7 +222,7 @@ def far_from_target(target: Vector, qpos: Vector, dofs: Ints, tolerance: float) 
 
 @kernel
 def stopping_time(target: Matrix, dofs: Ints, low: Vector, high: Vector) -> float:
-    """Return the time in which a target stops within its position limits [s]; 0: it is at rest."""
+    """Return the time in which a target stops within its position limits [s]; 0 if it is slow."""
     stands, time = True, STOPPING
     for i in range(len(dofs)):
         q, v = target[0, dofs[i]], target[1, dofs[i]]

@@ -25,7 +25,7 @@ LASTING = 0.02
 #: the states' clock, so it may not run faster for long.
 FASTER = 1.1
 #: Times (TIMES,) [ns]: whether there was a state, its stamp and its arrival; the last arrival of a
-#: state that was not late, and the first late one since then, or 0.
+#: state that was not late, and of the first late state since then, or 0.
 BEGUN, STAMP, ARRIVAL, TIMELY, LATE_SINCE, TIMES = range(6)
 #: Numbers (NUMBERS,): the base [ns]; how far the clock ran ahead, the lag, and the numbers that
 #: show a fault [s].

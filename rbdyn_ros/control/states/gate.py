@@ -39,7 +39,7 @@ class GateSettings:
         effort_rate: largest rate of change of an effort [N m/s or N/s]; in proportion more for
             effort limits above 150, and HASTE times as much after a fault.
         blend_time: time in which the initial difference between law and arm decays [s].
-        simulated: the states' clock belongs to a simulator and may run at any speed.
+        simulated: whether the states' clock belongs to a simulator and may run at any speed.
 
     Raises:
         ParameterError: a number is not finite or not above 0.
@@ -99,7 +99,7 @@ class SafetyGate:
         s.latency, s.contact = limits.latency, limits.contact
 
     def trip(self, fault: Fault) -> None:
-        """Latch a fault, unless there is one, and end a bumpless start: it would delay braking."""
+        """Latch a fault unless one is latched; end a bumpless start, which would delay braking."""
         self.fault = self.fault or fault
         self.s.faulty, self.s.since_start = 1, math.inf
 
@@ -168,7 +168,7 @@ class SafetyGate:
 
     @property
     def lag(self) -> float:
-        """Delay of the newest state relative to the fastest one [s]."""
+        """Delay of the newest state relative to the fastest state [s]."""
         return float(self.s.numbers[LAG])
 
     def watch(self, now: int) -> Fault | None:
@@ -184,7 +184,7 @@ class SafetyGate:
     # efforts
 
     def begin(self, effort: Array) -> None:
-        """Start bumpless from this effort (n,); its difference to the law decays."""
+        """Start from this effort (n,) without a jump; the difference from the law decays."""
         _begin.call(self.s.handle, np.array(effort, np.float64))
 
     def release(self, wanted: Array, holding: Array, dt: float, last: bool = False) -> Array:

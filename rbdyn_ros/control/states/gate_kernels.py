@@ -26,10 +26,10 @@ from rbdyn_ros.control.base.kernels import kernel
 from rbdyn_ros.control.base.state_kernels import LONGEST, SHORTEST, inspect
 from rbdyn_ros.control.states.clock import LATE_SINCE, MOST, SEEN, judge, seconds
 from rbdyn_ros.control.states.loop_state import DIFFERENCE, LIMITED, RELEASED, SATURATED, START
+from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
 if TYPE_CHECKING:
     from rbdyn_ros.control.states.loop_state import ArmLoopState
-    from rbdyn_ros.engine.compiler.jit import Matrix, Vector
 
 #: Time constant of the mean of the time for which an effort acts [s]. The mean may be up to
 #: LONGEST, or its value after one pause of state_timeout.
@@ -40,8 +40,8 @@ MISSED = 2.0
 #: After a fault efforts may change this many times as fast: they may have to stop an arm that
 #: wrong states set in motion.
 HASTE = 5.0
-#: Joints with a larger effort limit may change their efforts faster, in proportion [N m or N]: a
-#: heavy arm would ring, and swing up, behind a limit of the rate that suits a light arm.
+#: Joints with a larger effort limit may change their efforts faster, in proportion [N m or N]:
+#: with a rate limit that suits a light arm, a heavy arm would oscillate more and more.
 STRONG = 150.0
 
 # states
@@ -129,9 +129,10 @@ def take_back(s: ArmLoopState) -> None:
 
 @kernel
 def count_held(s: ArmLoopState, time: float) -> None:
-    """Count the time [s] for which the last effort acted: of a burst only its pause counts.
+    """Update the mean time for which an effort acts; the last effort acted for `time` [s].
 
-    A pause longer than state_timeout is a fault by itself, after which the count begins anew.
+    In a burst of states, in practice only the pause before it counts. A pause longer than
+    state_timeout is a fault by itself, so the mean then starts anew.
     """
     time = max(time, 0.0)
     held = s.held - np.expm1(-time / HELD) * (time - s.held)
@@ -181,7 +182,10 @@ def age(s: ArmLoopState, now: int) -> float:
 
 @kernel
 def begin(s: ArmLoopState, effort: Vector) -> None:
-    """Start bumpless: the next efforts are `effort` (n,), and the difference to the law decays."""
+    """Start without a jump: the next efforts are `effort` (n,), within the limits.
+
+    Their difference from the efforts of the law then decays.
+    """
     for i in range(len(s.dofs)):
         cap = s.limits[3, i]
         s.out[START, i] = s.out[RELEASED, i] = min(max(effort[i], -cap), cap)
@@ -228,7 +232,7 @@ def release(s: ArmLoopState, wanted: Vector, holding: Vector, dt: float, last: b
 
 @kernel
 def share_left(x: float) -> float:
-    """Decrease smoothly from 1 to 0 as x increases from 0 to 1."""
+    """Return a share that falls smoothly from 1 to 0 as x increases from 0 to 1."""
     return 0.5 + 0.5 * np.cos(np.pi * x) if x < 1.0 else 0.0
 
 
@@ -236,7 +240,7 @@ def share_left(x: float) -> float:
 def limit(
     tau: float, hold: float, q: float, rows: Matrix, step: float, i: int, out: Matrix
 ) -> None:
-    """Write the effort of a law within its limit, not into a stop, with a limited rate."""
+    """Write the effort of a law, limited in size and rate, and not further into a limit."""
     out[SATURATED, i] = abs(tau) > rows[3, i]
     before = out[LIMITED, i]
     out[LIMITED, i] = min(max(allowed(tau, hold, q, rows, i), before - step), before + step)
@@ -246,9 +250,9 @@ def limit(
 def blend(
     hold: float, q: float, rows: Matrix, step: float, share: float, i: int, out: Matrix
 ) -> None:
-    """Add what is left of the initial difference; the result is also within all limits.
+    """Add the rest of the initial difference to the effort of a law, within all limits.
 
-    It stays between the law and the initial effort, even if the law changes meanwhile.
+    The sum stays between the effort of the law and the initial effort, even if the law changes.
     """
     law, start, before = out[LIMITED, i], out[START, i], out[RELEASED, i]
     tau = law + share * out[DIFFERENCE, i]
@@ -260,7 +264,7 @@ def blend(
 
 @kernel
 def allowed(tau: float, hold: float, q: float, rows: Matrix, i: int) -> float:
-    """Return an effort within its limit; at a stop, at most the effort that holds the joint."""
+    """Return an effort within its limit; at a position limit, at most the effort that holds."""
     tau = min(max(tau, -rows[3, i]), rows[3, i])
     if q >= rows[1, i]:
         tau = min(tau, max(hold, 0.0))

@@ -12,7 +12,8 @@ from rbdyn_ros.control.states.clock import NUMBERS, TIMES
 from rbdyn_ros.model.declared.fields import Field
 
 #: Rows of the efforts (OUT, n): the law's efforts within their limits, whether it exceeded the
-#: effort limit, the efforts at a bumpless start, their difference to the law, and what is sent.
+#: effort limit, the efforts at a start without a jump, their difference from the efforts of
+#: the law, and the efforts sent.
 LIMITED, SATURATED, START, DIFFERENCE, RELEASED, OUT = range(6)
 
 

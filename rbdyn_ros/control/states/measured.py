@@ -156,7 +156,7 @@ class Measured:
         return None
 
     def _stored(self, position: Array, velocity: Array, effort: Array) -> bool:
-        """Store numbers in the order of the last names, unless there is something wrong."""
+        """Store numbers in the order of the last names; return False if they are wrong."""
         places, speeds, efforts = self._rows
         n, measured = len(places), len(effort)
         if len(position) != n or len(velocity) != n or measured not in (0, n):
@@ -167,7 +167,10 @@ class Measured:
         return stored
 
     def _find(self, names: Sequence[str]) -> str:
-        """Prepare for a message with these names, unless the last message had them, too."""
+        """Find the joints of a message, unless its names are those of the last message.
+
+        Return the refusal, or "".
+        """
         if names == self._last_names:
             return ""
         if reason := _named_twice(names):
@@ -185,7 +188,7 @@ class Measured:
         return ""
 
     def _make_room(self, n: int) -> None:
-        """Make the rows that the numbers of a message are copied to."""
+        """Allocate the rows to which the numbers of a message are copied."""
         self._given = np.empty((3, n))
         self._rows = tuple(self._given)
 
@@ -197,7 +200,7 @@ def store(s: ArmLoopState, given: Matrix, at: Ints, to: Ints) -> bool:
     Args:
         s: the state.
         given: rows of positions, velocities and efforts (NaN: not measured).
-        at: indices in these rows for the degrees of freedom `to`; the others rest.
+        at: indices in these rows for the degrees of freedom `to`; all other joints rest.
         to: see `at`.
     """
     measured = False

@@ -81,7 +81,7 @@ class FrankaArm(BoxedJoints):
 
 
 def _arm_joints(description: Description, prefix: str) -> list[Joint]:
-    """Return joints 1 to 7."""
+    """Return joints 1 to 7 of the arm, whose names begin with `prefix`."""
     found: dict[int, list[Joint]] = {}
     for joint in description.joints:
         match = ARM_JOINT.search(joint.name)  # fingers slide

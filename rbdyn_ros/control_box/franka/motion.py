@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A motion of the client: its interface, its commands, and the cycles without a command."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,11 +37,12 @@ class ClientMotion:
         joints: the desired joints, which follow the commands.
         path: path of a Cartesian motion, or None.
         deviation: (3,) largest deviation from the path: [m], [rad], elbow [rad].
-        asynchronous: goals arrive at irregular times, and the box moves to them within `speed`.
+        asynchronous: whether goals arrive at irregular times, and the box moves to them within
+            `speed`.
         speed: (7,) speed of an asynchronous motion.
         begun: whether a command has arrived.
         answered: message_id of the newest command.
-        fresh: whether it arrived in this cycle.
+        fresh: whether a command arrived in this cycle.
         lost: number of consecutive cycles without a command.
         finished: whether the last command ends the motion.
         is_finite: whether the last command had only finite numbers below LARGEST.
@@ -73,7 +72,7 @@ class ClientMotion:
     @staticmethod
     def of(
         given: Any, number: int, arm: FrankaArm, joints: Stream, settings: Settings
-    ) -> ClientMotion | MoveStatus:
+    ) -> "ClientMotion | MoveStatus":
         """Return the motion of a request, or the status with which it is refused."""
         controller, generator = int(given["controller"]), int(given["generator"]) + 1
         if controller > ControllerMode.EXTERNAL or not 1 <= generator <= Generator.NONE:
@@ -115,7 +114,7 @@ class ClientMotion:
         self._given = given
 
     def advance(self) -> str:
-        """Follow the command of this cycle, or continue; return an error by its name."""
+        """Follow this cycle's command, or continue without one; return an error's name or ""."""
         came, self.fresh = self.fresh, False
         if self.asynchronous:
             return self._go(came)
@@ -179,7 +178,7 @@ class ClientMotion:
         return joint_error(_JOINT, self.joints, jerk, self.arm)
 
     def _go(self, came: bool) -> str:
-        """Move to the goal of an asynchronous motion."""
+        """Move to the goal of an asynchronous motion; return the name of the error, or ""."""
         if came:
             goal = self._given["q_c"].copy()
             self.is_finite = _is_plain(goal)

@@ -16,7 +16,7 @@ from rbdyn_ros.control_box.franka.limits import (
 )
 from rbdyn_ros.control_box.paths import CYCLE, Stream, gap_between, turned
 
-#: A client computes differences of positions from the rounded numbers of a state; their error.
+#: Error of the position differences that a client computes from the rounded numbers of a state.
 ROUNDING = 5e-7
 #: Damping of the inverse kinematics near singular poses.
 DAMPING = 1e-4
@@ -79,7 +79,7 @@ class CartesianPath:
 
     Attributes:
         T: commanded pose (4, 4).
-        twist: its velocity and acceleration; the positions of this stream are not used.
+        twist: velocity and acceleration of this pose; the positions of this stream are not used.
         elbow: commanded position of joint 3.
     """
 
@@ -92,7 +92,7 @@ class CartesianPath:
         self._begun = False
 
     def take_pose(self, T: Array, elbow: Array | None) -> str:
-        """Follow a commanded pose; return the error by its name, or ""."""
+        """Follow a commanded pose; return the name of the error, or ""."""
         if not is_rigid(T):
             return "cartesian_position_motion_generator_invalid_frame_flag"
         step = gap_between(self.T, T)
@@ -106,7 +106,7 @@ class CartesianPath:
         return self._take(step / CYCLE, np.array(T), elbow)
 
     def take_twist(self, twist: Array, elbow: Array | None) -> str:
-        """Follow a commanded twist, linear first; return the error by its name, or ""."""
+        """Follow a commanded twist, linear first; return the name of the error, or ""."""
         T = self.T.copy()
         T[:3, 3] += twist[:3] * CYCLE
         T[:3, :3] = turned(T[:3, :3], twist[3:] * CYCLE)
@@ -143,7 +143,7 @@ class CartesianPath:
         return ""
 
     def extrapolate(self) -> None:
-        """Continue with the same acceleration."""
+        """Continue for a cycle with the same acceleration."""
         self.twist.extrapolate()
         self.elbow.extrapolate()
         v = self.twist.v

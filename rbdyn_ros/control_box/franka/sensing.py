@@ -26,7 +26,7 @@ class Sensing:
     Attributes:
         at: the state with its dynamics.
         flange: pose of the flange (4, 4).
-        gravity: torques (7,).
+        gravity: torques that hold the arm against gravity (7,).
         tau, dtau: torques behind gear, rotor and friction, and their rate (7,).
         external: torques of the robot on its surroundings (7,), filtered.
         wrench: wrench of the robot on its surroundings at K, in the axes of O (6,).
@@ -47,7 +47,7 @@ class Sensing:
         self.contact, self.collision = np.zeros(6), np.zeros(6)
 
     def change(self) -> None:
-        """Use the new load, if it has changed."""
+        """Use the new load if the load has changed."""
         if self._m is not self._arm.m:
             self._m = self._arm.m
             self._observer.change(self._m)

@@ -69,7 +69,7 @@ class CycleState:
 
 
 class StatePacket:
-    """A RobotState, filled again in each cycle: a new array would cost more than the rest."""
+    """A RobotState, filled again in each cycle: a new array would take most of the time."""
 
     def __init__(self) -> None:
         self._numbers = np.zeros((), packets.STATE)

@@ -108,7 +108,7 @@ class UrArm(BoxedJoints):
         return np.concatenate([linear, dJ[:3]])
 
     def solve(self, T: Array, near: Array, F_T: Array) -> Array | None:
-        """Return joints (6,), near others, at which a frame at the flange has a pose, or None."""
+        """Return joints (6,) near `near` that give a frame at the flange a pose, or None."""
         if not np.isfinite(T).all():
             return None
         goal = T @ np.linalg.inv(F_T)

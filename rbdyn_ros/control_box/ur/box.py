@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The control box of Universal Robots' arms: RTDE, dashboard, and the ports of programs."""
 
-from __future__ import annotations
-
 import math
 import sys
 import time

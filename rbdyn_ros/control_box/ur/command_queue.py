@@ -111,14 +111,14 @@ class CommandQueue(ArmProgram):
             self.tell_int(r, DONE, 0)
 
     def progress(self, r: UrRobot, value: int) -> None:
-        """Write the progress of an asynchronous operation: 0 at its begin, negative at its end."""
+        """Write the progress of an asynchronous operation: 0 at its start, negative at its end."""
         self._writes = (self._writes + 1) % 128
         self._operation = (self._operation + (value == 0)) % 128
         word = self._writes << 16 | self._operation << 24
         self.tell_int(r, word + (min(value, 32767) + 32768 if value >= 0 else 0), 2)
 
     def stop_at_contact(self, r: UrRobot, steps: int) -> list[Step]:
-        """Stop, and go back to where a contact began."""
+        """Return the steps that stop, and go back to where a contact began."""
         T = r.arm.tool_pose(r.past.joints(steps), r.F_T)
         return [lambda _: stop(3.0, of_tool=True), lambda r: line_move(r, T, 0.25, 1.2)]
 

@@ -6,8 +6,6 @@ numbers, which it reads from an input register, and registers with an offset. It
 output register: 1 for ready, 2 for done.
 """
 
-from __future__ import annotations
-
 import re
 
 from rbdyn_ros.control_box.ur.command_queue import DONE, READY, CommandQueue
@@ -41,7 +39,7 @@ class ControlScript(CommandQueue):
         self._silent = 0.0  # time for which the client has been silent [s]
 
     @staticmethod
-    def read(program: str) -> ControlScript | None:
+    def read(program: str) -> "ControlScript | None":
         """Return the program of a text, or None if the text is another program.
 
         Raises:

@@ -7,8 +7,6 @@ threads are generators here; each `yield` is a tick.
 Source: ur_client_library, resources/external_control.urscript.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Generator
 from itertools import repeat
@@ -95,7 +93,7 @@ class ExternalControl(ArmProgram):
         self._complained = -math.inf
 
     @staticmethod
-    def read(text: str) -> ExternalControl | None:
+    def read(text: str) -> "ExternalControl | None":
         """Return the program of a text, or None if the text is another program.
 
         Raises:
@@ -194,7 +192,7 @@ class ExternalControl(ArmProgram):
         return f"no message has come by the reverse interface for {timeout:g} s"
 
     def _take(self, early: int = 0) -> ReverseMessage:
-        """Return the next message; in a stream the newest message, if more than `early` wait."""
+        """Return the next message; in a stream, skip messages while more than `early` wait."""
         rows = self._reverse.rows
         row = rows.popleft()
         self._taken += 1

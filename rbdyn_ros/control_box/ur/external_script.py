@@ -6,15 +6,14 @@ modes, kinds of points and commands, in the length of messages, and in their ord
 these from the text of the program.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass
 
 from rbdyn_ros.errors import quote
 
-# only spaces within a line and few factors, so that hostile texts take no more time than others
+# only spaces within a line and few factors are allowed, so that a hostile text takes no longer
+# than any other text
 _NUMBER = re.compile(
     r"^[ \t]*([A-Z][A-Z_]+)[ \t]*="
     r"[ \t]*(-?\d{1,10}(?:[ \t]*[*+][ \t]*\d{1,10}){0,3})[ \t\r]*(?:#.*)?$",
@@ -67,7 +66,7 @@ class ExternalScript:
     acceleration: int | None
 
     @staticmethod
-    def read(text: str) -> ExternalScript | None:
+    def read(text: str) -> "ExternalScript | None":
         """Read the text of a program; return None if it is not external_control.urscript.
 
         Raises:

@@ -20,7 +20,7 @@ from rbdyn_ros.control_box.ur.arm import UrArm
 
 #: Damping of the inverse kinematics near singular poses.
 DAMPING = 1e-4
-#: The length of a path that rotates more than it moves is its rotation [rad instead of m].
+#: Smaller speeds, times and lengths count as zero [rad/s; s; m or rad].
 STILL = 1e-9
 
 
@@ -288,7 +288,7 @@ class SpeedJoints(Streamed):
 
 
 class SpeedLine(SpeedJoints):
-    """speedl: a twist of the tool in the axes of O, linear first, with the same acceleration."""
+    """speedl: a twist of the tool in axes of O, linear first; `a` limits each of its parts."""
 
     def step(self, c: Course) -> bool:
         self.spend(c)

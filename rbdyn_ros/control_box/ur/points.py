@@ -4,8 +4,6 @@
 KINDS is also a table of docs/reference/control_box.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -63,7 +61,7 @@ class TrajectoryPoint:
     form: int
 
     @staticmethod
-    def of(row: tuple[int, ...], script: ExternalScript) -> TrajectoryPoint:
+    def of(row: tuple[int, ...], script: ExternalScript) -> "TrajectoryPoint":
         """Return the point of a row of integers."""
         kind = script.name("MOTION_TYPE_", row[-1])
         numbers = np.array(row[:18], float) / script.scale
@@ -161,7 +159,7 @@ def too_fast(start: Array, end: Array, time: float) -> str:
 def spline(
     r: UrRobot, p: TrajectoryPoint, before: SplineMove | None, first: bool, last: bool
 ) -> SplineMove | None:
-    """Return the spline to a point, or None for a first point without time, near the arm.
+    """Return the spline to a point, or None if the first point has no time and is near the arm.
 
     Args:
         r: the robot.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start uploaded programs that are recognised, and refuse others with their first line."""
+"""Start uploaded programs that are recognised; refuse other programs, naming their first line."""
 
 from rbdyn_ros.control_box.ur.control_script import ControlScript
 from rbdyn_ros.control_box.ur.dashboard import LOCKED, DashboardSession

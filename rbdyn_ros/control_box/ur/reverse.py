@@ -6,8 +6,6 @@ bits: commands (reverse interface), points of a trajectory, and settings (script
 fourth server sends the program itself to a controller that plays it (URCap External Control).
 """
 
-from __future__ import annotations
-
 import ipaddress
 import struct
 from collections import deque
@@ -188,7 +186,7 @@ class ReverseLinks:
                     send((peer, data))
 
     def _hang_up(self) -> None:
-        """Close the connections of a program, after the client has received all messages."""
+        """Close the connections of a program, after sending the last messages."""
         self.pass_on(lambda item: item[0].session.push(item[1]))
         for line in self.lines:
             line.flush()

@@ -6,8 +6,6 @@ lets clients write registers and upload programs, and calls `act` for the torque
 tick.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -37,7 +35,7 @@ STEP = 2e-3
 #: Most messages that wait for clients, most messages logged in a second, and longest message
 #: [letters].
 MOST_MESSAGES, SENTENCES, LONGEST = 100, 20, 500
-#: Speeds above the limit by this share are a violation.
+#: A speed that exceeds its limit by more than this share is a violation.
 TOLERANCE = 1e-2
 
 
@@ -62,7 +60,7 @@ class ArmProgram(ABC):
     def is_blocked(self) -> bool:
         return True
 
-    def step(self, robot: UrRobot) -> bool:
+    def step(self, robot: "UrRobot") -> bool:
         """Run the program for a tick; return whether it is over.
 
         A program that fails ends, and the arm brakes.
@@ -76,18 +74,18 @@ class ArmProgram(ABC):
             return True
 
     @abstractmethod
-    def _step(self, r: UrRobot) -> bool:
+    def _step(self, r: "UrRobot") -> bool:
         """Run the program for a tick; return whether it is over."""
 
-    def has_work(self, r: UrRobot) -> bool:  # noqa: ARG002
+    def has_work(self, r: "UrRobot") -> bool:  # noqa: ARG002
         """Return whether the program acts before a command of a client."""
         return True
 
-    def is_asked(self, r: UrRobot) -> bool:  # noqa: ARG002
+    def is_asked(self, r: "UrRobot") -> bool:  # noqa: ARG002
         """Return whether the program has not yet begun the newest command of a client."""
         return False
 
-    def awaits(self, r: UrRobot) -> bool:  # noqa: ARG002
+    def awaits(self, r: "UrRobot") -> bool:  # noqa: ARG002
         """Return whether the client must send a command now, apart from streams."""
         return False
 
@@ -170,7 +168,7 @@ class UrRobot(BoxedRobot):
         return self.runtime == modes.RuntimeState.PAUSED
 
     def start(self, program: ArmProgram) -> None:
-        """Start a program; the running program ends."""
+        """Start a program, or say why not; a started program ends the running one."""
         if self.mode != modes.RobotMode.RUNNING or self.safety != modes.SafetyMode.NORMAL:
             self.say(
                 f"program {program.name} does not start: the robot is {self.mode.name}, its "
@@ -398,7 +396,7 @@ class UrRobot(BoxedRobot):
             self._check(x, v)
 
     def _check(self, x: Array, v: Array) -> None:
-        """Stop joints that could not brake before their limits; x and v were allowed last."""
+        """From x and v, stop joints that became too fast, or cannot brake before a limit."""
         if self.safety != modes.SafetyMode.NORMAL:
             return
         arm, now = self.arm, self.joints

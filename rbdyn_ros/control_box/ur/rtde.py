@@ -6,8 +6,6 @@ Packets are big endian; each has its size, a letter and a body.
 Source: Universal Robots, Real-Time Data Exchange (RTDE) guide, versions 1 and 2 of the protocol.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +22,7 @@ from rbdyn_ros.errors import quote
 RTDE_PORT = 30004
 #: Most packets per second, and the rate of version 1 of the protocol.
 MOST_OFTEN, VERSION_1_OFTEN = 500.0, 125.0
-#: Recipes of a client.
+#: Most recipes of a client.
 MOST_RECIPES = 255
 _HEADER = struct.Struct(">HB")
 #: Largest packet [bytes], because its size has two bytes.
@@ -48,7 +46,7 @@ class Recipe:
     counts: tuple[int, ...]
 
     @staticmethod
-    def of(names: list[str], types: list[str]) -> Recipe:
+    def of(names: list[str], types: list[str]) -> "Recipe":
         """Return the recipe of variables with known types.
 
         Raises:
@@ -284,6 +282,6 @@ def packet(command: bytes, body: bytes) -> bytes:
 
 
 def _names(body: bytes) -> list[str]:
-    """Return the names of a recipe; a comma may end it."""
+    """Return the names of a recipe, which can end with a comma."""
     names = body.decode("ascii", "replace").split(",")
     return names[:-1] if names[-1] == "" else names

@@ -30,7 +30,7 @@ class ToolSensing:
         at: the state with its dynamics at the tool.
         flange: pose of the flange in O (4, 4).
         twist: twist of the tool in the axes of O, linear first (6,).
-        gravity: torques (6,).
+        gravity: torques that hold the arm against gravity (6,).
         effort: effort of the motors (6,), measured.
         qdd: accelerations (6,).
         external: torques of the surroundings on the joints (6,).

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of URScript that the box supports: moves, stops, settings, registers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -16,7 +14,7 @@ from rbdyn_ros.errors import ParameterError, exactly, quote
 
 #: Defaults of movej and movel: accelerations and speeds. Source: the URScript manual.
 JOINT_A, JOINT_V, LINE_A, LINE_V = 1.4, 1.05, 1.2, 0.25
-#: Least and largest speeds and accelerations; others are refused.
+#: Least and largest speeds and accelerations that are accepted.
 LEAST, MOST = 1e-6, 1e3
 #: Least and largest number of an integer register.
 INT32 = range(-(2**31), 2**31)
@@ -219,7 +217,7 @@ class StatementRow(ArmProgram):
         self.name, self._calls, self._next = name or "script", calls, 0
 
     @staticmethod
-    def read(program: str) -> StatementRow:
+    def read(program: str) -> "StatementRow":
         """Read a program.
 
         Raises:

@@ -114,7 +114,7 @@ def _bits(name: str, low: int, count: int) -> Callable[[UrRobot], int]:
 
 _V6, _D = "VECTOR6D", "DOUBLE"
 _ARM = (
-    _out("timestamp", _D, "time of the box; in lock-step it goes on while time stands [s]",
+    _out("timestamp", _D, "time of the box; in lock-step it continues in a pause [s]",
          lambda r: r.clock),
     _out("target_q", _V6, "desired positions [rad]", lambda r: r.joints.x),
     _out("target_qd", _V6, "desired velocities", lambda r: r.joints.v),
@@ -136,7 +136,7 @@ _ARM = (
          lambda r: r.tau / TORQUE_CONSTANT, "approximated"),
     _out("actual_TCP_pose", _V6, "pose of the tool in the base: x y z, rotation vector",
          lambda r: pose_of(r.sensing.at.T)),
-    _out("actual_TCP_speed", _V6, "its speed, axes of the base", lambda r: r.sensing.twist),
+    _out("actual_TCP_speed", _V6, "speed of the tool in base axes", lambda r: r.sensing.twist),
     _out("actual_TCP_force", _V6, "wrench of the surroundings on the tool, by a momentum observer",
          lambda r: r.sensing.wrench, "approximated"),
     _out("target_TCP_pose", _V6, "pose of the tool of target_q",
@@ -144,7 +144,7 @@ _ARM = (
     _out("target_TCP_speed", _V6, "speed of the tool of target_q",
          lambda r: r.arm.tool_jacobian(r.joints.x, r.F_T) @ r.joints.v),
     _out("tcp_offset", _V6, "the tool in the flange", lambda r: pose_of(r.F_T)),
-    _out("ft_raw_wrench", _V6, "wrench on the tool since zero_ftsensor, axes of the flange",
+    _out("ft_raw_wrench", _V6, "wrench on the tool since zero_ftsensor, in flange axes",
          lambda r: np.concatenate([r.sensing.flange[:3, :3].T @ r.sensing.wrench[:3],
                                    r.sensing.flange[:3, :3].T @ r.sensing.wrench[3:]]),
          "approximated"),
@@ -153,7 +153,7 @@ _ARM = (
     _out("actual_momentum", _D, "size of the joints' momentum",
          lambda r: float(np.linalg.norm(r.sensing.at.M @ r.sensing.at.dq)), "approximated"),
     _out("payload", _D, "mass of the payload [kg]", lambda r: r.arm.load.mass),
-    _out("payload_cog", "VECTOR3D", "its centre of mass in the flange [m]",
+    _out("payload_cog", "VECTOR3D", "centre of mass of the payload in the flange [m]",
          lambda r: r.arm.load.com),
     _out("payload_inertia", _V6, "its inertia: xx yy zz xy xz yz", lambda r: r.arm.load.six),
     _out("target_gravity", "VECTOR3D", "gravity in the base, as set_gravity takes it [m/s^2]",
@@ -164,13 +164,13 @@ _STATES = (
     _out("joint_mode", "VECTOR6INT32", "253 running, 255 idle, 239 power off", _joint_mode),
     _out("safety_mode", "INT32", "1 normal, 3 protective stop, 7 emergency stop",
          lambda r: r.safety),
-    _out("safety_status", "INT32", "as safety_mode", lambda r: r.safety),
+    _out("safety_status", "INT32", "equal to safety_mode", lambda r: r.safety),
     _out("runtime_state", "UINT32", "1 stopped, 2 playing, 4 paused", lambda r: r.runtime),
-    _out("robot_status_bits", "UINT32", "power, program, teach button", _status),
+    _out("robot_status_bits", "UINT32", "bits: power, program, teach button", _status),
     _out("safety_status_bits", "UINT32", "normal, protective stop, emergency stop", _safety_bits),
-    _out("speed_scaling", _D, "of motions; it follows the slider within 0.5 s",
+    _out("speed_scaling", _D, "speed factor of motions; follows the slider in 0.5 s",
          lambda r: r.scale),
-    _out("target_speed_fraction", _D, "the slider", lambda r: r.signals.slider),
+    _out("target_speed_fraction", _D, "position of the speed slider", lambda r: r.signals.slider),
     _out("actual_digital_input_bits", "UINT64", "set by `robot.signals`",
          lambda r: r.signals.digital_in),
     _out("actual_digital_output_bits", "UINT64", "set by clients and programs",
@@ -203,7 +203,7 @@ _STATES = (
 
 
 def _bit_registers(side: str) -> list[tuple[str, str, int, int]]:
-    """Return name, type, lowest bit and number of bits of the registers with bits."""
+    """Return the name, type, lowest bit and number of bits of the registers with bits."""
     words = [(f"{side}put_bit_registers{k}_to_{k + 31}", "UINT32", k, 32) for k in (0, 32)]
     return words + [(f"{side}put_bit_register_{k}", "BOOL", k, 1) for k in range(64, 128)]
 
@@ -266,7 +266,7 @@ def set_slider(r: UrRobot, mask: int, value: float) -> None:
 
 
 def set_analog(r: UrRobot, mask: int, types: int, values: tuple[float, float]) -> None:
-    """Set analog outputs: shares of 0 to 10 V or 4 to 20 mA."""
+    """Set analog outputs, given as shares of 0 to 10 V or of 4 to 20 mA."""
     for k in range(2):
         if mask >> k & 1 and 0.0 <= values[k] <= 1.0:
             volts = bool(types >> k & 1)
@@ -286,21 +286,21 @@ def _in(
 
 #: Variables that the docs list one by one.
 LISTED_INPUTS = (
-    _in("speed_slider_mask", "UINT32", "1: speed_slider_fraction counts"),
-    _in("speed_slider_fraction", _D, "0 to 1"),
+    _in("speed_slider_mask", "UINT32", "1: speed_slider_fraction is used"),
+    _in("speed_slider_fraction", _D, "position of the speed slider, 0 to 1"),
     *(
         _in(f"{name}{end}", "UINT8", meaning)
         for name in MASKED
         for end, meaning in (("_mask", "which outputs are set"), ("", "their values"))
     ),
     _in("standard_analog_output_mask", "UINT8", "which outputs are set"),
-    _in("standard_analog_output_type", "UINT8", "bits: 1 for a voltage"),
-    _in("standard_analog_output_0", _D, "share of its range, 0 to 1"),
-    _in("standard_analog_output_1", _D, "share of its range, 0 to 1"),
+    _in("standard_analog_output_type", "UINT8", "bits that are 1 for a voltage"),
+    _in("standard_analog_output_0", _D, "share of the output's range, 0 to 1"),
+    _in("standard_analog_output_1", _D, "share of the output's range, 0 to 1"),
     _in(
         "external_force_torque",
         _V6,
-        "is taken, and not used",
+        "accepted, but not used",
         lambda r, value: np.copyto(r.signals.wrench, value),
     ),
 )

@@ -34,7 +34,7 @@ def check_appearance(
         text: the document.
         source: its name, for messages.
         strict: if False, errors are warnings.
-        folder: of the meshes that are named relative to the file.
+        folder: folder of the meshes that are named relative to the file.
         package_dirs: folders to search for packages of meshes.
         collisions: whether to check `<collision>` elements too.
 

@@ -24,7 +24,7 @@ class Colors:
         robot: the `<robot>` element, not pruned yet.
         audit: receives warnings.
         images: finds the images of textures.
-        severity: of a broken color.
+        severity: severity of a broken color.
     """
 
     def __init__(

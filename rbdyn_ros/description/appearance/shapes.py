@@ -5,8 +5,6 @@ Dynamics does not need them, so no robot is refused: broken elements are left ou
 replaces a mesh that is not available, each with a warning. view/scene/surfaces.py opens meshes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -72,7 +70,7 @@ class MeshFile:
     """A mesh, in its own axes.
 
     Attributes:
-        path: of an existing file inside the allowed folders.
+        path: path of an existing file inside the allowed folders.
         scale: factors along x, y and z, not 0; a negative factor mirrors.
         only: the part of the mesh to use.
     """
@@ -87,7 +85,7 @@ class Placeholder:
     """Replaces a mesh that is not available.
 
     Attributes:
-        name: of the mesh in the robot, cut to LONGEST_NAME characters.
+        name: name of the mesh in the robot, cut to LONGEST_NAME characters.
     """
 
     name: str
@@ -105,9 +103,9 @@ class LinkShape:
         link: its name; the link may not exist.
         shape: all sizes are above 0 and in the range of bounds.py.
         origin: frame of the shape in the link frame.
-        color: red, green, blue and opacity, 0 to 1; None if the robot gives none. As in RViz, the
-            colors and textures of a mesh file take precedence.
-        texture: path of an image, which takes precedence over the color; None if there is none.
+        color: red, green, blue and opacity, 0 to 1; None if the robot gives no color. As in RViz,
+            the colors and textures of a mesh file take precedence.
+        texture: path of an image, which takes precedence over the color; None without a texture.
     """
 
     link: str
@@ -131,7 +129,7 @@ class Appearance:
     findings: tuple[Finding, ...] = ()
     lights: tuple[LinkLight, ...] = ()
 
-    def of_links(self, names: Collection[str]) -> Appearance:
+    def of_links(self, names: Collection[str]) -> "Appearance":
         """Return the appearance of some links."""
         visuals = tuple(shape for shape in self.visuals if shape.link in names)
         collisions = tuple(shape for shape in self.collisions if shape.link in names)
@@ -174,10 +172,6 @@ def read_appearance(
     return _of_robot(file)
 
 
-def _of_sdf_file(file: RobotFile) -> Appearance:
-    return _of_sdf(file.located(), file.package_dirs)
-
-
 def _of_sdf(source: Path | str | bytes, package_dirs: Sequence[str | Path]) -> Appearance:
     from rbdyn_ros.description.sdf_files.looks import read_looks
 
@@ -213,7 +207,7 @@ def _of_looks(looks: Iterable[Look | LinkLight], audit: OnlyWarnings) -> Appeara
 
 
 def _most(lights: Sequence[LinkLight], audit: Audit) -> tuple[LinkLight, ...]:
-    """Return the lights that are drawn, with a warning about the others."""
+    """Return the lights that are drawn, with a warning about the other lights."""
     near = [light for light in lights if max(map(abs, light.pos)) <= FARTHEST]
     if len(near) < len(lights):
         text = f"a light is farther away than {FARTHEST:g} m; it is left out"
@@ -263,7 +257,7 @@ def _of_mjcf_text(
 
 
 def read_shapes(
-    kind: str, robot: Element, meshes: NamedMeshes, colors: Colors | None, audit: CountingAudit
+    kind: str, robot: Element, meshes: "NamedMeshes", colors: Colors | None, audit: CountingAudit
 ) -> tuple[LinkShape, ...]:
     """Return the shapes of all elements of a kind that can be shown.
 
@@ -271,7 +265,7 @@ def read_shapes(
         kind: `visual` or `collision`.
         robot: the `<robot>` element, not pruned yet.
         meshes: finds its meshes.
-        colors: of its visuals; None: the colors are not needed.
+        colors: colors of its visuals; None: the colors are not needed.
         audit: receives findings.
     """
     shapes: list[LinkShape] = []
@@ -386,7 +380,7 @@ def _renamed(looks: Appearance, prefix: str, root: str, name: str) -> Appearance
 #: Readers of formats other than URDF, by the suffixes of the format.
 READERS = {
     robot_files.MECHANISM_SUFFIXES: _of_mechanism,
-    robot_files.SDF_SUFFIXES: _of_sdf_file,
+    robot_files.SDF_SUFFIXES: lambda file: _of_sdf(file.located(), file.package_dirs),
     robot_files.MJCF_SUFFIXES: _of_mjcf,
 }
 

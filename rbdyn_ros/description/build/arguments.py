@@ -20,7 +20,7 @@ def positive(what: str, value: object, quantity: str) -> float:
 
 
 def numbers(what: str, value: object, count: int | None = None) -> tuple[float, ...]:
-    """Return a sequence of finite numbers; check its length if one is given."""
+    """Return a sequence of finite numbers; if `count` is given, check their number."""
     return tuple(finite(what, value, (count,), element="").tolist())
 
 

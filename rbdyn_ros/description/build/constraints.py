@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The methods of a SystemBuilder that add constraints between bodies."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -33,14 +31,14 @@ class ConstraintBuilder:
         length: float,
         point1: Vec3 = ZERO,
         point2: Vec3 = ZERO,
-    ) -> Self:
+    ) -> "Self":
         """Keep two points at a fixed distance, like a massless rod with ball joints at its ends.
 
         Args:
             rod: its name.
             link1: body of the first point.
             link2: body of the second point.
-            length: of the rod [m], above 0; for coinciding points use `point`.
+            length: length of the rod [m], above 0; for coinciding points use `point`.
             point1: first point, in the frame of link1 [m].
             point2: second point, in the frame of link2 [m].
 
@@ -58,15 +56,15 @@ class ConstraintBuilder:
         *,
         closed: bool = True,
         radius: float = 0.0,
-    ) -> Self:
+    ) -> "Self":
         """Keep the length of a line through points of bodies: a taut band.
 
         Args:
             band: its name.
             points: in their order along the band, each a body and a point in its frame [m].
-            length: of the whole band [m].
+            length: length of the whole band [m].
             closed: whether the band returns to the first point.
-            radius: of equal disks around these points that a closed band goes around [m].
+            radius: radius of equal disks around these points that a closed band goes around [m].
 
         Raises:
             ParameterError: an argument has the wrong type or a value that is not allowed.
@@ -88,7 +86,7 @@ class ConstraintBuilder:
         gear: str,
         terms: Mapping[str, float] | Iterable[tuple[str, int, float]],
         offset: float = 0.0,
-    ) -> Self:
+    ) -> "Self":
         """Keep a weighted sum of joint positions equal to an offset.
 
         Args:
@@ -122,7 +120,7 @@ class ConstraintBuilder:
         axis: Vec3 | None = None,
         point: Vec3 = ZERO,
         normal: Vec3 = Z_AXIS,
-    ) -> Self:
+    ) -> "Self":
         """Let a sphere, or a thin disk if it has an axis, roll on a plane without slipping.
 
         The arguments are the fields of types.Roll; `roll` is the name.
@@ -151,7 +149,7 @@ class ConstraintBuilder:
         corners: Iterable[tuple[str, Vec3]],
         length: float,
         closed: bool,
-    ) -> Self:
+    ) -> "Self":
         owner = name(f"the name of a {kind}", called)
         links, points = [], []
         for place, (link, point) in enumerate(corners, start=1):
@@ -168,8 +166,8 @@ def centre_line(length: float, radius: float, closed: bool) -> float:
     circumference (RBDA fig 3.2c).
 
     Args:
-        length: of the band [m].
-        radius: of the disks [m]; 0 for points.
+        length: length of the band [m].
+        radius: radius of the disks [m]; 0 for points.
         closed: whether the band has no ends.
 
     Raises:

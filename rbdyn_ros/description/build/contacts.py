@@ -66,8 +66,8 @@ def with_contact(description: Description, contact: Contact | None, audit: Audit
     description has obstacles, the default floor of the Contact is left out.
 
     Args:
-        description: of the robot.
-        contact: None: change nothing.
+        description: description of the robot.
+        contact: the Contact; None: change nothing.
         audit: receives an error for every surface, filter or exclusion of something unknown.
     """
     if contact is None:
@@ -95,7 +95,7 @@ def with_furniture(description: Description, names: Iterable[str]) -> Descriptio
 
 
 def _fixed(names: Collection[str], description: Description, audit: Audit) -> list[str]:
-    """Return the links that are fixed to the base; add an error for others."""
+    """Return the links that are fixed to the base; add an error for other links."""
     known = {geometry.link: None for geometry in description.geometries}
     _audit_known(names, "no link with a geometry is called", known, audit)
     still = links_on_base(description)
@@ -117,7 +117,7 @@ def _together(own: tuple[Obstacle, ...], wanted: tuple[Obstacle, ...]) -> tuple[
 def _dressed(
     geometries: tuple[Geometry, ...], contact: Contact, audit: Audit
 ) -> tuple[Geometry, ...]:
-    """Return geometries with the surfaces of a Contact; a named geometry loses its own."""
+    """Return geometries with the surfaces of a Contact, which replace their own surfaces."""
     _audit_named(contact.surfaces, geometries, audit)
     dressed = []
     for part in geometries:
@@ -129,7 +129,7 @@ def _dressed(
 
 
 def _chosen(geometry: Geometry, named: Mapping[str, _Part], own: _Part) -> _Part:
-    """Return the part given by name for a geometry, else for its link, else its own."""
+    """Return the part that `named` has for a geometry, else for its link, else `own`."""
     return named.get(geometry.name, named.get(geometry.link, own))
 
 

@@ -11,8 +11,6 @@ offset, the value at q = 0.
   i+1, and a_i, alpha_i are along x_i: Rz(theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -41,9 +39,9 @@ class DHRow:
         d: distance between neighbouring normals along the joint axis [m].
         theta: angle between the normals [rad].
         type: `revolute`, `continuous` or `prismatic`.
-        inertial: of the link, in its frame.
-        limit: of the joint; None: unlimited.
-        name: of the joint; None: joint<i>. Its link is called link<i>.
+        inertial: inertial of the link, in its frame.
+        limit: limit of the joint; None: unlimited.
+        name: name of the joint; None: joint<i>. Its link is called link<i>.
     """
 
     a: float
@@ -63,7 +61,7 @@ def proximal(
 
     Args:
         rows: from base to tip.
-        name: of the robot.
+        name: name of the robot.
         base: frame 0 of the table in the link `base`, the base of the robot.
         tool: frame of an extra link `tool` in the last link, connected by the fixed joint
             `tool_joint`.

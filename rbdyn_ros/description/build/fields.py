@@ -50,7 +50,7 @@ def _unchanged(_what: str, value: Any) -> Any:
     return value
 
 
-#: Reader of each property; all others are parameters of the joint type.
+#: The reader of each property; other keywords are parameters of the joint type.
 FIELDS: dict[str, Any] = {
     "axis": vector,
     "axis2": vector,

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The methods of a SystemBuilder that add contact: geometries of bodies, and obstacles."""
 
-from __future__ import annotations
-
 import math
 from typing import TYPE_CHECKING
 
@@ -35,7 +33,7 @@ class GeometryBuilder:
         origin: Pose = IN_PLACE,
         surface: geometries.Surface | None = None,
         filter: geometries.Filter | None = None,  # noqa: A002 - the word of Geometry and of the files
-    ) -> Self:
+    ) -> "Self":
         """Add a contact shape to a body.
 
         Args:
@@ -44,7 +42,7 @@ class GeometryBuilder:
             shape: a Sphere, Box, Cylinder, Capsule or Points.
             origin: frame of the shape in the body frame.
             surface: its contact properties; None: a default Surface.
-            filter: contact filter; None: all.
+            filter: contact filter; None: the geometry touches everything.
 
         Raises:
             ParameterError: an argument has the wrong type or a value that is not allowed.
@@ -64,12 +62,13 @@ class GeometryBuilder:
         )
         return self
 
-    def floor(self, height: float = 0.0, friction: float = math.inf) -> Self:
+    def floor(self, height: float = 0.0, friction: float = math.inf) -> "Self":
         """Add a level floor to the world.
 
         Args:
-            height: of its surface [m].
-            friction: a contact has the smaller of this and the friction of the geometry.
+            height: height of its surface [m].
+            friction: coefficient of friction; a contact has the smaller coefficient of its two
+                shapes.
 
         Raises:
             ParameterError: an argument has the wrong type or a value that is not allowed.
@@ -88,16 +87,17 @@ class GeometryBuilder:
         friction: float = math.inf,
         filter: geometries.Filter | None = None,  # noqa: A002 - the word of Geometry and of the files
         velocity: Vec3 = (0.0, 0.0, 0.0),
-    ) -> Self:
+    ) -> "Self":
         """Add an obstacle to the world.
 
         Args:
             obstacle: its name.
             shape: a Plane, Sphere, Box, Cylinder, Capsule, Points, HeightField or TriangleMesh.
             origin: frame of the shape in the world; z of a plane points out of the solid.
-            friction: a contact has the smaller of this and the friction of the geometry.
-            filter: contact filter; None: all.
-            velocity: of its surface, in the axes of the shape [m/s]: a conveyor belt.
+            friction: coefficient of friction; a contact has the smaller coefficient of its two
+                shapes.
+            filter: contact filter; None: the obstacle touches everything.
+            velocity: velocity of its surface, in the axes of the shape [m/s]: a conveyor belt.
 
         Raises:
             ParameterError: an argument has the wrong type or a value that is not allowed.

@@ -5,8 +5,6 @@ Each function takes either `density` [kg/m^3] or `mass` [kg], and `at`, the fram
 the link frame.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -86,8 +84,8 @@ def capsule(
     """Return the inertial of a cylinder along z with a half sphere on each end.
 
     Args:
-        radius: of the cylinder and the spheres [m].
-        length: of the cylinder alone [m].
+        radius: radius of the cylinder and the spheres [m].
+        length: length of the cylinder alone [m].
         density: as for `box`; so are the errors.
         mass: as for `box`.
         at: frame of the capsule, with its origin in the middle, in the link frame.
@@ -111,7 +109,7 @@ def hull(
     """Return the inertial of the convex hull of points, in the axes of `at`.
 
     Args:
-        points: at least four, not in a plane [m].
+        points: at least four points, not in a plane [m].
         density: as for `box`.
         mass: as for `box`.
         at: frame of the points in the link frame.
@@ -180,11 +178,11 @@ def top(
     """Return the inertial of a spinning top: a disk on a massless shaft.
 
     Args:
-        radius: of the disk [m].
-        thickness: of the disk [m].
-        height: of the centre of the disk above the foot of the shaft [m].
-        density: of the disk [kg/m^3]; without density and mass: aluminium.
-        mass: of the disk [kg].
+        radius: radius of the disk [m].
+        thickness: thickness of the disk [m].
+        height: height of the centre of the disk above the foot of the shaft [m].
+        density: density of the disk [kg/m^3]; without density and mass: aluminium.
+        mass: mass of the disk [kg].
         at: frame with its origin at the foot and z along the shaft, in the link frame.
 
     Source: Kajita et al., Introduction to Humanoid Robotics, MakeTop.m of figure 6.27.

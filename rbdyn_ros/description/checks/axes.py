@@ -63,7 +63,7 @@ def _scaled(axis: Vec3, divisor: float) -> Vec3:
 
 
 def _squared(axis: Vec3, axis2: Vec3, at: Subject) -> Vec3:
-    """Return the second axis without its component along the first."""
+    """Return the second axis without its component along the first axis."""
     cosine = sum(a * b for a, b in zip(axis, axis2, strict=True))
     if abs(cosine) > SQUARE_AXES:
         angle = math.degrees(math.acos(max(-1.0, min(1.0, cosine))))

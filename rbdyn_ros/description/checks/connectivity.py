@@ -23,7 +23,7 @@ class RigidBodies:
         return name
 
     def merge(self, joint: Joint) -> bool:
-        """Merge the bodies at the ends of a fixed joint; return False if they are one already."""
+        """Merge the bodies at the ends of a fixed joint; return False if they are equal."""
         one, other = self.find(joint.parent), self.find(joint.child)
         self._above[other] = one
         return one != other
@@ -87,7 +87,7 @@ def audit_base(description: Description, joints: Sequence[Joint], audit: Audit) 
 
 
 def links_on_base(description: Description) -> set[str]:
-    """Return the base and the links that fixed joints connect to it, also in a broken graph."""
+    """Return the base and the links that fixed joints connect to it, even in a broken graph."""
     children = {joint.child for joint in description.joints}
     roots = (link.name for link in description.links if link.name not in children)
     base = description.base or next(roots, "")

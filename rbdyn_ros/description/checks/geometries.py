@@ -19,7 +19,7 @@ from rbdyn_ros.errors import counted, exactly, listing, quote, shown
 
 #: Maximum number of corners of a geometry made in Python; meshes have far fewer (hulls.py).
 MOST_POINTS = 10_000
-#: Maximum number of heights of a height field, so that contact_key can number its triangles.
+#: Largest number of heights of a height field: contact_key can number their triangles.
 MOST_HEIGHTS = 1 << 20
 _FORCE = "force coefficient"
 #: Largest contype and conaffinity.
@@ -61,7 +61,7 @@ def _audit_states(states: Iterable[geometries.GroupState], audit: Audit) -> None
 def audit_exclusions(
     description: Description, exclusions: Collection[geometries.Exclusion], audit: Audit
 ) -> bool:
-    """Return whether a description has all names of some exclusions; add an error for others."""
+    """Return whether a description has all names of the exclusions; if not, add errors."""
     if audit.partial or not exclusions:
         return True
     before = len(audit.findings)
@@ -183,7 +183,7 @@ def _audit_triangles(mesh: geometries.TriangleMesh, at: Subject) -> None:
 
 
 def _audit_vertices(vertices: Array, at: Subject) -> bool:
-    """Return whether all vertices are finite and in range; else add an error about the first."""
+    """Return whether vertices are finite and in range; report the first wrong vertex."""
     far = BOUNDS["contact length"].high
     wrong = np.flatnonzero(~(np.abs(vertices) <= far).all(axis=1))
     if len(wrong) == 0:
@@ -193,7 +193,7 @@ def _audit_vertices(vertices: Array, at: Subject) -> bool:
 
 
 def _audit_areas(mesh: geometries.TriangleMesh, at: Subject) -> None:
-    """Add a note about triangles without area, and an error if there are no others."""
+    """Add a note about triangles without area, and an error if all triangles are without area."""
     count, left = len(mesh.faces), len(cleaned(mesh.vertices, mesh.faces)[1])
     if left == 0:
         message = "none of its triangles has an area"
@@ -241,7 +241,8 @@ def audit_surface(surface: geometries.Surface, at: Subject) -> None:
         if (value := getattr(surface, what)) is not None:
             values.audit_not_negative(what, value, _FORCE, at)
     for what in ("torsional", "rolling"):
-        values.audit_not_negative(what, getattr(surface, what), "contact length", at)
+        length = getattr(surface, what)
+        values.audit_not_negative(f"{what} friction", length, "contact length", at)
     _audit_restitution(surface.restitution, at)
     shares: object = surface.limit_surface
     if not isinstance(shares, bool | np.bool_):

@@ -13,7 +13,7 @@ from rbdyn_ros.description.parts.types import Link
 
 INERTIA_ROUNDING = 1e-6  # tolerance relative to the largest moment, as files have few digits
 
-#: Index of each matrix entry in xx yy zz xy xz yz; row and column of each of the six.
+#: Index of each matrix entry in xx yy zz xy xz yz; row and column of each of these six numbers.
 _IN_SIX = [0, 3, 4, 3, 1, 5, 4, 5, 2]
 _ROWS, _COLUMNS = [0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]
 
@@ -35,9 +35,10 @@ class InertiaFault(NamedTuple):
     """An inertia that no rigid body can have.
 
     Attributes:
-        row: of the array of inertias.
+        row: its row in the array of inertias.
         moments: its principal moments [kg m^2] in ascending order, as a string.
-        negative: whether a moment is negative; else the largest exceeds the sum of the others.
+        negative: whether a moment is negative; else the largest moment exceeds the sum of the
+            other moments.
     """
 
     row: int

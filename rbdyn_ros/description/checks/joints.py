@@ -70,7 +70,7 @@ def audit_joint_numbers(joint: Joint, types: Collection[str], audit: Audit) -> b
 
 
 def _audit_start(joint: Joint, at: Subject) -> bool:
-    """Return whether the start of a joint is a position that it can have."""
+    """Return whether the start of a joint is a possible position of the joint."""
     given = joint.start
     if joint.type == "floating" and len(given) == 7:
         place = Pose(given[:3], given[3:])
@@ -210,7 +210,7 @@ def _audit_actuator(joint: Joint, spec: JointSpec, at: Subject) -> None:
 
     Args:
         joint: not fixed, its numbers passed by _audit_transmission.
-        spec: of its type.
+        spec: JointSpec of its type.
         at: the element of the errors.
     """
     forces = joint.transmission

@@ -43,26 +43,26 @@ from rbdyn_ros.description.parts.types import (
     Spring,
     Trajectory,
 )
-from rbdyn_ros.errors import Finding, quote, shown
+from rbdyn_ros.errors import Finding, Severity, quote, shown
 
 Kind = tuple[type | UnionType, str]
 
-#: The type of a field by its annotation, which is a string, and its name in messages.
+#: The type of a field by its annotation, and its name in messages.
 _BY_ANNOTATION: dict[object, Kind] = {
-    "str": (str, "a string"),
-    "Severity": (str, "a string"),
-    "bool": (bool | np.bool_, "True or False"),
-    "int": (int | np.integer, "a whole number"),
-    "int | None": (int | None, "a whole number or None"),
-    "Inertial | None": (Inertial | None, "an Inertial or None"),
-    "Mimic | None": (Mimic | None, "a Mimic or None"),
-    "Surface": (Surface, "a Surface"),
-    "Surface | None": (Surface | None, "a Surface or None"),
-    "Filter": (Filter, "a Filter"),
-    "Filter | None": (Filter | None, "a Filter or None"),
-    "Contact": (Contact, "a Contact"),
-    "Shape": (Shape, "a Sphere, Box, Cylinder, Capsule or Points"),
-    "WorldShape": (
+    str: (str, "a string"),
+    Severity: (str, "a string"),
+    bool: (bool | np.bool_, "True or False"),
+    int: (int | np.integer, "a whole number"),
+    int | None: (int | None, "a whole number or None"),
+    Inertial | None: (Inertial | None, "an Inertial or None"),
+    Mimic | None: (Mimic | None, "a Mimic or None"),
+    Surface: (Surface, "a Surface"),
+    Surface | None: (Surface | None, "a Surface or None"),
+    Filter: (Filter, "a Filter"),
+    Filter | None: (Filter | None, "a Filter or None"),
+    Contact: (Contact, "a Contact"),
+    Shape: (Shape, "a Sphere, Box, Cylinder, Capsule or Points"),
+    WorldShape: (
         WorldShape,
         "a Plane, Sphere, Box, Cylinder, Capsule, Points, HeightField or TriangleMesh",
     ),
@@ -164,7 +164,7 @@ def audit_contact_kinds(contact: Contact, audit: Audit) -> bool:
 
 
 def _audit_by_name(what: str, given: Mapping[Any, Any], kind: type, at: Subject) -> None:
-    """Add an error for each item of a mapping that is not a name and its value."""
+    """Add an error for each item of a mapping whose name or value has the wrong type."""
     for name, value in given.items():
         if not isinstance(name, str):
             _wrong(f"a name in its {what}s", name, "a string", at)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Audit the limits of a joint: one, one per coordinate, or the angle of a spherical joint."""
+"""Audit the limits of a joint: one limit, limits by coordinate, or the angle of a ball joint."""
 
 import math
 import operator
@@ -60,7 +60,7 @@ def audit_limits(
 
     Args:
         joint: not fixed.
-        spec: of its type.
+        spec: JointSpec of its type.
         bounded: whether limits are required, as in URDF.
         at: the element of the findings.
     """

@@ -74,7 +74,7 @@ def _named_coordinates(description: Description) -> set[str]:
 
 
 def _loss(joint: Joint, needed: Collection[str]) -> int:
-    """Return the properties that a joint would lose with its coordinate."""
+    """Return how much a joint would lose with its coordinate: NOTHING, LITTLE or MUCH."""
     limits = (*(() if joint.limit is None else (joint.limit,)), *joint.limits)
     if (
         joint.name in needed
@@ -142,8 +142,8 @@ class _Body:
 
     Attributes:
         link: the link of the body that the joint is at.
-        frames: of its links, in the frame of `link`.
-        inertial: of the whole body, in the frame of `link`; None without mass.
+        frames: frames of its links, in the frame of `link`.
+        inertial: inertial of the whole body, in the frame of `link`; None without mass.
     """
 
     joint: Joint

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audit mimic joints: their leaders, and whether they keep their own limits."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -22,7 +20,7 @@ def audit_mimics(joints: Sequence[Joint], types: Collection[str], audit: Audit) 
     Chains are legal: the leader of a mimic joint may be a mimic joint.
 
     Args:
-        joints: of known types.
+        joints: joints of known types.
         types: joint types of the file format; mimic joints and leaders have one coordinate.
         audit: receives the findings.
     """
@@ -114,7 +112,8 @@ def audit_mimic_limits(joints: Sequence[Joint], audit: Audit) -> None:
 
     Args:
         joints: passed by audit_mimics.
-        audit: receives notes and warnings; after errors a chain may be endless, so none is added.
+        audit: receives notes and warnings; if it has errors, nothing is added, because a chain may
+            be endless.
     """
     if audit.errors or all(joint.mimic is None for joint in joints):
         return
@@ -132,7 +131,7 @@ def audit_mimic_limits(joints: Sequence[Joint], audit: Audit) -> None:
             _audit_reach(joint, lead, audit)
 
 
-def _audit_product(joint: Joint, lead: _Lead, audit: Audit) -> bool:
+def _audit_product(joint: Joint, lead: "_Lead", audit: Audit) -> bool:
     """Return whether the ratio and offset of a chain of mimic joints are in range."""
     at = audit.about("joint", joint)
     to = f"to {quote(lead.joint.name)}"

@@ -92,9 +92,10 @@ def _audit_trajectory(motion: Trajectory, count: int, at: Subject) -> Trajectory
     if late is not None:
         before, after = apart(times[late - 1], times[late])
         return wrong(f"has time {after} after time {before}", "ascending times")
+    steps = [after - before for before, after in itertools.pairwise(times)]
     ranges = {
         "times of its trajectory": (times, "time"),
-        "steps between the times of its trajectory": (_steps(times), "time step"),
+        "steps between the times of its trajectory": (steps, "time step"),
         "positions of its trajectory": ([number for row in rows for number in row], "coordinate"),
     }
     for what, (values, quantity) in ranges.items():
@@ -106,10 +107,6 @@ def _audit_trajectory(motion: Trajectory, count: int, at: Subject) -> Trajectory
             return wrong("is periodic, but does not end where it starts", "the first row last")
         rows[-1] = rows[0]
     return Trajectory(tuple(times), tuple(rows), bool(motion.periodic))
-
-
-def _steps(times: Sequence[float]) -> list[float]:
-    return [after - before for before, after in itertools.pairwise(times)]
 
 
 def _close(one: Sequence[float], other: Sequence[float], slack: float) -> bool:

@@ -11,8 +11,8 @@ def audit_names(kind: str, parts: Iterable[Named], audit: Audit) -> None:
     """Add an error for every empty or repeated name.
 
     Args:
-        kind: of the parts, for messages: ``link``.
-        parts: all of one kind.
+        kind: kind of the parts, for messages: ``link``.
+        parts: all parts of this kind.
         audit: receives the errors.
     """
     first: dict[str, Named] = {}

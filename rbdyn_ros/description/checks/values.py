@@ -39,7 +39,7 @@ def audit_finite(what: str, values: object, count: int, quantity: str, at: Subje
     Args:
         what: name of the numbers in messages.
         values: a tuple, or anything else.
-        count: of the numbers.
+        count: how many numbers are needed.
         quantity: a key of bounds.BOUNDS.
         at: the element of the error.
     """

@@ -14,46 +14,42 @@ ZERO: Vec3 = (0.0, 0.0, 0.0)
 Point = tuple[str, Vec3]
 
 
-def _point(link: str, xyz: Vec3) -> Point:
-    return link, xyz
-
-
 POINT = table(
     "",
     Key("link", Name(), "a link", needed=True),
-    Key("xyz", VECTOR, "in its frame [m]", default=ZERO),
-    make=_point,
+    Key("xyz", VECTOR, "point in the link's frame [m]", default=ZERO),
+    make=lambda link, xyz: (link, xyz),
 )
-ENDS = (Key("from", POINT, "one end", needed=True), Key("to", POINT, "other end", needed=True))
-ROD = table("rod", *ENDS, Key("length", Number(unit="m"), "of the rod", needed=True))
+ENDS = (Key("from", POINT, "first end", needed=True), Key("to", POINT, "other end", needed=True))
+ROD = table("rod", *ENDS, Key("length", Number(unit="m"), "length of the rod", needed=True))
 BAND = table(
     "band",
-    Key("points", List(POINT, "point"), "of the line", needed=True),
-    Key("length", Number(unit="m"), "of the band", needed=True),
-    Key("closed", Flag(), "it returns to its first point", default=True),
-    Key("radius", Number(unit="m"), "of the disks that it surrounds", default=0.0),
+    Key("points", List(POINT, "point"), "points of the line", needed=True),
+    Key("length", Number(unit="m"), "length of the band", needed=True),
+    Key("closed", Flag(), "the band returns to its first point", default=True),
+    Key("radius", Number(unit="m"), "radius of the disks inside the band", default=0.0),
 )
 TERM = table(
     "",
     Key("joint", Name(), "a joint", needed=True),
-    Key("factor", Number(), "of its position", needed=True),
-    Key("coordinate", Whole(), "of a joint with several; default 0"),
+    Key("factor", Number(), "factor of its position", needed=True),
+    Key("coordinate", Whole(), "which coordinate of the joint; default 0"),
     make=GearTerm,
 )
 GEAR = table(
     "gear",
-    Key("terms", List(TERM, "term"), "of the weighted sum", needed=True),
+    Key("terms", List(TERM, "term"), "terms of the weighted sum", needed=True),
     Key("offset", Number(), "value of the sum; default 0"),
 )
 ROLL = table(
     "roll",
     Key("link", Name(), "the link that rolls", needed=True),
     Key("on", Name(), "the link that carries the plane", needed=True),
-    Key("radius", Number(unit="m"), "of the sphere or disk", needed=True),
-    Key("centre", VECTOR, "of the sphere or disk, in `link` [m]; default 0"),
-    Key("axis", VECTOR, "of the disk; default: a sphere rolls"),
-    Key("point", VECTOR, "of the plane, in `on` [m]; default 0"),
-    Key("normal", VECTOR, "of the plane, in `on`; default: upwards"),
+    Key("radius", Number(unit="m"), "radius of the sphere or disk", needed=True),
+    Key("centre", VECTOR, "centre of the sphere or disk, in `link` [m]; default 0"),
+    Key("axis", VECTOR, "axis of the disk; default: a sphere rolls"),
+    Key("point", VECTOR, "a point of the plane, in `on` [m]; default 0"),
+    Key("normal", VECTOR, "normal of the plane, in `on`; default: upwards"),
 )
 CONSTRAINT = table(
     "constraint",
@@ -69,7 +65,7 @@ SPRING = table(
     *ENDS,
     Key("stiffness", Number(unit="N/m"), "default 0"),
     Key("damping", Number(unit="N s/m"), "default 0"),
-    Key("length", Number(unit="m"), "at rest; default 0"),
+    Key("length", Number(unit="m"), "length at rest; default 0"),
 )
 CONSTRAINTS = ByName(CONSTRAINT, "constraint", "constraint", empty=True)
 SPRINGS = ByName(SPRING, "spring", "spring", empty=True)

@@ -32,9 +32,9 @@ from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, table
 SURFACE = (
     Key("friction", Number(), "Coulomb coefficient; default 0.8"),
     Key("time_constant", Number(unit="s"), "decay time of a penetration; default: near-rigid"),
-    Key("damping_ratio", Number(), "of the contact spring; default 1"),
-    Key("stiffness", Number(unit="N/m"), "instead of `time_constant`"),
-    Key("damping", Number(unit="N s/m"), "instead of `time_constant`"),
+    Key("damping_ratio", Number(), "damping ratio of the contact spring; default 1"),
+    Key("stiffness", Number(unit="N/m"), "contact stiffness, instead of `time_constant`"),
+    Key("damping", Number(unit="N s/m"), "contact damping, instead of `time_constant`"),
     Key("viscosity", Number(unit="N s/m"), "viscous friction, instead of Coulomb's"),
     Key("restitution", Number(), "part of the closing speed that an impact gives back; default 0"),
     Key("torsional", Number(unit="m"), "torque about the normal per normal force; default 0"),
@@ -63,8 +63,8 @@ CYLINDER = table("cylinder", _length("radius"), _length("length"), make=Cylinder
 CAPSULE = table("capsule", _length("radius"), _length("length"), make=Capsule)
 MESH = table(
     "mesh",
-    Key("file", Name("a file"), "whose convex hull is used", needed=True),
-    Key("scale", VECTOR, "along its axes", default=(1.0, 1.0, 1.0)),
+    Key("file", Name("a file"), "a mesh, of which the convex hull is used", needed=True),
+    Key("scale", VECTOR, "factors along the axes", default=(1.0, 1.0, 1.0)),
 )
 SHAPES = (
     Key("box", BOX, "around the origin"),
@@ -76,8 +76,8 @@ SHAPES = (
 )
 TRIANGLE_MESH = table(
     "triangle_mesh",
-    Key("file", Name("a file"), "whose triangles count", needed=True),
-    Key("scale", VECTOR, "along its axes", default=(1.0, 1.0, 1.0)),
+    Key("file", Name("a file"), "a mesh, of which all triangles are used", needed=True),
+    Key("scale", VECTOR, "factors along the axes", default=(1.0, 1.0, 1.0)),
 )
 WORLD_SHAPES = (
     Key("plane", table("plane", make=Plane), "z = 0; below it is inside"),
@@ -97,7 +97,7 @@ def names(keys: tuple[Key, ...]) -> tuple[str, ...]:
 
 GEOMETRY = table(
     "geometry",
-    Key("link", Name("the name of a link"), "that has the shape", needed=True),
+    Key("link", Name("the name of a link"), "the link that has the shape", needed=True),
     *SHAPES,
     *AT,
     *SURFACE,
@@ -111,13 +111,13 @@ OBSTACLE = table(
     *AT,
     FRICTION,
     FILTER,
-    Key("velocity", VECTOR, "of its surface: a conveyor [m/s]", default=(0.0, 0.0, 0.0)),
+    Key("velocity", VECTOR, "velocity of a conveyor's surface [m/s]", default=(0.0, 0.0, 0.0)),
     one=names(WORLD_SHAPES),
     code="bad-shape",
 )
 GEOMETRIES = ByName(GEOMETRY, "geometry", "geometry", empty=True)
 OBSTACLES = ByName(OBSTACLE, "obstacle", "obstacle", empty=True)
-_HEIGHT = Key("height", Number(unit="m"), "of the level plane", default=0.0)
+_HEIGHT = Key("height", Number(unit="m"), "height of the level plane", default=0.0)
 FLOOR_TABLE = Owned(table("floor", _HEIGHT, FRICTION), "the floor")
 
 

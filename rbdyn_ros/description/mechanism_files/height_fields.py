@@ -26,8 +26,8 @@ class UnusableFieldError(Exception):
 HEIGHT_FIELD = table(
     "height_field",
     Key("file", Name("a file"), "a .csv of heights [m], or a picture", needed=True),
-    Key("size", NumberList(2), "along x and y [m]", needed=True),
-    Key("height", Number(unit="m"), "of white in a picture"),
+    Key("size", NumberList(2), "size along x and y [m]", needed=True),
+    Key("height", Number(unit="m"), "height of white in a picture"),
 )
 
 
@@ -36,7 +36,7 @@ def read_height_field(given: Given, folder: Path | None) -> HeightField | None:
 
     Args:
         given: the table.
-        folder: of the document; None if it is a text.
+        folder: folder of the document; None if it is a text.
     """
     name, size = given["file"], given["size"]
     try:
@@ -51,8 +51,7 @@ def read_height_field(given: Given, folder: Path | None) -> HeightField | None:
 def heights_in(folder: Path | None, name: str, height: float | None) -> Any:
     """Return the heights in a file, rows along y; `height` is the height of white pixels [m].
 
-    Raises:
-        UnusableFieldError: there are none.
+    Raises: UnusableFieldError: the file has no usable heights.
     """
     if folder is None:
         raise UnusableFieldError("cannot be found: the document is a text, not a file")

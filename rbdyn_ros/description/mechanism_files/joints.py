@@ -30,9 +30,9 @@ _LIMIT = Table(
             ("upper", "rad or m", "largest position"),
             ("effort", "N m or N", "largest effort"),
             ("velocity", "rad/s or m/s", "largest speed"),
-            ("acceleration", "rad/s^2 or m/s^2", "of planned motions, speeding up"),
-            ("deceleration", "rad/s^2 or m/s^2", "of planned motions, slowing down"),
-            ("jerk", "rad/s^3 or m/s^3", "of planned motions"),
+            ("acceleration", "rad/s^2 or m/s^2", "largest acceleration of planned motions"),
+            ("deceleration", "rad/s^2 or m/s^2", "largest deceleration of planned motions"),
+            ("jerk", "rad/s^3 or m/s^3", "largest jerk of planned motions"),
         )
     ),
 )
@@ -41,17 +41,17 @@ _PASSIVE = (
     ("damping", "viscous friction [N m s/rad or N s/m]"),
     ("friction", "dry friction [N m or N]"),
     ("armature", "inertia of the rotor at the joint [kg m^2 or kg]"),
-    ("stiffness", "of a spring in the joint [N m/rad or N/m]"),
+    ("stiffness", "stiffness of a spring in the joint [N m/rad or N/m]"),
 )
 _OTHERS = (
     *AT,
     Key("axis", VECTOR, "default [1, 0, 0]"),
     Key("axis2", VECTOR, "second axis, perpendicular to the first"),
     Key("limit", LIMIT, "[lower, upper], or a table; of a joint with one coordinate"),
-    Key("limits", List(LIMIT, "limit"), "one for each coordinate"),
+    Key("limits", List(LIMIT, "limit"), "a limit for each coordinate"),
     *(Key(name, Number(), doc) for name, doc in _PASSIVE),
     Key("rest", Either(scalar=Number(), items=NumberList()), "position of the spring at rest"),
-    Key("actuated", Flag(), "false: it has no actuator"),
+    Key("actuated", Flag(), "false: the joint has no actuator"),
     Key("transmission", List(NumberList(6), "force"),
         "spatial force of the actuator, one per freedom"),
 )  # fmt: skip
@@ -71,7 +71,7 @@ def joint_table(*, loop: bool = False) -> Table:
         Key(origin, _FRAME, "joint frame in the first link, as `xyz` and `rpy`", field=names[2]),
         Key(child_origin, _FRAME, "joint frame in the second link", field=names[3]),
         *_OTHERS,
-        *(Key(name, Number(), "parameter of some types") for name in parameters),
+        *(Key(name, Number(), "parameter of some joint types") for name in parameters),
     )
     return Table("joint", rows)
 
@@ -79,9 +79,9 @@ def joint_table(*, loop: bool = False) -> Table:
 COUPLINGS = ByName(
     table(
         "coupling",
-        Key("follows", Name("the name of a joint"), "its leader", needed=True),
-        Key("ratio", Number(), "of its position to the leader's; default 1"),
-        Key("offset", Number(unit="rad or m"), "of its position; default 0"),
+        Key("follows", Name("the name of a joint"), "the leader of the joint", needed=True),
+        Key("ratio", Number(), "factor of the leader's position; default 1"),
+        Key("offset", Number(unit="rad or m"), "position if the leader is at 0; default 0"),
     ),
     "joint",
     "coupling",
@@ -96,9 +96,9 @@ DRIVES = ByName(
         ),
         table(
             "drive",
-            Key("times", NumberList(), "of the samples, rising [s]", needed=True),
+            Key("times", NumberList(), "times of the samples, rising [s]", needed=True),
             Key("positions", List(Either(scalar=Number(), items=NumberList()), "position"),
-                "one for each time, or a list of one for each coordinate [rad or m]", needed=True),
+                "for each time a position, or a list by coordinate [rad or m]", needed=True),
             Key("periodic", Flag(), "the motion repeats", default=False),
         ),
     ),

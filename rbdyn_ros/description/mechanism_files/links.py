@@ -26,8 +26,8 @@ def _length(name: str, doc: str) -> Key:
 
 def _shape(name: str, doc: str, *sizes: Key) -> Key:
     masses = (
-        Key("density", kinds.Number(unit="kg/m^3"), "either this or `mass`"),
-        Key("mass", kinds.Number(unit="kg"), "either this or `density`"),
+        Key("density", kinds.Number(unit="kg/m^3"), "instead of `mass`"),
+        Key("mass", kinds.Number(unit="kg"), "instead of `density`"),
     )
     return Key(name, table(name, *sizes, *masses, *AT), doc)
 
@@ -38,14 +38,14 @@ SHAPES = (
     _shape("cylinder", "along z, around its origin", RADIUS, LENGTH),
     _shape("sphere", "around its origin", RADIUS),
     _shape(
-        "capsule", "along z, around its origin, with half spheres behind `length`", RADIUS, LENGTH
+        "capsule", "along z, around its origin; half spheres come beyond `length`", RADIUS, LENGTH
     ),
     _shape(
         "top",
         "a spinning top, its tip at the origin",
         RADIUS,
-        _length("thickness", "of the disk"),
-        _length("height", "of the disk above the tip"),
+        _length("thickness", "thickness of the disk"),
+        _length("height", "height of the disk above the tip"),
     ),
 )
 BY_NUMBER = (

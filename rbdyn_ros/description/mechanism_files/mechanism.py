@@ -55,13 +55,13 @@ SECTIONS = (
 
 
 def dialect() -> Dialect:
-    """Return the keys of a mechanism file; register_joint may have added some."""
+    """Return the keys of a mechanism file; register_joint may have added keys."""
     joints, loops = (
         ByName(joint_table(loop=loop), "joint", "joint", empty=True) for loop in (False, True)
     )
     keys = (
         Key("name", Name(), "default: the name of the robot, or of the file"),
-        Key("robot", ROBOT_FILE, "to start from: a .urdf or .xacro file, or a name"),
+        Key("robot", ROBOT_FILE, "a robot to start from: a .urdf or .xacro file, or a name"),
         Key(
             "base",
             Name("the name of a link"),
@@ -69,12 +69,12 @@ def dialect() -> Dialect:
         ),
         Key("contact", Flag(), "use the <collision> elements of the robot, too; default false"),
         Key("floor", geometries.FLOOR_TABLE, "a level plane"),
-        Key("links", LINKS, "by name: a shape, several in a list, mass and inertia, or nothing"),
-        Key("joints", joints, "by name; a joint of the robot changes only the given properties"),
+        Key("links", LINKS, "a shape, a list of shapes, mass and inertia, or nothing"),
+        Key("joints", joints, "new joints, and properties to change in the robot's joints"),
         Key("loops", loops, "joints that are never part of the spanning tree"),
         Key("couplings", COUPLINGS, "mimic joints: q = ratio * q_leader + offset"),
-        Key("constraints", CONSTRAINTS, "between bodies, in addition to joints"),
-        Key("springs", SPRINGS, "between points of two links"),
+        Key("constraints", CONSTRAINTS, "constraints between bodies, in addition to joints"),
+        Key("springs", SPRINGS, "springs between points of two links"),
         Key("drives", DRIVES, "prescribed motions, by joint"),
         Key("geometries", geometries.GEOMETRIES, "contact shapes of links"),
         Key("obstacles", geometries.OBSTACLES, "shapes fixed in the world"),

@@ -129,7 +129,8 @@ class _InstanceCounter:
             self._geometry = (name, begin, count + 1)
         elif tag == "node":
             self._count += 1
-            name = attributes.get("id") or f"\0{self._count}"  # no id has a NUL
+            # no id contains a NUL, so this name is unique
+            name = attributes.get("id") or f"\0{self._count}"
             self.inside[self._open[-1]].append(name)
             self.inside.setdefault(name, [])
             self._open.append(name)
@@ -145,7 +146,7 @@ class _InstanceCounter:
             self.sizes[name] = max(size, self._parser.CurrentByteIndex - begin), max(most, count)
 
     def expanded(self) -> tuple[int, int, int]:
-        """Return the number of nodes, of primitives, and their size, with all instances.
+        """Return the numbers of nodes and primitives, and their size, with every instance counted.
 
         Counting stops above MOST_NODES.
         """

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find meshes and textures of a robot, only inside its own folder and ROS packages."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Sequence
@@ -27,7 +25,7 @@ class UnusableMeshError(Exception):
     """A mesh cannot be used; the message follows the name of the file.
 
     Attributes:
-        code: of the finding.
+        code: code of the finding.
         allowed: what is accepted instead.
     """
 
@@ -50,17 +48,17 @@ class MeshFiles:
         """Set the folders to search.
 
         Args:
-            folder: folder of the file that names others; None for a robot given as text, which can
-                name only files of packages.
-            package_dirs: folders that contain a package or are one.
-            suffixes: of the files to find, in small letters.
+            folder: folder of the file that names other files; None for a robot given as text,
+                which can name only files of packages.
+            package_dirs: folders that contain a package or are a package.
+            suffixes: suffixes of the files to find, in small letters.
         """
         self._suffixes = suffixes
         self._folder = folder.resolve() if folder is not None else None
         self._package_dirs = packages.folders(package_dirs)
         self._packages: dict[str, list[Path]] = {}
 
-    def of(self, suffixes: Sequence[str]) -> MeshFiles:
+    def of(self, suffixes: Sequence[str]) -> "MeshFiles":
         """Return a finder of files with other suffixes in the same folders."""
         return MeshFiles(self._folder, self._package_dirs, suffixes=suffixes)
 
@@ -152,13 +150,13 @@ def read_bytes(path: Path, largest: int, kind: str, advice: str = "") -> bytes:
     """Return the content of a file.
 
     Args:
-        path: of the file.
+        path: path of the file.
         largest: number of bytes that are allowed.
         kind: mesh or texture, for the codes of the errors.
-        advice: follows the message about a file that is larger.
+        advice: follows the message about a file that is too large.
 
     Raises:
-        UnusableMeshError: it cannot be read, or is larger.
+        UnusableMeshError: it cannot be read, or is too large.
     """
     note_opened(path)
     try:

@@ -37,8 +37,8 @@ class NoHullError(Exception):
 def hull_corners(points: Array) -> Array:
     """Return the corners of the convex hull of points (n, 3), in their order.
 
-    Points in a plane give the corners of a polygon, points on a line its two ends, one point
-    itself.
+    Points in a plane give the corners of a polygon, points on a line give its two ends, and a
+    single point gives itself.
 
     Raises:
         NoHullError: the numbers are too extreme.
@@ -121,7 +121,7 @@ def hull_faces(points: Array) -> list[tuple[Array, list[int]]]:
     """Return the faces of the convex hull of points (n, 3): outward normal and corners of each.
 
     The corners are indices of points, anticlockwise seen from outside. Points in a plane have two
-    faces; points on a line, or too extreme ones for Qhull, have none.
+    faces; points on a line, or points that are too extreme for Qhull, have no face.
     """
     seen = _in_own_axes(points)
     if seen.shape[1] < 2:
@@ -154,7 +154,7 @@ def _normal(ring: Array) -> Array:
 
 
 def _coplanar(neighbours: list[list[int]], normals: list[Array]) -> list[list[int]]:
-    """Return groups of triangles that are joined and have the direction of their first one."""
+    """Return groups of connected triangles that have the direction of their first triangle."""
     left, groups = set(range(len(normals))), []
     for first in range(len(normals)):
         if first not in left:

@@ -16,7 +16,7 @@ class MeshName(NamedTuple):
     """A mesh as a file names it.
 
     Attributes:
-        uri: of its file.
+        uri: address of its file.
         scale: along its axes.
         submesh: the only part of it that is used; empty: all parts.
         centred: whether the centre of the part is moved to the origin.
@@ -40,10 +40,10 @@ class Look:
     Attributes:
         kinds: visual, collision or both.
         link: name of a link of the Model.
-        origin: of the shape, in the frame of the link.
+        origin: origin of the shape, in the frame of the link.
         files: finds the mesh.
         at: its element.
-        color: red, green, blue and opacity; None without one.
+        color: red, green, blue and opacity; None without a color.
         texture: path of an image, or None.
     """
 

@@ -4,8 +4,6 @@
 Files are untrusted: of the files that they refer to, only materials are opened, if wanted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 from collections.abc import Callable, Sequence
@@ -77,7 +75,7 @@ class Meshes:
         """Return the corners of the convex hull of a mesh, at most hulls.MOST_CORNERS.
 
         Args:
-            name: of the file, as for MeshFiles.find.
+            name: name of the file, as for MeshFiles.find.
             scale: factors along x, y and z, not 0; a negative factor mirrors.
             only: the part of it to use.
 
@@ -117,7 +115,7 @@ class Meshes:
         If all triangles of a closed mesh face inwards, they are flipped.
 
         Raises:
-            UnusableMeshError: as for `points`, or the mesh has no triangles or too many.
+            UnusableMeshError: as for `points`, or the mesh has no triangles or too many triangles.
         """
         vertices, faces = self._joined(self._files.find(name), only)
         if not 0 < len(faces) <= MOST_TRIANGLES:
@@ -147,7 +145,7 @@ class Meshes:
             self._triangles[path, only] = joined(parts)
         return self._triangles[path, only]
 
-    def _read(self, path: Path, *, apart: bool = False) -> list[MeshPart]:
+    def _read(self, path: Path, *, apart: bool = False) -> "list[MeshPart]":
         parts = read_parts(path, apart=apart)
         if parts[0].flaw:
             self._flaws[path] = parts[0].flaw
@@ -162,7 +160,7 @@ class Meshes:
     def read_convex(self, name: str, scale: Vec3, at: Subject) -> tuple[Points, ...] | None:
         """Return the convex parts of a mesh if wanted, else its hull, or None after an error.
 
-        Arguments as for `read`; if not strict, a mesh without an inside has its hull instead.
+        Arguments as for `read`. If not strict, the hull replaces a flat or open mesh.
         """
         if self._decompose:
             if not audit_scale(scale, at):
@@ -268,12 +266,12 @@ class MeshPart:
 
     Attributes:
         vertices: (n, 3) [m], finite.
-        geometry: of trimesh, with faces and colors; its vertices are not placed.
+        geometry: geometry of trimesh, with faces and colors; its vertices are not placed.
         mirrored: whether the scene mirrors it, so that its faces are inside out.
-        texture: name of its image in the file; "" for none.
-        names: of the part in the file.
-        flaw: of a file that was read although it has a flaw; follows the name of the file in a
-            warning; "" for none.
+        texture: name of its image in the file; "" without an image.
+        names: names of the part in the file.
+        flaw: flaw with which the file was read; follows the name of the file in a warning; ""
+            without a flaw.
     """
 
     vertices: Array
@@ -322,12 +320,11 @@ def read_parts(
     """Read a mesh file; its parts have at least one vertex.
 
     Args:
-        path: of the file.
+        path: path of the file.
         materials: reads the material files that it names; None: they are not read.
         apart: whether each object of an OBJ is a part.
         as_mujoco: whether to divide the polygons of an OBJ into triangles as MuJoCo does, which
-        drops
-            some where sides cross; else into fans.
+            drops some triangles where sides cross; otherwise into fans.
 
     Raises:
         UnusableMeshError: the file is not a mesh, or is too large.
@@ -385,7 +382,7 @@ def _binary_stl_length(data: bytes) -> int:
 
 
 def _of_rest(count: int) -> str:
-    """Return the warning of bytes after the last triangle, or "" if there are none."""
+    """Return the warning of bytes after the last triangle, or "" without such bytes."""
     if count == 0:
         return ""
     bytes_of = "1 byte" if count == 1 else f"{count} bytes"

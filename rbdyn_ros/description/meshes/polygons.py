@@ -36,7 +36,7 @@ def triangulated(data: bytes) -> bytes:
 
 
 class _Triangles:
-    """Divides the faces of a document with these vertices, which start at these places."""
+    """Divides faces into triangles; `starts` are the places of the vertices in the document."""
 
     def __init__(self, points: Array, starts: Array) -> None:
         self._points, self._starts, self._work = points, starts, 0
@@ -93,7 +93,7 @@ def _axes(corners: Array) -> list[int]:
 
 
 def _is_ear(ear: Array, others: Array) -> bool:
-    """Return whether a triangle passes tinyobjloader's winding test, and is empty."""
+    """Return whether a triangle passes tinyobjloader's winding test and contains no corner."""
     (ax, ay), (bx, by), (cx, cy) = ear
     turn = (bx - ax) * (cy - by) - (by - ay) * (cx - bx)
     if turn * (ax * by - ay * bx) < 0.0:

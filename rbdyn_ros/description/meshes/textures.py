@@ -51,10 +51,10 @@ class Materials:
         self._names: list[str] = []
 
     def get(self, name: str) -> bytes:
-        """Return a material file; for any other file a one-pixel image with its number.
+        """Return a material file; for any other file return a one-pixel image with its number.
 
         Raises:
-            OSError: there is no such material file; trimesh goes on without it.
+            OSError: there is no such material file; trimesh continues without it.
         """
         if name.lower().endswith(MATERIALS):
             try:
@@ -79,7 +79,8 @@ def find_texture(name: str, mesh: Path) -> Path:
     """Return the path of an image that a mesh names, in its folder or its package.
 
     Raises:
-        UnusableMeshError: there is no such file, it is outside, or has another suffix.
+        UnusableMeshError: there is no such file, or it is outside these folders, or has another
+            suffix.
     """
     files = MeshFiles(mesh.parent, suffixes=IMAGES)
     try:

@@ -145,7 +145,7 @@ class _ServoReader:
         return middle - part * half, middle + part * half
 
     def changed(self, joint: Joint) -> Joint:
-        """Return a joint with what its actuators add; without an actuator it is passive."""
+        """Return a joint with the properties of its actuators; it is passive without one."""
         if joint.type in ("fixed", "floating") or not self._is_any:
             return joint
         if joint.name not in self._forces:

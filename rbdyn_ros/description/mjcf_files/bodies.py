@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bodies of an MJCF: links, joints, sites and geoms, in the order of the file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -28,17 +26,17 @@ class MjcfBody:
     """A body.
 
     Attributes:
-        name: of its link.
+        name: name of its link.
         parent: None for the world.
         place: pose in the world, before a joint moves.
         moves: whether it has joints of its own.
-        item: of its element.
-        inertial: of its element <inertial>; None without one.
-        lights: the elements of its lights, and the frames of these in the body.
+        item: Item of its element.
+        inertial: inertial of its element <inertial>; None without one.
+        lights: the elements of its lights, and their frames in the body.
     """
 
     name: str
-    parent: MjcfBody | None
+    parent: "MjcfBody | None"
     place: Pose
     moves: bool
     item: Item
@@ -47,7 +45,7 @@ class MjcfBody:
     lights: list[tuple[Item, Pose]] = field(default_factory=list)
 
     @property
-    def group(self) -> MjcfBody:
+    def group(self) -> "MjcfBody":
         """The body whose joints move it, or the world."""
         body = self
         while not body.moves and body.parent is not None:

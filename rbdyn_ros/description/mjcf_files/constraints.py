@@ -27,7 +27,7 @@ class Couplings:
 
     Attributes:
         loops: joints that close loops.
-        mimics: by the joint that follows another.
+        mimics: Mimic objects by the joint that follows another joint.
         gears: linear equations between joints.
         tendons: the terms of fixed tendons by name.
     """
@@ -166,7 +166,7 @@ class _CouplingReader:
         if given and any(given[3:]):
             length = sum(x * x for x in given[3:]) ** 0.5
             w, x, y, z = (n / length for n in given[3:])
-            # pose of the anchor of the second body, not of its frame
+            # the joint is at the anchor of the second body, not at its frame
             back = Pose((-anchor[0], -anchor[1], -anchor[2]))
             relative = compose(Pose((given[0], given[1], given[2]), (w, x, y, z)), back)
         return (first, relative), (second, Pose())
@@ -197,7 +197,7 @@ class _CouplingReader:
         return constant, ratio
 
     def _coupling(self, item: Item, name: str) -> None:
-        """Let a joint follow another, or add a gear if it has a leader or would follow itself."""
+        """Let a joint follow another; add a gear if it has a leader or would follow itself."""
         line, follower = self._line(item), self._joint(item, "joint1")
         leader = self._joint(item, "joint2") if item.given("joint2") else ""
         if line is None or not follower or (item.given("joint2") and not leader):

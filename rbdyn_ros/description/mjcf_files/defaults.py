@@ -60,9 +60,9 @@ class Classes:
         """Return an element with its defaults.
 
         Args:
-            element: of the document.
+            element: element of the document.
             owner: its name in messages.
-            around: the class of the elements around it, for one that names none.
+            around: the class of the elements around it, for an element that names no class.
         """
         name = self._known(element, owner, around)
         defaults: Mapping[str, str] = self._attributes[name].get(element.tag, {})

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The document of an MJCF with the files that it includes, and a record of the read parts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -58,7 +56,7 @@ class MjcfDocument:
 
     def item(
         self, element: Element, owner: str, defaults: Mapping[str, str] | None = None
-    ) -> Item:
+    ) -> "Item":
         """Return an element for reading; it counts as read."""
         self.seen.add(id(element))
         return Item(self, element, owner, defaults or {})
@@ -123,7 +121,7 @@ def parsed(data: bytes | str, source: str, folder: Path | None, audit: Audit) ->
     Args:
         data: the document.
         source: its name, for messages.
-        folder: of its file; None: it cannot include files.
+        folder: folder of its file; None: it cannot include files.
         audit: receives findings about includes.
 
     Raises:
@@ -150,9 +148,9 @@ class _Includes:
 
         Args:
             parent: the element.
-            folder: of its file.
-            line: of the first include that leads to it; 0: it is in the first file.
-            depth: of the element in the model.
+            folder: folder of its file.
+            line: line of the first include that leads to it; 0: it is in the first file.
+            depth: depth of the element in the model.
         """
         if not any(child.tag == "include" for child in parent.iter()):
             return
@@ -230,7 +228,7 @@ class Item:
 
     Attributes:
         owner: its name in messages.
-        defaults: of its class.
+        defaults: defaults of its class.
     """
 
     document: MjcfDocument
@@ -240,12 +238,12 @@ class Item:
 
     @property
     def line(self) -> int:
-        """The line in the first file: of the element, or of the include."""
+        """The line of the element in the first file, or of the include that leads to it."""
         return self.element.line
 
     @property
     def subject(self) -> Subject:
-        """The element for findings of others."""
+        """The element as the subject of findings."""
         return Subject(self.document.audit, self.owner, self.line)
 
     def given(self, name: str) -> bool:
@@ -277,7 +275,7 @@ class Item:
         """Return the numbers of an attribute, or an empty list if it is missing or wrong.
 
         Args:
-            name: of the attribute.
+            name: name of the attribute.
             low: fewest numbers.
             high: most numbers; 0: `low`.
             inf: whether they may be infinite.
@@ -302,8 +300,8 @@ class Item:
         """Return the numbers of an attribute; defaults replace missing numbers at its end.
 
         Args:
-            name: of the attribute.
-            defaults: of MJCF.
+            name: name of the attribute.
+            defaults: defaults of MJCF.
             most: most numbers; 0: as many as defaults.
         """
         found = self.numbers(name, 1, most or len(defaults))

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The actuators of an MJCF: a gain times the control, and a bias that is affine in the motion."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -33,8 +31,8 @@ class Drives:
         gain: factor of the control.
         bias: force at rest, per length and per velocity.
         affine: whether the bias counts.
-        ratio: damping ratio, which gives the force per velocity; 0: none.
-        inherit: part of the range of the joint that is the range of the control; 0: none.
+        ratio: damping ratio, which gives the force per velocity; 0: no damping ratio.
+        inherit: part of the range of the joint that is the range of the control; 0: no part.
         other: attributes that are not read: dynamics, gains and biases of other types.
     """
 
@@ -46,7 +44,7 @@ class Drives:
     inherit: float = 0.0
     other: Mapping[str, str] = field(default_factory=dict)
 
-    def changed(self, item: Item) -> Drives:
+    def changed(self, item: Item) -> "Drives":
         """Return the attributes of an actuator that has these as defaults."""
         shared = {name: item.text(name) for name in _SHARED if item.given(name)}
         merged = replace(self, shared={**self.shared, **shared})
@@ -86,7 +84,7 @@ def _of_general(before: Drives, item: Item) -> Drives:
                 other[name] = item.text(name)
     affine = item.text("biastype", "affine" if before.affine else "none") == "affine"
     inherit = item.number("inheritrange", before.inherit)
-    item.numbers("dynprm", 1, 10)  # numbers of the dynamics
+    item.numbers("dynprm", 1, 10)  # only checks the numbers of the dynamics
     return replace(before, gain=gains[0], bias=bias, affine=affine, inherit=inherit, other=other)
 
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The geoms of an MJCF: their shapes, and the mass distributions that they give to bodies."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 
@@ -31,7 +29,7 @@ from rbdyn_ros.description.parts.types import Inertial
 from rbdyn_ros.errors import counted, quote
 
 KINDS = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh", "sdf")
-#: The number of sizes of each kind; capsules and cylinders have one less with `fromto`.
+#: The number of sizes of each kind. With `fromto`, capsules and cylinders have one size less.
 _SIZES = {"sphere": 1, "capsule": 2, "ellipsoid": 3, "cylinder": 2, "box": 3}
 _ENDS = ("capsule", "cylinder", "box", "ellipsoid")
 #: Friction: sliding, about the normal [m], rolling [m].
@@ -50,8 +48,8 @@ class Geom:
         name: may be empty.
         sizes: as MuJoCo's: radius, half lengths [m].
         at: its frame in the body.
-        mesh: of a geom of kind mesh, or to which the shape is fitted.
-        group: of its appearance.
+        mesh: mesh of a geom of kind mesh, or mesh to which the shape is fitted.
+        group: group of its appearance.
         filter: which other geoms it touches.
     """
 
@@ -69,7 +67,7 @@ class Geom:
         """Return whether another geom can touch it."""
         return self.filter.contype > 0 or self.filter.conaffinity > 0
 
-    def resolved(self, meshes: MeshShapes) -> Geom | None:
+    def resolved(self, meshes: MeshShapes) -> "Geom | None":
         """Return the geom with the sizes of a shape that is fitted to a mesh.
 
         The shape has the size of the box with the inertia of the mesh. Return None after an error
@@ -93,9 +91,9 @@ class Geom:
         return replace(self, sizes=sizes.get(self.kind, (x, y, z)), at=at, mesh=None)
 
     def shape(self, meshes: MeshShapes, *, stands: bool = False) -> tuple[Shape, ...]:
-        """Return its shapes, of which a mesh may have several, or no shapes after an error.
+        """Return its shapes, as a mesh may have several, or no shapes after an error.
 
-        An sdf that stands in the world has the triangles of its mesh, another one its hull.
+        An sdf that stands in the world has the triangles of its mesh, any other sdf has the hull.
         """
         if self.kind == "mesh":
             return () if self.mesh is None else meshes.convex(self.mesh, self.item)
@@ -227,8 +225,8 @@ def read_geom(
     Args:
         item: the element.
         around: the frame around it in its body.
-        settings: of the compiler.
-        meshes: of the model.
+        settings: settings of the compiler.
+        meshes: meshes of the model.
     """
     kind, name = item.choice("type", KINDS, "sphere"), item.text("mesh")
     mesh = meshes.get(name)

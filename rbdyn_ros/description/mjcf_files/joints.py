@@ -194,7 +194,7 @@ def limiting_range(
         item: the element.
         flag: attribute that says whether the range limits.
         range_of: attribute with the range. With `auto`, a range that is empty does not limit.
-        settings: of the compiler.
+        settings: settings of the compiler.
     """
     word, given = item.choice(flag, _LIMITED, "auto"), item.numbers(range_of, 2, inf=True)
     if not given or word == "false":

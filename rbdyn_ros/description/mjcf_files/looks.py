@@ -19,7 +19,7 @@ from rbdyn_ros.description.parts.lights import DIRECTIONAL, KINDS, SPOT, LinkLig
 from rbdyn_ros.description.parts.poses import Pose, compose, rotate
 from rbdyn_ros.errors import quote
 
-#: The viewer of MuJoCo shows the geoms of the groups below this one.
+#: The viewer of MuJoCo shows the geoms of the groups below this group.
 SHOWN = 3
 Rgba = tuple[float, float, float, float]
 
@@ -32,7 +32,7 @@ def read_looks(
     Args:
         data: the document.
         source: its name, for messages.
-        folder: of its includes; None: it is a text.
+        folder: folder of its includes; None: it is a text.
         files: finds its meshes.
         audit: receives findings.
 
@@ -99,7 +99,7 @@ def read_light(item: Item, link: str, frame: Pose) -> LinkLight | None:
     Args:
         item: the element.
         link: name of its body.
-        frame: of the element in the body.
+        frame: frame of the element in the body.
     """
     usual = DIRECTIONAL if item.text("directional") == _TRUE else SPOT
     kind = item.text("type", usual)
@@ -129,7 +129,7 @@ def read_light(item: Item, link: str, frame: Pose) -> LinkLight | None:
 
 
 def _warn(item: Item) -> None:
-    """Warn of properties that make a light shine otherwise than in MuJoCo."""
+    """Warn of properties with which a light would shine differently in MuJoCo."""
     mode = item.text("mode", "fixed")
     if mode not in ("fixed", "track"):
         item.warn("light", f"the mode {mode!r} is not used: the light is fixed", found=mode)

@@ -55,9 +55,10 @@ def read_text(
     Args:
         text: the document.
         source: its name, for messages.
-        folder: of its includes and meshes; None: the text opens no file but meshes of packages.
+        folder: folder of its includes and meshes; None: the text opens no files except meshes of
+            packages.
         strict: refuse errors that can be repaired, such as a muscle; otherwise leave out unread
-        parts, each with a warning.
+            parts, each with a warning.
         package_dirs: folders to search for packages of meshes.
         contact: True or a Contact: read the geoms that touch, with their meshes, and the obstacles
             of the world. False: open only meshes that give a body its inertia.

@@ -2,8 +2,8 @@
 """The sensors of an MJCF that exist here, as entries of a sensors file.
 
 An accelerometer and a gyro of one site become one IMU; a force and a torque sensor become one
-force/torque sensor.
-All others stay unread, so that a note names each kind with its reason in silent.py.
+force/torque sensor. All other sensors stay unread, so that a note names each kind with its reason
+in silent.py.
 """
 
 import math

@@ -30,7 +30,7 @@ class CompilerSettings:
         groups: first and last group of the geoms that give inertia.
         balance: whether impossible principal moments become their mean.
         mass, moment: lower bounds of the mass and the moments of moving bodies.
-        total: mass to which all bodies are scaled; not above 0: they are not.
+        total: mass to which all bodies are scaled; 0 or less: they are not scaled.
         meshdir: folder of meshes.
         strippath: whether mesh files are found by their names alone, without folders.
         exact: whether a mesh without `inertia` has its exact inertia.
@@ -100,7 +100,7 @@ class CompilerSettings:
 
 
 def read_settings(document: MjcfDocument) -> CompilerSettings:
-    """Return the settings of all <compiler> of a document; later ones override earlier ones."""
+    """Return the settings of all <compiler> of a document; the last value of a setting counts."""
     item = _merged(document, "compiler")
     if item.choice("coordinate", ("local", "global"), "local") == "global":
         message = "coordinate is 'global'; MuJoCo no longer reads it, either"
@@ -153,7 +153,7 @@ def read_options(document: MjcfDocument) -> Vec3 | None:
 
 
 def _merged(document: MjcfDocument, tag: str) -> Item:
-    """Return all sections of a tag as one; later sections override earlier ones."""
+    """Return all sections of a tag as one; later sections override earlier sections."""
     none = Element(tag, {})
     none.line = document.root.line
     *before, last = document.root.findall(tag) or [none]

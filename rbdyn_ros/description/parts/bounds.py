@@ -6,8 +6,6 @@ link at the end of a longest arm is 1e30 kg m^2, a determinant of six such inert
 machines fit, from parts of micrometres to ships and to tethers in space.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
@@ -24,7 +22,7 @@ class Bound(NamedTuple):
 
     Attributes:
         high: the largest size.
-        unit: of the number; may be empty.
+        unit: unit of the number; may be empty.
         reason: why no robot needs more.
         low: the smallest size of a number that is not 0.
     """

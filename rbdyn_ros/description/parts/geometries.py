@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contact geometry: shapes of links and obstacles of the world, as plain frozen data."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -132,9 +130,9 @@ class Surface:
     Attributes:
         friction: Coulomb coefficient, dimensionless.
         time_constant: decay time of a penetration [s]; stiffness and damping follow from it and
-            the mass at the point, so that light and heavy links behave alike. The default, with
-            a damping_ratio of 1, is near-rigid instead: half of a penetration goes in a step.
-        damping_ratio: of the contact spring; 1 is critical.
+            the mass at the point, so that light and heavy links behave alike. The default, with a
+            damping_ratio of 1, is near-rigid instead: half of a penetration disappears in a step.
+        damping_ratio: damping ratio of the contact spring; 1 is critical.
         stiffness: [N/m], instead of the value from the time constant.
         damping: [N s/m], instead of the value from the time constant.
         viscosity: coefficient of viscous friction [N s/m], instead of Coulomb friction.
@@ -162,8 +160,8 @@ class Surface:
 class Filter:
     """A contact filter of a geometry.
 
-    Two geometries touch if a bit of the contype of one is in the conaffinity of the other:
-    (contype1 & conaffinity2) || (contype2 & conaffinity1), MuJoCo's rule.
+    Two geometries touch if the contype of one geometry and the conaffinity of the other share a
+    bit: (contype1 & conaffinity2) || (contype2 & conaffinity1), MuJoCo's rule.
 
     Attributes:
         contype: bits of the groups that the geometry belongs to, 0 to 2^31 - 1.
@@ -198,10 +196,10 @@ class Obstacle:
 
     Attributes:
         origin: frame of the shape in the world.
-        friction: a contact has the smaller of this and the friction of the geometry.
+        friction: coefficient of friction; a contact has the smaller coefficient of its two shapes.
         filter: contact filter.
-        velocity: of its surface, in the axes of the shape [m/s]: a conveyor belt. The part along
-            the surface moves what touches it, by friction; the shape stays where it is.
+        velocity: velocity of its surface, in the axes of the shape [m/s]: a conveyor belt. The
+            part along the surface moves what touches it, by friction; the shape stays where it is.
     """
 
     name: str
@@ -227,7 +225,7 @@ class Exclusion:
     geometries.
 
     Attributes:
-        links: whether the names are those of links only, as in an SRDF.
+        links: whether the names are names of links only, as in an SRDF.
     """
 
     first: str
@@ -255,21 +253,20 @@ class Contact:
     """The things that the `<collision>` elements of a robot touch, and their surfaces.
 
     Attributes:
-        obstacles: of the world; by default a floor at z = 0.
-        surface: of the geometries without another surface in the robot's file, such as `<mu1>` of
-            a URDF or any of an SDF, or from Python.
-        surfaces: by the name of a geometry or of a link; it overrides the file.
+        obstacles: obstacles of the world; by default a floor at z = 0.
+        surface: surface of the geometries that have no other surface, from Python or from the
+            robot's file, such as by `<mu1>` in a URDF or by default in an SDF.
+        surfaces: surfaces by the name of a geometry or of a link; they override the file.
         exclude: pairs of names of links, geometries or obstacles that do not push each other;
             `collisions` leaves these pairs out.
-        self_collision: whether links of one robot push each other, except those that overlap at
+        self_collision: whether links of one robot push each other, except links that overlap at
             qpos0 or in a pose of the SRDF. Free bodies and several robots always do.
-        filters: by the name of a geometry, of a link or of an obstacle: which geometries it
-            touches.
+        filters: contact filters by the name of a geometry, of a link or of an obstacle.
         decompose: whether a mesh that is not convex becomes several convex geometries (needs the
-            package coacd) instead of its convex hull. Parts are numbered after the first one.
-        furniture: links that are fixed to the world and no part of the robot, such as a table:
-            links that a joint connects to the world touch them, too. An SRDF names such links by
-            `<enable_collisions>`.
+            package coacd) instead of its convex hull. Parts are numbered after the first part.
+        furniture: links that are fixed to the world and are not parts of the robot, such as a
+            table: links that a joint connects to the world touch them, too. An SRDF names such
+            links by `<enable_collisions>`.
     """
 
     obstacles: tuple[Obstacle, ...] = (FLOOR,)

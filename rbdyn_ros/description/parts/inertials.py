@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sums and shares of mass distributions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

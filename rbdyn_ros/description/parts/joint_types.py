@@ -4,8 +4,6 @@
 engine/joints/jcalc.py computes their motion; model/declared/joints.py connects both by name.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

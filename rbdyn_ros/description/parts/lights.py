@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lights of an SDF or an MJCF: their places, and their brightness at a distance."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

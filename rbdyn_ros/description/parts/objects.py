@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of a scene other than its obstacles: robots with their poses, and free objects."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,16 +21,16 @@ class Object:
     """A free object of a scene: a rigid body, or a robot file without actuators.
 
     Attributes:
-        name: of the object, its link, its floating joint and its geometry.
+        name: name of the object, its link, its floating joint and its geometry.
         shape: a Sphere, Box, Cylinder, Capsule or Points; a list of shapes, or of pairs (shape,
             pose in the object); the path of a mesh (.stl, .obj, .dae), whose convex hull is used;
             the path of a .urdf, .xacro, .sdf or mechanism .yaml file; or a Description.
         mass: [kg], of all shapes together, which are of one density.
         density: [kg/m^3], instead of the mass. A robot file has masses of its own.
-        pose: where it starts, in the world.
+        pose: start pose in the world.
         surface: contact properties; None: the surface of the file, or a default Surface.
-        scale: of a mesh along its axes.
-        filter: contact filter; None: the filter of its file, or all.
+        scale: scale of a mesh along its axes.
+        filter: contact filter; None: the filter of its file, or a filter that passes everything.
         decompose: whether a mesh that is not convex, also of a robot file, becomes several convex
             geometries (needs the package coacd) instead of its convex hull.
     """
@@ -56,11 +54,11 @@ class Placed:
     Attributes:
         source: path of a .urdf, .xacro, .sdf or mechanism .yaml file, URDF text, a SystemBuilder
             or a Description.
-        pose: of its root link in the world; where it starts if the base floats.
+        pose: pose of its root link in the world; the start pose if the base floats.
         floating_base: whether the root link moves freely.
         contact: surfaces and filters of its geometries, and pairs of them that may overlap.
         start: positions at qpos0 by the names of joints with one coordinate [rad or m].
-        box: its control box in a simulation, such as franka@127.0.0.2; empty: none.
+        box: its control box in a simulation, such as franka@127.0.0.2; empty: no control box.
         base: kind of mobile base that follows cmd_vel in a simulation, such as differential;
             empty: no mobile base.
     """

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Poses and rotations as plain tuples, for readers and builders."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Sequence
@@ -49,7 +47,7 @@ def keep_rows(owner: Any, name: str) -> None:
 
 
 def keep_table(owner: Any, name: str, kind: type[np.generic]) -> None:
-    """Turn a field into an array (n, 3) that is read-only, if it holds such numbers."""
+    """Turn a field into a read-only array (n, 3), if it holds numbers in this shape."""
     with contextlib.suppress(TypeError, ValueError, OverflowError):
         given = np.asarray(getattr(owner, name))
         if given.ndim != 2 or not np.can_cast(given.dtype, kind, "same_kind"):
@@ -65,8 +63,8 @@ class Pose:
 
     Attributes:
         pos: origin [m].
-        quat: rotation as unit quaternion (w, x, y, z); one of nearly unit length, as of rounded
-            numbers, is divided by its length.
+        quat: rotation as unit quaternion (w, x, y, z); a quaternion of nearly unit length, as from
+            rounded numbers, is divided by its length.
     """
 
     pos: Vec3 = ZERO

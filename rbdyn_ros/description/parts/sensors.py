@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sensors that a robot file describes, with the keys of a sensors file, as plain frozen data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -21,7 +19,7 @@ class SensorEntry:
         link: link whose frame it has; empty: it measures across a joint.
         joint: joint across which it measures; empty: it has a link.
         frame: link in whose axes a force/torque sensor reports; empty: the child link.
-        values: of the other keys.
+        values: values of the other keys.
     """
 
     name: str

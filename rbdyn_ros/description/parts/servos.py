@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servos of a robot: from a control signal to the efforts of joints, as plain frozen data."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

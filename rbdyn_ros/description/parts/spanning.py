@@ -4,8 +4,6 @@
 Source: RBDA section 4.1.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from dataclasses import dataclass
 

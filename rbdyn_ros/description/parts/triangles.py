@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clean up triangles: merge corners at the same position, and drop triangles without area."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array, Bools, Ints
 
-#: Maximum number of triangles of a triangle mesh, so that contact_key can number them.
+#: Largest number of triangles of a triangle mesh: contact_key can number this many.
 MOST_TRIANGLES = 1_000_000
 
 #: A triangle whose height is at most this part of its longest edge has no area.

@@ -5,8 +5,6 @@ A Description is plain frozen data. Readers and builders make it, checks/check.p
 model/compile.py turns it into a Model.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Iterable, Mapping
@@ -56,9 +54,9 @@ class Limit:
         lower, upper: position [rad or m].
         effort: [N m or N].
         velocity: [rad/s or m/s].
-        acceleration, deceleration: of planned motions, speeding up and slowing down
-            [rad/s^2 or m/s^2].
-        jerk: of planned motions [rad/s^3 or m/s^3].
+        acceleration, deceleration: limits of planned motions that speed up and slow down [rad/s^2
+            or m/s^2].
+        jerk: jerk limit of planned motions [rad/s^3 or m/s^3].
     """
 
     lower: float = -math.inf
@@ -87,7 +85,7 @@ class Trajectory:
     the joint rests, unless the motion repeats.
 
     Attributes:
-        times: of the samples, ascending [s].
+        times: times of the samples, ascending [s].
         positions: one row per sample with one number per coordinate [rad or m]; for a joint of one
             coordinate a row may be a number.
         periodic: the motion repeats after the last sample, which equals the first.
@@ -116,19 +114,20 @@ class Joint:
             reversed: then it carries its predecessor.
         origin: joint frame (= child link frame at zero position) in the parent link frame; X_P.
         axis: unit axis in the joint frame, for types with an axis; normal of a planar joint.
-        limit: for a joint with one coordinate.
+        limit: limit of a joint with one coordinate.
         damping: viscous coefficient [N m s/rad or N s/m].
         friction: dry friction [N m or N].
         child_origin: joint frame in the child link frame; X_S.
         axis2: second unit axis, perpendicular to the first: the second rotation axis of a
             universal joint, the x axis of a plane, the direction of a rack.
-        parameters: by name, for example {"pitch": 0.01} [m/rad] or {"radius": 0.1} [m].
-        limits: for a joint with several coordinates, one each.
-        stiffness: of a spring in the joint [N m/rad or N/m].
+        parameters: parameters of the type by name, for example {"pitch": 0.01} [m/rad] or
+            {"radius": 0.1} [m].
+        limits: limits of a joint with several coordinates, one for each.
+        stiffness: stiffness of a spring in the joint [N m/rad or N/m].
         rest: rest position of the spring, one number per coordinate; empty: the zero position.
         armature: rotor inertia reflected to the joint [kg m^2 or kg].
-        closes_loop: keep the joint out of the spanning tree, unless it has a property that needs a
-            coordinate; checks/loops.py makes the final choice.
+        closes_loop: whether to keep the joint out of the spanning tree, unless it has a property
+            that needs a coordinate; checks/loops.py makes the final choice.
         motion: prescribed motion, which leaves the joint no degree of freedom: a Trajectory, or
             the name of a function registered with register_motion.
         actuated: whether an actuator acts along its coordinates, so that inverse dynamics of a
@@ -183,7 +182,7 @@ class Spring:
         point1, point2: its ends, each in the frame of its link [m].
         stiffness: [N/m].
         damping: [N s/m].
-        length: at rest [m].
+        length: its length at rest [m].
     """
 
     name: str
@@ -210,7 +209,7 @@ class Length:
 
     Attributes:
         links, points: a link for each corner of the line, and a point in its frame [m].
-        length: of the whole line [m].
+        length: length of the whole line [m].
         closed: whether the line returns to its first point.
     """
 
@@ -263,10 +262,10 @@ class Roll:
         link: the link that rolls.
         on: the link that carries the plane.
         radius: [m].
-        centre: of the sphere or disk, in `link` [m].
-        axis: of the disk, a unit vector in `link`; None for a sphere.
+        centre: centre of the sphere or disk, in `link` [m].
+        axis: axis of the disk, a unit vector in `link`; None for a sphere.
         point: any point of the plane, in `on` [m].
-        normal: of the plane, towards the rolling body, a unit vector in `on`.
+        normal: normal of the plane, towards the rolling body, a unit vector in `on`.
     """
 
     name: str
@@ -295,8 +294,8 @@ class Description:
         source: a path, or ``<text>``.
         findings: warnings and notes of the reader, in the order of the lines.
         base: the link that is fixed to the world (or floats). Empty: the link without a parent;
-            links and joints must be one tree. With a name links and joints may be any connected
-            graph: joints may point in either direction, and close loops.
+            links and joints must be one tree. With a base, links and joints can be any connected
+            graph: joints can point in either direction, and close loops.
         springs: spring-dampers between points.
         constraints: constraints between bodies in addition to joints.
         geometries: contact shapes of links.
@@ -308,11 +307,11 @@ class Description:
         objects: root links of the free objects of a scene.
         self_collision: whether links of one robot push each other.
         robots: root links of the robots of a scene, and of its fixed objects with actuators; a
-            robot alone has no entry. Furniture that is fixed to a robot's base has one, so that
-            it is not a part of that robot.
+            robot alone has no entry. Furniture that is fixed to a robot's base has an entry, so
+            that it is not a part of that robot.
         servos: drives that follow control signals, from an MJCF.
-        sensors: of the robot file.
-        gravity: of the world of the file [m/s^2]; None: the default of a Model.
+        sensors: sensors of the robot file.
+        gravity: gravity of the world of the file [m/s^2]; None: the default of a Model.
     """
 
     name: str

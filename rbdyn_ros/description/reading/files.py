@@ -13,7 +13,7 @@ def read_bytes(path: Path, wanted: str, instead: str) -> bytes:
     """Return the content of a file, cut off after guard.MAX_BYTES + 1 bytes.
 
     Args:
-        path: of the file.
+        path: path of the file.
         wanted: the expected kind of file, for messages: ``a .urdf or .xacro file``.
         instead: the advice if there is no such file: ``a path or the text of a URDF``.
 

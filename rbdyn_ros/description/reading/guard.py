@@ -81,7 +81,7 @@ def refuse(
 
 
 class Everything(Mapping[str, Collection[str]]):
-    """The argument `wanted` of `parse` for a reader of all elements."""
+    """The argument `wanted` of `parse` for a reader that needs all elements."""
 
     def __getitem__(self, tag: str) -> Collection[str]:
         return self
@@ -126,7 +126,7 @@ def parse(
         data: the document; bytes are decoded as declared, UTF-8 by default.
         source: name of the document for messages.
         root_tag: required tag of the root.
-        wanted: for each tag, the tags of the children to read completely; WHOLE: all that is
+        wanted: for each tag, the tags of the children to read completely; WHOLE: all elements
             below. Other children keep only their attributes and text.
 
     Returns:
@@ -153,8 +153,7 @@ def parse(
 def check_length(data: bytes | str, source: str) -> None:
     """Refuse a document of more than MAX_BYTES.
 
-    Raises:
-        DescriptionError: it is too large.
+    Raises: DescriptionError: the document is too large.
     """
     if len(data) > MAX_BYTES:
         refuse("too-large", f"the document is larger than {MAX_BYTES >> 20} MiB", source)
@@ -240,7 +239,7 @@ class _XmlBuilder:
         self.root: Element | None = None
         self.open: list[Element] = []
         self.skipping = 0  # depth below an element that is not wanted
-        self.whole = 0  # depth of an element that is wanted with all below; 0: none is open
+        self.whole = 0  # depth of the open element that is wanted with all elements below it, or 0
         self.count = 0
 
     def build(self, body: str) -> Element:
@@ -329,7 +328,7 @@ class _XmlBuilder:
     def text(self, data: str) -> None:
         if self.skipping < 2 and not data.isspace():
             element = self.open[-1][-1] if self.skipping else self.open[-1]
-            element.text = f"{element.text or ''}{data}"  # a comment may stand in between
+            element.text = f"{element.text or ''}{data}"  # a comment can split the text
 
     def doctype(self, name: str, *_rest: object) -> None:
         refuse(

@@ -27,7 +27,7 @@ from rbdyn_ros.share import PACKAGE, share_dir
 PACKAGE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 MANIFEST = "package.xml"
 
-#: Folders with many packages; models of Gazebo are named like packages.
+#: Variables that list folders with many packages; Gazebo models are named like packages.
 _PATHS = ("ROS_PACKAGE_PATH", "GZ_SIM_RESOURCE_PATH")
 _NAME = re.compile(rb"<name>\s*([A-Za-z0-9_.-]+)\s*</name>")
 _MANIFEST_BYTES = 1 << 20
@@ -35,15 +35,14 @@ _MANIFEST_BYTES = 1 << 20
 _IGNORED = ("COLCON_IGNORE", "AMENT_IGNORE", "CATKIN_IGNORE")
 #: A folder with one of these entries holds a repository or a workspace.
 _ROOTS = (".git", "src", "install")
-#: The most folders of a tree that are searched, and their depth.
+#: Largest number of folders of a tree that are searched, and their largest depth.
 _MOST_FOLDERS, _DEEPEST = 5000, 7
 
 
 def folders(package_dirs: object) -> tuple[Path, ...]:
     """Return the folders of the argument `package_dirs`: a path, or a list of paths.
 
-    Raises:
-        ParameterError: it is anything else.
+    Raises: ParameterError: the argument is anything else.
     """
     if isinstance(package_dirs, str | os.PathLike):
         return (Path(package_dirs),)
@@ -73,7 +72,7 @@ def find_packages(
     """Yield the folders of a package, the nearest first; its source and install may both exist.
 
     Args:
-        name: of the package.
+        name: name of the package.
         package_dirs: folders to search first.
         robot: folder of the robot file; None: it is given as text.
     """
@@ -201,7 +200,7 @@ def _entries(folder: Path) -> set[str]:
 
 
 def _is_shared(folder: Path) -> bool:
-    """Return whether a folder is the home folder, / or directly below /: not part of a robot."""
+    """Return whether a folder is the home folder, /, or directly below /: outside any robot."""
     return _is_home(folder) or _is_top(folder)
 
 
@@ -215,7 +214,7 @@ def _is_top(folder: Path) -> bool:
 
 
 def is_open(folder: Path) -> bool:
-    """Return whether everybody can put a package into a folder, such as /tmp."""
+    """Return whether everybody can write to a folder, such as /tmp."""
     try:
         return bool(folder.stat().st_mode & stat.S_IWOTH)
     except (OSError, ValueError):

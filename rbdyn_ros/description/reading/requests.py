@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits of requests from other processes: they cannot run xacro or learn the content of files.
 
-A service that reads files for others does so inside `for_others`. Readers record the files that
-they open, so that error messages of the service can leave out their content.
+A service that reads files for other processes does so inside `for_others`. Readers record the
+files that they open, so that error messages of the service can leave out their content.
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot as a user names it: its file or name, and the settings of the reader of the file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,8 +23,8 @@ class RobotFile:
         rb.scene(rb.RobotFile("ur.urdf.xacro", {"name": "ur", "ur_type": "ur5e"}))
 
     Attributes:
-        path: of a `.urdf`, `.xacro`, `.sdf`, MJCF `.xml`, mechanism or scene `.yaml` file; or the
-            name of a robot, such as panda.
+        path: path of a `.urdf`, `.xacro`, `.sdf`, MJCF `.xml`, mechanism or scene `.yaml` file; or
+            the name of a robot, such as panda.
         xacro_args: values for the arguments of a xacro file, as for load_urdf.
         package_dirs: folders to search for packages, as for load_urdf.
 
@@ -50,7 +48,7 @@ class RobotFile:
         self,
         package_dirs: Sequence[str | Path] = (),
         xacro_args: Mapping[str, object] | None = None,
-    ) -> RobotFile:
+    ) -> "RobotFile":
         """Return the file with more folders, and with arguments that replace its own."""
         dirs = (*self.package_dirs, *folders(package_dirs))
         return RobotFile(self.path, {**self.xacro_args, **texts_of(xacro_args)}, dirs)

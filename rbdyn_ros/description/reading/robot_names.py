@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robots by name: bundled ones, and robots of example-robot-data and robot_descriptions.
+"""Robots by name: bundled robots, and robots of example-robot-data and robot_descriptions.
 
 A name is the name of a URDF file without `.urdf` and without `_robot`, such as `panda` or `ur5`.
 If two files have the same name, a robot has the name of its folder without `_description`. A robot
@@ -16,7 +16,7 @@ from pathlib import Path
 from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, quote
 from rbdyn_ros.share import bundled_robot, bundled_robots
 
-#: Folders of example-robot-data below the prefix of an installation: of wheels, and of packages.
+#: Folders of example-robot-data, relative to the installation of wheels or system packages.
 _SHARES = ("cmeel.prefix/share", "share", "../../../share")
 _DATA = "example-robot-data/robots"
 _NAMES = (
@@ -28,7 +28,7 @@ _NAMES = (
     "talos_full_v2 talos_left_arm talos_reduced tiago tiago_dual tiago_pro ur10 ur3 ur5 xarm7 "
     "z1"
 )
-#: Robots of example-robot-data, to name the package where it is not installed.
+#: Names of the robots of example-robot-data, for the advice to install that package.
 EXAMPLE_ROBOTS = tuple(_NAMES.split())
 _MODULES, _MODULE_END = "robot_descriptions", "_description"
 #: End of the names of modules with MuJoCo models, which have no URDF.

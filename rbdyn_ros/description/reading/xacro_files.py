@@ -26,7 +26,7 @@ from rbdyn_ros.errors import DescriptionError, Finding, ParameterError, not_allo
 #: The limits of a file; large robots need a second and 100 MiB.
 LONGEST = 30  # CPU time [s]
 MEMORY = 4 << 30  # memory [bytes]
-#: An answer that takes longer waits for something, such as a pipe that it includes [s].
+#: A process that takes longer probably waits, for example for a pipe that the file includes [s].
 PATIENCE = 300.0
 
 #: A comment is replaced by its line breaks, so that later lines keep their numbers.

@@ -21,10 +21,10 @@ class ArmScene:
     """The surroundings of an arm.
 
     Attributes:
-        path: of the file.
+        path: path of the file.
         robot: file of the arm; None: the scene has no robot.
         contact: the obstacles in the frame of the arm's base, and pairs that may overlap.
-        prefix: of the names of the arm's parts in the scene.
+        prefix: prefix of the names of the arm's parts in the scene.
         base: pose of the arm's base in the scene.
         default_floor: whether the first obstacle is the default floor.
     """
@@ -47,8 +47,8 @@ class ArmScene:
         """Return the arm with the obstacles of its own file in the frame of its base, too.
 
         Args:
-            description: of the arm, read with the contact.
-            contact: of `beside`.
+            description: description of the arm, read with the contact.
+            contact: contact of `beside`.
 
         Raises:
             ParameterError: an obstacle of the file is a height field.
@@ -82,12 +82,12 @@ def read_arm_scene(path: str, package_dirs: Sequence[str | Path] = ()) -> ArmSce
     """Return the surroundings of an arm in a scene file; free objects do not belong to them.
 
     Args:
-        path: of the file.
+        path: path of the file.
         package_dirs: as for load_urdf.
 
     Raises:
         DescriptionError: the file is refused.
-        ParameterError: the scene has several robots, or one with a floating base, nothing that is
+        ParameterError: the scene has several robots, a robot with a floating base, nothing that is
             fixed, or a height field.
     """
     audit = Audit()

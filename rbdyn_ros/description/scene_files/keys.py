@@ -15,7 +15,7 @@ from rbdyn_ros.description.yaml_files.poses import PLACE
 from rbdyn_ros.description.yaml_files.robots import ROBOT_KEYS
 from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table, table
 
-_SURFACE = Key("surface", kinds.Name("the name of a surface"), "of all its geometries")
+_SURFACE = Key("surface", kinds.Name("the name of a surface"), "surface of all its geometries")
 _DECOMPOSE = Key(
     "decompose", kinds.Flag(), "meshes become several convex parts, not their hull", default=False
 )
@@ -27,15 +27,15 @@ ROBOT_TABLE = table(
     *ROBOT_KEYS,
     *PLACE,
     Key("floating_base", kinds.Flag(), "the root link moves freely", default=False),
-    Key("start", ByName(kinds.Number(), "position", empty=True), "by joint [rad or m]"),
+    Key("start", ByName(kinds.Number(), "position", empty=True), "positions by joint [rad or m]"),
     _SURFACE,
-    Key("surfaces", ByName(kinds.Name("the name of a surface"), "surface"), "by link"),
+    Key("surfaces", ByName(kinds.Name("the name of a surface"), "surface"), "surfaces by link"),
     Key("exclude", _PAIRS, "pairs of links that may overlap", default=()),
     Key("furniture", kinds.List(kinds.Name(), "name"),
         "links fixed to its base that are not part of it: the first moving links touch them",
         default=()),
-    Key("self_collision", kinds.Flag(), "its links push each other", default=True),
-    Key("filters", ByName(FILTER.kind, "filter"), "by link"),
+    Key("self_collision", kinds.Flag(), "links of the robot can push each other", default=True),
+    Key("filters", ByName(FILTER.kind, "filter"), "filters by link"),
     _DECOMPOSE,
     Key(
         "box",
@@ -43,20 +43,20 @@ ROBOT_TABLE = table(
             "franka or ur, or with an IPv4 address franka@ADDRESS",
             r"(franka|ur)(@[0-9]+(\.[0-9]+){3})?",
         ),
-        "its control box, to which clients of its vendor connect; default: none",
+        "control box to which the vendor's clients connect; default: none",
     ),
     Key("base", kinds.OneOf(BASES),
-        "how it follows `cmd_vel` in the simulator; auto: by its wheels; default: not at all"),
+        "how the base follows `cmd_vel`; auto: by its wheels; default: it does not"),
 )  # fmt: skip
 ROBOT: kinds.Kind = kinds.Either(scalar=kinds.Name("a file"), table=ROBOT_TABLE)
 PART = table("part", *SHAPES, *PLACE, one=names(SHAPES), code="bad-shape")
 OBJECT = table(
     "object",
     *SHAPES,
-    Key("parts", kinds.List(PART, "part"), "several shapes, each in its place"),
+    Key("parts", kinds.List(PART, "part"), "several shapes, each with its place"),
     Key("file", kinds.Name("a file"), "a robot file, or a mesh"),
-    Key("mass", kinds.Number(unit="kg"), "either this or `density`, except for a robot file"),
-    Key("density", kinds.Number(unit="kg/m^3"), "either this or `mass`"),
+    Key("mass", kinds.Number(unit="kg"), "instead of `density`; not with a robot file"),
+    Key("density", kinds.Number(unit="kg/m^3"), "instead of `mass`"),
     *PLACE,
     _SURFACE,
     FILTER,
@@ -67,7 +67,7 @@ OBJECT = table(
 SURFACES = ByName(Table("surface", SURFACE), "surface", "surface", empty=True)
 KEYS = (
     Key("name", kinds.Name(), "default: the name of the file"),
-    Key("description", kinds.Name(), "for people who choose a world"),
+    Key("description", kinds.Name(), "text that helps people choose a world"),
     Key("tags", kinds.List(kinds.Name(), "tag"), "words by which worlds are chosen"),
     Key("robot", kinds.Owned(ROBOT, "the robot"), "one robot: a file, or a table as in `robots`"),
     Key("robots", ByName(ROBOT, "robot", "robot", empty=True),

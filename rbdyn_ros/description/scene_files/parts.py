@@ -43,7 +43,7 @@ class Surfaces:
         return self._known[name]
 
     def of(self, given: Given) -> Surface | None:
-        """Return the surface of an element, or None without one, or after an error."""
+        """Return the surface of an element; None if it has no surface, or after an error."""
         return self.named(given["surface"], given, "surface") if "surface" in given else None
 
 
@@ -69,7 +69,7 @@ def read_robots(top: Given, folder: Path, surfaces: Surfaces) -> dict[str, Place
 def _robot(
     given: Given | str | None, line: int, folder: Path, surfaces: Surfaces
 ) -> Placed | None:
-    """Return a robot, of which a string is the file, or None after an error."""
+    """Return a robot, or None after an error; a string is the file of the robot."""
     if given is None:
         return None
     if isinstance(given, str):
@@ -99,9 +99,9 @@ class ObjectReader:
     """Reads the free objects of one document.
 
     Args:
-        folder: from which their files are found.
+        folder: folder from which their files are found.
         package_dirs: folders to search for packages.
-        surfaces: of the scene.
+        surfaces: surfaces of the scene.
     """
 
     def __init__(

@@ -70,7 +70,7 @@ def read_scene(
     """Read a scene file; return the scene, the URDF of its only robot, or "", and its parts.
 
     Args:
-        path: of the file.
+        path: path of the file.
         strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
         package_dirs: folders to search for packages, of meshes and robots.
 
@@ -94,7 +94,7 @@ def read_parts(
     """Return the parts of a scene file, without parts that have errors.
 
     Args:
-        path: of the file.
+        path: path of the file.
         audit: receives the errors.
         package_dirs: as for read_scene.
 

@@ -19,12 +19,12 @@ from rbdyn_ros.description.sdf_files.sdf import LOOKS
 def read_world(path: Path, audit: Audit, package_dirs: Sequence[str | Path] = ()) -> SceneParts:
     """Return the parts of the world of an SDF file.
 
-    A model whose joints move is a robot, any other that moves is a free object. The spheres,
+    A model whose joints move is a robot, any other model that moves is a free object. The spheres,
     boxes, planes and height fields of a static model are obstacles; its other shapes and its
     sensors belong to a robot without joints.
 
     Args:
-        path: of the file.
+        path: path of the file.
         audit: receives the errors.
         package_dirs: folders to search for models and packages.
 
@@ -65,7 +65,7 @@ def _excluded(groups: Sequence[SdfGroup], collides: bool) -> list[Exclusion]:
     """Return the pairs of links of one model that pass through each other, as by default in SDF.
 
     Args:
-        groups: those that move.
+        groups: the groups that move.
         collides: whether links of one robot touch if no pair says otherwise.
     """
     found = []
@@ -86,7 +86,7 @@ def _links(group: SdfGroup) -> list[str]:
 
 
 def _obstacles(group: SdfGroup, audit: Audit) -> list[Obstacle]:
-    """Return the shapes of a static model that obstacles have."""
+    """Return the shapes of a static model that obstacles can have."""
     own = group.description
     solids = [geom for geom in own.geometries if isinstance(geom.shape, Box | Sphere)]
     for geom in solids:

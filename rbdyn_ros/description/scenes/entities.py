@@ -72,9 +72,10 @@ def with_entity(
 
 
 def entity_of(link: str, entities: Collection[str]) -> str:
-    """Return the entity that has a link, by the beginning of the name, or "" if there is none.
+    """Return the entity that has a link, by the beginning of the name, or "" without an entity.
 
-    Names of entities may have slashes, and begin with the name of another one and a slash.
+    The name of an entity can have slashes, and can begin with the name of another entity and a
+    slash.
     """
     parts = link.split("/")
     names = ("/".join(parts[:count]) for count in range(len(parts), 0, -1))
@@ -137,8 +138,8 @@ def with_world(
 
     Args:
         robots: checked.
-        parts: of the world; its robots are ignored.
-        source: of the parts, for messages.
+        parts: parts of the world; its robots are ignored.
+        source: source of the parts, for messages.
         strict: as for load_urdf.
         package_dirs: as for load_urdf.
         taken: names of the robots.
@@ -160,7 +161,7 @@ class Weld:
 
     Attributes:
         link, to: names of the links.
-        pose: of the first in the second.
+        pose: pose of the first link in the second link.
         apart: names of links or obstacles of either side.
     """
 
@@ -210,7 +211,7 @@ def with_obstacle(scene: Description, name: str, **changes: Any) -> Description:
 
     Args:
         scene: checked.
-        name: of an obstacle.
+        name: name of an obstacle.
         changes: fields of Obstacle.
 
     Raises:

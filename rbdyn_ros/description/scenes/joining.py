@@ -20,7 +20,7 @@ from rbdyn_ros.errors import RbdynError
 def described(
     source: Any, contact: Contact, package_dirs: Sequence[str | Path], audit: Audit
 ) -> Description:
-    """Return the Description of a robot or an object; raise RbdynError for one that is refused."""
+    """Return the Description of a robot or an object; raise RbdynError if it is refused."""
     if isinstance(source, SystemBuilder | Description):
         own = source.description() if isinstance(source, SystemBuilder) else source
         checked = check(own, strict=audit.strict)

@@ -27,8 +27,9 @@ class SceneParts:
     """The parts of a scene.
 
     Attributes:
-        name: of the scene.
-        robots: by name; the names of their parts begin with it and a slash, unless it is empty.
+        name: name of the scene.
+        robots: the robots by name; the names of their parts begin with this name and a slash,
+            unless it is empty.
         objects: free objects.
         obstacles: shapes fixed in the world.
         floor: whether there is a floor at height 0, if no obstacle is called floor.
@@ -36,7 +37,7 @@ class SceneParts:
         about: a description for people.
         tags: words by which scenes are chosen.
         states: keyframes of the joints of the scene.
-        gravity: of the world [m/s^2]; None: the default of a Model.
+        gravity: gravity of the world [m/s^2]; None: the default of a Model.
     """
 
     name: str
@@ -60,7 +61,7 @@ def scene_description(
     floating joint, each object by a floating joint of its name.
 
     Args:
-        parts: of the scene.
+        parts: parts of the scene.
         audit: receives all errors.
         source: file of the scene, for messages.
         package_dirs: folders to search for packages of robots and meshes.
@@ -232,7 +233,7 @@ def with_robot(joined: Description, robot: Description, name: str, placed: Place
 
 
 def _started(robot: Description, placed: Placed, at: Subject) -> Description:
-    """Return a robot whose joints start at given positions; these joints have its line."""
+    """Return a robot whose joints start at given positions; their line is that of `placed`."""
     known, start, line = {joint.name: joint for joint in robot.joints}, placed.start, placed.line
     for name in start:
         if name not in known:

@@ -46,9 +46,10 @@ def with_object(
         item: the object.
         package_dirs: as for build.scene.scene_description.
         audit: receives all errors.
-        acts: whether the joints of a robot file keep their actuators. If it has some, or no joint
-            that moves, and its root is the link `world`, it does not float and is not among the
-            objects of the scene. One shape at the origin of such a world is an obstacle.
+        acts: whether the joints of a robot file keep their actuators. If the root of the file is
+            the link `world`, and the file has actuators or no joint that moves, it does not float
+            and is not among the objects of the scene. One shape at the origin of such a world is
+            an obstacle.
     """
     fixed, at = False, audit.about("object", item)
     if not audit_pose("pose", item.pose, at):

@@ -89,7 +89,7 @@ def stands(found: Description, acts: bool) -> bool:
     """Return whether an object of a file is fixed where it is placed.
 
     Args:
-        found: of the file; see with_shapes_of_links.
+        found: content of the file; see with_shapes_of_links.
         acts: whether its joints keep their actuators.
 
     Raises:

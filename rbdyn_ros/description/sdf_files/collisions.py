@@ -30,9 +30,9 @@ class LinkSolid:
     """A shape of a link.
 
     Attributes:
-        name: of its geometry.
+        name: name of its geometry.
         part: its element.
-        origin: of the shape, in the frame of the link.
+        origin: origin of the shape, in the frame of the link.
     """
 
     name: str
@@ -53,11 +53,12 @@ class SolidReader:
     """Reads the collisions of links.
 
     Args:
-        places: of all frames.
+        places: places of all frames.
         top: the frame of the world.
         package_dirs: folders that have packages and models.
         decompose: whether meshes become several convex parts.
-        has_masks: whether some collisions have a mask; collisions without a mask then touch all.
+        has_masks: whether some collisions have a mask; collisions without a mask then touch all
+            collisions.
     """
 
     def __init__(

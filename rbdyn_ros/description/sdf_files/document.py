@@ -35,7 +35,7 @@ def opened(source: Path | str | bytes, audit: Audit, at: int | None = None) -> S
 
     Args:
         source: the path of the file, or the text of a document.
-        audit: of the first file.
+        audit: audit of the first file.
         at: the line that includes it; None: it is the first file.
 
     Raises:

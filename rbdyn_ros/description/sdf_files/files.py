@@ -34,7 +34,7 @@ class MissingModelError(Exception):
     """A file that is included cannot be found; the message follows its name.
 
     Attributes:
-        code: of the finding.
+        code: code of the finding.
     """
 
     def __init__(self, code: str, message: str) -> None:
@@ -58,7 +58,7 @@ class ModelFiles:
         Args:
             uri: `model://name`, `package://name/path`, a path from the folder, or the address of
                 a model, whose last part is its name.
-            folder: of the file that includes it; None: it is included by a text.
+            folder: folder of the file that includes it; None: it is included by a text.
 
         Raises:
             MissingModelError: there is no such file, or it is outside the allowed folders.
@@ -138,13 +138,14 @@ def _of_address(path: str) -> str:
 
 
 def _cached(address: str) -> Iterator[Path]:
-    """Yield the folders of a model in the cache of Fuel: its version, or all from the newest.
+    """Yield the folders of a model in the cache of Fuel: its version, or all, the newest first.
 
     gz-fuel-tools keeps HOST/OWNER/models/NAME/VERSION there, in small letters.
     """
     host, *parts = PurePosixPath(unquote(address)).parts
     at = parts.index("models") if "models" in parts[:-1] else 0
-    owners = [part for part in parts[:at] if part != "fuel"]  # app.gazebosim.org/OWNER/fuel/models
+    # some addresses are app.gazebosim.org/OWNER/fuel/models/NAME
+    owners = [part for part in parts[:at] if part != "fuel"]
     if not owners or ".." in parts:
         return
     server = host.replace("app.", "fuel.")

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The frames of an SDF: their poses, and the links to which they are attached.
 
-A pose of SDF is relative to a named frame; without a name it is relative to the frame of the
-model, for a joint to its child, for a frame to the frame that it is attached to (sdformat.org,
-pose semantics).
+A pose of SDF is relative to a named frame. Without a name, the pose of a joint is relative to its
+child, the pose of a frame to the frame that it is attached to, and any other pose to the frame of
+the model (sdformat.org, pose semantics).
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -27,15 +25,16 @@ class Frame:
         full: its name, with the names of the models around it.
         scope: the scope that has its name.
         part: its element; None: it is the world, or a model that is merged.
-        pose: relative to `relative_to`.
+        pose: its pose in the frame `relative_to`.
         relative_to: name of a frame; empty: by the rule of its kind.
-        attached_to: of a frame its attribute, of a joint its child, of a model its canonical link.
-        placement: of a model: the frame inside it that has the pose.
+        attached_to: the attribute of a frame, the child of a joint, or the canonical link of a
+            model.
+        placement: for a model, the frame inside it that has the pose.
     """
 
     kind: str
     full: str
-    scope: Scope
+    scope: "Scope"
     part: SdfElement | None
     pose: Pose = IN_PLACE
     relative_to: str = ""
@@ -53,20 +52,20 @@ class Scope:
 
     Args:
         part: the element <model> or <world>.
-        prefix: of the full names of its parts.
+        prefix: prefix of the full names of its parts.
         parent: the scope around it; None: it is the world.
 
     Attributes:
-        frames: by name; the first one is the frame of the model or the world.
+        frames: frames by name; the first frame is that of the model or the world.
         models: the nested models by name.
-        inner: the nested models, also merged ones.
+        inner: the nested models, also merged models.
         depth: the number of scopes around it.
         is_static: whether the links never move.
         collides: whether the links of the model touch each other.
-        lights: of included files, each with the element that has its pose.
+        lights: lights of included files, each with the element that has its pose.
     """
 
-    def __init__(self, part: SdfElement, prefix: str, parent: Scope | None) -> None:
+    def __init__(self, part: SdfElement, prefix: str, parent: "Scope | None") -> None:
         self.part, self.prefix, self.parent = part, prefix, parent
         self.frames: dict[str, Frame] = {}
         self.models: dict[str, Scope] = {}
@@ -91,7 +90,7 @@ class Scope:
         else:
             self.frames[name] = frame
 
-    def walk(self) -> Iterator[Scope]:
+    def walk(self) -> "Iterator[Scope]":
         """Yield the scope and all scopes inside, in the order of the file."""
         waiting = [self]
         while waiting:
@@ -213,7 +212,7 @@ class FramePlaces:
 
 
 def _first_link(scope: Scope) -> Frame | None:
-    """Return the canonical link of a model: its first one, or of its first nested model."""
+    """Return the canonical link of a model: its first link, or that of its first nested model."""
     for inner in scope.walk():
         for frame in inner.frames.values():
             if frame.kind == "link":

@@ -38,7 +38,7 @@ class SdfGroup:
     """Links that joints connect, or the links of a static model.
 
     Attributes:
-        name: of the model, or of the root link if the model has several groups.
+        name: name of the model, or of the root link if the model has several groups.
         description: its names have no prefix with the name of the model.
         model: the name of the model.
         root: the name of the root link in the description.
@@ -68,7 +68,7 @@ class SdfGroup:
         return not self.is_static and self.floats and not self.moves
 
     def in_scene(self, link: str) -> str:
-        """Return the name in a scene of a link of the description."""
+        """Return the name that a link of the description has in a scene."""
         return self.name if self.is_object and link == self.root else f"{self.name}/{link}"
 
     @property
@@ -81,7 +81,7 @@ class Grouping:
     """Makes the groups of a tree.
 
     Args:
-        tree: of a file.
+        tree: the SdfTree of a file.
         source: the name of the file.
         audit: receives the errors.
         package_dirs: folders that have packages and models.

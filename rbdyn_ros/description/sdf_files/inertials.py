@@ -30,7 +30,7 @@ def read_inertial(link: Frame, reader: SolidReader) -> Inertial:
 
     Args:
         link: a link.
-        reader: of its collisions, from which `auto` inertials follow.
+        reader: reader of its collisions, from which `auto` inertials follow.
     """
     assert link.part is not None
     part = link.part.child("inertial")

@@ -34,8 +34,8 @@ def read_joint(frame: Frame, places: FramePlaces, top: Frame) -> Joint | None:
     are the world.
 
     Args:
-        frame: of the joint.
-        places: of all frames.
+        frame: frame of the joint.
+        places: places of all frames.
         top: the frame of the world.
     """
     part = frame.part
@@ -85,12 +85,13 @@ def read_gearbox(
     """Return the gear of a gearbox, or None after an error.
 
     theta_2 = -ratio theta_1, where theta_1 is the angle from the reference body to the parent
-    about the first axis, theta_2 to the child about the second one (sdformat.org, joint).
+    about the first axis, and theta_2 the angle to the child about the second axis (sdformat.org,
+    joint).
 
     Args:
-        frame: of the gearbox.
+        frame: frame of the gearbox.
         joints: all joints, of which two connect its ends to its reference body.
-        places: of all frames.
+        places: places of all frames.
         top: the frame of the world.
     """
     part = frame.part

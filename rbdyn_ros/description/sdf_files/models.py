@@ -21,7 +21,7 @@ class SdfTree:
     """All that an SDF file describes.
 
     Attributes:
-        world: the scope of the world; of a model alone, a world that has it.
+        world: the scope of the world; for a model alone, a world that contains it.
         is_world: whether the file describes a world.
         files: the file, and all files that it includes.
     """

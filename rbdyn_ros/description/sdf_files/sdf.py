@@ -44,7 +44,7 @@ def read(
         contact: True or a Contact: read the `<collision>` elements and their meshes, and add the
             obstacles of the Contact; False: ignore them.
         in_model: whether the frame of the model is the root, and the world for fixed parts; the
-        pose of the model is then ignored.
+            pose of the model is then ignored.
 
     Returns:
         The checked Description, in SI units.

@@ -26,7 +26,7 @@ from rbdyn_ros.errors import listing, quote
 
 #: Corners around the axis of a round shape that is replaced by its hull.
 _AROUND = 12
-#: The code of the note about such a hull.
+#: The code of the note about a shape that its hull replaces.
 REPLACED = "shape-replaced"
 
 

@@ -52,7 +52,7 @@ def read_collisions(robot: Element, meshes: Meshes, audit: Audit) -> tuple[Geome
 
     Args:
         robot: the root element, not pruned yet.
-        meshes: of the robot.
+        meshes: meshes of the robot.
         audit: receives errors; an unusable mesh is an error if strict, else it is left out.
     """
     reader = ShapeReader("collision", meshes.read_convex, audit, version_of(robot))

@@ -65,8 +65,8 @@ def _by_name(root: Element, tag: str) -> dict[str, Element]:
 
 
 def is_element(element: Element, tag: str) -> bool:
-    """Return whether it is an element of URDF, not a comment and without a namespace prefix."""
-    name = element.tag  # of a comment it is a function; it may have a "{namespace}"
+    """Return whether a node is an element of URDF: no comment, and without a namespace prefix."""
+    name = element.tag  # the tag of a comment is a function; a tag may begin with a "{namespace}"
     return isinstance(name, str) and element.prefix is None and name.split("}")[-1] == tag
 
 
@@ -76,7 +76,7 @@ def first_child(parent: Element, tag: str) -> Element | None:
 
 
 def child_of(parent: Element, tag: str) -> Element:
-    """Return the first child with a tag; if there is none, a new one before all others."""
+    """Return the first child with a tag; if it is missing, add it before all other children."""
     found = first_child(parent, tag)
     if found is not None:
         return found

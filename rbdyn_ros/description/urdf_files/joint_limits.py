@@ -35,7 +35,7 @@ def with_limits(joints: tuple[Joint, ...], robot: Path | None, audit: Audit) -> 
     """Return joints with the limits of a joint_limits.yaml next to the robot, if it exists.
 
     Args:
-        joints: of the robot.
+        joints: joints of the robot.
         robot: path of its file; None: it is a text.
         audit: receives a note, and warnings about limits that cannot be used.
     """

@@ -17,7 +17,7 @@ Three extensions of URDF describe them next to the tree of joints:
       <child link="b"/><child_origin xyz="0 0 0"/><child_axis xyz="0 0 1"/>
     </constraint>
 
-All may have the <limit>, <dynamics> and <mimic> of a joint.
+All three may have the <limit>, <dynamics> and <mimic> of a joint.
 """
 
 from collections.abc import Iterator

@@ -28,8 +28,8 @@ class Place:
     severity: Severity
 
 
-#: For a word of another format: the place in URDF, and the attributes that mean the same. Without
-#: such attributes the finding is a warning, as no parser of URDF reads the word.
+#: Words of another format, each with its place in URDF, and with the attributes of the same
+#: meaning. Without these attributes the finding is a warning, as no parser of URDF reads the word.
 _Foreign = dict[str, tuple[str, tuple[str, ...]]]
 #: The right place of a word, whether a value is given there, and whether it affects the motion.
 _Found = tuple[str, bool, bool]
@@ -92,7 +92,7 @@ _USUAL = dict.fromkeys(("multiplier", *_RATIO), (1.0,)) | {
 
 
 def words_of(schema: Mapping[str, Tag]) -> frozenset[str]:
-    """Return the words that have a place in a schema; all others are extensions."""
+    """Return the words that have a place in a schema; all other words are extensions."""
     attributes = {name for spec in schema.values() for name in spec.kinds}
     foreign = {word for words in FOREIGN.values() for word in words}
     return frozenset(attributes | foreign | schema.keys() | set(_UNITS))

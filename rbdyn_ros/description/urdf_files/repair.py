@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Write the repairs of `strict=False` into the text of a URDF, where URDF can express them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
 
 _LARGEST = BOUNDS["limit"].high
 
-#: Attributes that hold numbers, also of shapes.
+#: Attributes that hold numbers, including those of shapes.
 _NUMERIC = {
     name for spec in schema.SCHEMA.values() for name, count in spec.kinds.items() if count
 } | {*("size", "radius", "length", "scale", "rgba", "value")}
@@ -32,7 +30,7 @@ def corrected_text(text: str, continuous: bool = False) -> tuple[str, list[str]]
     """Return the text of a URDF with decimal points and joint types as URDF writes them.
 
     Args:
-        text: of a URDF, which may be refused.
+        text: text of a URDF, which may be refused.
         continuous: make revolute joints with the limits 0 and 0, which cannot move, continuous.
 
     Returns:
@@ -45,7 +43,7 @@ def corrected_text(text: str, continuous: bool = False) -> tuple[str, list[str]]
     return (document.text(), done) if done else (text, [])
 
 
-def _read_elements(document: Document) -> Iterator[Element]:
+def _read_elements(document: Document) -> "Iterator[Element]":
     """Yield the elements of links, joints and materials; URDF defines no other elements."""
     for part in document.root:
         if any(is_element(part, tag) for tag in _PARTS):
@@ -99,8 +97,8 @@ def repaired_text(text: str, codes: Collection[str]) -> str:
     version, which are ignored so far.
 
     Args:
-        text: of a URDF.
-        codes: of the errors that ``strict=False`` repairs.
+        text: text of a URDF.
+        codes: codes of the errors that ``strict=False`` repairs.
     """
     document = Document(text)
     raised = max(
@@ -126,7 +124,7 @@ def _make_continuous(document: Document) -> versions.Version:
 
 
 def _leave_out(_document: Document) -> versions.Version:
-    """Change nothing: a limit may be missing in the returned version of URDF."""
+    """Change nothing: the returned version of URDF allows a missing limit."""
     return versions.WITH_JERK
 
 
@@ -160,7 +158,7 @@ def _remove_shapes(document: Document) -> versions.Version:
     return versions.FIRST
 
 
-def _known(shape: Element) -> bool:
+def _known(shape: "Element") -> bool:
     return any(is_element(shape, tag) for tag in SHAPES)
 
 

@@ -25,8 +25,8 @@ class Tag:
         assumed: values of required attributes that may be missing with ``strict=False``.
         optional_since: the version that makes these attributes optional.
         since: the version that adds an attribute, if it is not the first.
-        one: children allowed once; many: any number; needed: exactly one.
-        ignored: known children and attributes that others read, or that have no meaning.
+        one, many, needed: children that may occur once or any number of times, or must occur once.
+        ignored: known children and attributes that other programs read, or that have no meaning.
         unused: known children and attributes that are not read; a note mentions them.
         kinds: number of numbers of every attribute; 0 for a name.
         children: all allowed child tags.
@@ -64,7 +64,7 @@ class Tag:
 
 
 _INERTIA = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-#: A limit without effects.
+#: The attributes of a limit that limits nothing.
 UNLIMITED = {"effort": "inf", "velocity": "inf"}
 #: The limits that version 1.2 adds.
 NEW_LIMITS = ("acceleration", "deceleration", "jerk")

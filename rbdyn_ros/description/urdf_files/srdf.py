@@ -40,7 +40,7 @@ class Semantics:
     Attributes:
         exclusions: pairs that the SRDF disables.
         enabled: pairs that it enables.
-        states: poses of the robot; links that overlap in one of them may overlap.
+        states: poses of the robot; links that overlap in one of these poses may overlap.
     """
 
     exclusions: tuple[Exclusion, ...] = ()
@@ -61,10 +61,10 @@ class SrdfSource:
     robot: Path | None
 
     def read(self, name: str, links: Collection[str], audit: Audit) -> Semantics:
-        """Return the pairs of links that may overlap by the SRDF.
+        """Return the pairs of links that may overlap according to the SRDF.
 
         Args:
-            name: of the robot.
+            name: name of the robot.
             links: names of its links.
             audit: receives warnings; one of them
                 is about a file next to the robot that cannot be used.
@@ -118,7 +118,7 @@ def text_beside(robot: Path, name: str) -> str:
 
 
 def check_srdf(srdf: object) -> None:
-    """Raise ParameterError unless it is a path, a text, True or False."""
+    """Raise ParameterError unless `srdf` is a path, a text, True or False."""
     if not isinstance(srdf, str | bytes | Path | bool):
         text = f"srdf is {shown(srdf)}; allowed are a path, the text of an SRDF, True and False"
         raise ParameterError(Finding("bad-srdf", text, "error", "srdf", None, shown(srdf)))
@@ -165,7 +165,7 @@ class _Reader:
         self._reported: set[str] = set()
 
     def links(self, element: guard.Element) -> list[str]:
-        """Return the links of an element, or an empty list if one is missing or unknown."""
+        """Return the links of an element, or an empty list if a link is missing or unknown."""
         names = []
         for attribute in _LINKS[element.tag]:
             name = element.get(attribute)

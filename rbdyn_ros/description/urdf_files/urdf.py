@@ -38,7 +38,7 @@ ADDRESSES = ("package://", "file://", "model://", "http://", "https://")
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """The settings for files that are read with a URDF; without contact only the named states."""
+    """The settings for the files that belong to a URDF; without contact, only states are read."""
 
     contact: Contact | None
     meshes: Meshes
@@ -57,7 +57,7 @@ def read_file(
     """Read a robot file once; return the Description and the URDF text, which xacro has expanded.
 
     Args:
-        path: of a ``.urdf`` or ``.xacro`` file.
+        path: path of a ``.urdf`` or ``.xacro`` file.
         strict: refuse errors that can be repaired (an unknown leader, a missing limit); otherwise
             repair them, each with a warning in ``findings``.
         package_dirs: a folder, or a list of folders, to search for packages, of
@@ -66,7 +66,7 @@ def read_file(
         contact: True or a Contact: read the `<collision>` elements and their meshes, and add the
             obstacles of the Contact; False: ignore them.
         srdf: path or text of the SRDF whose `<group_state>` are used, and for contact its
-            `<disable_collisions>`; True: a file next to the robot; False: none.
+            `<disable_collisions>`; True: a file next to the robot; False: no SRDF.
 
     Raises:
         DescriptionError: with all errors of the document, each with its line. For a xacro file
@@ -111,7 +111,7 @@ def read_text(
         package_dirs: folders to search for packages of meshes, as for ``read_file``.
         contact: as for ``read_file``.
         srdf: as for ``read_file``; there is no file next to a text.
-        folder: of the meshes that are named relative to the file.
+        folder: folder of the meshes that are named relative to the file.
 
     Returns:
         The checked Description.
@@ -196,7 +196,7 @@ def _parse(robot: guard.Element, source: str) -> Any:
     try:
         if hasattr(core, "Path"):
             return parser.URDF.from_xml(robot, core.Path("robot"))
-        return parser.URDF.from_xml_string(ET.tostring(robot))  # releases before 2020
+        return parser.URDF.from_xml_string(ET.tostring(robot))  # for releases before 2020
     except Exception as error:  # noqa: BLE001 - it raises many types; nothing may pass unseen
         reason = " ".join(str(error).split())
         guard.refuse("urdf-parser", f"urdf_parser_py refuses the document: {reason}", source)

@@ -6,8 +6,6 @@ elements and attributes once, with its reason in words.WHY: elements that are no
 elements that a function puts back because the simulator lacks their feature.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -50,7 +48,7 @@ _DRAKE_ROTOR, _DRAKE_RATIO = "drake:rotor_inertia", "drake:gear_ratio"
 _Rule = Callable[[Joint, str], Joint | str | None]
 
 
-def take_vendors(robot: Element, source: str, audit: Audit) -> VendorParts:
+def take_vendors(robot: Element, source: str, audit: Audit) -> "VendorParts":
     """Remove the elements of vendors from a tree, and return them."""
     root = Element("robot", {})
     root.line = robot.line
@@ -347,7 +345,7 @@ def _number(text: str) -> float:
 
 
 def _unread(joint: Joint, text: str) -> Joint | None:
-    """Return the unchanged joint for the number 0, such as a start velocity; else None."""
+    """Return the unchanged joint if the number is 0, such as a start velocity of 0; else None."""
     return joint if _number(text) == 0.0 else None
 
 

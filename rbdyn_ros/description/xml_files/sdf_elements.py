@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The elements of SDF with a record of reading: of an SDF, or of the <gazebo> of a URDF."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,9 +26,9 @@ class SdfFile:
     """A parsed file.
 
     Attributes:
-        path: of the file; None: the document is a text without a folder.
+        path: path of the file; None: the document is a text without a folder.
         audit: receives its findings.
-        version: of SDF.
+        version: version of SDF.
         at: the line of the first file that includes it; None: it is the first file.
         used: the elements, and the pairs of element and attribute, that were read.
     """
@@ -48,7 +46,7 @@ class SdfFile:
         return None if self.path is None else self.path.parent
 
     @property
-    def top(self) -> SdfElement:
+    def top(self) -> "SdfElement":
         """The root element."""
         return SdfElement(self, self.root, "the file")
 
@@ -75,7 +73,7 @@ class SdfElement:
 
     @property
     def line(self) -> int:
-        """The line in the first file: of the element, or of the include."""
+        """The line of the element in the first file, or of the include that leads to it."""
         at = self.document.at
         return self.element.line if at is None else at
 
@@ -85,7 +83,7 @@ class SdfElement:
 
     @property
     def subject(self) -> Subject:
-        """The element for findings of others."""
+        """The element as the subject of findings."""
         return Subject(self.audit, self.owner, self.element.line)
 
     @property
@@ -121,14 +119,14 @@ class SdfElement:
         self.document.used.add((id(self.element), name))
         return self.element.get(name, default).strip()
 
-    def children(self, *tags: str) -> Iterator[SdfElement]:
+    def children(self, *tags: str) -> "Iterator[SdfElement]":
         """Yield the children with one of the tags, in the order of the file."""
         for child in self.element:
             if child.tag in tags:
                 assert isinstance(child, Element)
                 yield self.part(child)
 
-    def part(self, child: Element) -> SdfElement:
+    def part(self, child: Element) -> "SdfElement":
         """Return a child for reading; it counts as read."""
         self.document.used.add(id(child))
         owner, name = self.owner, child.get("name", "").strip()
@@ -136,8 +134,8 @@ class SdfElement:
             owner = f"{child.tag} {quote(name)}" if name else f"<{child.tag}>"
         return SdfElement(self.document, child, owner)
 
-    def child(self, *path: str) -> SdfElement | None:
-        """Return a child, or a deeper element, that may occur once."""
+    def child(self, *path: str) -> "SdfElement | None":
+        """Return a child, or a deeper element, that is allowed only once."""
         part: SdfElement | None = self
         for tag in path:
             if part is None:
@@ -174,7 +172,7 @@ class SdfElement:
         return default if part is None else part.truth(part.text, default)
 
     def truth(self, text: str, default: bool) -> bool:
-        """Return whether a text says true, or the default for an empty one, or after an error."""
+        """Return whether a text says true, or the default if it is empty or wrong."""
         found = _FLAGS.get(text.lower())
         if found is None and text:
             message = f"<{self.tag}> is {quote(text)}; allowed are true and false"
@@ -200,7 +198,7 @@ class SdfElement:
         return found
 
     def pose(self) -> Pose:
-        """Return the pose in the child <pose>, whatever it is relative to."""
+        """Return the pose in the child <pose>, regardless of its frame."""
         part = self.child("pose")
         return Pose() if part is None else part.as_pose()
 

@@ -30,10 +30,10 @@ _MEASURED = ("child_to_parent", "parent_to_child")
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Reads one of SDF's types of sensors.
+    """Reads sensors of one type of SDF.
 
     Attributes:
-        type: of a sensors file.
+        type: type in a sensors file.
         values: returns the values of its keys.
         is_optical: whether its frame is a camera frame.
     """
@@ -47,7 +47,7 @@ class SensorEntries:
     """The sensors of a robot, and the links that are their frames.
 
     Args:
-        names: of the links and joints of the robot.
+        names: names of the links and joints of the robot.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -131,12 +131,13 @@ class SensorEntries:
         """Add a sensor in a frame of a link.
 
         Args:
-            name: in the file.
-            kind: type of a sensors file.
+            name: its name in the file.
+            kind: its type in a sensors file.
             link: the link.
-            values: of the other keys.
-            line: of its element.
-            at: its frame in the link; another than the link's becomes a link of its own.
+            values: values of the other keys.
+            line: line of its element.
+            at: pose of its frame in the link; unless both frames are equal, it becomes a link of
+                its own.
         """
         own = self._free(name or kind)
         frame = self._frame(own, link, at, line) if at != IN_PLACE else link

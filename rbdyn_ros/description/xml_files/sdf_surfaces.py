@@ -9,7 +9,7 @@ FRICTION = 1.0
 
 
 def bounded(mu: float, part: SdfElement) -> float:
-    """Return a coefficient of friction, bounded with a note to what the simulator can have."""
+    """Return a coefficient of friction within the simulator's range; add a note if it changes."""
     most = BOUNDS["friction"].high
     if mu > most:
         part.note("friction-bounded", f"its friction {mu:g} is taken as {most:g}")

@@ -73,9 +73,9 @@ def report_unused(
     """Note each kind of element and attribute that was not read, once, with its first line.
 
     Args:
-        root: of a document.
+        root: root element of a document.
         used: ids of the elements that were read, and pairs of id and attribute.
-        silent: tags that others read.
+        silent: tags that other readers read.
         audit: receives the notes.
     """
     unused = Unused(WHY, _OTHER, WARNED)

@@ -17,7 +17,7 @@ class Unused:
     """Counts the unread words, by kind.
 
     Args:
-        reasons: by the name of an element or attribute.
+        reasons: reasons by the name of an element or attribute.
         other: the reason of all other names.
         warned: names whose kinds are warnings.
     """
@@ -32,7 +32,7 @@ class Unused:
 
         Args:
             what: its kind, for the message.
-            line: of it.
+            line: line of the word.
             word: its name, which has the reason.
         """
         what = what[:LONGEST_KIND]

@@ -30,7 +30,7 @@ class Dialect:
     Args:
         key: names its format, with the version 1.
         what: name of the kind of file, with its article.
-        code: of the error about another file.
+        code: code of the error about another file.
         table: the rows of all keys but the version.
         apart: whether another version is an error of its own, bad-version.
     """

@@ -5,8 +5,6 @@ A kind reads a node or refuses it with its line, describes in words what it allo
 schema.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence
@@ -59,11 +57,11 @@ class ValuePlace:
     owner: str = ""
     what: str = ""
 
-    def named(self, what: str) -> ValuePlace:
+    def named(self, what: str) -> "ValuePlace":
         """Return the place of a value with another name."""
         return replace(self, what=what)
 
-    def inside(self, name: str) -> ValuePlace:
+    def inside(self, name: str) -> "ValuePlace":
         """Return the place of a key of the table at this place."""
         table = self.what.removeprefix("value of ").partition(" of ")[0]
         return self.named(f"{name} of {table}" if table else name)
@@ -149,8 +147,8 @@ class Number(Kind):
         above, below: limits that the number must not reach.
         infinite: whether infinity is allowed.
         nonzero: whether 0 is refused.
-        quantity: of parts.bounds, whose range it has too; empty: none.
-        unit: for the reference.
+        quantity: quantity of parts.bounds, whose range it has too; empty: no quantity.
+        unit: unit for the reference.
     """
 
     low: float = -math.inf
@@ -248,7 +246,7 @@ class Name(Kind):
     """A name: the characters as written, even if YAML would read another type.
 
     Attributes:
-        allowed: which names, in words.
+        allowed: allowed names, in words.
     """
 
     allowed: str = "a name"
@@ -285,7 +283,7 @@ class OneOf(Kind):
 
     Attributes:
         words: the words.
-        code: of the error about another word.
+        code: code of the error about another word.
     """
 
     words: Sequence[str]
@@ -313,8 +311,8 @@ class NumberList(Kind):
     """A list of numbers.
 
     Attributes:
-        count: how many; None: any number of them.
-        each: allowed numbers; several: one for each position in the list.
+        count: how many numbers; None: any number.
+        each: the allowed numbers, or a Number for each position in the list.
     """
 
     count: int | None = None
@@ -365,9 +363,9 @@ class List(Kind):
     """A list of values of one kind.
 
     Attributes:
-        item: their kind.
-        each: name of one of them, for messages.
-        least, most: how many of them.
+        item: kind of the values.
+        each: name of a value, for messages.
+        least, most: smallest and largest number of values.
     """
 
     item: Kind
@@ -452,7 +450,7 @@ class OrNothing(Kind):
 
 @dataclass(frozen=True)
 class Owned(Kind):
-    """A value that is an element of the file, so that its errors name it."""
+    """A value that is an element of the file; its errors name it."""
 
     kind: Kind
     owner: str

@@ -9,9 +9,9 @@ from rbdyn_ros.description.yaml_files.kinds import Either, Kind, List, Name
 from rbdyn_ros.description.yaml_files.tables import ByName, Given, Key, Table
 
 ROBOT_KEYS = (
-    Key("file", Name("a file"), "of a robot, or its name, such as panda", needed=True),
-    Key("xacro_args", ByName(Name("a value"), "value", empty=True), "of a .xacro file, by name"),
-    Key("package_dirs", List(Name("a folder"), "folder"), "with ROS packages"),
+    Key("file", Name("a file"), "a robot's file, or its name, such as panda", needed=True),
+    Key("xacro_args", ByName(Name("a value"), "value", empty=True), "arguments of a .xacro file"),
+    Key("package_dirs", List(Name("a folder"), "folder"), "folders with ROS packages"),
 )
 #: A robot file: its name, or a table.
 ROBOT_FILE: Kind = Either(scalar=Name("a file"), table=Table("robot", ROBOT_KEYS))
@@ -26,6 +26,6 @@ def robot_file_of(given: Given | str, folder: Path) -> RobotFile:
 
 
 def _located(name: str, folder: Path) -> Path:
-    """Return the path of a robot; a bare word that is not a file there is a name."""
+    """Return the path of a robot; a bare word is a name, unless the folder has such a file."""
     path = folder / name
     return path if Path(name).suffix or "/" in name or kind_of(path) else Path(name)

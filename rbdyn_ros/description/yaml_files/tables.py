@@ -33,7 +33,7 @@ class Given(dict[str, Any]):
 
     @property
     def lines(self) -> Mapping[str, int]:
-        """The line of each key, also of a wrong key."""
+        """The line of each key, including keys with wrong values."""
         return self.node.lines
 
     def subject(self, line: int) -> Subject:
@@ -72,7 +72,7 @@ class Key:
 
     Attributes:
         name: the key.
-        kind: of its value.
+        kind: kind of its value.
         doc: its meaning, a phrase of one line.
         needed: whether a table must have the key.
         default: the value if the key is missing; None: the key is then left out.
@@ -110,12 +110,13 @@ class Table(_TableKind):
     """A table of known keys.
 
     Attributes:
-        name: in messages; empty: as its value is called.
+        name: its name in messages; empty: the name of its value.
         keys: its rows.
         one: keys of which exactly one is needed.
-        code: of the error about more or fewer of them.
-        make: makes the value of all fields, which then have no error; None: they are the value.
-        owner: element of its values, but not of its keys; empty: the same.
+        code: code of the error that more or fewer of these keys are given.
+        make: makes the value from all fields, if they have no error; None: the fields are the
+            value.
+        owner: element of its values, but not of its keys; empty: the same element.
     """
 
     name: str
@@ -175,7 +176,7 @@ class Table(_TableKind):
         misspelled = not there and any(name not in self.rows for name in given.lines)
         if self.one and len(there) != 1 and not misspelled:
             found, allowed = " and ".join(there) or "none", ", ".join(self.one)
-            message = f"the {called} has {found} of {allowed}; it must have exactly one"
+            message = f"the {called} must have exactly one of {allowed}; it has {found}"
             given.error(self.code, "", message, found=found, allowed=allowed)
         return len(there)
 
@@ -201,13 +202,13 @@ def table(
 
 @dataclass(frozen=True)
 class ByName(kinds.Kind):
-    """A table whose keys are names: of elements, or of parts of one.
+    """A table whose keys are names: of elements, or of parts of an element.
 
     Attributes:
-        kind: of each value.
+        kind: kind of each value.
         each: noun for a value, such as "joint".
-        element: word for each of them in messages, if they are elements.
-        empty: whether nothing is an empty table.
+        element: word for a value in messages, if the values are elements.
+        empty: whether a missing value is read as an empty table.
         own: keys that are not names, and their kinds.
     """
 
@@ -280,12 +281,12 @@ class ByType(_TableKind):
 
 @dataclass(frozen=True)
 class WithKey(kinds.Kind):
-    """A table whose rows depend on whether it has one of some keys.
+    """A table whose rows depend on whether some of these keys are in it.
 
     Attributes:
         keys: the keys.
-        present: the table with one of them.
-        absent: the table without.
+        present: the table with one of these keys.
+        absent: the table without these keys.
     """
 
     keys: tuple[str, ...]

@@ -6,8 +6,6 @@ documents are refused, and more than guard.MAX_BYTES, MAX_DEPTH or MAX_NODES. ki
 scalars, so that the rules of YAML 1.1 do not apply (`1e-3` a string, `010` eight, `on` true).
 """
 
-from __future__ import annotations
-
 import importlib
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -34,7 +32,7 @@ class Items:
     """A list."""
 
     line: int
-    nodes: list[Node] = field(default_factory=list)
+    nodes: "list[Node]" = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -42,13 +40,13 @@ class YamlTable:
     """A mapping.
 
     Attributes:
-        line: of its beginning.
+        line: line of its beginning.
         nodes: value of each key.
         lines: line of each key.
     """
 
     line: int
-    nodes: dict[str, Node] = field(default_factory=dict)
+    nodes: "dict[str, Node]" = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
 
 
@@ -61,7 +59,7 @@ def parse(data: bytes | str, source: str, audit: Audit, what: str) -> YamlTable:
     Args:
         data: the document; bytes are UTF-8.
         source: name of the document for messages.
-        audit: receives an error for every repeated key; the first is kept.
+        audit: receives an error for every repeated key; the first value is kept.
         what: name of the kind of document, with its article, for messages.
 
     Returns:

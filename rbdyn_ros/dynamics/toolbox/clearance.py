@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distances that inverse kinematics keeps between links, and from links to obstacles."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -48,7 +46,7 @@ class MovedPairs:
         """Return whether no pair is nearer than a distance at d.qpos."""
         return find_near(self._m, d, distance, self._skipped, memory_of(self._m, d)) == 0
 
-    def near(self, d: Data, reach: float) -> Near:
+    def near(self, d: Data, reach: float) -> "Near":
         """Return the pairs up to `reach` apart at d.qpos."""
         memory = memory_of(self._m, d)
         number = find_near(self._m, d, reach, self._skipped, memory)

@@ -5,8 +5,6 @@ Positions are differentiated along the coordinates of qvel, as in integrate_pos:
 free body or a ball joint are in its own axes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array
@@ -110,7 +108,7 @@ def linear_system(
 
 
 def _carried_along(m: Model, d: Data) -> Array:
-    """Return the rate of a change of position due to qvel alone, -v x if its axes rotate."""
+    """Return G (nv, nv): by qvel alone a small change x of position grows at the rate G x."""
     G = np.zeros((m.nv, m.nv))
     for j in range(m.njnt):
         kind, v = JointType(m.jnt_type[j]), int(m.jnt_dofadr[j])

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Differential inverse kinematics: the velocity that fulfils tasks best within all limits."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Sequence
 from functools import cache
@@ -242,7 +240,7 @@ def _posture_rows(m: Model, d: Data, task: PostureTask, name: str) -> tuple[Arra
 def _bounds(
     m: Model, d: Data, problem: _VelocityProblem, dt: float, distance: float | None
 ) -> tuple[Array, Array, Array, Any]:
-    """Return rows A (k, n), bounds (n + k) of step and rows, and marks of equalities."""
+    """Return the rows A (k, n), lower and upper bounds (n + k), and marks of equalities."""
     low, high = _step_limits(d, problem, dt)
     apart, room = np.empty((0, m.nv)), np.empty(0)
     if distance is not None:
@@ -263,7 +261,7 @@ def _bounds(
 
 
 def _step_limits(d: Data, problem: _VelocityProblem, dt: float) -> tuple[Array, Array]:
-    """Return the smallest and the largest step of each dof that moves; 0 is always between."""
+    """Return the smallest and the largest step of each dof that moves; 0 is always allowed."""
     q = np.where(problem.at >= 0, d.qpos[problem.at], 0.0)
     fastest = np.minimum(problem.fastest * dt, UNBOUNDED)
     low = np.maximum(np.minimum(problem.limits[:, 0] - q, 0.0), -fastest)

@@ -116,7 +116,7 @@ class fills:  # noqa: N801  a decorator
         return cast("F", functools.update_wrapper(run, stub))
 
     def _filled(self, m: Model, d: Any, *numbers: int) -> Array:
-        """Return the array; keep its shape and the compiled code for the first path."""
+        """Return the filled array; store its shape and the compiled code for the first path."""
         out = np.empty(d.shapes.setdefault(self.shape, self.shape(m)))
         if DISABLED:
             self.entry.kernel(m, d, *numbers, out)

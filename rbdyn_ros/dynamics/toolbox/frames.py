@@ -8,8 +8,6 @@ Velocities are [angular; linear]. `reference` names the point and the axes:
 - "local_world_aligned": the velocity of the frame's origin, in world axes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array
@@ -23,7 +21,7 @@ _frame_pose = public(_jacobian.frame_pose)
 
 
 def frame_pose(m: Model, d: Data, frame: str | int) -> tuple[Array, Array]:
-    """Return position (3,) and rotation (3, 3) of a frame in the world at qpos.
+    """Return the position (3,) and rotation (3, 3) of a frame in the world at qpos.
 
     Args:
         m: the Model.
@@ -63,14 +61,14 @@ def frame_jacobian(
 def frame_jacobian_dot(
     m: Model, d: Data, frame: str | int, reference: str = "local_world_aligned"
 ) -> Array:
-    """Return dJ/dt at qpos and qvel, (6, nv). Arguments and errors as frame_jacobian."""
+    """Return dJ/dt at qpos and qvel, (6, nv). Arguments and errors: see frame_jacobian."""
 
 
 @fills(_jacobian.frame_velocity, lambda _: 6).of_frame
 def frame_velocity(
     m: Model, d: Data, frame: str | int, reference: str = "local_world_aligned"
 ) -> Array:
-    """Return the velocity of a frame, (6,) [rad/s; m/s]. Arguments and errors as frame_jacobian.
+    """Return the velocity of a frame, (6,) [rad/s; m/s]. Arguments and errors: see frame_jacobian.
 
     Source: RBDA eq 2.27.
     """
@@ -84,7 +82,7 @@ def frame_acceleration(
 
     It is the derivative of the six numbers of frame_velocity: J qacc + dJ/dt qvel. So it is the
     classical acceleration of the frame's origin for "local_world_aligned", and the spatial
-    acceleration for the two other references. Gravity is left out. Arguments and errors as
+    acceleration for the two other references. Gravity is left out. Arguments and errors: see
     frame_jacobian.
 
     Source: RBDA eq 2.45, 2.48.

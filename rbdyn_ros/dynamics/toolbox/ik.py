@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Inverse kinematics: configurations that bring a frame to a target pose."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -63,7 +61,7 @@ class IkResult(NamedTuple):
     too_near: Any
 
     def check(self) -> Array:
-        """Return qpos.
+        """Return qpos if every target was reached.
 
         Raises:
             ModelError: a target was not reached; the message contains the remaining errors.
@@ -224,7 +222,7 @@ def _result(found: Array, report: Array, single: bool) -> IkResult:
 
 
 class _IkProblem(NamedTuple):
-    """The dofs that may move a frame, and the memory of its solution; see Task and Space."""
+    """The dofs that may move a frame, and the scratch memory of a solution; see Task and Space."""
 
     dofs: Ints
     arrays: tuple[Any, ...]

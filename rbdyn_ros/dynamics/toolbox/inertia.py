@@ -4,8 +4,6 @@
 These are properties of the tree with its mimic joints; constraints are ignored.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -58,7 +56,7 @@ def inverse_mass_matrix(m: Model, d: Data) -> Array:
 def reflected_inertia(m: Model, d: Data) -> Array:
     """Return 1 / (M^-1)_kk, (nv,): the inertia that a motor at dof k moves if all others are free.
 
-    M_kk is the inertia with all other dofs locked. Errors as inverse_mass_matrix.
+    M_kk is the inertia with all other dofs locked. Errors: see inverse_mass_matrix.
     """
 
 
@@ -89,7 +87,7 @@ def operational_inertia(
 ) -> Array:
     """Return Lambda = (J M^-1 J^T)^-1, (6, 6): the operational-space inertia of a frame at qpos.
 
-    Arguments as frame_mobility.
+    Arguments: see frame_mobility.
 
     Raises:
         ModelError: for the reasons of frame_mobility; or Lambda is infinite, because the frame

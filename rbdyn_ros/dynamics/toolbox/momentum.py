@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Centre of mass and momentum of a whole robot, or of the subtree of a body."""
 
-from __future__ import annotations
-
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.toolbox.filling import fills
 from rbdyn_ros.engine.quantities import momentum as _momentum
@@ -31,7 +29,7 @@ def com(m: Model, d: Data, body: str | int = 0) -> Array:
 
 @fills(_momentum.com_velocity, lambda _: 3).of_body
 def com_velocity(m: Model, d: Data, body: str | int = 0) -> Array:
-    """Return the velocity of com, (3,) [m/s], at qpos and qvel. Arguments and errors as com.
+    """Return the velocity of com, (3,) [m/s], at qpos and qvel. Arguments and errors: see com.
 
     This velocity times m.body_subtreemass[body] is the momentum of the subtree.
     """
@@ -39,7 +37,7 @@ def com_velocity(m: Model, d: Data, body: str | int = 0) -> Array:
 
 @fills(_momentum.com_jacobian, lambda m: (3, m.nv)).of_body
 def com_jacobian(m: Model, d: Data, body: str | int = 0) -> Array:
-    """Return J (3, nv), com_velocity = J qvel, at qpos. Arguments and errors as com.
+    """Return J (3, nv), com_velocity = J qvel, at qpos. Arguments and errors: see com.
 
     Source: MuJoCo mj_jacSubtreeCom.
     """
@@ -47,7 +45,7 @@ def com_jacobian(m: Model, d: Data, body: str | int = 0) -> Array:
 
 @fills(_momentum.centroidal_momentum_matrix, lambda m: (6, m.nv))
 def centroidal_momentum_matrix(m: Model, d: Data) -> Array:
-    """Return A(qpos), (6, nv): centroidal_momentum is A qvel. [angular; linear].
+    """Return A(qpos), (6, nv), with rows [angular; linear]: centroidal_momentum is A qvel.
 
     Raises:
         ModelError: d was not made for m.
@@ -60,7 +58,7 @@ def centroidal_momentum_matrix(m: Model, d: Data) -> Array:
 def centroidal_momentum(m: Model, d: Data) -> Array:
     """Return the momentum about com, world axes, (6,) [N m s; N s].
 
-    Errors as centroidal_momentum_matrix.
+    Errors: see centroidal_momentum_matrix.
     """
 
 
@@ -68,5 +66,5 @@ def centroidal_momentum(m: Model, d: Data) -> Array:
 def centroidal_momentum_bias(m: Model, d: Data) -> Array:
     """Return dA/dt qvel, (6,) [N m; N]: the derivative of the momentum at qacc = 0.
 
-    Errors as centroidal_momentum_matrix.
+    Errors: see centroidal_momentum_matrix.
     """

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """External efforts of a robot, estimated from its momentum without accelerations."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -5,8 +5,6 @@ The ten parameters of a body are m, m c_x, m c_y, m c_z, Ixx, Ixy, Iyy, Ixz, Iyz
 of the body, I about its origin. Bodies are in the order of their numbers, from 1 on.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from rbdyn_ros.arrays import Array
@@ -58,7 +56,7 @@ def joint_torque_regressor(m: Model, d: Data) -> Array:
 def kinetic_energy_regressor(m: Model, d: Data) -> Array:
     """Return y (10 (nbody - 1),): y inertial_parameters is the kinetic energy without armature.
 
-    Errors as joint_torque_regressor.
+    Errors: see joint_torque_regressor.
     """
 
 
@@ -66,5 +64,5 @@ def kinetic_energy_regressor(m: Model, d: Data) -> Array:
 def potential_energy_regressor(m: Model, d: Data) -> Array:
     """Return y (10 (nbody - 1),): y inertial_parameters is the potential energy of gravity.
 
-    Errors as joint_torque_regressor.
+    Errors: see joint_torque_regressor.
     """

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The terms of the equation of motion M qacc + C qvel + g = tau, and the energies."""
 
-from __future__ import annotations
-
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.dynamics.toolbox.filling import fills, returns, square
 from rbdyn_ros.engine.quantities import coriolis as _coriolis
@@ -25,7 +23,7 @@ def gravity_term(m: Model, d: Data) -> Array:
 
 @fills(_terms.coriolis_term, lambda m: m.nv)
 def coriolis_term(m: Model, d: Data) -> Array:
-    """Return C(qpos, qvel) qvel, (nv,): Coriolis and centrifugal forces. Errors as gravity_term.
+    """Return C(qpos, qvel) qvel, (nv,): Coriolis and centrifugal forces. Errors: see gravity_term.
 
     Source: RBDA section 5.3.
     """
@@ -33,12 +31,12 @@ def coriolis_term(m: Model, d: Data) -> Array:
 
 @fills(_terms.bias_term, lambda m: m.nv)
 def bias_term(m: Model, d: Data) -> Array:
-    """Return C qvel + g, (nv,): qfrc_bias at qpos and qvel. Errors as gravity_term."""
+    """Return C qvel + g, (nv,): qfrc_bias at qpos and qvel. Errors: see gravity_term."""
 
 
 @fills(_coriolis.coriolis_matrix, square)
 def coriolis_matrix(m: Model, d: Data) -> Array:
-    """Return C(qpos, qvel), (nv, nv), with dM/dt = C + C^T. Errors as gravity_term.
+    """Return C(qpos, qvel), (nv, nv), with dM/dt = C + C^T. Errors: see gravity_term.
 
     Source: Echeandia, Wensing, 2021. C qvel does not include driven joints.
     """
@@ -46,7 +44,7 @@ def coriolis_matrix(m: Model, d: Data) -> Array:
 
 @returns(_energy.kinetic_energy)
 def kinetic_energy(m: Model, d: Data) -> float:
-    """Return the kinetic energy [J], with the rotors (armature). Errors as gravity_term.
+    """Return the kinetic energy [J], with the rotors (armature). Errors: see gravity_term.
 
     Source: RBDA eq 3.2.
     """
@@ -54,7 +52,7 @@ def kinetic_energy(m: Model, d: Data) -> float:
 
 @returns(_energy.potential_energy)
 def potential_energy(m: Model, d: Data) -> float:
-    """Return the potential energy [J] of gravity and of springs. Errors as gravity_term.
+    """Return the potential energy [J] of gravity and of springs. Errors: see gravity_term.
 
     Links that are fixed to the world are left out, because their energy is constant. The energy of
     the springs of a joint and of its mimic joints is zero where these springs balance.

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The forces of actuators on their joints, and their states after a step.
 
-An actuator takes qfrc_applied of its dof as a command. qfrc_passive receives the force of the
-actuator less this command, so all other stages see their sum. The force is A - B v: v is the speed
+The command of an actuator is qfrc_applied of its dof. The force of the actuator minus this command
+is added to qfrc_passive, so all other stages see their sum. The force is A - B v: v is the speed
 of the joint at the end of the step, so B, which goes to dof_viscosity, is implicit like damping.
 
 The rotor is rigidly connected to the joint, where its inertia is part of dof_armature, or through
-an elastic gear. Then it is a body of its own, whose motion is eliminated: with positions and
-speeds p, w of the rotor and q, v of the joint, inertia J and torque T - S w of the rotor,
-  J (w+ - w) / h = T - S w+ - f,  f = k (p - q + s h (w+ - v+)) + c (w+ - v+)
-f acts on the joint. With s = 0 this is the symplectic Euler method, which does not damp
-oscillations. It is stable while h times the frequency of the two masses is below 2; from 1 on, s
-grows from 0 to 1/2, where any stiffness is stable and oscillations are damped. With backlash the
-gear is a spring only outside its free play.
+an elastic gear. With an elastic gear the rotor is a body of its own, whose motion is eliminated:
+with positions and speeds p, w of the rotor and q, v of the joint, inertia J and torque T - S w of
+the rotor, J (w+ - w) / h = T - S w+ - f,  f = k (p - q + s h (w+ - v+)) + c (w+ - v+) f acts on
+the joint. With s = 0 this is the symplectic Euler method, which does not damp oscillations. It is
+stable while h times the frequency of the two masses is below 2; from 1 on, s grows from 0 to 1/2,
+where any stiffness is stable and oscillations are damped. With backlash the gear is a spring only
+outside its free play.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _advance_by_address(table, row):
 
 @kernel
 def actuate(m, d):
-    """Add actuator forces minus their commands to qfrc_passive, their slopes to dof_viscosity."""
+    """Add actuator forces minus commands to qfrc_passive, and their slopes to dof_viscosity."""
     for a in range(m.nu):
         k = m.actuator_dofid[a]
         v, twist_rate = d.qvel[k], d.act[m.actuator_actadr[a] + TWIST_RATE]

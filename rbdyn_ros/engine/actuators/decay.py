@@ -5,16 +5,16 @@ from __future__ import annotations
 
 from rbdyn_ros.engine.compiler.jit import inline, select
 
-#: A larger x gives the result of this x, exp(-64) = 1.6e-28.
+#: For a larger x, decay returns exp(-64) = 1.6e-28.
 FARTHEST = 64.0
 
-#: x is halved this often before the series, and the result is squared this often after it.
+#: Number of times that x is halved before the series, and the result squared after the series.
 HALVINGS = 7
 
-#: 1 / 14, 1 / 13 ... 1 / 1. x / 128 is at most 0.5, where 14 terms of the series suffice.
+#: Factors 1 / 14, 1 / 13 ... 1 / 1 of the series. Since x / 128 is at most 0.5, 14 terms suffice.
 DIVISORS = tuple(1.0 / k for k in range(14, 0, -1))
 
-#: For a smaller x mean_decay uses a series, because 1 - exp(-x) would lose digits.
+#: Below this x, mean_decay uses a series, because 1 - exp(-x) would lose digits.
 SMALL = 1e-2
 
 

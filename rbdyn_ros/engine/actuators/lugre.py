@@ -16,7 +16,8 @@ from rbdyn_ros.engine.actuators.decay import decay, mean_decay
 from rbdyn_ros.engine.compiler.jit import inline, kernel, select
 from rbdyn_ros.model.declared.actuators import BRISTLE
 
-#: Columns of actuator_work: the share of z left after a step, and its growth with speed.
+#: Columns of actuator_work: the share of the deflection z that is left after a step, and the
+#: growth of z with the speed.
 BRISTLE_LEFT, BRISTLE_GROWTH = 4, 5
 
 
@@ -50,6 +51,6 @@ def stribeck(m, a, speed):
 
 @inline
 def advance_bristles(m, d, a, speed):
-    """Write the deflection at the end of a step; `speed` is the final motor speed [rad/s]."""
+    """Write the final deflection of the bristles; `speed` is the final motor speed [rad/s]."""
     at, work = m.actuator_actadr[a] + BRISTLE, d.actuator_work
     d.act[at] = work[a, BRISTLE_LEFT] * d.act[at] + work[a, BRISTLE_GROWTH] * speed

@@ -82,7 +82,7 @@ def command(m, d, a):
 
 @inline
 def delay_steps(m, a):
-    """Return the number of timesteps of the delay, at most as many as act can hold."""
+    """Return the number of timesteps of the delay, limited to the commands that act can hold."""
     end = m.na
     if a + 1 < m.nu:
         end = m.actuator_actadr[a + 1]
@@ -161,7 +161,7 @@ def _from_curve(m, a, speed):
 
 @inline
 def advance_motor(m, d, a, w):
-    """Write current and temperature at the end of a step, where the rotor has the speed w."""
+    """Write the current and temperature at the end of a step, where the rotor has the speed w."""
     work, at = d.actuator_work, m.actuator_actadr[a]
     aim = work[a, AIM] - work[a, AIM_SLOPE] * w
     now, mean_left = d.act[at + CURRENT], work[a, MEAN_LEFT]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small vectors and spatial algebra on tuples: pure functions the compiler keeps in registers.
+"""Small vectors and spatial algebra: pure functions of tuples, which stay in registers.
 
 These conventions hold in the whole engine: spatial 6-vectors are [angular; linear]; 3x3 matrices
 are 9-tuples row by row; quaternions are wxyz; a rigid-body inertia is MuJoCo's cinert (Ixx, Iyy,
@@ -235,7 +235,7 @@ def unit_quat(w, x, y, z):
 
 @inline
 def quat_at(qpos, q):
-    # the state has unit length; a user's values may not
+    # quaternions of the state have unit length, those of a user may not
     return unit_quat(qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3])
 
 

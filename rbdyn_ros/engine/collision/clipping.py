@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The corners of the part of one face above another face, by clipping along its sides.
 
-The number of a corner is the number of the geometry's corner, or is made from the edge and the
-side that cut it. So it is the same from call to call as long as the same parts touch.
+A corner of the geometry keeps its number. The number of a corner made by a cut combines the edge
+and the side that cut the edge. So the number stays the same between calls as long as the same
+parts touch.
 
 Source: Sutherland, Hodgman, Reentrant polygon clipping, 1974.
 """
@@ -19,7 +20,7 @@ from rbdyn_ros.model.geometry.pushing import FACE_CORNERS
 #: Most contact points of a pair. With fewer points a disc would tip over too early.
 POINTS = 8
 
-#: Corners of a face that the sides of another have cut; a side adds at most one.
+#: Most corners of a face that is cut by the sides of another face; each side adds at most one.
 ROOM = 40
 assert ROOM > 2 * FACE_CORNERS
 
@@ -60,7 +61,7 @@ def part_above(
         x = load3(P, n)
         dist = dot3(up, x) - level - r_base - r_top
         if dist < reach:
-            # P has the corners that are kept in its first rows
+            # the first rows of P are the kept corners
             P[kept, 0], P[kept, 1], P[kept, 2] = sub3(x, scaled3(up, r_top + 0.5 * dist))
             Q[kept, 0] = dist
             codes[kept, 0] = codes[n, 0]
@@ -101,7 +102,7 @@ def _cut(P, codes, number, start, out, side, Q, new_codes):
 
 @kernel
 def _chosen(P, Q, codes, number, points, names):
-    """Write up to POINTS of the points: the deepest, then repeatedly the one farthest from these.
+    """Write up to POINTS points: the deepest, then repeatedly the farthest from those written.
 
     If points are equal up to rounding, the first is chosen, so that a body at rest keeps its
     points.

@@ -53,10 +53,10 @@ def _write(F, pairs, x, y, i, j):
 
 @inline
 def _above_disc(x, near, centre, v, level, radius, rounding):
-    """Return whether a farthest point x is within a disc's radius of its axis, and the point.
+    """Return whether a farthest point is within a disc's radius of the axis, and that point.
 
-    If a whole face is farthest, x is any of its corners. The point `near` of the simplex is then
-    tried as well.
+    The point is x or, if a whole face is farthest, the point `near` of the simplex: x is then any
+    corner of the face.
     """
     found = _is_within(sub3(x, centre), v, radius)
     level_too = abs(dot3(near, v) - level) <= rounding

@@ -32,7 +32,8 @@ from rbdyn_ros.engine.collision.tetrahedron import filled, points_around
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 
-DEPTH_TOLERANCE = 1e-11  # the surface and the bound of the depth agree to this part of the size
+# largest gap between surface and bound of the depth, as a part of the size
+DEPTH_TOLERANCE = 1e-11
 FLAT_THICKNESS = 1e-12  # a tetrahedron is flat if it is thinner than this part of the size
 ABOVE = 1e-13  # a point is above a face by more than this part of the size
 
@@ -50,7 +51,7 @@ NEAR_COSINE, SLACK = 0.87, 1e-3
 def epa(m, a, b, R, t, S, names, n, known, along):
     """Return the depth of two cores, the direction in which B leaves A, and points of A and B.
 
-    S, names, n is the simplex of `gjk`, which has the origin in it; the pose of B in A is R, t. If
+    S, names, n is the simplex of `gjk`, which contains the origin; the pose of B in A is R, t. If
     `known` is positive, it is the depth along the unit vector `along`, which is a local minimum,
     and the simplex is the result of `refined`.
 
@@ -91,7 +92,7 @@ def epa(m, a, b, R, t, S, names, n, known, along):
         w, x, y, i, j = farthest(m, a, b, R, t, normal, max(i, 0), max(j, 0))
         bound = dot3(w, normal)
         if bound < depth - (DEPTH_TOLERANCE * size if rows > 0 else 0.0):
-            # moving B by this depth separates it from A, whatever the polytope
+            # a move of B by this depth separates A and B, so the depth is an upper bound by itself
             depth, best, rows = bound, normal, 0
         elif (
             rows > 0
@@ -146,7 +147,7 @@ def _refined_from_face(m, a, b, R, t, v, S, names, n, most, F, pairs):
     """Solve by Newton's method from a face; write a solution with a depth of less than `most`.
 
     Returns:
-        Number of its rows, 0 if there is none; its normal and its depth.
+        Number of rows of the solution, 0 without a solution; the normal and the depth.
     """
     G, found = stack_floats(3, ROW), stack_ints(3, 2)
     n, v, height = refined(m, a, b, R, t, v, S, names, n, G, found)

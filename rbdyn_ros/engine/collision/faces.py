@@ -34,7 +34,7 @@ def face(m, g, v, corners, names):
         names: (FACE_CORNERS, 1), receives the number of each corner, the same for any direction.
 
     Returns:
-        How many corners there are, and the unit normal if there are three or more.
+        The number of corners, and the unit normal if there are three or more.
     """
     kind = m.geom_type[g]
     if kind == BOX:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The distance of two convex cores by the algorithm of Gilbert, Johnson and Keerthi.
 
-A - B contains the origin if A and B overlap, and its point nearest to the origin is their
-distance. A simplex of its corners is moved towards the origin until it holds that point.
+A - B contains the origin if A and B overlap. Otherwise its distance from the origin is the
+distance of A and B. A simplex of corners of A - B is moved towards the origin until it contains
+the point of A - B nearest to the origin.
 
 Source: van den Bergen, Collision Detection in Interactive 3D Environments, 2003, chapter 4.
 """
@@ -19,7 +20,7 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 
 MAX_ITERATIONS = 200  # polytopes need about ten iterations, cylinders up to a hundred
-GAP = 1e-12  # allowed gap between the bounds of the squared distance, as a part of it
+GAP = 1e-12  # allowed relative gap between the bounds of the squared distance
 NEWTON_AFTER, NEWTON_EVERY = 3, 2  # Newton's method: every second iteration from the third on
 TOUCHING = 1e-9  # distance of cores that count as touching, as a part of their size
 
@@ -101,7 +102,7 @@ def _refined(m, a, b, R, t, v, S, names, n):
 
 @inline
 def _has(names, n, i, j):
-    """Return whether a simplex has a point already."""
+    """Return whether a simplex already has the point made from corner i of A and corner j of B."""
     found = False
     for k in range(n):
         if i >= 0 and j >= 0 and names[k, 0] == i and names[k, 1] == j:

@@ -34,7 +34,8 @@ from rbdyn_ros.model.geometry.pushing import FACE_CORNERS
 #: faces do, by this part of the size.
 FACES_FIRST = 1e-4
 
-#: The same if a core has a radius: the corners of the core are then not on the surface.
+#: The part if a geometry has a radius: it is smaller, because corners of the core are not on the
+#: surface.
 ROUND_FIRST = 1e-7
 
 #: Sine of the angle between axes that count as parallel.
@@ -95,7 +96,10 @@ def manifold(m, a, b, R, t, nearest, reach, points, names):
 
 @kernel
 def _with_nearest(points, names, number, normal, nearest, bias):
-    """Add the nearest point unless a listed point is as deep: round faces have few corners."""
+    """Add the nearest point unless a point is as deep; return the number and the normal.
+
+    Round faces have few corners, so it can be the deepest point.
+    """
     dist, along, x, y = nearest
     deepest, highest = np.inf, 0
     for n in range(number):

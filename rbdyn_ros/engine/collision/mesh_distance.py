@@ -46,7 +46,7 @@ ON, ON_PART = 1e-11, 1e-5
 
 @kernel
 def mesh_distance(m, a, b, R, t, reach):
-    """Return distance, normal and nearest points of a geometry A and a mesh b, in A.
+    """Return the distance, normal and nearest points of a geometry A and a mesh b, in A.
 
     The pose of the mesh in A is R, t. The distance is to the nearest triangle. If A overlaps
     triangles, it is minus the largest depth of A in a triangle, to either side of this triangle.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @kernel
 def measure(m, place, g, h, reach, axis, out):
-    """Write distance, normal and nearest points of a pair in the world, and return True.
+    """Write the distance, normal and nearest points of a pair in the world, and return True.
 
     If the two are farther apart than `reach`, write nothing and return False. At most one of them
     may be a plane or a triangle mesh, and neither may be a height field. `out` receives the
@@ -60,7 +60,7 @@ def measure(m, place, g, h, reach, axis, out):
 def distance_of_pair(
     m: Model, d: Data, g: int, h: int, place: Matrix, axes: Matrix, out: Vector
 ) -> None:
-    """Write distance, normal and nearest points of two geometries at qpos; see `measure`."""
+    """Write the distance, normal and nearest points of two geometries at qpos; see `measure`."""
     poses(m, d)
     place_geom(m, d, g, place)
     place_geom(m, d, h, place)

@@ -37,7 +37,7 @@ def in_order(m, g, h):
 
 @inline
 def relative(place, a, b):
-    """Return rotation and position of B in A."""
+    """Return the rotation and position of B in A."""
     p_A, R_A = pose_of(place, a)
     p_B, R_B = pose_of(place, b)
     R_T = transposed(R_A)
@@ -46,10 +46,10 @@ def relative(place, a, b):
 
 @kernel
 def nearest_points(m, a, b, R, t, reach, axis):
-    """Return distance, normal and nearest points of a pair in order, in the frame of A.
+    """Return distance, normal and nearest points of two geometries, which must be in_order, in A.
 
-    The pose of B in A is R, t. Beyond `reach` the distance can be infinite. `axis` is as in
-    measure.
+    The pose of B in A is R, t. Beyond `reach` the distance can be infinite. For `axis` see
+    near.measure.
     """
     kind, other = m.geom_type[a], m.geom_type[b]
     if kind == PLANE:
@@ -66,7 +66,7 @@ def nearest_points(m, a, b, R, t, reach, axis):
 
 @kernel
 def hull_distance(m, a, b, R, t, apart, axis):
-    """Return distance, normal and nearest points of two geometries by GJK and EPA.
+    """Return the distance, normal and nearest points of two geometries by GJK and EPA.
 
     The distance is infinite if the cores are farther apart than `apart`.
     """
@@ -111,7 +111,7 @@ def _still_apart(m, a, b, R, t, apart, axis):
 
 @inline
 def _corner(m, g, number):
-    """Return the number of a corner of a geometry, or 0 if the number is out of range."""
+    """Return `number` if a corner of a geometry has this number, else 0."""
     return int(number) if number > 0.0 and number < m.geom_vertnum[g] else 0
 
 

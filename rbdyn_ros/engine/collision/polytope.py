@@ -3,7 +3,7 @@
 
 Its arrays, of which the first rows are in use:
 
-    P, P_names      corners: the point of A - B, the points of A and of B it is the difference of;
+    P, P_names      corners: the point of A - B, the points of A and of B whose difference it is;
                     the numbers of the corners of A and of B
     planes, faces   faces: the outward normal, the distance of the plane from the origin, and OPEN;
                     the numbers of three corners, anticlockwise seen from outside
@@ -81,9 +81,9 @@ def nearest_face(planes, count):
 
 @kernel
 def expanded(P, planes, faces, edges, count, corner, above):
-    """Replace the faces visible from a new corner by faces to it; return the number of faces.
+    """Replace the faces visible from a new corner by faces with this corner; return their number.
 
-    The number is negative if no face is visible from the corner, or the arrays are full.
+    This number is negative if no face is visible from the corner, or if the arrays are full.
     """
     w = load3(P, corner)
     open_edges, f = 0, 0
@@ -110,7 +110,10 @@ def expanded(P, planes, faces, edges, count, corner, above):
 
 @inline
 def _toggled(edges, count, i, j):
-    """Add an edge, or remove it if the adjacent face has added it in the opposite direction."""
+    """Add an edge, or remove it if its opposite is listed; return the number of edges.
+
+    The adjacent face has the same edge in the opposite direction.
+    """
     for e in range(count):
         if edges[e, 0] == j and edges[e, 1] == i:
             edges[e, 0], edges[e, 1] = edges[count - 1, 0], edges[count - 1, 1]

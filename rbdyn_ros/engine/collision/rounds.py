@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Closed forms: planes with everything, spheres and capsules with each other and with solids.
+"""Closed-form distances of planes, spheres and capsules.
 
-Each returns the distance, the unit normal from A to B, and the nearest points of A and B, all in
-the frame of A.
+Planes are combined with all geometries; spheres and capsules with each other and with solids. Each
+function returns the distance, the unit normal from A to B, and the nearest points of A and B, all
+in the frame of A.
 """
 
 from __future__ import annotations

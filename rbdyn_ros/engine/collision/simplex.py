@@ -19,7 +19,8 @@ WEIGHT = 9
 #: A triangle with a smaller squared sine of the angle between two edges counts as a line.
 SLIVER = 1e-24
 
-#: The same for the angle between an edge and a face: below it the face has no inner side.
+#: If the squared sine of the angle between an edge and a face is smaller, the tetrahedron is flat,
+#: and the face has no inner side.
 THIN = 1e-20
 
 
@@ -98,7 +99,7 @@ def _face(f):
 
 @kernel
 def _reduced(S, names, n):
-    """Drop rows without weight; return the number of the others and their weighted sum."""
+    """Drop rows without weight; return the number of the remaining rows and their weighted sum."""
     kept, x = 0, ZERO3
     for row in range(n):
         weight = S[row, WEIGHT]
@@ -114,7 +115,7 @@ def _reduced(S, names, n):
 
 @inline
 def _segment(a, b):
-    """Return the weights of the ends of a segment."""
+    """Return the weights of a segment's ends in its point nearest to the origin."""
     along = sub3(b, a)
     s, length = -dot3(a, along), dot3(along, along)
     if s <= 0.0:
@@ -126,7 +127,7 @@ def _segment(a, b):
 
 @kernel
 def _triangle(a, b, c):
-    """Return the weights of the corners of a triangle."""
+    """Return the weights of a triangle's corners in its point nearest to the origin."""
     ab, ac = sub3(b, a), sub3(c, a)
     normal = cross3(ab, ac)
     # proportional to the areas of the triangles between the origin's projection and the edges

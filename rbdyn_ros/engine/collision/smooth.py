@@ -59,7 +59,7 @@ def refined(m, a, b, R, t, v, S, names, n, F, pairs):
     simplex: one row for each pair of features.
 
     Returns:
-        Number of rows of the solution, 0 if no solution is right for all of A - B; its normal n,
+        Number of rows of the solution, 0 if no solution holds for all of A - B; its normal n,
         and its height h(n).
     """
     size = bound_of(m, a) + bound_of(m, b)

@@ -22,7 +22,7 @@ UPRIGHT_SQUARE = 1e-12
 
 @kernel
 def newton_step(m, a, b, R, t, v, F, pairs, count):
-    """Take one step of Newton's method; return the number of pairs, its length, and the new v.
+    """Take a step of Newton's method; return the number of pairs, the step's length and the new v.
 
     If the points of three pairs are on a line, the pair with the least weight is dropped. The
     number of pairs is 0 if the height has no minimum.
@@ -71,7 +71,7 @@ def newton_step(m, a, b, R, t, v, F, pairs, count):
 
 @inline
 def _with_rim(curve, radius, square, around):
-    """Return the second derivative of the height on the sphere with a rim: r / sine along the rim.
+    """Return the second derivative of the height plus that of a rim, r / sine along the rim.
 
     `around` is the cross product of the cylinder's axis and v, in the tangent plane. `square` is
     its squared length, which is the squared sine of the angle between them.

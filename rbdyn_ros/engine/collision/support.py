@@ -103,7 +103,7 @@ def support(m, g, v, start):
 
 @kernel
 def _of_triangle(m, g, v):
-    """Return the farthest corner of a triangle, and its number."""
+    """Return the corner of a triangle that is farthest along v, and its number."""
     best, most, place = 0, -np.inf, ZERO3
     for k in range(3):
         x = _corner_of_triangle(m, g, k)
@@ -120,7 +120,7 @@ def _far_corner(m, g, v):
 
 @kernel
 def _search(m, g, first, v):
-    """Return the farthest of a few corners."""
+    """Return the number of the corner farthest along v; try every corner."""
     best, most = 0, -np.inf
     for n in range(m.geom_vertnum[g]):
         height = dot3(v, load3(m.vert_pos, first + n))
@@ -131,7 +131,7 @@ def _search(m, g, first, v):
 
 @kernel
 def _climb(m, first, v, corner):
-    """Return the farthest of many corners: climb along edges of the hull, always upwards."""
+    """Return the number of the corner farthest along v; climb to it along edges of the hull."""
     most = dot3(v, load3(m.vert_pos, first + corner))
     best = corner
     while True:

@@ -44,7 +44,7 @@ def place_geom(m, d, g, place):
 
 @inline
 def store_pose(place, g, p, R):
-    """Write position and rotation of a geometry in the world."""
+    """Write the position and rotation of a geometry in the world."""
     store3(place, g, p)
     place[g, 3], place[g, 4], place[g, 5] = R[0], R[1], R[2]
     place[g, 6], place[g, 7], place[g, 8] = R[3], R[4], R[5]
@@ -53,7 +53,7 @@ def store_pose(place, g, p, R):
 
 @inline
 def pose_of(place, g):
-    """Return position and rotation of a geometry in the world."""
+    """Return the position and rotation of a geometry in the world."""
     p = (place[g, 0], place[g, 1], place[g, 2])
     R = (
         place[g, 3], place[g, 4], place[g, 5],
@@ -87,9 +87,9 @@ def sweep(m, count, place, order, pairs, first, number_of, found):
         place: the rows of the geometries, see `place_geom` and `bound`.
         order: numbers of the geometries, in the order of the last call. If a number is out of
             range, or all are zero, the sort starts anew.
-        pairs: (n, 2), ascending pairs of geometries, ascending.
+        pairs: (n, 2), pairs of geometries, the lower number first, in ascending order.
         first: for each geometry, its first pair with a later geometry.
-        number_of: for each geometry, how many pairs with later geometries it has.
+        number_of: for each geometry, the number of its pairs with later geometries.
         found: receives the numbers of the pairs, as many as fit.
     """
     _sort_along_x(place, order, count)
@@ -131,7 +131,7 @@ def _sort_along_x(place, order, count):
 
 @inline
 def _pair(pairs, low, end, h):
-    """Return the number of the pair from `low` to `end` with the later geometry h, or -1."""
+    """Return the number of the pair whose later geometry is h, from `low` to `end`, or -1."""
     high = end
     while low < high:
         middle = (low + high) // 2
@@ -160,7 +160,7 @@ def bounds_near(m, place, g, h):
 
 @kernel
 def sort(found, number):
-    """Sort the first numbers of an array by Shell's method."""
+    """Sort the first `number` entries of an array by Shell's method."""
     step = 1
     while step < number // 3:
         step = 3 * step + 1

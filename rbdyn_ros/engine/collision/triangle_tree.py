@@ -16,7 +16,7 @@ WALK = 64
 
 @inline
 def mesh_of(m, o):
-    """Return first corner, first triangle, number of triangles and first box of a mesh."""
+    """Return indices of a mesh: first corner, first triangle, number of triangles, first box."""
     k = m.geom_trimeshid[o]
     return m.trimesh_vertadr[k], m.trimesh_faceadr[k], m.trimesh_facenum[k], m.trimesh_nodeadr[k]
 
@@ -31,7 +31,7 @@ def begin_triangles(m, o, walk):
 
 @kernel
 def next_triangle(m, o, centre, half, walk):
-    """Return the next triangle whose box meets a box at `centre` of half edges `half`, or -1.
+    """Return the next triangle whose box meets the box with `centre` and half edges `half`, or -1.
 
     The number counts from the first triangle of the mesh.
     """

@@ -73,10 +73,11 @@ def write(file: str | Path, content: bytes) -> None:
 
 @contextlib.contextmanager
 def alone(folder: str, name: str) -> Iterator[None]:
-    """Let other processes wait that would compile code of this name for the same folder.
+    """Make other processes wait before they compile code of the same name for the same folder.
 
-    They find the code in the folder afterwards. They do not wait if there is no folder or it has
-    no locks, and never forever, because a process can be suspended while it compiles.
+    They find the code in the folder afterwards. They do not wait without a folder or if its file
+    system has no locks. They wait at most PATIENCE, because a process can be suspended while it
+    compiles.
     """
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(OSError):
@@ -148,11 +149,11 @@ class _Locator(UserProvidedCacheLocator):
         return None if own else super().get_source_stamp()
 
     def ensure_cache_path(self) -> None:
-        """Leave the folder to `write`."""
+        """Do nothing: `write` makes the folder."""
 
 
 def _code_hash(code: CodeType, doc: str | None) -> str:
-    """Return a hash of a function's code, which distinguishes functions of one name in a file.
+    """Return a hash of a function's code, which tells apart functions of the same name in a file.
 
     Args:
         code: the code object of the function.

@@ -21,10 +21,13 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.typing import signature
 from numba.extending import lower_builtin, lower_cast, models, register_model
+
+_INT64 = ir.IntType(64)
 
 
 class PlainArray(types.Array):
@@ -67,15 +70,33 @@ def _lowered(operation: Callable[..., Any]) -> Callable[..., Any]:
     """Return the code of an access: Numba's own, with an unsigned index."""
 
     def access(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        index, at = _unsigned(context, builder, sig.args[1], args[1])
-        typed = signature(sig.return_type, sig.args[0].above(), index, *sig.args[2:])
-        return context.get_function(operation, typed)(builder, (args[0], at, *args[2:]))
+        array, index_type, *rest = sig.args
+        index, at = _unsigned(context, builder, index_type, args[1])
+        typed = signature(sig.return_type, array.above(), index, *rest)
+        result = context.get_function(operation, typed)(builder, (args[0], at, *args[2:]))
+        last = builder.block.instructions[-1]
+        if last is result or isinstance(last, ir.StoreInstr):
+            mark(builder, last, array.dtype.name, not array.mutable)
+        return result
 
     return access
 
 
+def mark(builder: Any, access: Any, kind: str, constant: bool) -> None:
+    """Tell LLVM what a load or a store of a number cannot affect.
+
+    Stores of one kind do not change numbers of another kind, and no store changes a constant.
+    """
+    module = builder.module
+    root = module.add_metadata(["rbdyn_ros"])
+    element = module.add_metadata([kind, root, _INT64(0)])
+    access.set_metadata("tbaa", module.add_metadata([element, element, _INT64(0)]))
+    if constant and isinstance(access, ir.LoadInstr):
+        access.set_metadata("invariant.load", module.add_metadata([]))
+
+
 def _unsigned(context: Any, builder: Any, kind: types.Type, value: Any) -> tuple[Any, Any]:
-    """Return type and value of an index, with its integers unsigned."""
+    """Return the type and value of an index, with its integers unsigned."""
     if isinstance(kind, types.Integer):
         return types.uintp, context.cast(builder, value, kind, types.uintp)
     if not isinstance(kind, types.BaseTuple):

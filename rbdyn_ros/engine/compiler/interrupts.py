@@ -2,8 +2,8 @@
 """Ctrl-C, garbage collection and Python's stack while kernels are compiled or loaded.
 
 LLVM calls Python while it compiles. A KeyboardInterrupt raised in such a call is lost, leaves a
-library without code, or crashes the process. So the interrupt waits until the present kernel is
-compiled.
+library without code, or crashes the process. So the interrupt is deferred until the present kernel
+is compiled.
 
 rclpy handles Ctrl-C in C, which Python's signal module does not report; its handler also wakes
 functions that wait for messages. So the handler of the operating system is saved and restored.
@@ -65,7 +65,7 @@ class _Waiting:
         self.depth += 1
 
     def leave(self) -> None:
-        """Raise KeyboardInterrupt if Ctrl-C came; kernels that are compiled stay compiled."""
+        """End a block: restore the handler of Ctrl-C; raise KeyboardInterrupt if Ctrl-C came."""
         self.depth -= 1
         if self.depth == 0:
             signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -138,7 +138,7 @@ class Kernel:
 
     @functools.cached_property
     def dispatcher(self) -> Any:
-        """The dispatcher for calls from Python; kernels that call it use the code of `linked`."""
+        """The dispatcher for calls from Python; kernels call the code of `linked` instead."""
         made = _dispatcher(self.py_func, self._options, self._directory, False)
         # Numba reads these when a kernel calls another kernel
         made.get_call_template = self._call_template
@@ -169,7 +169,7 @@ def _typeof_kernel(value: Kernel, context: object) -> Any:
 def compile_cached(
     function: Callable[P, R], options: dict[str, Any], directory: str
 ) -> Callable[P, R]:
-    """Compile a function and keep its machine code in `directory`; plain Python if DISABLED."""
+    """Compile a function and keep its code in `directory`; if DISABLED, return the function."""
     made: Any = function if DISABLED else Kernel(function, options, directory)
     return made
 
@@ -242,6 +242,17 @@ brief = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "nogil": False})
 
 #: Compile a kernel that is always inlined: tuples of numbers then stay in registers.
 inline = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "forceinline": True})
+
+_apart = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "forceinline": False})
+
+
+def apart(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a kernel that is never inlined: rare code would take registers of its caller.
+
+    Other kernels do as the first kernel that calls them: if it is always inlined, so are they.
+    """
+    linking.APART.add(function)
+    return _apart(function)
 
 
 def select(condition, yes, no):

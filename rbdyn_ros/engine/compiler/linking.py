@@ -21,6 +21,10 @@ from numba.core.typed_passes import NativeLowering
 OPTIONS = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
+#: Functions of kernels that are never inlined, see jit.apart.
+APART: set[Any] = set()
+
+
 class _Nowhere:
     """Stands in for the engine that holds machine code."""
 
@@ -61,6 +65,22 @@ class _TakeLibrary(LoweringPass):
         return True
 
 
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _KeepApart(LoweringPass):
+    """Forbid LLVM to inline the functions of APART."""
+
+    _name = "keep_apart"
+
+    def __init__(self) -> None:
+        LoweringPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        if state.func_id.func in APART:
+            name = state.cr.fndesc.llvm_func_name
+            state.library._final_module.get_function(name).add_function_attribute("noinline")
+        return True
+
+
 class LinkedCompiler(compiler.CompilerBase):
     """Compiles a kernel that other kernels call."""
 
@@ -68,6 +88,7 @@ class LinkedCompiler(compiler.CompilerBase):
         passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes._finalized = False
         place = [each for each, _ in passes.passes].index(NativeLowering)
+        passes.passes.insert(place + 1, (_KeepApart, "keep apart"))
         passes.passes.insert(place, (_TakeLibrary, "take library"))
         passes.finalize()
         return [passes]

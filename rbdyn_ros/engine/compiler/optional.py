@@ -33,10 +33,11 @@ _numbers = itertools.count(1)  # used in place of addresses if nothing is compil
 
 
 def optional_stage(name: str) -> Callable[[Stage], Stage]:
-    """Register a function of the addresses of a Model's table and a Data's row as a stage.
+    """Return a decorator that registers a function as the stage `name`.
 
-    Decorates a module-level function, because the cache identifies it by name. The function calls
-    a kernel with the results of model_at and data_at.
+    The function is at module level, because the cache identifies it by name. Its arguments are the
+    addresses of a Model's table and of a Data's row; it calls a kernel with the results of
+    model_at and data_at.
     """
     assert name in (*STAGES, *DATA_STAGES, *OPTION_STAGES)
 

@@ -27,7 +27,7 @@ from numba.extending import (
 )
 from numba.np.arrayobj import make_array, populate_array
 
-from rbdyn_ros.engine.compiler.indexing import array_type
+from rbdyn_ros.engine.compiler.indexing import array_type, mark
 from rbdyn_ros.model.data import STAGES_AT, Data
 from rbdyn_ros.model.declared.data_fields import DATA_FIELDS
 from rbdyn_ros.model.declared.fields import Field
@@ -69,15 +69,15 @@ def _named(name: str) -> types.Type:
 class ViewType(types.Type):
     """Numba type of a Model, Options or Data; `fields` maps a name to its index in the table.
 
-    Files of compiled code hold its name only: the hundreds of fields in each signature were more
-    than half of their bytes.
+    Files of compiled code hold only the name of a view: with its hundreds of fields in each
+    signature they would be more than twice as large.
 
     Args:
         name: name of the type.
         fields: its fields.
         start: index of the first field in the table.
         read_only: whether kernels may not write it.
-        in_row: the table holds offsets into a row of numbers, not addresses.
+        in_row: whether the table holds offsets into a row of numbers instead of addresses.
         sizes: the dims of the fields, in the order of the head of the table.
     """
 
@@ -178,7 +178,9 @@ def _lower_getattr(context: Any, builder: Any, kind: ViewType, view: Any, name: 
     element = context.get_data_type(array_type.dtype).as_pointer()
     pointer = builder.inttoptr(start, element)
     if not field.dims:
-        return builder.load(pointer)
+        value = builder.load(pointer)
+        mark(builder, value, f"scalar {array_type.dtype.name}", kind.read_only)
+        return value
     shape = [
         _load(builder, table, kind.sizes.index(dim)) if isinstance(dim, str) else INT64(dim)
         for dim in field.dims
@@ -232,7 +234,7 @@ def _lower_setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -
     value = context.cast(builder, value, value_type, element)
     _, start = _locate(context, builder, kind, view, name)
     pointer = builder.inttoptr(start, context.get_data_type(element).as_pointer())
-    builder.store(value, pointer)
+    mark(builder, builder.store(value, pointer), f"scalar {element.name}", False)
 
 
 @unbox(ViewType)

@@ -40,7 +40,7 @@ def _correct_by_address(table, row):
 
 @kernel
 def accelerate(m, d):
-    """Write qacc_step: damping is implicit over implicit_step. Call `crb` and `constraint` first.
+    """Write qacc_step, with implicit damping. Call `crb` and `constraint` first.
 
     Y and its factors stay in row_response for correct, correct_velocity and report.
     """
@@ -96,6 +96,7 @@ def correct(m, d):
     """Write efc_shift: the displacement that removes efc_pos. Call `accelerate` first.
 
     It is the shortest displacement in the metric of M, so only constraint forces could cause it.
+    It is shortened to LARGEST_SHIFT.
     """
     _displacement(m, d, d.efc_pos, d.efc_shift)
     largest = 0.0

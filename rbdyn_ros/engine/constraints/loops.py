@@ -87,7 +87,7 @@ def loop_equations(m, d, i):
 
 @inline
 def _joint_frame(m, d, i, side):
-    """Return rotation and origin in the world of the joint's frame on one of its bodies."""
+    """Return the rotation and origin in the world of the joint's frame on one of its bodies."""
     body = m.loop_bodyid[i, side]
     R = load9(d.xmat, body)
     q, x = m.loop_quat[i, side], m.loop_pos[i, side]
@@ -128,7 +128,7 @@ def _find_position(m, d, i, r, E, S, R):
 
 @kernel
 def _see_joint(m, d, i, r, E, S, R):
-    """Write S and R of joint i at its position; return the difference of the pose r, E from it."""
+    """Write S and R of joint i at its position; return the displacement from there to r, E."""
     first, number = m.jnt_dofadr_all[i], m.jnt_dofnum[i]
     r_J, R_J = ZERO3, IDENTITY
     if number > 0:
@@ -151,7 +151,7 @@ def _see_joint(m, d, i, r, E, S, R):
 
 @kernel
 def _step_along(S, R, number, motion, out):
-    """Write the joint velocities of the part of `motion` along S; return the largest."""
+    """Write the joint velocities that give the part of `motion` along S; return the largest."""
     for k in range(number):
         out[k] = dot6(load6(S, k), motion)
     solve_upper(R, number, out)

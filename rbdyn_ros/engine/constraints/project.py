@@ -117,7 +117,9 @@ def choose_rows(m, d):
 
 @kernel
 def _measure_together(m, d):
-    """Set the sizes of a constraint's force rows to the largest, and of its moment rows, too.
+    """Set row_size of all force rows of a loop joint to the largest of them.
+
+    The same holds for its moment rows, and for the three rows of a body that rolls.
 
     A row that cannot be violated in some pose is zero there and short nearby. Relative to its own
     length, it would not be found to depend on the others.

@@ -44,7 +44,7 @@ def report(m, d):
 
 @kernel
 def _drive_forces(m, d):
-    """Write qfrc_drive: the forces that dofs with a given acceleration need besides all others."""
+    """Write qfrc_drive: the forces that driven dofs need in addition to all other forces."""
     driven = 0
     for k in range(m.nv):
         d.qfrc_drive[k] = 0.0
@@ -65,7 +65,7 @@ def _drive_forces(m, d):
 
 @kernel
 def _driven_forces(m, d):
-    """Write qfrc_driven: the forces that joints driven over time need besides all others."""
+    """Write qfrc_driven: the forces that joints driven over time need in addition."""
     body_loads(m, d, d.pA)
     sum_subtrees(m, d.pA)
     load_drives(m, d, d.pA)

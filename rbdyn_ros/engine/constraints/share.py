@@ -90,7 +90,7 @@ def take_constraint_forces(m, d):
 
 @inline
 def _has_actuator(m, k):
-    """Return whether an actuator of its joint or of a mimic joint acts on dof k."""
+    """Return whether an actuator acts on dof k, directly or through a mimic joint."""
     has = m.jnt_actuated[m.dof_jntid[k]] == 1
     for t in range(m.nmimic):
         j = m.mimic_jntid[t]

@@ -31,7 +31,7 @@ def roll_rows(m):
 
 @kernel
 def clear(m, d):
-    """Reset the equations."""
+    """Set efc_pos, efc_vel, efc_aref and efc_wrench to zero."""
     for r in range(m.nefc):
         d.efc_pos[r] = d.efc_vel[r] = d.efc_aref[r] = 0.0
     for w in range(m.nwrench):
@@ -43,8 +43,8 @@ def clear(m, d):
 def attach(m, d, r, w, body, x, n, f):
     """Add moment n and force f at x in the world on a body to wrench w of equation r.
 
-    The power of the wrench is added to the rate, and the acceleration at qacc = 0 is subtracted
-    from k.
+    The power of the wrench is added to efc_vel. Its product with the acceleration of the body at
+    qacc = 0 is subtracted from efc_aref.
     """
     arm = sub3(x, load3(d.subtree_com, m.body_rootid[body]))
     t = add3(n, cross3(arm, f))
@@ -58,7 +58,7 @@ def attach(m, d, r, w, body, x, n, f):
 
 @kernel
 def add_to_row(m, d, r, body, W):
-    """Add a wrench on a body to row r of efc_J, and its largest term to row_terms."""
+    """Add a wrench on a body to row r of efc_J; raise row_terms to the largest term."""
     n2, f2 = _square(W, 0), _square(W, 3)
     while body > 0:
         j = body - 1

@@ -20,7 +20,7 @@ def expand(m, d):
 
 @kernel
 def follow(m, d):
-    """Write position and velocity of mimic joints: q = r q_leader + o."""
+    """Write the position and velocity of mimic joints: q = r q_leader + o."""
     for t in range(m.nmimic):
         j = m.mimic_jntid[t]
         r = m.jnt_mimic_ratio[j]

@@ -36,7 +36,7 @@ def _parent_side(m, xpos, xmat, i):
 
 @inline
 def frame_p(m, xpos, xmat, i, reverse):
-    """Return rotation and origin of F_p in the world; a reversed joint has F_p on the body."""
+    """Return the rotation and origin of F_p in the world; a reversed joint has F_p on the body."""
     return _body_side(xpos, xmat, i) if reverse else _parent_side(m, xpos, xmat, i)
 
 
@@ -48,7 +48,7 @@ def frame_s(m, xpos, xmat, i, reverse):
 
 @inline
 def turned(m, j, q):
-    """Return the rotation of F_s after a turn by q about jnt_axis, from the rotation E0 of F_p."""
+    """Return the rotation of F_s: the rotation of F_p, then a rotation by q about jnt_axis."""
     # R(q) = P + cos(q) Q + sin(q) W: Rodrigues' formula times the rotation E0 of F_p,
     # P = E0 a a^T, Q = E0 (1 - a a^T), W = E0 [a x]; E0 = 1 in a reversed joint
     c, s = np.cos(q), np.sin(q)

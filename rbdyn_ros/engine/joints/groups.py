@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotations and poses as groups: exponential, logarithm, rates.
+"""Exponentials, logarithms and rates in the groups of rotations and poses.
 
 Source: Murray, Li, Sastry, A Mathematical Introduction to Robotic Manipulation, 1994, appendix A;
 RBDA section 4.5.
@@ -44,7 +44,7 @@ def _sinc(x):
 
 @inline
 def quat_dot(qpos, q, qvel, v, out):
-    # q (0, w) / 2 (RBDA eq 4.13)
+    # derivative of a quaternion, q (0, w) / 2 (RBDA eq 4.13)
     p = (qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3])
     w = quat_mul(p, (0.0, 0.5 * qvel[v], 0.5 * qvel[v + 1], 0.5 * qvel[v + 2]))
     out[q], out[q + 1], out[q + 2], out[q + 3] = w

@@ -68,7 +68,7 @@ PLANAR = int(JointType.PLANAR)
 
 @inline
 def joint_pose(m, d, j, i):
-    """Return position and rotation of body i in its parent body, at d.qpos."""
+    """Return the position and rotation of body i in its parent body, at d.qpos."""
     r, E = load3(m.body_pos, i), load9(m.body_mat, i)
     if m.jnt_common[j]:
         return _common_successor(m, d, j, r, E)
@@ -100,7 +100,7 @@ def _uncommon_pose(m, d):
 
 @inline
 def _successor(m, d, j, r, E):
-    """Return position and rotation of F_s from the position r and rotation E of F_p."""
+    """Return the position and rotation of F_s from the position r and rotation E of F_p."""
     if m.jnt_type[j] <= PLANAR:
         return _common_successor(m, d, j, r, E)
     return library_successor(m, d, j, r, E)
@@ -194,7 +194,7 @@ def joint_velocity(m, d, j, i, v):
     """Write cdof_dot of joint j; return the velocity of body i, where `v` is its parent's.
 
     The axis of a dof turns with the velocity just before the dof, counted from the predecessor.
-    Dofs that turn together (the axes of a ball) share the velocity of the first.
+    Dofs that turn together (the axes of a ball) share the velocity of the first dof.
     Source: MuJoCo mj_comVel.
     """
     if m.jnt_common[j]:
@@ -222,7 +222,7 @@ def _velocity(m, d, j, v):
 
 @inline
 def _velocity_in_world(d, first):
-    """Do the same as _velocity for a free joint in the world, whose linear axes do not rotate."""
+    """Do the same as _velocity for a free joint on the world, whose linear axes do not rotate."""
     v, w = ZERO3, ZERO3
     for k in range(first, first + 3):
         store6(d.cdof_dot_all, k, ZERO6)
@@ -262,7 +262,7 @@ def _reversed_velocity(m, d, j, v):
     end = first + m.jnt_dofnum[j]
     for k in range(first, end):
         v = add_scaled6(v, load6(d.cdof_all, k), d.qvel_all[k])
-    reached = carrier = v  # the predecessor is the body itself
+    reached = carrier = v  # the body itself is the predecessor of a reversed joint
     for k in range(first, end):
         if m.dof_newframe[k]:
             carrier = reached

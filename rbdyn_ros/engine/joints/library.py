@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Uncommon joint types of the library: pose, motion axes, apparent change.
+"""Uncommon joint types of the library: pose, motion axes and their apparent derivative.
 
 Source: RBDA table 4.1, examples 4.5 and 4.6.
 """
@@ -54,7 +54,7 @@ USER = int(JointType.USER)
 
 @kernel
 def library_successor(m, d, j, r, E):
-    """Return position and rotation of F_s from the position r and rotation E of F_p."""
+    """Return the position and rotation of F_s from the position r and rotation E of F_p."""
     kind = m.jnt_type[j]
     q = m.jnt_qposadr_all[j]
     qpos = d.qpos_all
@@ -130,10 +130,10 @@ def library_motion(m, d, j, i, origin, reverse):
 
 @kernel
 def guess_position(m, d, j, r):
-    """Write a start value for the search of the position of joint j with F_s at r in F_p.
+    """Write a first guess of the position of joint j at which F_s is at r in F_p.
 
-    If full rotations matter (a pitch, a radius), it has the right number of them. For a
-    user-defined joint it is the last position.
+    If full rotations matter (a pitch, a radius), the guess has the right number of rotations. For
+    a user-defined joint the guess is the last position.
     """
     kind, q = m.jnt_type[j], m.jnt_qposadr[j]
     own = d.qpos[q : q + m.jnt_dofnum[j]]

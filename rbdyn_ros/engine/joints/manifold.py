@@ -271,7 +271,7 @@ def joint_stretch(m, j, qpos, rest, stretch):
 
 @inline
 def ball_angle(qpos, q):
-    """Return axis and angle of a quaternion's rotation; the axis is zero for the identity."""
+    """Return the axis and angle of a quaternion's rotation; the axis is zero for the identity."""
     u = log_quat(quat_at(qpos, q))
     angle = np.sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2])
     return scaled3(u, 1.0 / select(angle > 0.0, angle, 1.0)), angle

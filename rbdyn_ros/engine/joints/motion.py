@@ -55,7 +55,7 @@ def _time(m, d, j):
 
 @kernel
 def _evaluate(m, d, c, time):
-    """Evaluate the polynomial of driven coordinate c at a time."""
+    """Write the position, velocity and acceleration of driven coordinate c at a time."""
     first, number = m.drive_knotadr[c], m.drive_knotnum[c]
     begin, end = m.knot_time[first], m.knot_time[first + number - 1]
     if m.drive_period[c] > 0.0:

@@ -18,7 +18,8 @@ YPR = int(JointType.YPR)
 
 #: A ypr joint with |cos(pitch)| below this is counted in nsingular.
 NEAR_SINGULAR = 1e-2
-#: Below this value its axes are those at this value, so that its inertia stays regular.
+#: Below this |cos(pitch)| the axes of the joint are computed with this value, so that its inertia
+#: stays regular.
 SINGULAR = 1e-5
 
 
@@ -99,8 +100,8 @@ def _turns_freely(m, j):
 def keep_turning(m, d, h):
     """Store in rk_rate the angular velocities of yaw-pitch-roll joints after the step.
 
-    Close to the singularity the angle rates are huge, and those at one position are wrong at the
-    next; but the angular velocity is continuous.
+    Close to the singularity the angle rates are huge, and the rates at one position are wrong at
+    the next position; but the angular velocity is continuous.
     """
     for j in range(m.njnt):
         if _turns_freely(m, j):
@@ -124,7 +125,7 @@ def near_singular(m, d):
             if _turns_freely(m, j):
                 v = m.jnt_dofadr_all[j]
                 rates = abs(d.qvel[v]) + abs(d.qvel[v + 1]) + abs(d.qvel[v + 2])
-                # five steps suffice, as trials with 1 to 8 rad/s and steps of 1 to 5 ms showed
+                # in experiments with 1 to 8 rad/s and steps of 1 to 5 ms, five steps sufficed
                 reach = max(NEAR_SINGULAR, 5.0 * m.opt.timestep * rates)
                 near = near or _distance(m, d, j) < reach
     return near

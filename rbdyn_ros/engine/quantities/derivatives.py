@@ -138,7 +138,8 @@ def _share(m, d, i, c, dq, dv, M):
     Z = inertia_times(I, add6(swing, load6(d.cdof_rate, c)))
     Z = add6(scaled6(rate_times(B, S), 2.0), Z)
     turned = cross_force(S, load6(d.cfrc_sum, i))
-    # axes fixed in one successor rotate together: relative to them the force does not rotate
+    # axes fixed in the same successor rotate together, so the force does not rotate relative to
+    # them
     as_one = m.jnt_dofadr_all[i - 1] + carried_from(m, i - 1)
     body, end = i, c + 1
     while body > 0:

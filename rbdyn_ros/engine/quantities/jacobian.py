@@ -50,7 +50,7 @@ WORLD, LOCAL, LOCAL_WORLD_ALIGNED = range(3)
 
 @brief
 def frame_pose(m: Model, d: Data, frame: int, out: Matrix) -> None:
-    """Write the rotation of a frame in the world, (3, 3), and below it its position."""
+    """Write the rotation of a frame in the world, (3, 3), and its position as the fourth row."""
     body = m.frame_bodyid[frame]
     follow_chain(m, d, body)
     x, R = _place(m, frame, LOCAL, d.chain_xpos, d.chain_xmat)
@@ -157,7 +157,7 @@ def _write_columns(m, d, number, point, reference, R, J):
 
 @inline
 def _place(m, frame, reference, xpos, xmat):
-    """Return the point of a reference, and the axes of the frame for LOCAL."""
+    """Return the point of a reference, and the axes of the frame (LOCAL) or of its body."""
     body = m.frame_bodyid[frame]
     R = load9(xmat, body)
     if reference == WORLD:
@@ -185,7 +185,7 @@ def _seen(reference, R, s):
 
 @inline
 def _moving_with(s, at_frame):
-    """Return the part of the derivative that comes from the velocity of the point."""
+    """Return the part of the derivative that is due to the velocity of the point."""
     v = cross3((s[0], s[1], s[2]), (at_frame[3], at_frame[4], at_frame[5]))
     return 0.0, 0.0, 0.0, v[0], v[1], v[2]
 

@@ -177,13 +177,13 @@ def load_size(shape, g):
 
 @inline
 def _is_first(t, g, best, first):
-    """Return whether a hit is the first; of equal distances the lowest shape number counts."""
+    """Return whether a hit is the first; at equal distances the lowest shape number counts."""
     return t < best or (t == best and t < np.inf and (first < 0 or g < first))
 
 
 @inline
 def _seen_from(placed, g, start, along):
-    """Return start and direction of a ray in the frame of a shape."""
+    """Return the start and direction of a ray in the frame of a shape."""
     R = transposed(_rotation(placed, g))
     return mat_vec(R, sub3(start, load3(placed, g))), mat_vec(R, along)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A binary tree of bounding boxes, which finds the few among many things that a ray can hit.
+"""A binary tree of bounding boxes: it finds the few things that a ray can hit among many.
 
 A node is a row of numbers, one cache line. A leaf has COUNT things, the first ones of
 `order[FIRST:]`. An inner node has the COUNT 0; its children are the next node and the node FIRST.
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: Columns of a node; a box has the first six.
 LOW, HIGH, FIRST, COUNT, NODE = 0, 3, 6, 7, 8
 
-#: Most things in a leaf, and number of intervals of an axis; a node is divided between two.
+#: Most things in a leaf, and number of bins along an axis; a node is divided between two bins.
 LEAF, BINS = 4, 16
 
 #: Largest depth of a tree; deeper nodes become one leaf.
@@ -90,7 +90,8 @@ def _divide(boxes, order, first, end):
     """Sort things into two groups; return where the second begins, or `first` for no groups.
 
     The things are divided along the axis on which their centres spread most, at one of BINS - 1
-    positions. It has the least sum of area times number, the expected cost of a random ray.
+    positions. The chosen position has the least sum of area times number, the expected cost of a
+    random ray.
     """
     axis, least, most = 0, 0.0, -1.0
     for k in range(3):
@@ -121,7 +122,7 @@ def _bin(centre, least, scale):
 
 @kernel
 def _best_place(boxes, order, first, end, axis, least, scale):
-    """Return the last bin of the first group."""
+    """Return the last bin of the first group, for the division of least cost."""
     bins, count = stack_floats(BINS, 6), stack_ints(BINS, 1)
     for b in range(BINS):
         count[b, 0] = 0
@@ -130,7 +131,7 @@ def _best_place(boxes, order, first, end, axis, least, scale):
         b = _bin(_centre(boxes, order[n], axis), least, scale)
         count[b, 0] += 1
         _join(bins, b, boxes, order[n])
-    # beyond: cost of a bin and all later ones
+    # beyond: cost of a bin and all later bins
     total, beyond = stack_floats(1, 6), stack_floats(BINS, 1)
     _clear(total, 0)
     number = 0

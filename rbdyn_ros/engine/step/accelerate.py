@@ -61,7 +61,7 @@ def solved_here(m, d):
 
 @kernel
 def _is_list(m, d):
-    """Return whether the list of contacts has valid numbers: a Data may hold any values."""
+    """Return whether the list of contacts has valid numbers; a Data may hold any."""
     if d.ncon < 0 or d.ncon > m.ncontact:
         return False
     valid = True
@@ -74,7 +74,7 @@ def _is_list(m, d):
 
 @inline
 def solves(m, d):
-    """Return whether the step solves for forces of contact, or of joints that stop."""
+    """Return whether the step solves for forces of contact, dry friction or joint limits."""
     return d.nstopped > 0 or (m.ncontact > 0 and d.ncon > 0)
 
 
@@ -105,9 +105,9 @@ def accelerate(m, d, tries):
 
 @kernel
 def write_acceleration(m, d):
-    """Write qacc and the forces of the step: of contacts, damping and constraints.
+    """Write qacc and the forces of contacts, damping and constraints in the step.
 
-    Needs accelerate.
+    Call `accelerate` first.
     """
     for k in range(m.nv):
         d.qacc[k] = d.qacc_step[k]
@@ -151,7 +151,7 @@ def damp_at_end(m, d):
 def forces_at_qacc(m, d):
     """Write the forces that the law gives in a step with the acceleration qacc.
 
-    Needs velocity_stages, and for contact a of the bodies.
+    Call `velocity_stages` first. For contact the field a must be in d.
     """
     if exact_stops(m, d):
         stops_at_end(m, d)

@@ -56,7 +56,8 @@ def _by_address(table, row):
 def accelerate_implicitly(m, d):
     """Write qacc_step, velocity-dependent forces being implicit over implicit_step.
 
-    The lower triangle of the matrix is in qLD, the upper one in qLU. Needs smooth_stages.
+    The lower triangle of the matrix is in qLD, the upper triangle in qLU. Call `smooth_stages`
+    first.
     """
     crb(m, d)
     driven = count_driven(m, d) > 0

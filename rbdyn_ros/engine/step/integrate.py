@@ -77,7 +77,8 @@ def integrate(m, d, complete):
         _keep_start(m, d)
     if m.ncontact > 0 and d.ncon == 0:
         d.nstick = 0  # friction needs no memory
-    # contact, and joints that stop, are too stiff for trial states: the step is an Euler step
+    # contact, dry friction and joint limits are too stiff for trial states: the step is an Euler
+    # step
     done = apart = False
     if m.opt.integrator_id == RK4 and d.nstopped == 0 and not near_singular(m, d):
         touches = m.ncontact > 0 and d.ncon > 0
@@ -231,7 +232,7 @@ def _rk4(m, d, h, apart):
         if trial < 3:
             reached = h if trial == 2 else 0.5 * h
             _move_from_start(m, d, d.rk_rate, d.qacc_step, reached)
-            # set the time last: a trace takes this as a complete state
+            # set the time last: it marks the state as complete for a trace
             d.time = d.rk_time[0] + reached
             if apart:
                 _stages_apart(m, d)
@@ -258,7 +259,7 @@ def _rk4(m, d, h, apart):
 
 @kernel
 def _stages_apart(m, d):
-    """Run the smooth stages without contact, of a Model for which _may_part is true."""
+    """Run `smooth_stages` without the search for contacts. `_may_part` must be true."""
     poses(m, d)
     com_pos(m, d)
     com_vel(m, d)
@@ -307,7 +308,7 @@ def _move_apart(m, d, h):
 
 @inline
 def _turned(m, d):
-    """Return whether a joint with dry friction has reversed since the start of the step."""
+    """Return whether a joint with dry friction has stopped or reversed in the step."""
     turned = False
     if exact_stops(m, d):
         for k in range(m.nv):

@@ -4,10 +4,10 @@
 A drive prescribes the motion of a joint. If it leads its loops to where they cannot close, such as
 the crank of a four-bar linkage beyond its last position, the velocities of the other joints grow
 without bound. This stage runs at the start of every step with a drive. It keeps the newest state
-in which the loops were closed. If they open, it looks for a nearby position that closes them,
-because a long timestep opens loops as well. If there is none, the joints of the loops go back to
-the kept position and stop, the drives of the open loops hold their position until reset_data or
-set_drive, and nlocked counts them.
+in which the loops were closed. If they open, it searches for a nearby position that closes them,
+because a long timestep opens loops as well. If no such position exists, the joints of the loops go
+back to the kept position and stop, the drives of the open loops hold their position until
+reset_data or set_drive, and nlocked counts them.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ DRIVEN = int(JointClass.DRIVEN)
 OPEN = 1e-3
 #: Loops count as closed again if the errors need a smaller displacement than this.
 CLOSED = 1e-6
-#: A state is kept if its loops are closed better than this; if none was kept for MEMORY timesteps,
-#: any state with closed loops is kept. Just beyond the last position the loops are nearly closed.
+#: A state is kept if its loops are closed better than this. If no state was kept for MEMORY
+#: timesteps, any state with closed loops is kept. Just beyond the last position the loops are
+#: nearly closed.
 FINE = 1e-5
 MEMORY = 20
 #: Most corrections that are tried, and the largest sum of their displacements [rad or m].
@@ -89,7 +90,7 @@ def _has_drive(m, d, j):
 
 @kernel
 def opening(m, d):
-    """Return the displacement that the largest constraint error needs at least [rad or m]."""
+    """Return the least displacement that can remove the largest constraint error [rad or m]."""
     most = 0.0
     for r in range(m.nefc):
         if d.row_terms[r] > 0.0:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conserve the momentum of trees in flight, such as robots that jump.
 
-Velocities that a step finds at its initial pose have another momentum at its final pose. There a
-velocity of the whole tree is added that removes the difference: only the free joint changes. The
-centre of mass is moved to where its velocity leads.
+The velocities of a step are computed at its initial pose; at the final pose their momentum
+differs. A velocity of the whole tree, which changes only the free joint, removes the difference
+there. The centre of mass is moved to where its velocity leads.
 
 This needs the poses at the end of the step, which take half the time of a step of
 implicit_damping, so only implicit_midpoint does it, and rk4 in steps with contact.
@@ -64,7 +64,7 @@ def keep_momenta(m, d):
 
 @kernel
 def _keep_momentum(m, d, root, h):
-    """Change velocity and position of a free joint at the end of a step, and qacc_step with them.
+    """Correct velocity and position of a free joint at the end of a step, and qacc_step.
 
     Needs the velocities and axes of the start of the step, and qpos and qvel of its end.
     """
@@ -157,7 +157,7 @@ def _add_contacts(m, d, root, total):
 
 @kernel
 def _at_end(m, d, root):
-    """Return inertia and momentum of a tree at qpos and qvel, about the origin of its root."""
+    """Return the inertia and momentum of a tree at qpos and qvel, about the origin of its root."""
     I, total, origin, i = NOTHING, ZERO6, ZERO3, root
     store3(d.chain_xpos, 0, ZERO3)
     store9(d.chain_xmat, 0, IDENTITY)

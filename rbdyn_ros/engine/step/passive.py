@@ -147,8 +147,8 @@ def _push_back(m, d, j, k, q, lower, upper):
 
 @inline
 def _stop(m, j, inertia):
-    """Return stiffness and damping of the end stops of joint j."""
-    # a spring with a time constant below two steps would ring
+    """Return the stiffness and damping of the end stops of joint j."""
+    # a spring with a time constant below two steps would oscillate
     slowest, timestep = m.jnt_solref[j, 0], m.opt.timestep
     explicit = m.opt.integrator_id == EULER or m.opt.integrator_id == RK4
     slowest = select(slowest > NO_TIME, slowest, SOFT if explicit else 0.0)
@@ -188,7 +188,7 @@ def passive_slopes(m, d, dq, dv):
     joint is at rest, and no slope.
 
     Springs in joints with quaternions, limited ball joints and spring-dampers between points are
-    not covered: the caller refuses them.
+    not covered: the caller refuses Models with them.
     """
     for k in range(m.nv):
         v = d.qvel[k]

@@ -34,7 +34,7 @@ FREE_CLASS = int(JointClass.FREE)
 
 @kernel
 def overloaded_contacts(m, d):
-    """Return STIFF_CONTACT and CRUSHED_CONTACT if the last timestep had one."""
+    """Return the sum of STIFF_CONTACT and CRUSHED_CONTACT, as far as they hold for a contact."""
     stiff = crushed = 0
     for c in range(d.ncon):
         normal = load3(d.contact_normal, c)
@@ -83,7 +83,7 @@ def overloaded_joints(m):
 def too_fast(m, d):
     """Return FAST or LOST if a body rotates too fast or is lost for the first time.
 
-    GROWING is returned if a fast coordinate grew in the last timestep: `step` then checks the
+    GROWING is returned if a large velocity grew in the last timestep: `step` then checks the
     energy.
     """
     return 0 if _is_slow(m, d) else _look_closer(m, d)

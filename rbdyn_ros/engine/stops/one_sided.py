@@ -9,16 +9,16 @@ earlier and later,
     f = -k q q1 / (q1 - q0)      where q0 is outside
     f = -k q q0 / (q0 - q1)      where q1 is outside
 
-So m (u^2 - v^2) / 2 = k (q0 q - q q1) / 2, with q0 and q1 zero outside: a spring without damping
-returns the speed for any timestep, in systems of many bodies and contacts, too.
+So m (u^2 - v^2) / 2 = k (q0 q - q q1) / 2, where q0 and q1 are zero outside, so a spring without
+damping returns the speed for any timestep, in systems of many bodies and contacts, too.
 
 A damper acts at the mean of v and u. Its force jumps where the contact begins, so it acts from the
 moment of the touch; the force of a step represents half a step before and half a step after its
 start. With a damper the contact ends where the sum of both forces is zero, instead of where q is
 zero.
 
-A step resolves h^2 k <= m and h b <= 2 m. Of a stiffer spring, the part of h k above m / h acts as
-a damper. The part of b above 2 m / h acts at the end of the step. Both are stable.
+A step resolves h^2 k <= m and h b <= 2 m. If a spring is stiffer, the part of h k above m / h acts
+as a damper. The part of b above 2 m / h acts at the end of the step. Both are stable.
 
 Source: Gonzalez, Time integration and discrete Hamiltonian systems, 1996 (a force that is the
 slope of the potential between two positions); Hairer, Lubich, Wanner, Geometric numerical
@@ -48,7 +48,7 @@ def late_slopes(k, b, by_h, h):
 
 @inline
 def spring_in_step(k, b, by_h, h, dist, leaving):
-    """Return push, slope, edge and width of a spring-damper at `dist`, moving at `leaving`.
+    """Return the push, slope, edge and width of a spring-damper at `dist`, moving at `leaving`.
 
     The force at the velocity u is push - slope u; where width is not zero, see `at_its_edge`.
     """
@@ -69,7 +69,7 @@ def spring_in_step(k, b, by_h, h, dist, leaving):
 
 @inline
 def at_its_edge(force, slope, spring, past, width):
-    """Return force and slope in the first (width < 0) or the last step.
+    """Return the force and slope in the first (width < 0) or the last step.
 
     Args:
         force: push - slope u.
@@ -91,7 +91,7 @@ def at_its_edge(force, slope, spring, past, width):
 
 @inline
 def spring_of_mass(k, b, by_h, h, dist, leaving):
-    """Return push and slope of the force in a step, linear about the motion of a single mass."""
+    """Return push and slope of the force in a step, linearised at the motion of a single mass."""
     push, slope, edge, width = spring_in_step(k, b, by_h, h, dist, leaving)
     if width == 0.0:
         return push, slope

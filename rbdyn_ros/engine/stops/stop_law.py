@@ -11,14 +11,15 @@ D, so a joint that holds a constant load does not move, for any D; the rest of u
 effect of the change of the load, is then set to zero.
 
 A limit is nearly rigid and remembers its force as well. Inside the range, push = slope beyond / h
-with a negative `beyond` makes the step end on the limit; there, push = memory, so a joint that
-leans on its limit stands still. The same holds for a joint that is farther beyond, while it moves
-outwards or its load is more than the softer force can carry. Otherwise a joint farther beyond
-than AT_LIMIT comes back with the time constant RETURN, at most at EMERGE and by the softer force:
-joints do not bounce, a joint that is put there comes back slowly, and one that is held there meets
-no large force. A drive mode overrules limits. Where the time constant t of jnt_solref is longer
-than a step, k = I / (t z)^2 and b = 2 I / t are those of the smooth law (passive.py), and push and
-slope are those of a spring in a step (one_sided.py), linear about the motion of I alone.
+with a negative `beyond` makes the step end on the limit; on the limit, push = memory, so a joint
+that is pressed against its limit stands still. The same holds for a joint that is farther beyond,
+while it moves outwards or its load is more than the softer force can carry. Otherwise a joint
+farther beyond than AT_LIMIT comes back with the time constant RETURN, at most at EMERGE and by the
+softer force: joints do not bounce, a joint that is set beyond its limit comes back slowly, and a
+joint that is held there receives no large force. A drive mode overrules limits. Where the time
+constant t of jnt_solref is longer than a step, k = I / (t z)^2 and b = 2 I / t are those of the
+smooth law (passive.py), and push and slope are those of a spring in a step (one_sided.py), linear
+about the motion of I alone.
 
 stick_qfrc is the sum of both: the part above dof_frictionloss belongs to the limit.
 
@@ -85,7 +86,7 @@ def find_stops(m, d):
     """Write the constants of the step and nstopped; add the present forces to qfrc_passive.
 
     nstopped counts the dofs that are held by friction, are at a limit, or reach a limit in the
-    step at their present velocity. Only if such dofs exist, a step has to be solved.
+    step at their present velocity. A step has to be solved only if such dofs exist.
     """
     for k in range(m.nv):
         d.passive_rest[k] = d.qfrc_passive[k]
@@ -117,7 +118,7 @@ def find_stops(m, d):
 
 @inline
 def _write_limit(m, d, j, k, q, lower, upper):
-    """Write the limits of a dof, and its position in stop_place."""
+    """Write the pushes of a dof's limits, and stop_place; add the present forces of the limits."""
     spring, inertia, v = d.stop_spring[k], m.dof_inertia0[k], d.qvel[k]
     if d.drive_mode[k] != FORCE:
         return
@@ -172,7 +173,7 @@ def _spring(m, j, inertia, beyond, speed, memory):
 def ends_beyond_limit(m, d):
     """Return whether the step has ended with a joint beyond a limit.
 
-    Overwrites qfrc_passive and the stop_ and cone_ fields with those of the present state.
+    Overwrites qfrc_passive and the stop_ and cone_ fields with values of the present state.
     """
     for k in range(m.nv):
         d.qfrc_passive[k] = 0.0
@@ -217,7 +218,7 @@ def stop_force(m, d, k, u):
 
 @inline
 def limit_pushes(d, k, u):
-    """Return the forces of the lower and upper limit of a dof at velocity u, zero if negative."""
+    """Return the forces of both limits of a dof at velocity u; below 0 a limit does not act."""
     spring = d.stop_spring[k]
     return spring[LOWER] - spring[LOWER_SLOPE] * u, spring[UPPER] + spring[UPPER_SLOPE] * u
 
@@ -258,7 +259,7 @@ def _find_cones(m, d):
 
 @inline
 def _cone_spring(m, j, inertia, beyond, speed, memory):
-    """Return push and slope of the limit of a ball joint, and its force at the present state.
+    """Return the push and slope of the limit of a ball joint, and its force at the present state.
 
     A step is straight, so a joint that slides around its cone gets beyond it. The next step
     removes half of this, at most at the speed EMERGE, so the limit needs no memory. A joint that

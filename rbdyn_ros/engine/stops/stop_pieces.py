@@ -39,8 +39,8 @@ FORCE_TOLERANCE = 1e-6
 #: A force below this part of the largest counts as zero.
 NOTHING = 1e-9
 
-#: The force of a dof at rest may change by this part of itself without another pass. Below this
-#: part of dry friction it counts as zero.
+#: The force of a dof at rest may change by the part CHANGED of itself without another pass. Below
+#: the part UNLOADED of dry friction it counts as zero.
 CHANGED, UNLOADED = 1e-5, 1e-3
 
 #: Most passes that bring dofs at rest closer to zero velocity.
@@ -54,13 +54,13 @@ YIELDING = 0.1
 #: A smaller remembered force [N m or N] is set to zero, before its products underflow.
 FADED = 1e-200
 
-#: Rounding error of a velocity, as a part of the largest one, and of a force.
+#: Rounding error of a velocity, as a part of the largest velocity, and of a force.
 ROUNDING_ERROR = 1e-15
 
 
 @kernel
 def start_stops(m, d):
-    """Choose the pieces at the start of the step, or, after a pass without stops, at its end."""
+    """Choose the pieces at the start of the step, or at the end of a pass without stops."""
     h, tried = m.opt.timestep, d.nstopped < 0
     d.nstopped = max(abs(d.nstopped), 1)
     for k in range(m.nv):
@@ -91,7 +91,7 @@ def _next_piece(m, d, k, piece, u):
 
 @inline
 def _take_piece(m, d, k, piece):
-    """Write stop_load and stop_slope."""
+    """Write stop_load, stop_slope and stop_piece of a dof for a piece of the law."""
     v, load, slope, friction = d.qvel[k], 0.0, 0.0, piece % LOW
     if m.dof_frictionloss[k] > 0.0:
         if friction == 0:
@@ -250,7 +250,7 @@ def stop_viscously(m, d):
 
 @kernel
 def settle_still(m, d):
-    """Prepare another pass from the forces of the last pass for dofs at rest, if it is needed.
+    """Return whether dofs at rest need another pass; prepare it from the forces of the last pass.
 
     After a pass a dof at rest still has 1e-6 of the velocity that its change of force would cause,
     and more if other dofs push it. keep_stops sets this velocity to zero. After SETTLINGS passes
@@ -309,7 +309,7 @@ def keep_stops(m, d, solved):
 
 @kernel
 def passes_a_stop(m, d):
-    """Return whether a joint reverses or passes a limit in the last pass, solved without stops.
+    """Return whether a joint reverses or passes a limit in the last pass, which had no stops.
 
     If so, nstopped is -1, and start_stops begins with the end of this pass. If not, stop_qfrc is
     the friction of the joints that slide.
@@ -345,7 +345,7 @@ def remember_stops(m, d):
 
 @kernel
 def stops_at_end(m, d):
-    """Add friction and limit forces of a step with acceleration qacc to qfrc_passive.
+    """Add the friction and limit forces of a step with acceleration qacc to qfrc_passive.
 
     A dof at rest can have any friction. If the last solution held it, and it ends at rest with
     qacc, it has the force of that solution, stop_qfrc; otherwise the law with the remembered force

@@ -26,7 +26,7 @@ from rbdyn_ros.engine.stops.stop_pieces import (
 from rbdyn_ros.engine.stops.stop_potential import SLOPE_TOLERANCE, potential_slope
 from rbdyn_ros.engine.tree.aba import accelerate_step
 
-#: Most passes of dynamics in a step, and how many of them only switch pieces.
+#: Most passes of dynamics in a step, and the number of first passes that only switch pieces.
 MAX_PASSES, MAX_SWITCHES = 30, 3
 
 HALVINGS = 40

@@ -86,7 +86,7 @@ def _coupled(m, d):
 
 @inline
 def carried(m, c):
-    """Return the body that a coordinate moves, which must not be driven."""
+    """Return the body that a coordinate moves; the coordinate must not be driven."""
     if c < m.nv:
         return m.dof_bodyid[c]
     return m.jnt_bodyid[m.mimic_jntid[c - m.nv - m.ndrive]]
@@ -185,7 +185,7 @@ def subtract(X, row, factor, other, first):
 
 @kernel
 def half_solve(m, d, x):
-    """Replace x by D^-1/2 L^-T x, whose square is x^T M^-1 x.
+    """Replace x by D^-1/2 L^-T x, whose squared length is x^T M^-1 x.
 
     The factors of M and row_scale must be in d.
     """

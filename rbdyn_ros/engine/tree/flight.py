@@ -67,8 +67,8 @@ PLAIN, FLYING, HELD, TREE = 0, 1, 2, 3
 TOUCHING = 4
 
 #: Most iterations of Newton's method. The other numbers are errors of the equation, as parts of
-#: the momentum: below NEAR the next iteration is exact, below NEARER it is exact even with the
-#: last slopes, and below EXACT it is not needed.
+#: the momentum. Below NEAR the next iteration is exact, and below NEARER it is exact even with the
+#: slopes of the last iteration. Below EXACT no further iteration is needed.
 ITERATIONS, NEAR, NEARER, EXACT = 5, 1e-9, 1e-11, 1e-15
 
 #: A body that rotates by more than this in a step [rad] keeps its angular velocity.
@@ -134,7 +134,7 @@ def has_drive(m, d, i):
 
 @inline
 def _mark_touching(d):
-    """Mark the bodies that touch something: with euler and implicit only these fly."""
+    """Mark bodies with contact: with euler and implicit only these bodies are in flight."""
     for c in range(d.ncon):
         for side in range(2):
             d.flight_mode[d.contact_body[c, side]] = TOUCHING
@@ -167,8 +167,8 @@ def _find_held(m, d):
 def fly(m, d, h):
     """Change qacc_step to the end of the drift, and write the motion of the step to flight_work.
 
-    Needs start_flight and the accelerations of the kick. Row 0 of flight_mode is then PLAIN if all
-    bodies move by their velocities at the end of the step, as bodies at rest do.
+    Call `start_flight` first, and solve for the accelerations of the kick. Row 0 of flight_mode is
+    then PLAIN if all bodies move by their velocities at the end of the step, as bodies at rest do.
     """
     other = m.ncontact > 0 and d.hits[0] != 0
     if m.ncontact > 0 and d.ncon > 0:
@@ -189,7 +189,7 @@ def _find_free(m, d, h):
         if d.flight_mode[i] == HELD:
             d.flight_mode[i], held = -HELD, held + 1
     for c in range(d.ncon):
-        if held == 0:  # all held bodies are pressed
+        if held == 0:  # contacts press all held bodies
             return
         if d.contact_end[c, NORMAL] > 0.0:
             for side in range(2):
@@ -232,7 +232,7 @@ def _turn_rate(m, d, i):
 
 @inline
 def _drift(m, d, i, h):
-    """Return whether the motion of a body differs from its final velocity times h."""
+    """Write the drift of a body; return whether it differs from its final velocity times h."""
     k, r = m.body_dofadr[i], load3(m.body_ipos, i)
     v, w = _end_of_kick(d, k, h), _end_of_kick(d, k + 3, h)
     mean = after = w
@@ -328,14 +328,14 @@ def _end_of_kick(d, k, h):
 
 @inline
 def _is_slight(d, k, after, h):
-    """Return whether the gyroscopic torque of a step equals that at its start, up to rounding."""
+    """Return whether the gyroscopic torque stays constant in a step, up to rounding."""
     w = (d.qvel[k], d.qvel[k + 1], d.qvel[k + 2])
     return h * h * (dot3(w, w) + dot3(after, after)) < SLIGHT * SLIGHT
 
 
 @inline
 def _pressed_turn(m, d, i, after, h):
-    """Return w' with the impulse of the contacts, the gyroscopic torque taken at the mean.
+    """Return w' after the contacts' impulse, with the gyroscopic torque of the mean velocity.
 
     The contacts are solved with the torque of the start, so the impulse is right where they hold
     the body against it. Only the work of the impulse then changes the energy.

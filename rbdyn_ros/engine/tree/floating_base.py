@@ -52,6 +52,16 @@ def solve_base(m, d, i, A, p, viscosity_step, stop_step, qacc):
         remaining_force(d, k + 2, z, p), remaining_force(d, k + 3, r, p),
         remaining_force(d, k + 4, s, p), remaining_force(d, k + 5, t, p),
     )  # fmt: skip
+    q0, q1, q2, q3, q4, q5 = solve_six(m, d, k, H, u, viscosity_step, stop_step)
+    qacc[k], qacc[k + 1], qacc[k + 2] = q0, q1, q2
+    qacc[k + 3], qacc[k + 4], qacc[k + 5] = q3, q4, q5
+    shift = add_scaled6(add_scaled6(scaled6(x, q0), y, q1), z, q2)
+    store6(d.a, i, add_scaled6(add_scaled6(add_scaled6(shift, r, q3), s, q4), t, q5))
+
+
+@inline
+def solve_six(m, d, k, H, u, viscosity_step, stop_step):
+    """Return H^-1 u of the six equations of a free joint, of dofs k to k + 5; write their D."""
     row = (H[5], H[10], H[14], H[17], H[19], H[20])
     H, u, L5, q5 = _eliminate(m, d, k + 5, H, u, row, row[5], u[5], viscosity_step, stop_step)
     row = (H[4], H[9], H[13], H[16], H[18], 0.0)
@@ -69,10 +79,7 @@ def solve_base(m, d, i, A, p, viscosity_step, stop_step, qacc):
     q3 -= L3[0] * q0 + L3[1] * q1 + L3[2] * q2
     q4 -= L4[0] * q0 + L4[1] * q1 + L4[2] * q2 + L4[3] * q3
     q5 -= L5[0] * q0 + L5[1] * q1 + L5[2] * q2 + L5[3] * q3 + L5[4] * q4
-    qacc[k], qacc[k + 1], qacc[k + 2] = q0, q1, q2
-    qacc[k + 3], qacc[k + 4], qacc[k + 5] = q3, q4, q5
-    shift = add_scaled6(add_scaled6(scaled6(x, q0), y, q1), z, q2)
-    store6(d.a, i, add_scaled6(add_scaled6(add_scaled6(shift, r, q3), s, q4), t, q5))
+    return q0, q1, q2, q3, q4, q5
 
 
 @inline

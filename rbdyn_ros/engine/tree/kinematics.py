@@ -58,7 +58,7 @@ def poses(m: Model, d: Data) -> None:
 
 @inline
 def place_body(m, d, i, xpos, xmat):
-    """Write the pose of body i to the arrays with its parent's pose; return it."""
+    """Write the pose of body i to arrays that hold its parent's pose; return the pose."""
     parent = m.body_parentid[i]
     p, R = pose_after(m, d, i, load3(xpos, parent), load9(xmat, parent))
     store3(xpos, i, p)

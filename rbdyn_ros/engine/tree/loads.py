@@ -64,7 +64,7 @@ def push(m, d, body, wrench, qfrc):
 
 @kernel
 def contact_joint_forces(m, d):
-    """Write qfrc_contact, the contact forces as joint forces; pA is scratch."""
+    """Write qfrc_contact, the contact forces as joint forces. Overwrites pA."""
     for i in range(m.nbody):
         store6(d.pA, i, load6(d.cfrc_contact, i))
     sum_subtrees(m, d.pA)

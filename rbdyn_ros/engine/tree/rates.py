@@ -27,7 +27,7 @@ from rbdyn_ros.engine.joints.jcalc import carried_from
 
 @kernel
 def axis_rates(m, d):
-    """Write cdof_rate, the derivative of each column of S by itself. Call `com_vel` first.
+    """Write cdof_rate, the full time derivative of each column of S. Call `com_vel` first.
 
     cdof_dot excludes the rotation of the joint itself: axes fixed in the successor lack their
     common term v_J x S, which adds nothing to S_dot qd.
@@ -49,7 +49,7 @@ def axis_rates(m, d):
 
 @kernel
 def axis_accelerations(m, d):
-    """Write cdof_ddot from cacc: Psi_ddot = a x S + v x Psi_dot before the joint moves."""
+    """Write cdof_ddot from cacc: Psi_ddot = a x S + v x Psi_dot, a and v before the joint."""
     for i in range(1, m.nbody):
         j, parent = i - 1, m.body_parentid[i]
         v, a = load6(d.cvel, parent), load6(d.cacc, parent)

@@ -82,10 +82,10 @@ def take_triangle(m, d):
 
 @inline
 def are_three(d, k):
-    """Return whether dof k and the two before it are a chain with rows that begin alike.
+    """Return whether dof k and the two dofs before it are a chain whose rows begin in one column.
 
     Such rows, like those of a free body, are eliminated together: short loops cost more than long
-    ones for the same work.
+    loops for the same work.
     """
     first = d.skyline_first[k]
     return (
@@ -108,7 +108,7 @@ def factor_skyline(m, d):
     k = m.nv - 1
     while k >= 0:
         if are_three(d, k):
-            _factor_three(m, d, k)
+            factor_three(m, d, k)
             k -= 3
         else:
             _factor_one(m, d, k)
@@ -149,7 +149,7 @@ def _pivot(m, d, k):
 
 
 @kernel
-def _factor_three(m, d, k):
+def factor_three(m, d, k):
     """Eliminate dofs k, k - 1 and k - 2: the same operations, row by row of their ancestors."""
     H, top = d.skyline, d.skyline_depth[d.skyline_first[k]]
     p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
@@ -202,7 +202,7 @@ def solve_skyline(m, d, x):
     k = 0
     while k < m.nv:
         if k + 2 < m.nv and are_three(d, k + 2):
-            _gather_three(d, k + 2, x)
+            gather_three(d, k + 2, x)
             k += 3
         else:
             i, end, rest = k, diagonal_of(k), x[k] * d.qLDiagInv[k]
@@ -227,7 +227,7 @@ def spread_three(d, H, k, x):
 
 
 @inline
-def _gather_three(d, k, x):
+def gather_three(d, k, x):
     """Solve for dofs k, k - 1 and k - 2 when the dofs above are known."""
     H, i = d.skyline, k - 2
     p, q, r = diagonal_of(k), diagonal_of(k - 1), diagonal_of(k - 2)
@@ -273,7 +273,7 @@ def other_half_skyline(m, d, x):
 
 @kernel
 def mul_skyline(m, d, x, y):
-    """Write y = H x, before it is factored."""
+    """Write y = H x, before H is factored."""
     for k in range(m.nv):
         y[k] = 0.0
     for k in range(m.nv):

@@ -18,7 +18,7 @@ from rbdyn_ros.engine.tree.skyline import are_three, diagonal_of, spread_three
 def factor_lu(m, d):
     """Replace skyline and skyline_upper by their ratios to the pivots, and pivots by inverses.
 
-    A pivot can be negative, so D stays that of M.
+    A pivot can be negative, so D is not written.
     """
     k = m.nv - 1
     while k >= 0:

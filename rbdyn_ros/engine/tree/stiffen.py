@@ -16,8 +16,8 @@ MIN_INERTIA = 1e-6
 def bounded_pivot(m, k, D):
     """Return the pivot D of a dof, but at least MIN_INERTIA of the dof's own inertia.
 
-    A limit can hold joints where M is singular, as at the gimbal lock of three hinges. There the
-    smallest force would cause a velocity, without inertia, that no later step could resolve.
+    A limit can hold joints where M is singular, as at the gimbal lock of three hinges. Without
+    inertia even a small force would cause a velocity there that no later step could resolve.
     Source: Gill, Murray, Newton-type methods for unconstrained and linearly constrained
     optimization, 1974 (a positive bound for the pivots).
     """

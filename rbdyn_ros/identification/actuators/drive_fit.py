@@ -22,7 +22,7 @@ from rbdyn_ros.identification.data.motion import Motion
 
 #: Columns of the equations. RISE belongs to Fs - Fc; SPEED is the derivative with respect to vs.
 SCALE, CONSTANT, COULOMB, VISCOUS, ROTOR, RISE, SPEED = range(7)
-#: Number of samples that the filter of a motion is wide.
+#: Width of the filter of a motion [samples].
 WIDTH = 5
 #: A joint may be at rest below this multiple of the noise of its speed, or below this part of its
 #: largest speed.
@@ -63,10 +63,10 @@ class DriveFit:
 
     Attributes:
         scale: torque on the joint per reported effort.
-        constant: torque [N m or N].
+        constant: constant torque [N m or N].
         coulomb: friction while sliding fast, or the mean friction if `rise` is None [N m or N].
-        viscous: [N m s/rad or N s/m].
-        rotor: inertia [kg m^2 or kg].
+        viscous: viscous friction [N m s/rad or N s/m].
+        rotor: inertia of the rotor [kg m^2 or kg].
         static: friction at the start of sliding [N m or N]; None if it was not fitted.
         rise: static friction minus Coulomb friction [N m or N]; None if it was not fitted.
         speed: Stribeck speed [rad/s or m/s]; None if it was not fitted.
@@ -109,7 +109,7 @@ def fit_drive(
     """Return the drive that explains the efforts best.
 
     Args:
-        drive: its recording.
+        drive: recording of the drive.
         scale: torque per reported effort; None: unknown.
         rotor: inertia of the rotor, at the joint [kg m^2 or kg]; None: unknown.
         stribeck: whether static friction may differ from Coulomb friction.

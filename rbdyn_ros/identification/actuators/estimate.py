@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A number with its standard deviation, and linear least squares that return such numbers."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -32,7 +30,7 @@ class Estimate:
     def __str__(self) -> str:
         return f"{self.value:.4g} +- {self.std:.1g}"
 
-    def times(self, factor: float) -> Estimate:
+    def times(self, factor: float) -> "Estimate":
         """Return the estimate in another unit."""
         return Estimate(self.value * factor, self.std * abs(factor))
 
@@ -47,7 +45,7 @@ def solution(A: Array, b: Array) -> tuple[Array, Array]:
 def covariance(J: Array, differences: Array) -> Array:
     """Return the covariance (k, k) of k parameters.
 
-    Neighbouring differences depend on each other, so they count as fewer.
+    Neighbouring differences are correlated, so they count as fewer differences.
 
     Args:
         J: (p, k) derivatives of the predictions by the parameters.

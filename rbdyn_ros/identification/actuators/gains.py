@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drive gains of an arm whose masses are not known either, from currents.
+"""Drive gains of an arm from currents, where the masses are not known either.
 
 A drive gives the torque g i at the current i, so currents show masses and friction divided by the
 gains. Joints that carry the same bodies show the ratios of their gains. A common factor of all
@@ -46,7 +46,7 @@ from rbdyn_ros.identification.equations.unknowns import (
 from rbdyn_ros.identification.equations.warnings import MASS_RATIO
 from rbdyn_ros.model.model import Model
 
-#: Terms that every drive may have, besides viscous and Coulomb friction.
+#: Terms that every drive can have, besides viscous and Coulomb friction.
 TERMS = "armature", "offset"
 #: Standard deviation of the logarithm of a gain around its first guess: a factor of ten.
 SPREAD = np.log(10.0)
@@ -153,7 +153,7 @@ def _times(currents: Motion, gains: Array) -> Motion:
 def _first_gains(m: Model, currents: Motion, smoothing: float, rest: ArrayLike | None) -> Array:
     """Return the gains (n,) with which the description explains the currents best.
 
-    A joint whose load shows nothing has the geometric mean of the other gains.
+    A joint whose load does not show its gain gets the geometric mean of the other gains.
     """
     load = validate(m, Friction.of(m.nv, smoothing=smoothing), currents, rest=rest).predicted
     kept = kept_samples(m, currents, dofs_of(m, currents))

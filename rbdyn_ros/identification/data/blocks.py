@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The states of a running arm, collected by its control thread and taken in blocks by another."""
+"""States of a running arm, stored by its control thread and read in blocks by another thread."""
 
 from collections.abc import Sequence
 

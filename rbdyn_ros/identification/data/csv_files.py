@@ -44,7 +44,7 @@ def read_csv(
     """
     header = _header(path)
     if partly:
-        there = [name for name in names if _has_column(header, name)]
+        there = [x for x in names if any(_places(header, f"{x}.{each}") for each in QUANTITIES)]
         names = there or names
     n = len(names)
     wanted = [f"{name}.{quantity}" for quantity in ("position", "effort") for name in names]
@@ -191,10 +191,6 @@ def _first_row(file: TextIO) -> tuple[list[str], str]:
             yield read[-1]
 
     return next(csv.reader(lines()), []), "".join(read)
-
-
-def _has_column(header: Sequence[str], name: str) -> bool:
-    return any(_places(header, f"{name}.{quantity}") for quantity in QUANTITIES)
 
 
 def _places(header: Sequence[str], column: str) -> list[int]:

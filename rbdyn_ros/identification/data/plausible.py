@@ -20,9 +20,9 @@ from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.bags import recording_error
 
-#: Largest step between samples [rad or m],
+#: Largest step between two samples, except for fast joints, see HASTE [rad or m].
 JUMP = 0.5
-#: unless the joint could make the step at this multiple of its velocity limit.
+#: A joint may also make any step that it can make at this multiple of its velocity limit.
 HASTE = 3.0
 #: Assumed velocity limit of a joint without a velocity limit [rad/s or m/s].
 FASTEST = 20.0
@@ -118,7 +118,7 @@ def _check_efforts(samples: Samples) -> None:
 
 
 def _unwrapped(m: Model, dofs: Ints, qpos: Array) -> Array:
-    """Unwrap the angles (p, n) of joints without limits."""
+    """Return positions (p, n), with the angles of joints without limits unwrapped."""
     joints = m.dof_jntid[dofs]
     free = (m.jnt_limited[joints] == 0) & (m.jnt_type[joints] == JointType.HINGE)
     return np.asarray(np.where(free, np.unwrap(qpos, axis=0), qpos), np.float64)

@@ -115,7 +115,8 @@ def check_gaps(time: Array, lacking: str, source: str = "") -> None:
 
     Args:
         time: (p,) increasing.
-        lacking: what a gap lacks, after which the message names its ends.
+        lacking: begins the message, such as "the recording has no samples"; the times of the gap
+            follow.
         source: file name for the message.
     """
     steps = np.diff(time)

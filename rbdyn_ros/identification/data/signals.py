@@ -49,9 +49,11 @@ PERIODS = 1e-5, 0.2
 REGULAR = 1e-3
 #: Largest relative difference of measured velocities from differentiated positions.
 AGREEMENT = 0.02
-#: An extreme value is a saturation if it occurs this many times, in this fraction of samples,
+#: An extreme value is a saturation if it occurs this many times, in this fraction of the samples,
+#: and far more often than its neighbours, see FLATNESS.
 FLAT = 10, 0.01
-#: and FLATNESS times as often as the NEXT neighbouring values, of LEVELS values or more.
+#: A saturation occurs FLATNESS times as often as the mean of the NEXT neighbouring values. The
+#: samples must have at least LEVELS different values.
 FLATNESS, NEXT, LEVELS = 10.0, 5, 20
 
 
@@ -166,7 +168,7 @@ def without_repeats(samples: Samples) -> tuple[Samples, str]:
 
 
 def _bend(time: Array, qpos: Array, places: Ints) -> float:
-    """Return the mean change of speed at some samples, against the samples next to them."""
+    """Return the mean change of speed at some samples, relative to the samples next to them."""
     if not (np.diff(time) > 0.0).all():
         return float("inf")
     speed = np.diff(qpos, axis=0) / np.diff(time)[:, np.newaxis]

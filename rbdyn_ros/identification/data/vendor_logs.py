@@ -24,7 +24,7 @@ LONGEST_HEADER = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Columns of a log; {} stands for the number of a joint from 0.
+    """Columns of a log; {} stands for the number of a joint, counted from 0.
 
     Attributes:
         name: name of the program.

@@ -18,9 +18,9 @@ from rbdyn_ros.identification.equations.regressor import extra_columns, torque_r
 from rbdyn_ros.identification.equations.residuals import memory
 from rbdyn_ros.model.model import Model
 
-#: A delay is corrected if it is this many times its standard deviation
+#: A delay is corrected if it is longer than SHORTEST and this many times its standard deviation.
 SURE = 4.0
-#: and longer than this [s]. The second number is the longest delay that can be estimated [s].
+#: Shortest delay that is corrected, and longest delay that can be estimated [s].
 SHORTEST, LONGEST = 1e-3, 0.1
 #: Number of parts of the motion whose estimates are compared.
 PARTS = 8

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identify a Model from a motion: inertia, friction, offsets, rotors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -113,7 +111,7 @@ def identify(
 def _tried(
     kinds: Sequence[str],
     kept: Sequence[str],
-    fit_of: Callable[[Sequence[str]], _Fit],
+    fit_of: "Callable[[Sequence[str]], _Fit]",
     weight: float,
     x: Array,
     sigma: Array,
@@ -153,7 +151,7 @@ class FitOfMotion:
         known = self.dofs, self.friction, self.smoothing
         return unknowns_of(self.m, self.motion, *known, kinds, self.rest, at)
 
-    def fits(self, every: Sequence[str], near: Model | None) -> Callable[[Sequence[str]], _Fit]:
+    def fits(self, every: Sequence[str], near: Model | None) -> "Callable[[Sequence[str]], _Fit]":
         """Return a function that returns the fit of some of these kinds, linearised at a Model."""
         at = None if near is None else linearised(near, self.motion, self.rest)
         most = self.unknowns(every, at)
@@ -168,14 +166,14 @@ class FitOfMotion:
 
         return fit_of
 
-    def solved(self, fit: _Fit) -> tuple[Array, Array]:
+    def solved(self, fit: "_Fit") -> tuple[Array, Array]:
         """Return the solution of a fit, and the standard deviation (n,) of the samples."""
         return solved(fit.eqs, fit.prior, self.weight, fit.unknowns, fit.residuals, self.report)
 
 
 def _searched(
     run: FitOfMotion, kinds: Sequence[str], kept: list[str]
-) -> tuple[_Fit, Array, Array, list[Term]]:
+) -> "tuple[_Fit, Array, Array, list[Term]]":
     """Return the fit with all terms that improve it, its solution and the tried terms.
 
     Args:

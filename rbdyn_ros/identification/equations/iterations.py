@@ -43,7 +43,7 @@ def solved(
         residuals: function that returns the residuals of a solution.
         progress: called with a message after every iteration.
     """
-    # trust the data first: a bad prior would otherwise inflate their standard deviations
+    # begin with small errors of the data, which a bad prior would otherwise inflate
     x, sigma = prior.start, HOPED * unknowns.largest
     for k in range(ITERATIONS):
         x = solve(*eqs.weighted(sigma), prior, strength, x)
@@ -57,7 +57,7 @@ def solved(
 
 
 def noise(residuals: Residuals, unknowns: Unknowns) -> Array:
-    """Return standard deviations (n,) that account for the correlation of samples."""
+    """Return the standard deviations (n,) that account for the correlation of samples."""
     rest = np.where(residuals.kept, residuals.measured - residuals.predicted, 0.0)
     return np.maximum(residuals.rms * np.sqrt(memory(rest)), FLOOR * unknowns.largest)
 

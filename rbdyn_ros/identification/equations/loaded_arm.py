@@ -43,7 +43,8 @@ class LoadedArm:
         m: the arm without the payload, identified from both motions.
         payload: the payload, and the residuals of the motion with it.
         by_joint: (n,) mass of the payload from the efforts of each joint alone, with the same
-            centre of mass [kg]; NaN where the payload changes them by less than their noise.
+            centre of mass [kg]; NaN where the payload changes these efforts by less than their
+            noise.
     """
 
     arm: Identification
@@ -188,7 +189,7 @@ def _carrying(m: Model, payload: PayloadEstimate) -> Model:
 
 
 def same_unknowns(a: Unknowns, b: Unknowns) -> None:
-    """Raise ParameterError if the motions without and with the payload move other joints."""
+    """Raise ParameterError if the motions without and with the payload move different joints."""
     here, there = ({(u.motion.names[e.column], e.kind) for e in u.extras} for u in (a, b))
     same_joints(a.motion, b.motion)
     if here != there:

@@ -275,11 +275,11 @@ class OnlinePayload:
         return np.asarray(np.maximum(EXACT * self._largest, NO_EFFORT))
 
     def _stiction(self, x: Array, sigma: Array) -> Array:
-        """Return standard deviations (n,) of the efforts of joints at rest."""
+        """Return the standard deviations (n,) of the efforts of joints at rest."""
         return np.asarray(np.hypot(max(1.0, float(x[BODY])) * self._dry, sigma))
 
     def _noise(self, eqs: Equations, x: Array) -> Array:
-        """Return standard deviations (n,) that account for the correlation of samples."""
+        """Return the standard deviations (n,) that account for the correlation of samples."""
         n = len(self._dofs)
         squares, count = eqs.squares(x)[0, :n], eqs.count[0, :n]
         rms = np.sqrt(squares / np.maximum(count, 1))

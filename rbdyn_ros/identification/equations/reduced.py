@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Least-squares equations of a motion, reduced to one row per unknown, joint and part in time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -62,7 +60,7 @@ class Equations:
         effects: Array = np.sqrt(squares / self.count.sum(axis=0)[:, None])
         return effects
 
-    def only(self, columns: Sequence[int]) -> Equations:
+    def only(self, columns: Sequence[int]) -> "Equations":
         """Return the equations of some unknowns; the other unknowns are 0."""
         return replace(self, R=self.R[..., [*columns, self.R.shape[3] - 1]])
 

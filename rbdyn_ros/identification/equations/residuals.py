@@ -165,7 +165,7 @@ def friction_effort(friction: Friction, motion: Motion, dofs: Ints) -> Array:
 def memory(differences: Array) -> Array:
     """Return the correlation length (n,) of differences (p, n) in samples, 1 or more.
 
-    The length is 1 plus twice the sum of the autocorrelations before the first that is not
+    The length is 1 plus twice the sum of the autocorrelations before the first value that is not
     positive.
     """
     p = len(differences)

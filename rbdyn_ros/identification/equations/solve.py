@@ -78,11 +78,11 @@ class Prior:
         return self.terms(x)[1]
 
     def terms(self, x: Array) -> tuple[Array, Array]:
-        """Return slope r and curve C at x; C^T r is the gradient of the prior's terms."""
+        """Return the slope r and curve C at x; C^T r is the gradient of the prior's terms."""
         return _divergence(x, self)[1:]
 
     def masses(self, A: Array, x: Array, strength: float) -> tuple[Array, Array]:
-        """Return standard deviations of masses at a solution, and their shares of the prior.
+        """Return the standard deviations of masses at a solution, and their shares of the prior.
 
         Args:
             A: (r, N) equations in units of a standard deviation.
@@ -121,7 +121,7 @@ class _FitProblem:
         return np.asarray(self.seen * z - self.target)
 
     def value(self, z: Array) -> float:
-        """Return the terms of the prior, infinite if z is not consistent."""
+        """Return the sum of the prior's terms, infinite if z is not consistent."""
         return _value(self.x(z), self.prior)
 
 
@@ -229,7 +229,7 @@ def _divergence(x: Array, prior: Prior) -> tuple[float, Array, Array]:
 
 
 def _value(x: Array, prior: Prior) -> float:
-    """Return the terms of the prior, infinite if x is not consistent."""
+    """Return the sum of the prior's terms, infinite if x is not consistent."""
     bodies, positive, free = _parts(x, prior)
     if not (positive > 0.0).all():
         return float("inf")

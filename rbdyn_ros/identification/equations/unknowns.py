@@ -18,9 +18,10 @@ from rbdyn_ros.model.model import Model
 
 #: A sample shows friction if the joint is faster than this multiple of the smoothing.
 MOVING = 5.0
-#: Friction of a joint is identified if this fraction of its samples shows it,
+#: Friction of a joint is identified if this fraction of its samples shows friction, and few of
+#: these samples are saturated, see MOST_LOST.
 MOVING_SHARE = 0.1
-#: and if at most this fraction of these samples is saturated.
+#: Of the samples that show friction, at most this fraction may be saturated.
 MOST_LOST = 0.5
 #: Prior friction of a joint without described friction, as a fraction of its largest effort. It is
 #: so large that the prior hardly resists smaller or larger values.
@@ -124,7 +125,7 @@ class Unknowns:
         return self.motion.effort - rotors - friction_effort(known, self.motion, self.dofs)
 
     def found(self, values: Array) -> tuple[Friction, Array, Array]:
-        """Return friction, armature and offsets (nv,) of a solution."""
+        """Return the friction, armature and offsets (nv,) of a solution."""
         rows = {kind: getattr(self.friction, kind).copy() for kind in FRICTION}
         rows |= {"armature": self.m.dof_armature.copy(), "offset": np.zeros(self.m.nv)}
         for extra, value in zip(self.extras, values, strict=True):

@@ -27,9 +27,9 @@ ALIKE = 0.8
 OTHER_UNIT = 30.0
 #: Least friction of a real joint, as a fraction of its largest effort.
 NOTHING = 2e-3
-#: Residuals count as friction if friction explains this fraction of their power,
+#: Residuals count as friction if friction explains this fraction of their power.
 ALONG = 0.5
-#: and as noise if they are below this fraction of the largest effort.
+#: Residuals count as noise if they are below this fraction of the largest effort.
 SEEN = 0.02
 #: Number of standard deviations above which a payload is significant.
 SURE = 3.0
@@ -226,7 +226,7 @@ def _explained(columns: Array, rest: Array) -> float:
 
 
 def _of_signs(before: Residuals) -> str:
-    """Return a warning about efforts with the opposite sign of the predicted ones, or ""."""
+    """Return a warning about efforts with the opposite sign of the predicted efforts, or ""."""
     _, alike = _compared(before)
     wrong = np.flatnonzero(alike < -ALIKE)
     if not len(wrong):
@@ -254,7 +254,7 @@ def _of_units(before: Residuals) -> str:
 
 
 def _compared(before: Residuals) -> tuple[Array, Array]:
-    """Return ratio and correlation (n,) of the measured and the predicted efforts."""
+    """Return the ratio and correlation (n,) of the measured and the predicted efforts."""
     slopes, alike = np.ones(len(before.names)), np.zeros(len(before.names))
     for i, kept in enumerate(before.kept.T):
         measured, predicted = (x[kept, i] for x in (before.measured, before.predicted))

@@ -80,7 +80,7 @@ class Excitation:
     box: Array
 
     def sample(self, t: ArrayLike) -> Array:
-        """Return position, velocity and acceleration at times (p,) [s], (3, p, n)."""
+        """Return the position, velocity and acceleration at times (p,) [s], (3, p, n)."""
         time = np.clip(np.atleast_1d(np.asarray(t, np.float64)), 0.0, self.duration)
         rows: Array = tables(len(self.coefficients) // 2, self.duration, time) @ self.coefficients
         rows[0] += self.centre

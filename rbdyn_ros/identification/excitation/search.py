@@ -151,7 +151,7 @@ class Search:
         return np.asarray(weighted.reshape(-1, self.base.rank), np.float64)
 
     def _known(self, after: Motion) -> Array:
-        """Return an earlier motion's equations for the base parameters, weighted like new ones."""
+        """Return the equations of an earlier motion, weighted like those of the new motion."""
         m, dofs, centre = self.m, dofs_of(self.m, after), self.bounds.centre
         rows = np.linspace(0, len(after.time) - 1, min(len(after.time), MOST_KNOWN)).astype(int)
         qpos = of_dofs(m, dofs, after.qpos[rows], centre)

@@ -171,7 +171,7 @@ def _at_speed(bounds: Bounds, share: float, seconds: float, steps: int) -> tuple
 
 
 def _lobes(time: Array, period: float) -> Array:
-    """Return position, velocity and acceleration (3, p) of lobes of the speed 1.
+    """Return the position, velocity and acceleration (3, p) of lobes with the peak speed 1.
 
     The speed is constant between ramps, which are halves of a cosine.
     """

@@ -55,7 +55,7 @@ def free_motion(m: Model, run: RecordedRun, windows: Sequence[float] = WINDOWS) 
         windows: lengths of the windows [s]; windows longer than the recording are left out.
 
     Raises:
-        ModelError: the robots have other joints, or joints with several coordinates.
+        ModelError: the robots have different joints, or joints with several coordinates.
         ParameterError: the recording has no efforts, or is shorter than all windows.
     """
     _check(m, run)

@@ -4,8 +4,6 @@
 Comments, the order of elements, other attributes and other elements are kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -130,11 +128,11 @@ def _possible(x: Array) -> bool:
     return bool(np.linalg.eigvalsh(pseudo_inertia(x[None])[0])[0] > 0.0)
 
 
-def _write_inertial(link: Element, x: Array) -> None:
+def _write_inertial(link: "Element", x: Array) -> None:
     mass, com, matrix = (values[0] for values in bodies_of(x[None]))
     xx, yy, zz, xy, xz, yz = as_six(matrix)
     inertial = child_of(link, "inertial")
-    # a new element comes first, so that in a new <inertial> these follow in the usual order
+    # child_of inserts a new element at the front, so a new <inertial> gets the usual order
     inertia, weight, origin = (child_of(inertial, tag) for tag in ("inertia", "mass", "origin"))
     origin.set("xyz", " ".join(repr(float(value)) for value in com))
     origin.set("rpy", "0 0 0")
@@ -163,12 +161,12 @@ def _patch_friction(document: Document, old: Model, m: Model) -> None:
         _set(dynamics, damping=own_damping, friction=own_friction)
 
 
-def _dynamics(joint: Element, name: str) -> float:
+def _dynamics(joint: "Element", name: str) -> float:
     dynamics = first_child(joint, "dynamics")
     return 0.0 if dynamics is None else float(dynamics.get(name, 0.0))
 
 
-def _set(element: Element, **values: float) -> None:
+def _set(element: "Element", **values: float) -> None:
     for name, value in values.items():
         element.set(name, repr(float(value)))
 

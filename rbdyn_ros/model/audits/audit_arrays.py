@@ -113,7 +113,7 @@ def _name_lists(names: object, audit: Audit) -> dict[str, tuple[str, ...]]:
 
 
 def _frozen_fields(arrays: object, audit: Audit) -> Arrays:
-    """Return copies of the fields PRIMARY; add an error for each that is missing or no array."""
+    """Return copies of the fields PRIMARY; add an error for each missing field or wrong type."""
     if not isinstance(arrays, Mapping):
         audit.error("missing-field", "arrays", None, f"is {shown(arrays)}, not arrays by name")
         return {}

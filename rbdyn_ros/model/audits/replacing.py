@@ -117,7 +117,7 @@ def _same(current: Current, arrays: Mapping[str, Any], names: Sequence[str]) -> 
 
 
 def _checked(current: Current, name: str, values: Any) -> NDArray[Any]:
-    """Return the array; raise ModelError unless its shape and its numbers suit the field."""
+    """Return values as an array; raise ModelError unless shape and numbers suit the field."""
     if name not in REPLACEABLE and name not in INERTIAS:
         allowed = (*INERTIAS, *REPLACEABLE)
         hint = did_you_mean(name, allowed)
@@ -146,7 +146,7 @@ def _numbers(values: Any) -> NDArray[Any] | None:
 def _check_only_where(
     joints: Sequence[str], name: str, array: NDArray[Any], possible: NDArray[np.bool_]
 ) -> None:
-    """Raise ModelError if joints of this type cannot have such a limit or spring."""
+    """Raise ModelError if a joint that cannot have a limit or spring is given one."""
     for j in np.flatnonzero((array != 0) & ~possible).tolist():
         part = "limit" if name == "jnt_limited" else "spring"
         raise _refused(name, f"must be 0 for joint '{joints[j]}', which can have no {part}")

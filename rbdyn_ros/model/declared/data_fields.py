@@ -115,7 +115,9 @@ DATA_FIELDS = (
         "position error of the constraint; 0 for a velocity constraint",
         stage="constraint",
     ),
-    Field("efc_vel", ("nefc",), "its rate: efc_J qvel and driven motion", stage="constraint"),
+    Field(
+        "efc_vel", ("nefc",), "rate of efc_pos: efc_J qvel and driven motion", stage="constraint"
+    ),
     Field(
         "efc_aref",
         ("nefc",),
@@ -167,18 +169,23 @@ DATA_FIELDS = (
         "stick_qfrc", ("nv",), "dry friction and limits of the dof [N m or N]", stage="integrate"
     ),
     # forces across joints, [moment; force]
-    Field("cfrc_int", ("nbody", 6), "parent on body", stage="joint_forces"),
-    Field("jnt_force", ("njnt", 6), "predecessor on successor, in F_s", stage="joint_forces"),
+    Field("cfrc_int", ("nbody", 6), "force of the parent on the body", stage="joint_forces"),
+    Field(
+        "jnt_force",
+        ("njnt", 6),
+        "force of the predecessor on the successor, in F_s",
+        stage="joint_forces",
+    ),
     Field(
         "jnt_bearing",
         ("njnt", 6),
-        "its part T lambda: the load of the bearings",
+        "part T lambda of jnt_force: the load of the bearings",
         stage="joint_forces",
     ),
     Field(
         "loop_force",
         ("nloop", 6),
-        "predecessor on successor, in F_s",
+        "force of the predecessor on the successor, in F_s",
         stage="joint_forces",
     ),
     # scratch, by Featherstone's names
@@ -208,7 +215,9 @@ DATA_FIELDS = (
     ),
     Field("stretch", ("nv",), "extension of the joint springs [rad or m]", stage="passive"),
     # actuators
-    Field("actuator_force", ("nu",), "on the joint, mean of the last step", stage="integrate"),
+    Field(
+        "actuator_force", ("nu",), "mean force on the joint in the last step", stage="integrate"
+    ),
     Field("actuator_work", ("nu", ACTUATOR_WORK), "coefficients of the step", stage="passive"),
     # inputs of stages that are called by address
     Field("implicit_step", (1,), "timestep for which damping is implicit", stage="aba"),
@@ -229,7 +238,13 @@ DATA_FIELDS = (
     Field("xfrc_sum", ("nbody", 6), "xfrc_applied of the subtree", stage="derivatives"),
     Field("xfrc_turn", ("nbody", 9), "derivative of its moment, by rows", stage="derivatives"),
     # scratch of contacts
-    Field("body_touches", ("ntouch",), "1 if the body has a contact", "int", "contact"),
+    Field(
+        "body_touches",
+        ("ntouch",),
+        "1 if the body touches the world, plus 2 if it touches a moving body",
+        "int",
+        "contact",
+    ),
     Field(
         "body_joinedmass",
         ("ntouch",),

@@ -15,7 +15,7 @@ Dim = str | int
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One array.
+    """The declaration of one array.
 
     Attributes:
         name: attribute name; MuJoCo's where MuJoCo has the array.

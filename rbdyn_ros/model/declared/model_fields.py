@@ -101,7 +101,8 @@ STAGES = {
     "act_stage": "states of actuators after a step",
 }
 
-#: Optional stages of a Data: a drive mode needs some of them, specialised code provides the last.
+#: Optional stages of a Data: a drive mode needs some of them, and specialised code provides the
+#: last stage.
 DATA_STAGES = {
     "inertia_stage": "M with mimic joints, constraints or drive modes",
     "accelerate_stage": "accelerations with mimic joints, constraints or drive modes",
@@ -252,7 +253,7 @@ MODEL_FIELDS = (
     Field("qpos0", ("nq",), "positions after reset_data"),
     Field("qpos_spring", ("nq",), "rest positions of the joint springs"),
     Field("key_qpos", ("nkey", "nq"), "positions of the keyframe"),
-    # limits of single coordinates of joints with several
+    # limits of single coordinates of joints with several coordinates
     Field("limit_dofid", ("nlimit",), "the limited dof", "int"),
     Field("limit_range", ("nlimit", 2), "lower and upper position [rad or m]"),
     # sparse lower triangle of M
@@ -352,8 +353,8 @@ MODEL_FIELDS = (
         "int",
     ),
     Field("edge_vert", ("nedge",), "a neighbour, counted from its geometry's first corner", "int"),
-    # their surfaces; a contact combines two: the least friction, the softest spring, the largest
-    # of all other values
+    # surfaces of geometries; a contact combines two surfaces: the least friction, the softest
+    # spring, and the largest of all other values
     Field("geom_friction", ("ngeom",), "Coulomb coefficient; infinity: the other geometry's"),
     Field("geom_viscosity", ("ngeom",), "viscous instead of Coulomb friction if >= 0 [N s/m]"),
     Field("geom_solref", ("ngeom", 2), "time constant [s], damping ratio; (1e-6, 1): near-rigid"),
@@ -368,10 +369,10 @@ MODEL_FIELDS = (
         "int",
     ),
     Field("geom_rolling", ("ngeom",), "torque across the normal by normal force [m]"),
-    Field("geom_velocity", ("ngeom", 3), "of its surface on its body: a belt [m/s]"),
+    Field("geom_velocity", ("ngeom", 3), "velocity of its surface, such as a belt [m/s]"),
     Field("geom_mass0", ("ngeom",), "mean mass its corners move in qpos0; 0 for the world [kg]"),
-    # the height fields among them
-    Field("geom_fieldid", ("ngeom",), "its number, -1 for others", "int", derived=True),
+    # the height fields among the geometries
+    Field("geom_fieldid", ("ngeom",), "its height field, -1 for others", "int", derived=True),
     Field("field_nrow", ("nfield",), "rows of heights, along y", "int"),
     Field("field_ncol", ("nfield",), "columns of heights, along x", "int"),
     Field("field_adr", ("nfield",), "first height", "int", derived=True),
@@ -383,15 +384,15 @@ MODEL_FIELDS = (
         "int",
         derived=True,
     ),
-    # the triangle meshes among them, see model/geometry/triangle_meshes.py
-    Field("geom_trimeshid", ("ngeom",), "its number, -1 for others", "int", derived=True),
+    # the triangle meshes among the geometries, see model/geometry/triangle_meshes.py
+    Field("geom_trimeshid", ("ngeom",), "its triangle mesh, -1 for others", "int", derived=True),
     Field("trimesh_vertnum", ("ntrimesh",), "number of corners", "int"),
     Field("trimesh_facenum", ("ntrimesh",), "number of triangles", "int"),
     Field("trimesh_vertadr", ("ntrimesh",), "first corner", "int", derived=True),
     Field("trimesh_faceadr", ("ntrimesh",), "first triangle", "int", derived=True),
     Field("trimesh_closed", ("ntrimesh",), "1: it has no border", "int", derived=True),
     Field("trimesh_nodeadr", ("ntrimesh",), "first box of its tree", "int", derived=True),
-    Field("trimesh_vert", ("ntrivert", 3), "in the frame of the geometry [m]"),
+    Field("trimesh_vert", ("ntrivert", 3), "corner, in the frame of the geometry [m]"),
     Field("trimesh_face", ("ntriangle", 3), "corners from its mesh's first, anticlockwise", "int"),
     Field("trimesh_normal", ("ntriangle", 3), "unit normal of its front side", derived=True),
     Field(
@@ -428,7 +429,7 @@ MODEL_FIELDS = (
         "distance_adr", ("ngeom",), "first pair of a geometry with later ones", "int", derived=True
     ),
     Field("distance_num", ("ngeom",), "number of those pairs", "int", derived=True),
-    # the pairs of links among them that push each other, and the faces of their meshes
+    # the pairs of geometries that push each other, and the faces of their meshes
     Field("push_geom", ("npush", 2), "a pair that pushes, ascending", "int"),
     Field("push_adr", ("ngeom",), "as distance_adr", "int", derived=True),
     Field("push_num", ("ngeom",), "as distance_num", "int", derived=True),
@@ -459,8 +460,8 @@ MODEL_FIELDS = (
     Field(
         "actuator_error", ("nu",), "relative error of the torque constant that the drive assumes"
     ),
-    Field("actuator_resistance", ("nu",), "of the winding at the reference temperature [Ohm]"),
-    Field("actuator_inductance", ("nu",), "of the winding [H]"),
+    Field("actuator_resistance", ("nu",), "winding resistance at the reference temperature [Ohm]"),
+    Field("actuator_inductance", ("nu",), "inductance of the winding [H]"),
     Field("actuator_voltage", ("nu",), "largest voltage; infinity: no limit [V]"),
     Field("actuator_current", ("nu",), "largest current; infinity: no limit [A]"),
     Field("actuator_curve", ("nu", CURVE_POINTS, 2), "speed [rad/s], largest torque [N m]"),
@@ -471,7 +472,7 @@ MODEL_FIELDS = (
         "actuator_lugre", ("nu", 5), "N m/rad, N m s/rad, Coulomb, static [N m], Stribeck [rad/s]"
     ),
     Field("actuator_damping", ("nu",), "viscous friction [N m s/rad]"),
-    Field("actuator_spring", ("nu", 2), "of the gear at the joint: stiffness, damping; 0: rigid"),
+    Field("actuator_spring", ("nu", 2), "stiffness, damping of the gear at the joint; 0: rigid"),
     Field("actuator_backlash", ("nu",), "free play of the gear at the joint [rad or m]"),
     Field("actuator_resolution", ("nu",), "steps of the commanded effort; 0: none [N m or N]"),
     Field("actuator_delay", ("nu",), "timesteps from a command to its effect", "int"),

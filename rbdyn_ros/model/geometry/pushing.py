@@ -64,7 +64,7 @@ def pushing_pairs(fields: NamedArrays, self_collision: bool) -> Ints:
 
 
 def _have_edges(fields: NamedArrays, pairs: Ints) -> Bools:
-    """Return whether each pair (n, 2) is a moving geometry and an obstacle, with edges."""
+    """Return which pairs (n, 2) are a moving geometry and an obstacle that touch with edges."""
     kind, other = fields["geom_type"][pairs].T
     found: Bools = np.isin(other, AS_LINKS)
     for one, obstacles in WITH_EDGES.items():
@@ -89,7 +89,7 @@ def of_one_robot(fields: NamedArrays, pairs: Ints) -> Bools:
 
 
 def _robots(fields: NamedArrays) -> Ints:
-    """Return a number of the robot of each body, 0 for bodies on the world."""
+    """Return the number of each body's robot (nbody,), 0 for bodies on the world."""
     root = fields["body_rootid"]
     free = np.concatenate([[False], np.asarray(fields["jnt_dofnum"]) == FREE_DOFS])
     robots: Ints = np.where(free[root], root, 0)

@@ -89,7 +89,7 @@ def _each(
     vectors: Sequence[ArrayLike],
     point: bool = False,
 ) -> NDArray[np.float64]:
-    """Return vectors of links in the axes of their bodies; points relate to the body's origin."""
+    """Return vectors of links in body axes; points are relative to the body's origin."""
     places = [pair[side] for pair in ends]
     return np.array(
         [

@@ -49,7 +49,7 @@ def inertia_pattern(arrays: NamedArrays) -> dict[str, NDArray[Any]]:
 
 
 def _dofs_on_way(arrays: NamedArrays, body: int) -> list[tuple[int, int, float]]:
-    """Return coordinate, dof and ratio of the body's free and mimic ancestors, tip first."""
+    """Return the coordinate, dof and ratio of the body's free and mimic ancestors, tip first."""
     way = []
     while body > 0:
         j = body - 1
@@ -87,7 +87,7 @@ def _elimination_tree(arrays: NamedArrays, nv: int) -> Ints:
 
 
 def _pairs(arrays: NamedArrays, pattern: NamedArrays) -> dict[str, NDArray[Any]]:
-    """Return pairs of coordinates on one path, the entry of M each adds to, and its weight."""
+    """Return pairs of coordinates on one path, each with its entry of M and its weight."""
     coords: list[tuple[int, int]] = []
     entries: list[int] = []
     weights: list[float] = []

@@ -78,7 +78,7 @@ def _joints(bodies: Sequence[Body], joints: Sequence[Joint]) -> Arrays:
 
 
 def _limits(joints: Sequence[Joint], classes: Ints) -> Arrays:
-    """Return the limits; a driven joint has no limits, a mimic joint's range is not enforced."""
+    """Return the limits. Driven joints have no limits; ranges of mimic joints are not enforced."""
     limits = [
         (joint.limit if kind != JointClass.DRIVEN else None) or NO_LIMIT
         for joint, kind in zip(joints, classes, strict=True)

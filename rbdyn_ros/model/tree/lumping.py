@@ -141,7 +141,7 @@ def _cross(tree: Tree, edge: Edge, place: Placement) -> Placement:
 
 
 def lumped_inertia(body: Body) -> tuple[float, Array, Array]:
-    """Return mass, centre of mass, and 3x3 inertia about the centre of mass, in body axes."""
+    """Return the mass, centre of mass, and 3x3 inertia about the centre of mass, in body axes."""
     parts = []
     for inertial, place in body.parts:
         at = place.then(inertial.origin)

@@ -121,7 +121,7 @@ def _evaluate(coefficient: NDArray[np.float64], x: NDArray[np.float64]) -> NDArr
 
 
 def _finding(joint: Joint, motion: Trajectory, i: int, message: str) -> Finding:
-    """Return an error about the piece from sample i to the next, which count from 0."""
+    """Return an error about the piece from sample i to sample i + 1; samples count from 0."""
     owner = f"joint {quote(joint.name)}"
     begin, end = motion.times[i], motion.times[i + 1]
     text = (

@@ -33,10 +33,10 @@ class Camera:
     """A camera of a recording.
 
     Attributes:
-        topic: with its pictures.
-        name: in the dataset, without slashes.
-        height, width: of the pictures [pixel].
-        stamps: when they were measured [ns], in the order of the recording.
+        topic: topic of its pictures.
+        name: its name in the dataset, without slashes.
+        height, width: size of the pictures [pixel].
+        stamps: times at which the pictures were measured [ns], in the order of the recording.
         before: number of pictures that were recorded before time was last reset.
     """
 
@@ -52,15 +52,15 @@ class Cameras:
     """Reads the colour cameras of a recording.
 
     Args:
-        path: of the recording.
+        path: path of the recording.
 
     Attributes:
         found: the cameras by topic, in the order of their names.
         ignored: encodings by topic, of pictures that are not read.
 
     Raises:
-        ParameterError: the recording cannot be read, or the size of pictures is odd, or it or
-            their encoding changes.
+        ParameterError: the recording cannot be read, the size of pictures is odd, or their size or
+            encoding changes.
     """
 
     def __init__(self, path: Path) -> None:
@@ -115,7 +115,7 @@ class Cameras:
                 picture = _pixels(image)
             except RbdynError:
                 raise
-            except Exception as error:  # rosbags raises it if the bytes do not match
+            except Exception as error:  # rosbags raises many types of errors for wrong bytes
                 text = f"a message of {quote(name)} is not a valid {IMAGE}: {error}"
                 raise recording_error("wrong-message", text, str(self._path)) from error
             yield name, stamp, picture
@@ -178,7 +178,7 @@ class VideoFile:
     """An mp4 file with one picture a frame; frame k is at k / fps.
 
     Args:
-        path: of the file.
+        path: path of the file.
         camera: gives the size of the pictures.
         fps: frames per second.
     """
@@ -201,7 +201,7 @@ class VideoFile:
         self._file.mux(self._stream.encode(frame))
 
     def close(self) -> None:
-        """Write the rest."""
+        """Write the last pictures and close the file."""
         self._file.mux(self._stream.encode())
         self._file.close()
 

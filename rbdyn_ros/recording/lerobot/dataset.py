@@ -26,7 +26,7 @@ from rbdyn_ros.recording.lerobot.statistics import PictureStatistics, statistics
 
 VERSION = "v3.0"
 STATE, ACTION, IMAGES = "observation.state", "action", "observation.images."
-#: End of the names of positions, as LeRobot's own robots have it.
+#: Suffix of the names of positions, as in the datasets of LeRobot's own robots.
 POSITION = ".pos"
 PLACE = "chunk-{chunk_index:03d}/file-{file_index:03d}"
 DATA, VIDEO = f"data/{PLACE}.parquet", f"videos/{{video_key}}/{PLACE}.mp4"
@@ -48,8 +48,8 @@ def write_dataset(
     """Write episodes to a folder, which exists.
 
     Args:
-        folder: of the dataset.
-        episodes: with the same joints and cameras.
+        folder: folder of the dataset.
+        episodes: episodes with the same joints and cameras.
         fps: frames per second.
         task: what the robot does, in words.
         robot: kind of the robot.
@@ -70,7 +70,7 @@ def write_dataset(
 
 
 def check_episodes(episodes: Sequence[Episode]) -> None:
-    """Raise ParameterError if the episodes differ, or a package is missing that writes them."""
+    """Raise ParameterError if the episodes differ, or a package for writing them is missing."""
     for package in ("pyarrow", "av"):
         if importlib.util.find_spec(package) is None:
             text = f"a dataset needs {package}, which is not installed: pip install "
@@ -108,7 +108,7 @@ def _place(k: int) -> dict[str, int]:
 
 
 def _videos(folder: Path, k: int, one: Episode, fps: int) -> dict[str, PictureStatistics]:
-    """Write the videos of an episode; return the statistics of each."""
+    """Write the videos of an episode; return the statistics of each video."""
     found = {_key(camera): PictureStatistics() for camera in one.cameras.found.values()}
     writers = {}
     for topic, camera in one.cameras.found.items():

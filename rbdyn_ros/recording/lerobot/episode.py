@@ -27,9 +27,9 @@ class Episode:
     """Frames of a recording.
 
     Attributes:
-        joints: their names (k).
+        joints: names of the joints (k).
         state, action: positions (n, k) [rad or m].
-        cameras: reads the pictures.
+        cameras: reader of the pictures.
         shown: for each message of a camera the number of frames that show it, by topic.
         notes: notes for the user.
     """
@@ -51,17 +51,17 @@ def episode(run: RecordedRun, cameras: Cameras, fps: int) -> Episode:
     """Return the frames of a run.
 
     A frame has the last measured positions and the last picture of each camera at its time or
-    before it. The first frame is the first time at which there are all of them. The action of a
+    before it. The first frame is at the first time for which all of them exist. The action of a
     joint is its last commanded position; of a joint without such commands it is the measured
     position in the next frame.
 
     Args:
         run: the motion.
-        cameras: of the same recording.
+        cameras: the cameras of the same recording.
         fps: frames per second.
 
     Raises:
-        ParameterError: it is too short for two frames, has no joint with one coordinate or no
+        ParameterError: the run is too short for two frames, has no joint with one coordinate or no
             position of a joint, or a camera has no picture after time was reset.
     """
     joints = tuple(run.m.jnt_names[k] for k in commanded_joints(run.m))
@@ -74,7 +74,10 @@ def episode(run: RecordedRun, cameras: Cameras, fps: int) -> Episode:
     state = positions[chosen]
     action = positions[_last(measured, times + 1.0 / fps)]
     missing = _command(run, joints, times, action)
-    notes = [f"the action is the next measured position: {listing(missing)}"] if missing else []
+    notes = []
+    if missing:
+        without = f"no position command was recorded for {listing(missing)}"
+        notes.append(f"{without}; the action is the next measured position")
     notes += _repeated("the robot", "state", chosen)
     allowed = listing(ENCODINGS)
     notes += [
@@ -98,7 +101,7 @@ def _repeated(source: str, what: str, chosen: NDArray[np.int64]) -> list[str]:
 
 
 def _times(run: RecordedRun, camera: Camera) -> Array:
-    """Return the times of pictures [s], as in RecordedRun, since time was last reset."""
+    """Return the times of the pictures after the last reset of time [s], as in RecordedRun."""
     stamps = np.array(camera.stamps[camera.before :], np.int64)
     if not len(stamps):
         text = f"{quote(camera.topic)} has no picture after time was reset"
@@ -115,7 +118,7 @@ def _measured(run: RecordedRun, joints: Sequence[str]) -> tuple[Array, Array]:
         where = run.m.jnt_qposadr[[run.m.jnt_names.index(name) for name in joints]]
         return run.time, run.qpos[:, where]
     rows = series.position[:, [series.names.index(name) for name in joints]]
-    # a message may have only some joints; the others keep their last positions
+    # a message may have only some joints; all other joints keep their last positions
     finite = np.isfinite(rows)
     unknown = [joints[int(k)] for k in np.flatnonzero(~finite.any(axis=0))]
     if unknown:
@@ -127,7 +130,7 @@ def _measured(run: RecordedRun, joints: Sequence[str]) -> tuple[Array, Array]:
 
 
 def _frame_times(run: RecordedRun, sources: Sequence[Array], fps: int) -> Array:
-    """Return the times of the frames [s], between the first and the last of all sources."""
+    """Return the times of the frames [s], over the time for which all sources have data."""
     first, last = max(x[0] for x in sources), min(x[-1] for x in sources)
     count = int(np.floor((last - first + ROUNDING) * fps)) + 1
     if count < FEWEST:
@@ -137,13 +140,13 @@ def _frame_times(run: RecordedRun, sources: Sequence[Array], fps: int) -> Array:
 
 
 def _last(times: Array, wanted: Array) -> NDArray[np.int64]:
-    """Return the index of the last time at or before each wanted one."""
+    """Return the index of the last time at or before each wanted time."""
     found = np.searchsorted(times, wanted + ROUNDING, side="right") - 1
     return np.maximum(found, 0).astype(np.int64)
 
 
 def _command(run: RecordedRun, joints: Sequence[str], times: Array, action: Array) -> list[str]:
-    """Write the last commanded positions into `action`; return the joints without any."""
+    """Write the last commanded positions to `action`; return the joints without such commands."""
     missing = []
     for k, name in enumerate(joints):
         rows = [

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The statistics that LeRobot uses to normalize: extremes, mean, deviation and quantiles."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -44,14 +42,14 @@ class PictureStatistics:
         self.count = 0
 
     def add(self, picture: Picture, times: int = 1) -> None:
-        """Count a picture (height, width, 3) that is seen in several frames."""
+        """Add a picture (height, width, 3) that `times` frames show."""
         for channel in range(3):
             pixels = picture[:, :, channel].ravel()
             self.histogram[channel] += times * np.bincount(pixels, minlength=LEVELS)
         self.count += times
 
-    def merge(self, others: Sequence[PictureStatistics]) -> PictureStatistics:
-        """Return the statistics of these and other pictures."""
+    def merge(self, others: "Sequence[PictureStatistics]") -> "PictureStatistics":
+        """Return the statistics of the pictures of this object and of others together."""
         whole = PictureStatistics()
         for part in (self, *others):
             whole.histogram += part.histogram

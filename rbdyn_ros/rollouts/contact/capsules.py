@@ -6,8 +6,9 @@ If one end touches, friction acts there. If both ends press, it is that of a pat
 three rows of friction, so a capsule needs no more rows for two contacts. A contact that moves from
 one end to the other keeps its memory (engine/contact/points/memory.py).
 
-The engine does the step of a lane in which the second end touches down, because each end has
-friction of its own then, and the steps after a hard landing until the capsule lies flat.
+The engine does the step of a lane in which the second end touches down, because each end then has
+friction of its own. After a hard landing it also does the following steps, until the capsule lies
+flat.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def factor(m: Model, shelf: Shelf, stops: Stops, graph: Any) -> dict[str, Any]:
 def _reduced(
     h: float, inverse: list[Any], rows: list[list[Any]], y: list[Any], u: Objects
 ) -> tuple[Objects, Objects]:
-    """Return G times the timestep, and the velocities at its end without contact forces."""
+    """Return G times the timestep, and the velocities after the step without contact forces."""
     G = np.full((len(rows), len(rows)), 0.0, object)
     free = np.full(len(rows), 0.0, object)
     for a, row in enumerate(rows):
@@ -73,7 +73,7 @@ def _above(m: Model, k: int) -> list[int]:
 
 
 def _eliminate(m: Model, L: list[list[Any]]) -> tuple[list[Any], list[Any]]:
-    """Replace M by L with M = L^T D L; return D and 1 / D. As crb.factor."""
+    """Replace M by L with M = L^T D L, as crb.factor does; return D and 1 / D."""
     D: list[Any] = [0.0] * m.nv
     inverse: list[Any] = [0.0] * m.nv
     for k in range(m.nv - 1, -1, -1):

@@ -61,7 +61,7 @@ def balls(m: Model, d: Any, pairs: Collection[Pair]) -> Objects:
 def ground_below(
     m: Model, shelf: Shelf, graph: SymbolGraph, pairs: Collection[Pair]
 ) -> dict[str, Any]:
-    """Return "ground" for contacts that are like those of planes; all others have the room -1."""
+    """Return "ground": contacts that are like those of planes; other contacts get the room -1."""
     cells = shelf.inputs(graph, "cells", CELL * len(pairs)).reshape(-1, CELL)
     spheres = shelf.state(graph, "balls").reshape(-1, BALL)
     com = shelf.state(graph, "subtree_com").reshape(-1, 3)
@@ -127,7 +127,7 @@ class Face:
         return np.array([east, cross(normal, east), normal], object)
 
     def rooms(self) -> tuple[Any, Any]:
-        """Return how far the sphere can move with no contact, and with the triangle's only.
+        """Return how far the sphere can move without contact, and touching only this triangle.
 
         These distances are at most twice the sphere's reach, and -1 if the heights do not suffice.
         """
@@ -138,7 +138,7 @@ class Face:
         return self._if_seen(where(self.dist < 0.0, -1.0, apart)), self._if_seen(touching)
 
     def _distances(self) -> tuple[Any, Any]:
-        """Return squared distances of all triangles, and of those that rise above the plane."""
+        """Return the least squared distance of any triangle, and of triangles above the plane."""
         nearest = self.dist * self.dist
         rising = (self._radius + 2.0 * self._reach) * (self._radius + 2.0 * self._reach)
         for r in range(3):

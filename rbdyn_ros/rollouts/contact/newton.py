@@ -92,7 +92,7 @@ def read_lines(row: Any, pairs: Sequence[Pair]) -> list[LinearForce]:
 
 
 def rows_of(pairs: Sequence[Pair]) -> list[list[int]]:
-    """Return the rows of the contacts: of their friction, and then of the normal.
+    """Return the rows of each contact: its rows of friction, then the row of its normal.
 
     Both ends of a capsule share the rows of friction.
     """
@@ -269,7 +269,7 @@ def _linear_force(line: LinearForce, way: Any) -> list[Any]:
 def _missed(
     point: dict[str, Any], u: Any, force: list[Any], lagged: Any, listed: Any
 ) -> tuple[Any, Any, Any]:
-    """Return errors of a force: by the law, by the law with the lagged force, and its own."""
+    """Return three errors: of a force by the law, of the force for `lagged`, and of `lagged`."""
     raw, (wanted, length) = normal_force(point, u), _wanted(point, u)
     presses = where(raw > 0.0, listed, 0.0)
     normal = where(presses > 0.0, raw, 0.0)

@@ -3,8 +3,8 @@
 
 While the bounding spheres of all pairs are farther apart than they move in a step, nothing is done
 for them. Otherwise a compiled function (contact_pairs.py) lists the contacts of the lane with the
-engine's own kernel. A pair has one contact point; the engine does the step of a lane with more of
-them, as where two capsules touch side by side.
+engine's own kernel. A pair has one contact point; the engine does the step of a lane in which a
+pair has more points, for example two capsules side by side.
 """
 
 from __future__ import annotations

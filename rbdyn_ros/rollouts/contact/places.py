@@ -124,7 +124,7 @@ def _moves(m: Model, d: Any, pair: Pair, place: Place) -> Objects:
     """
     found = np.full((3, m.nv), 0.0, object)
     first, second = (path_of(m, int(m.geom_bodyid[g])) for g in (pair.obstacle, pair.geom))
-    for k in sorted({*first} ^ {*second}):  # dofs of both bodies move the point on both
+    for k in sorted({*first} ^ {*second}):  # a dof of both bodies moves both alike
         moves = d.cdof[k, 3:] + cross(d.cdof[k, :3], place["arm"])
         found[:, k] = moves if k in second else -moves
     return found

@@ -30,7 +30,8 @@ from rbdyn_ros.specialization.symbolic import Objects
 #: each capsule, and with more points the engine's own step is faster.
 MOST_POINTS = 8
 
-#: Own pairs have contact points up to this number: most of many pairs seldom touch.
+#: A robot with more own pairs has no contact points for them, because most of many pairs seldom
+#: touch.
 FEW_PAIRS = 4
 
 #: Geometries that touch planes and each other in lanes.
@@ -66,17 +67,17 @@ class Pair:
 
 @dataclass(frozen=True)
 class Touching:
-    """Pairs of a Model.
+    """The contact pairs of a Model, by the code that handles them.
 
     Attributes:
         planes: pairs of a sphere, or of an end of a capsule, and a plane, with a contact point in
             lanes, sorted by key. The two ends of a capsule are neighbours.
-        pairs: pairs of the robot's own spheres and capsules, each with one contact point. In
+        pairs: pairs of the robot's own spheres and capsules, each with one contact point.
             `obstacle` is the first geometry.
         fields: pairs of a sphere and a height field, with larger keys.
-        guarded: pairs of another geometry and a plane.
-        guarded_fields: pairs of another geometry and a height field.
-        own: whether the robot can touch itself. Pairs without a point take the engine.
+        guarded, guarded_fields: pairs of any other geometry and a plane, or a height field.
+        own: whether the robot can touch itself. If a pair without a contact point may touch, the
+            engine does the step.
     """
 
     planes: tuple[Pair, ...]
@@ -98,7 +99,7 @@ class Touching:
 
 
 def touching(m: Model) -> Touching:
-    """Return the pairs of a Model.
+    """Return the contact pairs of a Model.
 
     Raises:
         ModelError: the contacts of the Model need the engine's own code.
@@ -181,7 +182,7 @@ def _height(m: Model, d: Data, pair: Pair) -> float:
 
 
 def _parents(m: Model, body: int) -> set[int]:
-    """Return the bodies between a body and the world."""
+    """Return the bodies that carry a body, with the world."""
     found = set()
     while body > 0:
         body = int(m.body_parentid[body])

@@ -53,7 +53,7 @@ class Shelf:
         return found.reshape(shape)
 
     def inputs(self, graph: SymbolGraph, name: str, count: int) -> Objects:
-        """Return entries of memory."""
+        """Return the first `count` entries of an array in memory, as symbols of a graph."""
         found = np.empty(count, object)
         found[:] = [graph.enter(("input", name, k)) for k in range(count)]
         return found

@@ -120,7 +120,7 @@ class Stops:
         return [d.qvel[k], loss, friction, low, low_slope, high, high_slope, at, stiff, load]
 
     def acting(self, shelf: Shelf, graph: SymbolGraph) -> tuple[dict[int, Any], dict[int, Any]]:
-        """Return loads and slopes of the dofs."""
+        """Return the load and the slope of the present piece of each dof, by dof."""
         if not self.dofs:
             return {}, {}
         acting = shelf.state(graph, "acting").reshape(-1, 2)
@@ -207,7 +207,7 @@ class Stops:
 
 
 def _limit(inertia: Any, h: float, beyond: Any, speed: Any, rest: Any) -> tuple[Any, Any, Any]:
-    """Return push and slope of a limit, and 1 if it holds the dof where it is."""
+    """Return the push and slope of a limit, and 1 if it holds the dof where it is."""
     rigid, softer, memory = RIGID * inertia / h, SOFTER * inertia / h, largest(rest, 0.0)
     inside = beyond < 0.0
     near, fast = beyond <= AT_LIMIT, h * speed > AT_LIMIT
@@ -232,7 +232,7 @@ def _piece_at(row: Any, u: Any) -> list[Any]:
 
 
 def _taken(row: Any, piece: list[Any]) -> list[Any]:
-    """Return load and slope of a piece, at the velocity of the start of the step."""
+    """Return the load and slope of a piece, at the velocity of the start of the step."""
     v, load, slope = row[SPEED], 0.0, 0.0
     if known_number(row[LOSS]) != 0.0:
         holds = where(row[LOSS] > 0.0, where(piece[FRICTION] == 0.0, 1.0, 0.0), 0.0)

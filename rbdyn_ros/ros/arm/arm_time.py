@@ -33,7 +33,8 @@ class ArmTime:
     def __init__(self, node: Node, simulated: bool) -> None:
         self.simulated = False
         self._clock = self._stamp = 0  # newest received time, and time of the newest state [ns]
-        self._lead = 0  # lead of the arm's time: it goes on if a reset sets the clock back [ns]
+        # lead over the simulator's clock [ns], so that a reset does not set this clock back
+        self._lead = 0
         self._helper: Node | None = None
         self._heard: Any = None
         if simulated:

@@ -13,8 +13,8 @@ from rbdyn_ros.nanoseconds import NANOSECONDS, steady_ns
 from rbdyn_ros.ros.common.graph.endpoints import UNKNOWN, described, other_publishers, sender_name
 from rbdyn_ros.ros.common.lifecycle.holders import process_of
 
-#: A publisher that has been silent for this time has ended or been replaced [ns]. It is not below
-#: the largest state_timeout, so the states of an armed arm cannot change their publisher.
+#: A publisher that has been silent for this time has ended or been replaced [ns]. This time is not
+#: below the largest state_timeout, so the states of an armed arm cannot change their publisher.
 QUIET = NANOSECONDS
 #: Interval between two queries of the names of publishers [ns].
 PAUSE = NANOSECONDS // 10
@@ -79,10 +79,11 @@ class ArmClaim:
     def __init__(self, node: Node, shown: str, efforts: dict[str, bool], states: str) -> None:
         self._node, self._shown, self._efforts, self._states = node, shown, efforts, states
         self._source = StateSource()
-        self._two: tuple[bytes | None, bytes | None] | None = None  # publishers in the fault
+        # the two publishers of states that the fault is about
+        self._two: tuple[bytes | None, bytes | None] | None = None
         self._fault: Fault | None = None
         self._twin: str | None = None  # another controller's process with the same name
-        self._asked = -PAUSE  # time of the last query of their names [ns]
+        self._asked = -PAUSE  # time of the last query of publishers' names [ns]
         self._devices: set[frozenset[str]] = set()
         self._senders_unknown = False
 
@@ -113,7 +114,7 @@ class ArmClaim:
         return self._unknown_senders()
 
     def _unknown_senders(self) -> Fault | None:
-        """Judge by the number of publishers of states where messages do not name their sender.
+        """Return the fault of several publishers of states, if messages do not name their sender.
 
         Each other device, such as a gripper, is known by the joints that it names.
         """
@@ -140,7 +141,7 @@ class ArmClaim:
             self._devices = (self._devices - same) | {joints.union(*same)}
 
     def foreign(self, sender: bytes | None, arrival: int) -> Fault | None:
-        """Return the fault of a state of the arm whose publisher is not the only one, or None.
+        """Return the fault if the publisher of a state is not the only one of the arm, or None.
 
         For the thread that receives the states.
 

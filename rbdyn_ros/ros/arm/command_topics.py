@@ -36,7 +36,8 @@ POSITION_OUTPUTS = {
     "trajectory_commands": ("trajectory_commands",),
 }
 OUTPUTS = EFFORT_OUTPUTS | POSITION_OUTPUTS
-#: Time of the only point of a trajectory: this many periods of the states, at least this time [s].
+#: The only point of a trajectory is ahead by this many periods of the states, at least this time
+#: [s].
 AHEAD, SOONEST = 2.0, 0.004
 
 

@@ -69,7 +69,7 @@ class _Said:
 
 @dataclass(slots=True, eq=False)
 class _EstimateRun:
-    """A run, from `data: true` to `data: false`.
+    """A run of the estimate, from `data: true` to `data: false`.
 
     Attributes:
         blocks: states, which the control thread adds.
@@ -130,7 +130,7 @@ class ArmEstimate:
             run.missed += 1
 
     def close(self) -> None:
-        """End the thread for good."""
+        """End the thread; it does not start again."""
         with self._lock:
             self._closed, run = True, self._run
         if run is not None and run.thread is not None:

@@ -60,5 +60,5 @@ class ArmObserver:
 def open_external(
     node: Node, controller: Controller, values: SimpleNamespace
 ) -> ArmObserver | None:
-    """Return ArmObserver, or None if the parameters do not ask for them."""
+    """Return ArmObserver, or None if the parameters do not request external efforts."""
     return ArmObserver(node, controller, values) if shows(values) else None

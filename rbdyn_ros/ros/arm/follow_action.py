@@ -26,12 +26,13 @@ class FollowAction:
     """Serves `~/follow_joint_trajectory` if control_msgs is installed.
 
     It behaves like joint_trajectory_controller: there is one goal at a time. A new trajectory,
-    also one from the topic, replaces the present one and aborts its goal. A goal that is cancelled
-    or violates its tolerances stops the arm. Unlike there, invalid tolerances invalidate the goal.
+    from a goal or from the topic, replaces the present trajectory and aborts its goal. A goal that
+    is cancelled or violates its tolerances stops the arm. Unlike in that controller, invalid
+    tolerances invalidate the goal.
 
     The response to a goal has no text, but its result has. So a goal that the arm does not follow
-    is accepted and aborted at once with INVALID_GOAL and the reason; the present trajectory goes
-    on. A goal is rejected only while the controller shuts down.
+    is accepted and aborted at once with INVALID_GOAL and the reason; the present trajectory
+    continues. A goal is rejected only while the controller shuts down.
 
     Args:
         node: node that offers the action.
@@ -128,7 +129,7 @@ class FollowAction:
             ("error", now.desired[:2] - now.actual),
         ):
             setattr(feedback, field, _point(rows, monitor.time_ns(now)))
-        if hasattr(feedback, "index"):  # not in Humble and Jazzy
+        if hasattr(feedback, "index"):  # Humble and Jazzy lack this field
             feedback.index = monitor.index(now)
         return feedback
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A goal of follow_joint_trajectory: its tolerances, its end and its result."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -42,7 +40,7 @@ class Tolerances:
     goal_time: float
 
     @staticmethod
-    def of(request: Any, names: Sequence[str]) -> Tolerances:
+    def of(request: Any, names: Sequence[str]) -> "Tolerances":
         """Return the tolerances of a goal for the controlled joints.
 
         Raises:
@@ -57,7 +55,7 @@ class Tolerances:
 
 
 def check_goal(request: Any) -> None:
-    """Raise RbdynError for a goal that an arm cannot follow, whatever its trajectory is."""
+    """Raise RbdynError for a goal without points, or for joints of several coordinates."""
     several = getattr(request, "multi_dof_trajectory", None)
     if several is not None and (several.joint_names or several.points):
         raise refusal(_only_single("multi_dof_trajectory"))
@@ -158,7 +156,7 @@ class GoalMonitor:
         return min(at, len(self._times) - 1)
 
     def ending(self, now: Progress, is_cancelled: Callable[[], bool]) -> GoalEnding | None:
-        """Return the end of the goal, or None while it goes on."""
+        """Return the end of the goal, or None while the goal is in progress."""
         cancelled = is_cancelled()
         replaced = now.number != self.number
         if replaced or now.failed:
@@ -191,7 +189,7 @@ class GoalMonitor:
         return GoalEnding("abort", "GOAL_TOLERANCE_VIOLATED", why, stop=True)
 
     def _violation(self, off: Array, allowed: Array, field: str) -> str:
-        """Return the violated tolerance as text, or an empty string; NaN violates all."""
+        """Return the violated tolerance as text, or ""; NaN violates every tolerance."""
         for row, k in np.argwhere(~(np.abs(off) <= allowed))[:1]:
             kind = ("position", "velocity")[row]
             error, most = apart(abs(off[row, k]), allowed[row, k], digits=4)

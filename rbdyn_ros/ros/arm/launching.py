@@ -239,7 +239,7 @@ def _robot_of_scene(arm: Mapping[str, Any]) -> RobotFile | None:
 
 
 def _lockstep(arm: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of lock-step: time may wait, as no real device is in the loop.
+    """Return the parameters of lock-step, in which time can wait: the loop has no real device.
 
     Commands need a stamp, and the simulator needs the list of the commanded joints. Otherwise the
     simulator runs in real time.

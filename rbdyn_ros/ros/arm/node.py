@@ -301,7 +301,7 @@ class ArmController(process.ManagedNode):
             self._arm.tighten(*(wanted[name] for name in TIGHTENING))
         vars(self.values).update(new)
 
-    # the process
+    # the life of the process
 
     @property
     def poll_interval(self) -> float:
@@ -325,7 +325,8 @@ class ArmController(process.ManagedNode):
         if status != self._last_status:
             self._last_status = status
             self._status.publish(String(data=status))
-            if self._arm.fault is not None:  # rclpy allows one level per line of code
+            # rclpy allows only one level for each line of code that logs
+            if self._arm.fault is not None:
                 self.get_logger().error(status)
             elif self._arm.failed_test:
                 self.get_logger().warning(status)
@@ -348,7 +349,7 @@ class ArmController(process.ManagedNode):
         if seen is None:
             return
         place, R = arm.tool_pose(seen[0])
-        if arm.progress().failed:  # for example, the arm is not armed: end the drag for good
+        if arm.progress().failed:  # for example, the arm is not armed: end the drag
             marker.drop()
         twist = marker.twist(place, R)
         move = partial(self._move, arm, "")
@@ -375,7 +376,7 @@ class ArmController(process.ManagedNode):
                 self.get_logger().warning(self._assumed)
 
     def _log_rivals(self, rivals: Fault | None) -> None:
-        """Log once that there are rivals, and that they are gone."""
+        """Log once that there are rivals, and once that they are gone."""
         text = rivals.advice if rivals is not None else ""
         if text and text != self._last_rivals:
             self.get_logger().warning(text)
@@ -384,7 +385,7 @@ class ArmController(process.ManagedNode):
         self._last_rivals = text
 
     def end(self) -> None:
-        """Stop the threads. Nothing was sent since the stop: the arm's own watchdog takes over."""
+        """Stop the threads. Nothing is sent after the stop: the arm's own watchdog takes over."""
         armed = self._arm is not None and self._arm.armed
         if self._arm is not None and self._arm.testing:
             self._arm.disarm()
@@ -398,7 +399,7 @@ class ArmController(process.ManagedNode):
 
 
 def _without_scene(values: SimpleNamespace, scene: ArmScene | None) -> SimpleNamespace:
-    """Return the values that name the arm: by default it is the robot of the scene."""
+    """Return the values without the scene; the default arm is the robot of the scene."""
     own: dict[str, object] = {"scene": ""}
     if scene and scene.robot and not (values.urdf or values.robot_description):
         file = scene.robot.with_more(values.package_dirs, xacro_arguments(values.xacro_args))

@@ -103,7 +103,7 @@ def gate_settings(values: SimpleNamespace, simulated: bool) -> GateSettings:
 
     Args:
         values: values of the parameters.
-        simulated: stamps are simulated time, whatever the parameter simulated_clock says.
+        simulated: whether stamps are simulated time, even if simulated_clock is false.
     """
     chosen = _chosen(values, GateSettings)
     return GateSettings(**chosen | {"simulated": simulated or chosen["simulated"]})
@@ -122,6 +122,6 @@ def _chosen(values: SimpleNamespace, kind: Any) -> dict[str, Any]:
 
 
 def _one_or_all(value: Any) -> Any:
-    """Return the number of a list with one entry, which is for all joints; else the value."""
+    """Return the only number of a list, which applies to all joints; or else the value."""
     single = not isinstance(value, str) and hasattr(value, "__len__") and len(value) == 1
     return value[0] if single else value

@@ -99,7 +99,7 @@ class ArmPreset:
         driver: its ROS 2 driver.
         joints: names of its joints, without a prefix.
         facts: takes_efforts, firmware, rate [Hz], measured_effort.
-        topics: name of the driver's topic by that of this controller.
+        topics: names of the driver's topics by the names of this controller's topics.
         parameters: parameters of the controller.
         traps: usual mistakes.
     """
@@ -136,7 +136,7 @@ class ArmPreset:
         raise ParameterError(Finding("joints-of-other-arm", text, "error", "arm", None, self.name))
 
     def check_sending(self, dry_run: bool) -> None:
-        """Raise ParameterError if efforts shall be sent to a driver that takes no efforts."""
+        """Raise ParameterError if efforts are to be sent to a driver that takes no efforts."""
         fact = self.facts["takes_efforts"]
         if not dry_run and not fact.value:
             text = (

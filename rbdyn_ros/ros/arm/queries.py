@@ -26,7 +26,7 @@ class JointEfforts:
         names: joints in the order of the query (n).
         effort: (n,) [N m or N].
         stamp_ns: stamp of the measured state that was used; 0: no state was used.
-        saturated: an effort exceeds its limit, or did before it was clamped.
+        saturated: whether an effort exceeds its limit, or did so before it was clamped.
     """
 
     names: tuple[str, ...]
@@ -43,7 +43,7 @@ class _State:
 
 
 class ArmQueries:
-    """Answers requests of rbdyn_interfaces with a twin of the arm: the control loop goes on.
+    """Answers requests of rbdyn_interfaces with a twin of the arm, outside the control loop.
 
     Only one thread may call at a time. Every method raises RbdynError to refuse a request.
 
@@ -56,7 +56,7 @@ class ArmQueries:
         self._use(robot.arm)
 
     def _use(self, arm: Arm) -> None:
-        """Make a twin. It serves until the arm gets another payload: its Data is large."""
+        """Make a twin. It is used until the arm gets another payload: its Data is large."""
         self._original, self._twin = arm, arm.twin()
 
     def _arm(self) -> Arm:
@@ -98,7 +98,7 @@ class ArmQueries:
     def computed_torque(self, request: Any) -> JointEfforts:
         """Answer GetComputedTorque: M (qacc_d + Kd de + Kp e) + C qvel + g.
 
-        Included friction is that at the desired velocity, as in mode computed_torque.
+        The included friction is the friction at the desired velocity, as in mode computed_torque.
         """
         arm = self._arm()
         joints = named_joints(arm.m, request.name)

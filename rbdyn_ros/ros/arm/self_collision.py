@@ -19,7 +19,7 @@ from rbdyn_ros.dynamics.collisions import overlap_text
 from rbdyn_ros.errors import Finding, ParameterError, RbdynError, counted, listing, quote
 from rbdyn_ros.loading.load import complete
 
-#: Warnings about contact forces, which are not computed here; distances are exact.
+#: Codes of warnings about contact forces, which do not matter here; distances are exact.
 OF_FORCES = ("in-obstacle",)
 
 
@@ -117,7 +117,7 @@ def _with_geometries(
     """Return the robot with its geometries, which its other users do not need."""
     own = source.description.obstacles
     contact, srdf = scene.beside(own) if scene else Contact(obstacles=()), values.srdf or True
-    contact = replace(contact, self_collision=False)  # no step is made with it
+    contact = replace(contact, self_collision=False)  # no step is made with this Model
     dirs = values.package_dirs if source.file is None else ()
     found = read(
         source.file or source.text,

@@ -110,7 +110,7 @@ class ArmTopics:
         return self._node.create_publisher(kind, self._topic(node, name), reliable(10))
 
     def _topic(self, node: Node, name: str) -> str:
-        """Return the full name of a topic: the remapped one, the preset's, or its own."""
+        """Return the full name of a topic: remapped, from the preset, or the topic's own name."""
         explicit = self._preset is None or name in explicit_topics(node, self._preset)
         if explicit or self._preset is None or name not in self._preset.topics:
             return node.resolve_topic_name(name)
@@ -123,7 +123,7 @@ class ArmTopics:
         return {self._topic(node, name): name in self._commands.names for name in TOPICS}
 
     def check_claim(self) -> None:
-        """Tell the controller whether other nodes command the arm. Any thread may call it."""
+        """Report to the controller whether other nodes command the arm. For any thread."""
         self._controller.set_rivals(self._claim.rivals())
 
     def start(self) -> None:

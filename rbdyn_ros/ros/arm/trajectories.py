@@ -27,14 +27,15 @@ from rbdyn_ros.ros.common.parsing.single_joints import SingleJoints
 from rbdyn_ros.ros.common.parsing.trajectory import ON_LIMIT, TrajectoryParser
 from rbdyn_ros.ros.common.tool.servoing import servo_twist
 
-#: Parsing more points would delay the states.
+#: Largest number of points of a message; parsing more points would delay the states.
 MOST_POINTS = 5000
 MOST_POSES = 500
 #: Times that are tried, one after the other, for the check of the transition to a trajectory while
 #: the arm moves [s].
 AHEAD = (0.005, 0.02, 0.08, 0.32)
 #: Share of the velocity limits that twists use, and the time in which a joint may reach them [s]:
-#: an arm overshoots by some milliseconds of its acceleration, and the limits are a fault.
+#: an arm overshoots by the speed that it gains in some milliseconds, and a fault occurs at the
+#: limits.
 SPARING, RAMP = 0.9, 0.1
 STOPPED = "the arm was stopped while the trajectory was checked for collisions; send it again"
 
@@ -46,10 +47,10 @@ class TrajectoryController(Controller):
         m: the robot as it was loaded.
         description: description of the robot.
         collisions: checks trajectories and poses; None: they are not checked for collisions.
-        others: arguments of Controller.
+        others: further arguments of Controller.
 
     Attributes:
-        collisions: as above.
+        collisions: as the argument.
         base: name of the link that is fixed to the world.
         servo: follows twists; None: they are refused.
     """
@@ -72,7 +73,7 @@ class TrajectoryController(Controller):
         self._servo_lock = threading.Lock()
 
     def try_arm(self, now: int) -> None:
-        """Arm, see Controller.try_arm; the arm must not touch itself in the start-up test."""
+        """Arm as Controller.try_arm does, unless the arm touches itself in the start-up test."""
         seen = self.measured()
         if self.collisions is not None and seen is not None and self.needs_test:
             self.collisions.check([self._test_path(seen[0])], seen[0], "the start-up test")
@@ -197,7 +198,8 @@ class TrajectoryController(Controller):
         """Move the tool by a geometry_msgs/TwistStamped until it times out; None stops the tool.
 
         The motion and its end are a path, which is followed if it keeps the limits, tightened or
-        not, and has no collision. Zeros stop a motion of twists only, not a trajectory of others.
+        not, and has no collision. A zero twist only stops a motion by twists, not another
+        trajectory.
 
         Raises:
             RbdynError: the twist is refused.
@@ -224,7 +226,7 @@ class TrajectoryController(Controller):
     def _move_tool(
         self, servo: TwistServo, frame: str, twist: Array, stops: int
     ) -> JointRates | None:
-        """Move the tool, unless the target was stopped since the twist came."""
+        """Move the tool, unless the target was stopped after the twist arrived."""
         seen = self.measured()
         if seen is None:
             raise refusal("no state of the arm has arrived yet")
@@ -283,7 +285,7 @@ class TrajectoryController(Controller):
             raise refusal(f"the pose is in frame {quote(frame)}; allowed is '{self.base}'")
 
     def _check_limits(self, path: Path) -> None:
-        """Check against tightened limits, also between the points."""
+        """Check a path against tightened limits, also between its points."""
         limits, fastest, (lowest, highest) = self.gate.limits, path.peaks()[0], path.extent()
         outside = (path.positions < limits.lower - ON_LIMIT) | (
             path.positions > limits.upper + ON_LIMIT

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A layout of PlotJuggler for one robot and its sensors.
 
-The elements are those that PlotJuggler 3 saves, and the names of the series those that its parser
-of ROS messages gives: `/joint_states/JOINT/position`, or the path in the message below the topic.
+PlotJuggler 3 saves the same elements, and its parser of ROS messages gives the series these names:
+`/joint_states/JOINT/position`, or the path in the message below the topic.
 """
 
 from collections.abc import Mapping, Sequence

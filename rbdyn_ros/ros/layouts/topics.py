@@ -58,7 +58,7 @@ def shown_topics(
 
     Args:
         specs: sensors of the robot.
-        namespace: namespace of the node, as /left; empty: none.
+        namespace: namespace of the node, as /left; empty: no namespace.
         odom: whether the pose of a moving base is published.
         described: whether the URDF of the robot is published.
     """

@@ -33,7 +33,7 @@ NUMPY_INCLUDE = re.compile(r'[^;"]*/numpy/(?:_core|core)/include(?=[;"])')
 
 
 def provide() -> None:
-    """Build the packages if ROS 2 is from PyPI and they are not there yet.
+    """Build the packages if ROS 2 is from PyPI and they do not exist yet.
 
     If they cannot be built, print why: a node runs without them and offers less.
     """
@@ -57,7 +57,7 @@ def is_built() -> bool:
 
 @contextmanager
 def no_other_build() -> Iterator[int]:
-    """Wait until no other process builds into this environment; give the file that is locked."""
+    """Wait until no other process builds into this environment; yield the file that is locked."""
     lock = os.open(PREFIX, os.O_RDONLY)
     try:
         try:
@@ -75,7 +75,7 @@ def build(lock: int) -> None:
 
     Args:
         lock: from `no_other_build`. The compilers inherit it: if this process is killed, another
-            one waits until they have ended.
+            process waits until they have ended.
 
     Raises:
         RbdynError: something is missing, or a package cannot be built.
@@ -157,7 +157,7 @@ def _build_package(source: Path, lock: int) -> None:
     configure = ["cmake", "-G", "Ninja", "-S", str(source), "-B", str(tree)]
     configure += [f"-DCMAKE_INSTALL_PREFIX={PREFIX}", f"-DPython3_EXECUTABLE={sys.executable}"]
     configure += ["-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF"]
-    # -O3 compiles longer, by a third, and gains nothing where fields are copied
+    # -O3 takes a third longer to compile, and does not make copying fields faster
     configure += [f"-DCMAKE_{language}_FLAGS_RELEASE=-O1 -DNDEBUG" for language in ("C", "CXX")]
     configure += [f"-DCMAKE_PROJECT_INCLUDE={sources.LISTS / 'python_only.cmake'}"]
     _run(configure, log, lock)
@@ -194,7 +194,7 @@ def _run(command: list[str], log: Path, lock: int) -> None:
             pass_fds=(lock,),
         )
     if done.returncode:
-        message = f"{log.stem} cannot be built; what its tools printed is in {log}"
+        message = f"{log.stem} cannot be built; the output of its tools is in {log}"
         raise RbdynError(Finding("messages-build", message))
 
 

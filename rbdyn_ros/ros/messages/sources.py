@@ -41,7 +41,7 @@ ament_package()
 
 
 def package_names() -> list[str]:
-    """Return the names of all packages, the project's own one first."""
+    """Return the names of all packages, the project's own package first."""
     return [OWN, *sorted(path.stem for path in LISTS.glob("*.ini"))]
 
 

@@ -28,7 +28,7 @@ class Groups:
         base, tip: links at the ends of the arm.
         joints: joints of the arm, from the base to the tip.
         limits: limits of these joints.
-        gripper: at the tip, or None.
+        gripper: gripper at the tip, or None.
         gripper_name: the gripper as the parameter `grippers` of both nodes names it.
         gripper_links: links that the gripper consists of.
         mount: link of the arm that carries the gripper.
@@ -53,7 +53,7 @@ def groups_of(m: Model, description: Description, tip: str = "", gripper: str = 
         description: its description.
         tip: link at the end of the arm; empty: the end of the only chain of joints.
         gripper: preset or joint, as in the parameter `grippers`; empty: the only preset whose
-            joint the robot has, if there is one.
+            joint the robot has, if there is such a preset.
 
     Raises:
         ParameterError: there is no such link or gripper, no joint or more than one chain is left
@@ -101,7 +101,7 @@ def _path(link: str, rises: Rises) -> list[tuple[str, Joint]]:
 
 
 def _last(tip: str, rises: Rises, moving: Collection[str]) -> str:
-    """Return the last link before a tip, or the tip, that a joint of the arm carries."""
+    """Return the last link, up to the tip, that a joint of the arm carries."""
     for link, joint in _path(tip, rises):
         if joint.name in moving:
             return link

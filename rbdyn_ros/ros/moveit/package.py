@@ -6,8 +6,6 @@ srdfdom). Settings that MoveIt ships for every robot, such as those of OMPL, are
 files: their keys differ between the distributions of ROS 2.
 """
 
-from __future__ import annotations
-
 import html
 import math
 import os
@@ -29,9 +27,9 @@ from rbdyn_ros.ros.simulator.rviz_config import rviz_config
 from rbdyn_ros.share import share_dir
 
 TEMPLATES = Path(__file__).parent / "templates"
-#: End of the names of such packages.
+#: End of the names of configuration packages.
 SUFFIX = "_moveit_config"
-#: Joints that an arm needs to put its tip into every pose.
+#: Number of joints that an arm needs to put its tip into every pose.
 SIX = 6
 #: A goal of a gripper is reached within this share of its stroke.
 REACHED = 0.02
@@ -42,7 +40,8 @@ CARTESIAN = {
     "max_trans_dec": -5.0,
     "max_rot_vel": 1.57,
 }
-#: A comment, or a mesh of a URDF: the text up to its name, the quotation mark, and the name.
+#: Matches a comment, or a mesh of a URDF in three groups: the text up to its name, the quotation
+#: mark, and the name.
 MESH = re.compile(r'<!--.*?-->|(<mesh\b[^>]*?\bfilename\s*=\s*(["\']))(.*?)\2', re.DOTALL)
 #: Acceleration with which MoveIt plans for a joint without a limit [rad/s^2 or m/s^2].
 ACCELERATION = 1.0
@@ -222,7 +221,7 @@ def _limit(kind: str, most: float, usual: float = math.inf) -> dict[str, Any]:
 
 
 def kinematics(groups: Groups) -> dict[str, Any]:
-    """Return kinematics.yaml; fewer than six joints reach positions of the tip only."""
+    """Return kinematics.yaml; with fewer than six joints only the tip's position is solved for."""
     solver: dict[str, Any] = {
         "kinematics_solver": "kdl_kinematics_plugin/KDLKinematicsPlugin",
         "kinematics_solver_search_resolution": 0.005,
@@ -236,7 +235,7 @@ def kinematics(groups: Groups) -> dict[str, Any]:
 def controllers(groups: Groups) -> dict[str, Any]:
     """Return moveit_controllers.yaml: the actions of arm_controller and of the simulated gripper.
 
-    The name of an action is the controller's, then action_ns.
+    The name of an action is the name of the controller, then action_ns.
     """
     arm = {
         "type": "FollowJointTrajectory",

@@ -33,8 +33,8 @@ class RobotSemantics:
         m: the Model.
         groups: its groups.
         collisions: frequency of overlaps of links; None: the robot has no collision geometries.
-        allowed, enabled: further pairs of links that may overlap, and pairs that may not, by an
-            SRDF of the robot.
+        allowed, enabled: further pairs of links that may overlap, and pairs that may not overlap,
+            from an SRDF of the robot.
         given: states of the robot's SRDF.
     """
 
@@ -99,7 +99,7 @@ class RobotSemantics:
         return srdf_document(self.m.name, lines, "rbdyn moveit")
 
     def _positions(self, state: GroupState) -> dict[str, float]:
-        """Return positions within the limits: MoveIt refuses to plan from others."""
+        """Return positions within the limits: MoveIt refuses to plan from positions outside."""
         m, limits, names = self.m, self.groups.limits, self.groups.joints
         qpos = m.qpos0[m.jnt_qposadr[[m.jnt_names.index(name) for name in names]]]
         for k, name in enumerate(names):
@@ -140,7 +140,7 @@ class RobotSemantics:
         return [f"  {xml_tag('virtual_joint', '/', **fixed, child_link=root)}"]
 
     def _passive(self) -> list[str]:
-        """Return the joints that move and that nothing can command."""
+        """Return the joints that move but cannot be commanded."""
         m = self.m
         return [
             name

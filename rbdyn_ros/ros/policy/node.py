@@ -33,13 +33,13 @@ from rbdyn_ros.ros.policy.unitree import Rise, UnitreeMotors
 
 #: Interval at which the node checks whether inputs arrive [s].
 POLL = 1.0
-#: States that wait for the node.
+#: Number of states that can wait for the node.
 DEPTH = 1000
 #: A simulator in lock-step repeats a state if it gets no answer. The node repeats an answer only
 #: if it sent the answer longer ago than this: a later answer may still arrive [s].
 LOST = 0.5
-#: Number of times that the last command is sent, because a robot may lose some, and time between
-#: two of them [s].
+#: Number of times that the last command is sent, because a robot may lose a command, and time
+#: between two of them [s].
 REPEATS, PAUSE = 20, 0.005
 
 
@@ -220,7 +220,7 @@ class PolicyNode(process.ManagedNode):
                 self._pacer.restart()
                 self._answer(state, target)
             else:
-                # the state of the base comes second: it may be ahead of the joints by any time
+                # take the state of the base second: it is allowed to be newer than the joint state
                 answered = self._pacer.take_joints(state)
                 self._answer(self._pacer.take_base(state.stamp, base) or answered)
 

@@ -63,7 +63,7 @@ class UnitreeMotors:
         self._last, self._turns = 0, 0
 
     def state(self, message: Any) -> tuple[JointsState, BaseState]:
-        """Return the joints of the policy and the root link; they have one stamp.
+        """Return the joints of the policy and the root link, with the same stamp.
 
         Raises:
             RbdynError: a number is not finite, or the quaternion is not of length 1.
@@ -81,7 +81,8 @@ class UnitreeMotors:
         numbers = [*position, *velocity, *rate, turn, speed]
         if not (np.isfinite(numbers).all() and abs(norm - 1.0) < 1e-3):
             raise refusal("its numbers are not finite, or its quaternion is not of length 1")
-        if self._version is not None:  # the robot refuses commands for another version of it
+        # commands need the robot's version, or the robot refuses them
+        if self._version is not None:
             self._row[self._version] = message.mode_machine
         state = JointsState(self._stamp(message.tick), position, velocity)
         return state, BaseState(*_before(turn, speed, quat / norm, rate), np.zeros(3))
@@ -118,10 +119,10 @@ class UnitreeMotors:
 class Rise:
     """The motion of the joints from where they are to a pose, before a policy acts.
 
-    It goes on by at most LONGEST with each state: the joints must not jump if states were lost.
+    It advances by at most LONGEST with each state: the joints must not jump if states were lost.
 
     Args:
-        pose: (n,) at its end [rad].
+        pose: (n,) positions at its end [rad].
         duration: [s]; 0: no such motion.
     """
 

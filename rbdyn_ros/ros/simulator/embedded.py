@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the simulator node inside another program, which drives it."""
 
+import gc
 import sys
 import threading
 import time
@@ -17,7 +18,7 @@ from rbdyn_ros.ros.simulator.setup import Setup
 
 #: Topics that command a robot in lock-step.
 COMMANDS = ("joint_commands", "joint_commands_by_mode")
-#: Time that the other side of a connection may need longer than this side [s].
+#: Additional time that the other side of a connection may need [s].
 SETTLING = 0.2
 
 
@@ -44,6 +45,9 @@ def embedded(setup: Setup) -> Iterator[Simulator]:
         if node is not None:
             node.close()
         rclpy.try_shutdown()
+        node = None
+        gc.unfreeze()  # the node has frozen its objects; they hold its threads and sockets
+        gc.collect()
 
 
 def has_commander(node: Node) -> bool:

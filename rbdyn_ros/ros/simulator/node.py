@@ -226,7 +226,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         self.report_grant(self._robots[0].loop.grant)
 
     def _on_parameters(self, changes: list[Any]) -> SetParametersResult:
-        """Accept or refuse changes of this node's live parameters, all or none."""
+        """Accept all changes of this node's live parameters, or refuse all of them."""
         several = bool(self.values.robots)
         for change in changes:
             if several and change.name.startswith(params.FAULTS):
@@ -235,7 +235,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
         return self._change(self._robots[0] if self._robots else None, changes)
 
     def _change(self, robot: Robot | None, changes: list[Any]) -> SetParametersResult:
-        """Accept or refuse changes of a robot's live parameters; None: before it is loaded."""
+        """Accept or refuse changes of live parameters; without a robot they apply to this node."""
 
         def act() -> None:
             given = {change.name: change.value for change in changes}
@@ -282,7 +282,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
                 if self._claims is not None and self._setup is None:
                     robot.foreign.poll(now, self._claims.nodes())
                 if robot.shared_memory is not None:
-                    robot.shared_memory.poll()  # notes commands, which the watch then judges
+                    robot.shared_memory.poll()  # this notes commands, which the watch then judges
                 for reception in robot.receptions:
                     reception.watch.poll(now)
         if self._started and self._statistics is not None:

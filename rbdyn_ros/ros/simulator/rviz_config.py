@@ -21,7 +21,7 @@ def rviz_config(
 
     Args:
         template: configuration for one robot without namespace.
-        robots: namespace and frame_prefix of each. RViz appends a slash to its prefix, so a
+        robots: namespace and frame_prefix of each robot. RViz appends a slash to its prefix, so a
             frame_prefix must end with one, or be empty.
         fixed_frame: frame in which everything is drawn.
         more: further displays.

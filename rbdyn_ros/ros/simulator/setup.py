@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of a program that runs the simulator node inside itself, besides its parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,24 +15,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setup:
-    """A simulator inside another program, alone in its ROS domain: it does not look for others.
+    """A simulator inside another program, alone in its ROS domain: it looks for no simulators.
 
     Attributes:
         parameters: parameters of the node, by name.
-        change: returns the Model to simulate, given that of the robot file; with the same
-            coordinates.
+        change: returns the Model to simulate, given the Model of the robot file; both have the
+            same coordinates.
         qpos: (nq,) position at the start; None: as the parameters say.
         qvel: (nv,) velocity at the start; None: at rest.
         connect: called with the node when all topics are open, before time begins.
         watch: called with every record of the loop in order, in the thread that publishes; a state
             may come again, with a fault.
-        locked: in lock-step wait for commands from tick 0 on, not only after the first answer.
+        locked: whether lock-step waits for commands from tick 0 on, not only after the first
+            answer.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
     change: Callable[[Model], Model] = lambda m: m
     qpos: Array | None = None
     qvel: Array | None = None
-    connect: Callable[[Node], object] = lambda _: None
+    connect: "Callable[[Node], object]" = lambda _: None
     watch: Callable[[LoopState], object] = lambda _: None
     locked: bool = True

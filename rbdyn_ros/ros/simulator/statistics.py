@@ -22,7 +22,8 @@ class Statistics:
     """Reports on all robots of a node.
 
     Args:
-        node: node that publishes /diagnostics for all; each robot's own node publishes ~/stats.
+        node: node that publishes /diagnostics for all robots; each robot's own node publishes
+            ~/stats.
         robots: the robots, whose loops run.
         rate: rate of the reports [Hz].
     """

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled functions of the loop; cycle.py calls the others."""
+"""The compiled functions of the loop; cycle.py calls the functions of all other modules."""

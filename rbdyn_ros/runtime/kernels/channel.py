@@ -22,7 +22,7 @@ from rbdyn_ros.runtime.types import GRIP
 def pass_commands(s: Shared) -> None:
     """Put the commands that are due in force: write their values, arrival, mode and order.
 
-    Called once a tick, so commands under way also rest while time is paused.
+    Called once a tick, so commands under way do not advance while time is paused.
     """
     _drop_other_ticks(s)
     if _is_faultless(s, s.command_delay, s.command_jitter, s.command_drop):

@@ -26,7 +26,7 @@ from rbdyn_ros.runtime.compiled import (
 )
 from rbdyn_ros.runtime.kernels.channel import clear_channel, deliver, measure, pass_commands
 from rbdyn_ros.runtime.kernels.edits import perform
-from rbdyn_ros.runtime.kernels.efforts import choose_efforts, forget_commands
+from rbdyn_ros.runtime.kernels.efforts import choose_efforts, forget_commands, is_blocked
 from rbdyn_ros.runtime.kernels.loads import learn_loads
 from rbdyn_ros.runtime.kernels.port import write_port
 from rbdyn_ros.runtime.kernels.pushes import apply_pushes, take_pushes
@@ -45,7 +45,7 @@ from rbdyn_ros.runtime.shared import EDITS, PACE, PAUSE, STEPS, STOP, Shared
 #: A state with a larger number has diverged [rad, m, rad/s or m/s].
 HUGE = 1e6
 
-#: After a larger motion in one timestep, a drive may be where its loops cannot close [rad or m].
+#: After a larger motion in one timestep, the loops of a drive may be unable to close [rad or m].
 FAST = 0.05
 
 
@@ -100,7 +100,7 @@ def _ages(s):
 @kernel
 def _begin(m, d, s):
     s.paused = load_acquire(s.asked, PAUSE)
-    if s.loaded == 0:  # else the loop goes on with another Model's state, see carrying.py
+    if s.loaded == 0:  # otherwise the loop continues with another Model's state, see carrying.py
         s.saturated = -1
         s.fault = -1
         clear_channel(s)
@@ -158,7 +158,10 @@ def _acknowledge(s, ticked):
 
 @kernel
 def _advance(m, d, s):
-    """Make the physics steps of a tick; undo it and latch a fault if it diverged or locked."""
+    """Make the physics steps of a tick.
+
+    If a state diverges or a drive locks, undo the steps of the tick and latch a fault.
+    """
     nq = m.nq
     for n in range(nq):
         s.saved[n] = d.qpos[n]
@@ -202,7 +205,8 @@ def _advance(m, d, s):
 def _diverged(m: Model, d: Data) -> int:
     """Return the first joint whose state is NaN or huge, or -1."""
     for k in range(m.nvall):
-        if not abs(d.qvel_all[k]) <= HUGE:  # a NaN passes no comparison
+        # comparisons with a NaN are false, so this finds a NaN, too
+        if not abs(d.qvel_all[k]) <= HUGE:
             return _owner(m, m.jnt_dofadr_all, k)
     for k in range(m.nqall):
         if not abs(d.qpos_all[k]) <= HUGE:
@@ -229,7 +233,7 @@ def _stop_locked_drives(m, d):
 
 @kernel
 def _locked(m, d):
-    """Return the first joint whose drive its closed loops cannot follow, or -1."""
+    """Return the first joint with a drive that its closed loops cannot follow, or -1."""
     for j in range(len(d.drive_locked)):
         if d.drive_locked[j] == 1:
             return j
@@ -273,6 +277,8 @@ def _hand_over(m, d, s):
     for i in range(m.nbody):
         for n in range(6):
             s.row_xfrc[i, n] = d.xfrc_applied[i, n]
+    for k in range(m.nv):
+        s.row_blocked[k] = is_blocked(s, k)
     row = s.row
     if m.ncontact > 0:
         _write_contact(m, d, s)
@@ -280,12 +286,12 @@ def _hand_over(m, d, s):
     post(s.state_version, s.state_slots, s.state_float_slots, s.state, row)
     s.saturated = -1
     notify(s.states_wakeup, s.scratch)
-    wake_at(s.state_version.ctypes.data)  # other readers, see Readout.newer
+    wake_at(s.state_version.ctypes.data)  # wake other readers, see Readout.newer
 
 
 @kernel
 def _write_stick(d, s):
-    """Write the memory of friction: how many contacts, then the stick_ fields of each.
+    """Write the memory of friction: how many contacts, then the stick_ fields of each contact.
 
     This memory is the end of the row. Return the length of the whole row.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes that Python requests between two ticks: each is made whole and then acknowledged.
+"""Changes that Python requests between two ticks: each is completed, then acknowledged.
 
 Python fills the fields `edit_...`, sends the request, and waits for its acknowledgement before it
 fills them again.
@@ -50,7 +50,7 @@ def perform(m: Model, d: Data, still: Data, s: Shared) -> bool:
     elif kind == LOAD:
         _load(s)
     elif kind == RELEASE:
-        read_commands(s)  # commands that were sent before this edit also end
+        read_commands(s)  # so that commands sent before this edit end, too
         release(s, s.edit[SCOPE] == HELD)
     elif kind == LET_GO:
         let_go(s)
@@ -74,7 +74,7 @@ def _reset(m, d, still, s):
         for n in range(m.na):
             d.act[n] = 0.0
         if m.ndrive > 0:
-            d.time = 0.0  # drives begin again: they move joints as functions of this time
+            d.time = 0.0  # prescribed motions start again, because they are functions of this time
         forget_commands(s)
         forget_pushes(d, s)
         s.fault = -1
@@ -120,7 +120,7 @@ def _forget_friction(m, d, s):
 
 @kernel
 def _is_of_moved(m, s, pair):
-    """Return whether a body of a pair was moved, or there is no such pair."""
+    """Return whether a body of a pair was moved, or the pair does not exist any more."""
     body1, body2 = bodies_of_pair(m, pair)
     return body1 < 0 or s.edit_moved[body1] == 1 or s.edit_moved[body2] == 1
 
@@ -154,7 +154,7 @@ def _set_state(m, d, still, s):
 
 @kernel
 def _skip_tick(s):
-    """Count a tick without a step; commands, trajectories and wrenches last as many steps."""
+    """Count a tick without a step; trajectories and wrenches continue in the tick after it."""
     wait_a_tick(s)
     s.tick += 1
     s.traj_start += 1
@@ -191,12 +191,13 @@ def _copy(s):
 
 @kernel
 def _jump(m, d, s):
-    """Reset everything of moved bodies that depends on the state being continuous."""
+    """Reset all data of moved bodies that would only be valid after a continuous motion."""
     for k in range(m.nv):
         if s.edit_moved[m.dof_bodyid[k]] == 1:
             s.row_qacc[k] = 0.0
             s.due[k] = -1
             s.servo[k] = 0  # servos start again from the present position
+            s.by_dynamics[k] = 0
     if m.nvall > m.nv:
         expand(m, d)
 
@@ -223,7 +224,7 @@ def _set_faults(s):
         s.fault_words[n] = s.edit_fault_words[n]
     for n in range(len(s.fault_floats)):
         s.fault_floats[n] = s.edit_fault_floats[n]
-    _exchange_models(s)  # a stuck joint is a joint with another inertia
+    _exchange_models(s)  # a stuck joint has another inertia, which needs other Models
 
 
 @kernel

@@ -9,7 +9,7 @@ and subtracts the load of the joint, which loads.py estimates. Policy `hold` is 
 reference brakes to rest and stays there. Every effort is clamped to the joint's limit.
 
 Before its first command a dof may float: inverse dynamics carry its weight and slow it down. Or it
-may stand: a brake holds it, and a servo once the brakes are off.
+may stand: a brake holds it, and a servo does so after the brakes are released.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def _compute_efforts(m, d, nominal, still, s, serving):
     for k in range(m.nv):
         needed |= s.by_dynamics[k] == 1
     if needed:
-        # a resting robot needs gravity compensation only; a moving one also velocity terms
+        # a resting robot only needs gravity compensation; a moving robot needs velocity terms, too
         _copy_state(m, d, still, s, serving)
         _inverse_dynamics(nominal, still)
     for k in range(m.nv):
@@ -365,8 +365,8 @@ def _effort(m, still, s, k):
 def release(s: Shared, held: bool) -> None:
     """End the commands of edit_arrival that no other command or trajectory has replaced.
 
-    `held`: their dofs wait for a first command again. A root also waits again, unless other dofs
-        of its tree have commands.
+    `held`: whether their dofs wait for a first command again. A root waits again, too, unless
+    other dofs of its tree have commands.
     """
     for k in range(len(s.arrival)):
         if held and s.dof_acts[k] == 0.0:
@@ -384,6 +384,15 @@ def let_go(s: Shared) -> None:
     """Stop waiting for first commands: the timeout policy moves the dofs without a command."""
     for k in range(len(s.commanded)):
         s.commanded[k] = 1
+
+
+@kernel
+def is_blocked(s: Shared, k: int) -> bool:
+    """Return whether a dof is kept at rest, see LoopState.blocked."""
+    if s.stuck[k] != 0.0 or (s.braked == 1 and s.dof_held[k] == STANDS):
+        return True
+    waits = s.commanded[k] == 0 and s.by_dynamics[k] == 0
+    return waits and (s.dof_held[k] != 0 or (s.dof_acts[k] != 0.0 and s.policy != ZERO))
 
 
 @kernel

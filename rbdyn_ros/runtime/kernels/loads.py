@@ -54,7 +54,7 @@ def invert(m: Model, still: Data) -> None:
 
 @kernel
 def effort_limit(s: Shared, k: int) -> float:
-    """Return the largest effort of a dof, which is less than its joint's while the dof grips."""
+    """Return the effort limit of a dof, which is below its joint's limit while the dof grips."""
     if s.mode[k] == GRIP and s.held[k] == 1 and s.traj_column[k] < 0:
         return min(s.dof_effort[k], s.order[2, k])
     return s.dof_effort[k]
@@ -70,7 +70,7 @@ def forget_load(s: Shared, k: int) -> None:
 
 @kernel
 def learn_loads(d: Data, nominal: Model, still: Data, s: Shared) -> None:
-    """Estimate the loads of joints with a servo after a tick; `still` has its beginning."""
+    """Estimate the loads of joints with a servo after a tick; `still` has the state before it."""
     serving = False
     for k in range(nominal.nv):
         still.qacc[k] = s.row_qacc[k]
@@ -102,7 +102,7 @@ def _learn_load(d, m, still, s, k, share):
     if abs(effort) >= limit:
         gain = min(gain, 1.0)
     # a joint that loses its load must not be thrown by the effort that carried it; a load grows
-    # gradually, so that an impact of one tick is hardly answered
+    # gradually, so that the servo hardly reacts to an impact of one tick
     lost = abs(s.load[k]) > 2.0 * abs(load) or s.load[k] * load < 0.0
     if lost and s.dof_drive[k] == 0:
         gain = max(gain, 1.0)
@@ -117,7 +117,8 @@ def _ratio(s, k, effort, need, share):
     """Return the ratio of the apparent inertia of a joint to its own."""
     memory = s.load_memory
     change, needed = effort - memory[EFFORT, k], need - memory[NEED, k]
-    if memory[EFFORT, k] == 0.0 and memory[NEED, k] == 0.0:  # the first tick
+    # this is the first tick, without changes yet
+    if memory[EFFORT, k] == 0.0 and memory[NEED, k] == 0.0:
         change = needed = 0.0
     memory[EFFORT, k], memory[NEED, k] = effort, need
     # denormal numbers would slow down a robot at rest

@@ -26,7 +26,7 @@ _TOP34, _TOP37, _TOP33, _TOP53 = 2**34 - 1, 2**37 - 1, 2**33 - 1, 2**53 - 1
 def scramble(word: int) -> int:
     """Return a hash of a word: every bit depends on every bit of the argument."""
     z = word + _STEP
-    # & after >>, which copies the sign of a signed number
+    # >> copies the sign of a signed number; & removes the copies
     z = (z ^ ((z >> 30) & _TOP34)) * _FIRST
     z = (z ^ ((z >> 27) & _TOP37)) * _SECOND
     return z ^ ((z >> 31) & _TOP33)

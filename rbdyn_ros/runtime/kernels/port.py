@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The port: states and commands of the loop in memory that another process shares.
 
-Both directions are mailboxes as in mailbox.py, at addresses. The loop finds them only in the table
-of its Port (runtime/port.py): it reads no address, length or count that the other process may
-write. A record of commands is accepted as a whole, or refused as a whole.
+Each direction has a mailbox as in mailbox.py, which the loop uses by its address. The loop finds
+them only in the table of its Port (runtime/port.py): it reads no address, length or count that the
+other process may write. A record of commands is accepted as a whole, or refused as a whole.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def read_port(s: Shared) -> None:
     copy_memory(record, word_at(t, layout.T_COMMAND_SLOTS) + 8 * stride * (latest % depth), stride)
     fence()
     if load_word_at(word_at(t, layout.T_COMMAND_VERSION)) - latest >= depth - 1:
-        s.missed += 1  # overwritten while it was copied; a newer command is there
+        s.missed += 1  # overwritten while it was copied, so there is a newer command
         return
     set_word_at(t, layout.T_SEEN, latest)
     if _is_late(s, t, record):
@@ -105,7 +105,7 @@ def _is_late(s, t, record):
 
 @kernel
 def _refuse(t, joint, reason):
-    """Note a refused command, and show it to the other process."""
+    """Note a refused command and its reason, and show both to the other process."""
     count = word_at(t, layout.T_REFUSED) + 1
     set_word_at(t, layout.T_WHY, layout.REASONS * joint + reason)
     set_word_at(t, layout.T_REFUSED, count)
@@ -158,7 +158,7 @@ def _take(s, t, record):
                 )
             s.inbox_since[k] = s.watch
             s.inbox_new[k] = 1
-        if mode >= 0 or s.inbox_new[k] == 0:  # a message without a command is an answer
+        if mode >= 0 or s.inbox_new[k] == 0:  # a message without commands still answers a state
             s.inbox_tick[k] = tick
             s.due[k] = tick
         if tick >= 0 and s.dof_required[k] == 1:

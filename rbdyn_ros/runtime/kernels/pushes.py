@@ -30,12 +30,12 @@ from rbdyn_ros.runtime.compiled import kernel
 from rbdyn_ros.runtime.mailbox import fetch
 from rbdyn_ros.runtime.shared import NPUSH, NPUSH_FLOATS, Shared
 
-#: Words of a push: its number (0: none), body, kind, duration [ns].
+#: Words of a push: its number (0: no push), body, kind, duration [ns].
 NUMBER, BODY, KIND, DURATION = range(4)
 #: Kinds: a wrench in the axes of the world or of the body; a pull to a position or an orientation.
 WORLD_AXES, BODY_AXES, PULL, TURN = range(4)
-#: Offsets in its floats: point, force and torque of a wrench; point, goal, stiffness, lag and
-#: largest force of a pull.
+#: Offsets in the floats of a push: point, force and torque of a wrench; point, goal, stiffness,
+#: lag and largest force of a pull.
 POINT, FORCE, TORQUE = 0, 3, 6
 GOAL, STIFFNESS, LAG, MOST = 3, 12, 21, 22
 
@@ -45,7 +45,7 @@ TINY = 1e-12
 
 @kernel
 def take_pushes(s: Shared) -> None:
-    """Read the list of pushes; new ones begin at this tick."""
+    """Read the list of pushes; new pushes begin at this tick."""
     found = fetch(
         s.push_version, s.push_words, s.push_floats, 0, s.push_inbox_words, s.push_inbox_floats
     )

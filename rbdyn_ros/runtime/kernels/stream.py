@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Publish plain states without Python: as bytes, through a function of C.
 
-A state is plain if only its numbers differ from the last one that Python published, and nothing
-that Python publishes is due at it. All others are left to Python, in their order. So Python is
-needed only as often as for the slower topics, not for every state of joint_states.
+A state is plain if only its numbers differ from the last state that Python published, and no topic
+that Python publishes is due at it. All other states are left to Python, in their order. So Python
+is needed only as often as for the slower topics, not for every state of joint_states.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def stream(robots: Words, descriptor: int, timeout: int, scratch: Words) -> bool
 
 @kernel
 def _publish_all(s: Shared) -> bool:
-    """Publish the plain states of a robot; return False if one needs Python."""
+    """Publish the plain states of a robot; return False at a state that Python must publish."""
     while load_acquire(s.state_version, 0) != s.stream_version:
         following = s.stream_version + 1
         # Python skips states of a large backlog and logs it, see BACKLOG in readout.py
@@ -133,7 +133,7 @@ def _publish(s):
             _fill(s, topic)
             arguments = word_at(topic, PUBLISHER), word_at(topic, MESSAGE)
             if call_c(word_at(topic, PUBLISH), arguments[0], arguments[1], 0) != 0:
-                s.stream_armed = 0  # Python publishes it and reports the error
+                s.stream_armed = 0  # Python publishes this state and reports the error
                 return False
             keep = keep or word_at(topic, OF_MEASUREMENT) == 1
     if keep:

@@ -42,7 +42,7 @@ def begin_trajectory(s: Shared) -> None:
 
 @kernel
 def _fill_first_point(s, k, column):
-    """Fill in the first point: the reference of the servo, or the measured state without one."""
+    """Fill in the first point: the reference of the servo, else the measured state."""
     serves = s.servo[k] > 0
     set_number_at(s.traj_pos, column, s.aim[k] if serves else s.measured[0, k])
     set_number_at(s.traj_vel, column, s.speed[k] if serves else s.measured[1, k])

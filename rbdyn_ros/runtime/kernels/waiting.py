@@ -18,7 +18,7 @@ from rbdyn_ros.runtime.types import GRIP
 
 #: While paused, and while lock-step waits, the loop checks for requests this often [ns].
 POLL = 5_000_000
-#: Mode fast: most states that may wait for their reader; the loop then sleeps this long [ns].
+#: Mode fast: number of states that may wait for their reader; then the loop sleeps this long [ns].
 AHEAD, SHORT = 32, 50_000
 #: Longer sleeps are interrupted to check for requests [ns].
 LONG = 20_000_000
@@ -122,7 +122,7 @@ def read_commands(s: Shared) -> None:
         s.command_version, s.command_words, s.command_floats, 0, s.letter_words, s.letter_floats
     )
     if found < 0:
-        s.missed += 1  # overwritten while it was copied; it will be read again
+        s.missed += 1  # overwritten while it was copied: the next tick reads it again
     if found > 0:
         _open_letter(s)
     read_port(s)

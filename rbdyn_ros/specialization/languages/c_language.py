@@ -6,25 +6,20 @@ operation. A condition is written where it is used. Outputs are stored at the en
 input was read, as they may share memory.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
 import numpy as np
 
+from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import Finding, ModelError
 from rbdyn_ros.specialization.programs.blocks import SINCOS, SinCos
 from rbdyn_ros.specialization.programs.numpy_ops import UNARY
-from rbdyn_ros.specialization.programs.program import operands_of
+from rbdyn_ros.specialization.programs.program import Program, operands_of
 from rbdyn_ros.specialization.programs.symbols import CONDITIONS
-
-if TYPE_CHECKING:
-    from rbdyn_ros.arrays import Array
-    from rbdyn_ros.specialization.programs.program import Program
 
 #: Operators by the names of operations.
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "eq": "==",
@@ -139,7 +134,7 @@ def statements(
 
 
 def check_divisors(program: Program, real: Real) -> None:
-    """Raise ModelError if a divisor is a constant that rounds to zero, or a multiple of it."""
+    """Raise ModelError if a divisor is a constant that rounds to zero, or its multiple."""
     vanished: set[int] = set()
     for i, (name, *operands) in enumerate(program.operations):
         if name == "div" and operands[1] in vanished:

@@ -12,8 +12,6 @@ our own code. Only tan, exp, log, tanh, arctan2 and larger angles use the librar
              registers -> robot    and whether the state is finite
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -325,7 +323,8 @@ class _Function:
         """Return the definition of the function."""
         head = f"void {self.name}({_parameters(self.arguments)})"
         if len(self.program.operations) <= self.longest:
-            # nvcc 13.0 fails to optimise Go2 if this is inlined into a loop over timesteps
+            # nvcc 13.0 fails to optimise the code of a Go2 if it is inlined into a loop over
+            # timesteps
             writer = self._writer({})
             lines = [*writer.all(), *stores(self.program, writer, self._place)]
             return _lines(f"APART {head}", lines)
@@ -338,7 +337,7 @@ class _Function:
             body.append(f"{name}({', '.join(arguments)});")
         return [*lines, *_lines(f"DEVICE {head}", [*body, *whole.stores])]
 
-    def _writer(self, names: Mapping[int, str]) -> _CudaWriter:
+    def _writer(self, names: Mapping[int, str]) -> "_CudaWriter":
         return _CudaWriter(self.program, self.real, self.local, names)
 
     def _place(self, array: str, k: int) -> str:
@@ -383,12 +382,12 @@ class _CudaWriter(Writer):
         return self.local.get((array, place)) or _entry(array, place)
 
     def constant(self, value: float) -> str:
-        """Return the nearest number, also for the smallest and for NaN and infinity."""
+        """Return the nearest number as text, even for subnormal numbers, NaN and infinity."""
         return _constant(value, self.real)
 
 
 def _constant(value: float, real: Real) -> str:
-    """Return the nearest number, also for the smallest and for NaN and infinity."""
+    """Return the nearest number as text, even for subnormal numbers, NaN and infinity."""
     rounded = real.round(value)
     if math.isnan(rounded):
         return f"({real.name})NAN"

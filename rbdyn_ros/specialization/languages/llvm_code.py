@@ -127,7 +127,7 @@ class _BlockWriter:
         return self.function
 
     def _store_outputs(self, outputs: Sequence[tuple[str, int, int]]) -> None:
-        """Store outputs, after all are loaded: one may overwrite the input of another."""
+        """Load all outputs, then store them: an output may overwrite the input of another."""
         changed = [o for o in outputs if self.program.operations[o[2]] != ("input", *o[:2])]
         values = [self._value(n) for *_, n in changed]
         for (array, place, _), value in zip(changed, values, strict=True):

@@ -127,7 +127,7 @@ _TEXTS = {
 
 _COLD = "noinline cold nounwind"
 
-# A function without calls saves no registers, so far lanes are handled by a tail call.
+# A function without calls saves no registers, so lanes beyond LARGEST are handled by a tail call.
 _SINCOS = """
 define internal {{ {V}, {V} }} @sincos({V} %x) noinline nounwind {{
 {body}
@@ -199,7 +199,7 @@ def sincos_text(width: int) -> str:
 
 
 def _sincos(width: int) -> str:
-    """Return the text of the function for all lanes, which calls another if a lane is far."""
+    """Return the text of the function for all lanes; it calls another for angles > LARGEST."""
     V, I, B = (_vector(entry, width) for entry in ("double", "i64", "i1"))
     lines = []
     for line in OPERATIONS.split("\n")[1:-1]:
@@ -212,13 +212,13 @@ def _sincos(width: int) -> str:
 
 
 def _lane() -> str:
-    """Return the text of the function that corrects one lane, if it is far."""
+    """Return the text of the function that corrects one lane if its angle is beyond LARGEST."""
     text = _LANE.replace("MINUS_LARGEST", _double(-LARGEST)).replace("LARGEST", _double(LARGEST))
     return text.replace("COLD", _COLD)
 
 
 def _lanes(width: int) -> str:
-    """Return the text of the function that corrects the far lanes of several."""
+    """Return the text of the function that corrects the lanes with angles beyond LARGEST."""
     V = _vector("double", width)
     pair = "{ double, double }"
     lines = [

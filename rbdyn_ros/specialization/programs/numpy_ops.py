@@ -135,20 +135,8 @@ def _but_nan(first: Any, a: Any, b: Any) -> Any:
     return _chosen(first, a, _chosen(b != b, a, b))  # noqa: PLR0124
 
 
-def _within(x: Any, least: Any, most: Any) -> Any:
-    return _least(_most(x, least), most)
-
-
-def _sign(x: Any) -> Any:
-    return _chosen(x < 0.0, -1.0, _chosen(x > 0.0, 1.0, x))
-
-
 def _truth(x: Any) -> Any:
     return _chosen(x, 1.0, 0.0)
-
-
-def _not(x: Any) -> Any:
-    return not x if isinstance(x, bool | np.bool_) else ~x
 
 
 def _angle(y: Any, x: Any) -> Any:
@@ -170,7 +158,7 @@ CHOICES: dict[str, Any] = {
     "greater_equal": np.frompyfunc(operator.ge, 2, 1),
     "equal": np.frompyfunc(operator.eq, 2, 1),
     "not_equal": np.frompyfunc(operator.ne, 2, 1),
-    "invert": np.frompyfunc(_not, 1, 1),
+    "invert": np.frompyfunc(lambda x: not x if isinstance(x, bool | np.bool_) else ~x, 1, 1),
     "logical_and": np.frompyfunc(lambda a, b: _truth(a) + _truth(b) > 1.0, 2, 1),
     "logical_or": np.frompyfunc(lambda a, b: _truth(a) + _truth(b) > 0.0, 2, 1),
     "logical_not": np.frompyfunc(lambda a: _truth(a) < 1.0, 1, 1),
@@ -178,7 +166,7 @@ CHOICES: dict[str, Any] = {
     "maximum": np.frompyfunc(_most, 2, 1),
     "fmin": np.frompyfunc(lambda a, b: _but_nan(a <= b, a, b), 2, 1),
     "fmax": np.frompyfunc(lambda a, b: _but_nan(a >= b, a, b), 2, 1),
-    "clip": np.frompyfunc(_within, 3, 1),
-    "sign": np.frompyfunc(_sign, 1, 1),
+    "clip": np.frompyfunc(lambda x, least, most: _least(_most(x, least), most), 3, 1),
+    "sign": np.frompyfunc(lambda x: _chosen(x < 0.0, -1.0, _chosen(x > 0.0, 1.0, x)), 1, 1),
     "arctan2": np.frompyfunc(_angle, 2, 1),
 } | {name: np.frompyfunc(_unary(name), 1, 1) for name in UNARY}

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program: all operations of a trace that its outputs need, in order."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -89,7 +87,7 @@ def program(
 
 
 def _wanted(graph: SymbolGraph, outputs: Mapping[str, Any]) -> list[tuple[str, int, int]]:
-    """Return array, flat index and operation of all outputs."""
+    """Return the array, flat index and operation of all outputs."""
     return [
         (array, place, graph.number(value))
         for array, values in outputs.items()

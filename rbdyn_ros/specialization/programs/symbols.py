@@ -8,8 +8,6 @@ one was entered as a constant. Nothing is rearranged, so results equal those com
 up to rounding, except that a product with an exact zero is zero even for NaN and infinity.
 """
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable
 from typing import Any, TypeAlias
@@ -74,7 +72,7 @@ class SymbolGraph:
             self.operations.append(operation)
         return symbol
 
-    def constant(self, value: float) -> Symbol:
+    def constant(self, value: float) -> "Symbol":
         """Return a symbol for a number, so that arithmetic with it is recorded too."""
         return Symbol(self, self.number(value))
 

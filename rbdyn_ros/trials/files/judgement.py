@@ -41,8 +41,8 @@ def _waypoints(given: Given) -> Waypoints | None:
     times, positions = given["times"], given["positions"]
     if len(times) != len(positions) or not times or (np.diff(times) <= 0.0).any():
         message = (
-            f"it has {len(times)} times and {len(positions)} positions; allowed are as many "
-            "of both, and increasing times"
+            f"it has {len(times)} times and {len(positions)} positions; allowed are equal "
+            "numbers of both, and increasing times"
         )
         given.error("bad-motion", "", message)
         return None

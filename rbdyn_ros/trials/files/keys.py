@@ -56,7 +56,7 @@ DISTRIBUTIONS = (
     Key("uniform", Table("", (_LOW, _HIGH), make=Uniform), "all numbers are as likely"),
     Key("loguniform", Table("", (_LOW, _HIGH), make=LogUniform), "all magnitudes are as likely"),
     Key("normal", Table("", (*_NORMAL, *_ENDS), make=Normal), "cut off below low and above high"),
-    Key("choice", List(ANY, "number", least=1), "one of these numbers"),
+    Key("choice", List(ANY, "number", least=1), "numbers, one of which is drawn"),
 )
 _KINDS = tuple(key.name for key in DISTRIBUTIONS)
 
@@ -140,7 +140,7 @@ REFERENCE = ByName(
     Either(scalar=ANY, table=WithKey(("times",), WAYPOINTS, SINE)), "joint", "reference of"
 )
 START = Table(
-    "start", tuple(_by_part("start", key, "by joint") for key in ("position", "velocity"))
+    "start", tuple(_by_part("start", key, f"{key} by joint") for key in ("position", "velocity"))
 )
 PAYLOAD = Table(
     "payload",
@@ -180,7 +180,7 @@ def _of_actuators() -> Table:
 VARY = Table(
     "vary",
     (
-        *(_by_part("vary", name, f"by {part}") for name, part in PARAMETERS.items()),
+        *(_by_part("vary", name, f"changes by {part}") for name, part in PARAMETERS.items()),
         Key(ACTUATORS, _of_actuators(), "numbers of the actuators file, by joint"),
     ),
     owner="vary",

@@ -126,6 +126,6 @@ def read_code(given: Given, key: str, folder: Path) -> PythonCode | None:
         return PythonCode(str(path), name, path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        message = f"the file {quote(str(path), 200)} of the {key} cannot be read: {reason}"
+        message = f"the file {quote(str(path), 200)} of the key '{key}' cannot be read: {reason}"
         given.error("unreadable-file", key, message, found=file)
         return None

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report of a trial: one HTML file without scripts and without external links."""
 
-from __future__ import annotations
-
 import base64
 import io
 from collections.abc import Iterable, Sequence
@@ -38,7 +36,7 @@ table { border-collapse: collapse; margin: 1em 0 } td, th { border-bottom: 1px s
 
 
 def page(results: Results) -> str:
-    """Return the report."""
+    """Return the report as HTML."""
     trial, verdict = results.trial, results.verdict
     colour = _COLOURS.get(verdict.decision, "#8a6d00")
     parts = [
@@ -200,7 +198,7 @@ def scatter(results: Results, sampled: str, measure: str) -> str:
     return _picture(figure)
 
 
-def _picture(figure: Figure) -> str:
+def _picture(figure: "Figure") -> str:
     """Return an <img> with the plot in it; equal results have equal pictures."""
     from matplotlib import rc_context
 

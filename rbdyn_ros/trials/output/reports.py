@@ -62,8 +62,8 @@ def verdict_dict(results: Results) -> dict[str, Any]:
 def junit(results: Results) -> bytes:
     """Return the XML: test cases for the verdict, for crashes, and for each limit.
 
-    Runs outside a limit are a failure only if the trial has not passed, as the verdict may allow a
-    share of such runs.
+    Runs outside a limit are a failure only if the trial has not passed, because the verdict may
+    allow a share of such runs.
     """
     trial, verdict = results.trial, results.verdict
     cases = [("verdict", "" if verdict.passed else str(verdict), _listed(results, "") or [])]

@@ -216,8 +216,8 @@ def _simulation(
         except PortTakenError as error:
             port = error.port
     raise refusal(
-        f"another program listens at port {port} of all addresses (0.0.0.0): end it; each "
-        "run has an address of its own, but needs its port there",
+        f"another program listens at port {port} of all addresses (0.0.0.0): end this program, "
+        "because each run needs the port at an address of its own",
         "port-taken",
     )
 

@@ -45,7 +45,7 @@ def children() -> set[int]:
 
 
 def end_children(but: set[int]) -> None:
-    """Kill all children of this process except those in `but`, and all their descendants."""
+    """Kill the children of this process and their descendants, except the children in `but`."""
     while left := children() - but:
         for child in left:
             os.kill(child, signal.SIGKILL)
@@ -74,7 +74,7 @@ class Tracer:
         self._signals = ctypes.create_string_buffer(128)  # a sigset_t
 
     def call(self, name: str) -> None:
-        """Call before_fork, or after_fork_child or after_fork_parent."""
+        """Call LTTng's function before_fork, after_fork_child or after_fork_parent."""
         for prefix in ("lttng_ust_", "ust_"):
             if hasattr(self._library, prefix + name):
                 getattr(self._library, prefix + name)(self._signals)

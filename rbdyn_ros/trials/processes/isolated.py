@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulate a run of a Python controller in its own process, with limits of time and memory."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import pickle

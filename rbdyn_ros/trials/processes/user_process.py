@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process of a user's program."""
 
-from __future__ import annotations
-
 import os
 import re
 import resource
@@ -62,7 +60,7 @@ class UserProcess:
                 preexec_fn=begin,  # noqa: PLW1509 - there is one thread
             )
 
-    def __enter__(self) -> UserProcess:  # noqa: PYI034 - typing.Self is of Python 3.11
+    def __enter__(self) -> "UserProcess":  # noqa: PYI034 - typing.Self is of Python 3.11
         return self
 
     def __exit__(

@@ -106,5 +106,5 @@ def checked(trial: Trial, m: Model) -> Model:
     """Return the Model of the simulator, which must be the trial's."""
     if m.sha256() != trial.m.sha256():
         text = f"the robot of {quote(trial.robot_file.path, 200)} has changed since the trial"
-        raise refusal(f"{text} was read, or this machine has another one", "changed-file")
+        raise refusal(f"{text} was read, or this machine has another file", "changed-file")
     return m

@@ -68,7 +68,7 @@ def prepare(trial: Trial) -> None:
 
 
 def _no_commands(time: float, seen: Array, reference: Array, commands: Array) -> None:
-    """Command nothing."""
+    """Write no commands, so they stay zero."""
 
 
 def runs_of(trial: Trial, job: ShardJob) -> list[Run]:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The processes of a trial; an idle process simulates the next shard."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

@@ -160,9 +160,9 @@ def score(k, qpos, qvel, qfrc, target, goal, band, limits, joints, base, total, 
 
     Args:
         k: the timestep that ended.
-        qpos: (nq, n), at its end.
+        qpos: (nq, n), positions at the end of the timestep.
         qvel: (nv, n).
-        qfrc: (nv, n), the efforts during it.
+        qfrc: (nv, n), efforts during the timestep.
         target: (nj,), reference of the joints.
         goal: (nj,), reference at the end of the run.
         band: the settling band.

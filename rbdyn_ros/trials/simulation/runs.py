@@ -124,7 +124,7 @@ def own_measures(trial: Trial, history: History) -> Values:
     """Return the measures of the user.
 
     Raises:
-        MeasureError: one of them fails.
+        MeasureError: a measure fails.
     """
     found: Values = {}
     for name, code in trial.functions.items():

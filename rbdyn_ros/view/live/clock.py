@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time in the panel of a live view: its state, and buttons to pause, step, reset and speed up."""
 
-from __future__ import annotations
-
 import html
 import math
 import time
@@ -19,14 +17,14 @@ if TYPE_CHECKING:
 SPEEDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 SLOWER, FASTER = "\N{MINUS SIGN}", "+"
 MOST_TICKS = 100_000
-#: The requested speed is shown if the measured speed differs by more than this part of it.
+#: The requested speed is shown if the measured speed differs from it by more than this share.
 APART = 0.05
 #: Period of the state line [s].
 REFRESH = 0.2
 
 
-def tell(server: viser.ViserServer, event: Any, reason: str) -> None:
-    """Show a refusal to the client of an event, or to all clients; do nothing if it is empty."""
+def tell(server: "viser.ViserServer", event: Any, reason: str) -> None:
+    """Show a reason of refusal, unless empty, to the client of an event, or to all clients."""
     if not reason:
         return
     clients = [event.client] if getattr(event, "client", None) else server.get_clients().values()
@@ -72,7 +70,7 @@ class Clock:
 
     def __init__(
         self,
-        server: viser.ViserServer,
+        server: "viser.ViserServer",
         simulated: Simulated,
         speed: float,
         refusals: Mapping[str, str],
@@ -104,7 +102,7 @@ class Clock:
             SLOWER: partial(self.change_speed, faster=False),
             FASTER: partial(self.change_speed, faster=True),
         }
-        if button in orders:  # a client program may send any word
+        if button in orders:  # a client program can send any word
             orders[button](event)
 
     def pause(self, event: Any) -> None:
@@ -119,7 +117,7 @@ class Clock:
         tell(self._server, event, self._simulated.step(int(self._ticks.value)))
 
     def reset(self, event: Any) -> None:
-        """Return to the start, at rest; time goes on."""
+        """Return to the start, at rest; time is not reset."""
         self.before_reset()
         tell(self._server, event, self._simulated.reset())
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A button of a live view that pushes a link."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +26,7 @@ class Pushes:
         push: applies a wrench to a link: name, point, force, torque, duration.
     """
 
-    def __init__(self, server: viser.ViserServer, m: Model, push: Push) -> None:
+    def __init__(self, server: "viser.ViserServer", m: Model, push: Push) -> None:
         self._push, self._m, self._usual = push, m, 0.0
         self._links = _links(m)
         if not self._links:
@@ -67,7 +65,7 @@ class Pushes:
             self._link.value = body
 
     def _suggest(self) -> None:
-        """Suggest a force that suits the chosen link, unless the user set one."""
+        """Suggest a force that suits the chosen link, unless the user set a force."""
         if tuple(self._force.value) in (ORIGIN, (self._usual, 0.0, 0.0)):
             self._usual = usual_push(self._m, self._chosen)
             self._force.value = (self._usual, 0.0, 0.0)
@@ -93,8 +91,8 @@ def _links(m: Model) -> tuple[str, ...]:
 def usual_push(m: Model, link: str) -> float:
     """Return a force that moves a link [N], with two digits.
 
-    It is half the weight of the bodies joined to the link, or twice the weight if that is
-    free, because it may lie on a floor with friction.
+    It is half the weight of the bodies joined to the link, or twice this weight if they are free,
+    because they may lie on a floor with friction.
     """
     body = int(m.frame_bodyid[m.frame_id(link)])
     free = m.jnt_dofnum[m.body_rootid[body] - 1] == 6

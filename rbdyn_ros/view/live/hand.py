@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hand: drag a link with the mouse to pull it, with Shift to rotate it; let go to throw it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Duration of a pull that is not renewed, in wall time [s].
 HELD = 0.25
-#: A hand that pulls this long while the simulation is paused gets a note [s].
+#: A user who pulls this long while the simulation is paused gets a note [s].
 PATIENCE = 1.0
 #: A drag by this part of the robot's size rotates a link by one radian.
 TURN = 0.2
@@ -46,7 +44,7 @@ class Grip:
         start: (3,) position of the point on the page at the start [m].
         pose: (3, 3) orientation of the body at the start.
         view: (3,) direction of the camera.
-        turns: whether it rotates the body.
+        turns: whether the drag rotates the body.
         goal: position (3,) of the cursor in the robot's world, or orientation (9,) of the body.
         cursor: (3,) position of the cursor on the page [m].
         tick, since: the last tick, and the wall time of its arrival [s].
@@ -84,7 +82,7 @@ class Hand:
 
     def __init__(
         self,
-        server: viser.ViserServer,
+        server: "viser.ViserServer",
         pull: Pull,
         pace: Callable[[], float],
         timestep: float,
@@ -112,7 +110,10 @@ class Hand:
         return self._grip is not None or self._ending is not None
 
     async def dragged(self, link: str, event: Any) -> None:
-        """Handle a drag of a link; a coroutine, because viser calls those in order."""
+        """Handle a drag of a link.
+
+        This is a coroutine, because viser calls coroutines in order.
+        """
         if event.phase == "start":
             self._begin(link, event)
         elif self._grip is not None and self._grip.client == event.client_id:
@@ -157,7 +158,7 @@ class Hand:
         self._grip, self._ending = None, self._grip
 
     def move(self) -> None:
-        """Continue with other objects; a pull at a link that is gone ends."""
+        """Continue with other objects; a pull on a link that was removed ends."""
         grip, self._instant = self._grip, None
         if grip is not None and grip.link not in self._show.m.body_names:
             self._grip = None

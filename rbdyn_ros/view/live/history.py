@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder "History": the orders of all pages, each with its simulated time."""
 
-from __future__ import annotations
-
 import html
 import threading
 from collections import deque
@@ -29,7 +27,7 @@ class OrderHistory:
 
     Args:
         simulated: takes the orders.
-        names: of the robots; empty for a single one.
+        names: names of the robots; empty for a single robot.
     """
 
     def __init__(self, simulated: Simulated, names: Sequence[str] = ("",)) -> None:
@@ -46,7 +44,7 @@ class OrderHistory:
         with self._lock:
             return [line for _, line in self._rows]
 
-    def add_to(self, server: viser.ViserServer) -> None:
+    def add_to(self, server: "viser.ViserServer") -> None:
         """Show the orders in a folder of the panel."""
         with server.gui.add_folder("History", expand_by_default=False):
             self._shown = server.gui.add_html("")
@@ -60,7 +58,7 @@ class OrderHistory:
             self._shown.content = f'<div style="{style}">{lines}</div>'
 
     def _note(self, reason: str, robot: int | None, text: str, kind: object = None) -> str:
-        """Record an order that was not refused; it replaces a last order of the same kind."""
+        """Record an order, unless it was refused; it replaces a last order of its kind."""
         if reason:
             return reason
         name = "" if robot is None else self._names[robot]
@@ -73,7 +71,7 @@ class OrderHistory:
 
     # the methods of Simulated
 
-    def instants(self, energy: bool = False) -> list[Instant]:
+    def instants(self, energy: bool = False) -> "list[Instant]":
         found = self._simulated.instants(energy)
         self._time = found[0].time if found else self._time
         return found
@@ -81,7 +79,7 @@ class OrderHistory:
     def recast(self, robot: int) -> Any:
         return self._simulated.recast(robot)
 
-    def sights(self, robot: int) -> list[Sight]:
+    def sights(self, robot: int) -> "list[Sight]":
         return self._simulated.sights(robot)
 
     def pause(self, paused: bool) -> str:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The joints in the panel of a live view: sliders that set positions, and torques."""
 
-from __future__ import annotations
-
 import html
 import math
 import threading
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
 #: Range of the slider of a joint without an effort limit, as a multiple of its gravity load.
 AMPLE = 2.0
-#: Lever arm of that load for a revolute joint [m].
+#: Lever arm of the gravity load of a revolute joint [m].
 LEVER = 0.5
 #: A robot with more joints has its sliders in a closed folder.
 MANY = 8
@@ -60,7 +58,7 @@ class JointSliders:
     *Release*.
 
     Actions of users are recorded in coroutines, because viser calls those in order: a Release is
-    never overtaken by an earlier slider. `hold` passes it on.
+    never overtaken by an earlier slider. `hold` passes a Release on.
 
     Args:
         server: server of the view.
@@ -72,7 +70,7 @@ class JointSliders:
 
     def __init__(
         self,
-        server: viser.ViserServer,
+        server: "viser.ViserServer",
         m: Model,
         cast: Cast,
         drive: Drive,
@@ -152,11 +150,11 @@ class JointSliders:
         return slider
 
     def move(self, m: Model) -> None:
-        """Go on with other objects."""
+        """Continue with a Model that has other objects."""
         self._m = m
 
     def put(self, instant: Instant) -> None:
-        """Show what holds the robot, and let the sliders of positions follow the robot."""
+        """Show whether sliders hold the robot, and let the position sliders follow it."""
         held = instant.held
         for note, shown in (self._held_note, held), (self._idle_note, self._idle and not held):
             if note.visible != shown:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Keys of a live page for time and the camera, and a sheet that lists them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -58,7 +56,7 @@ class Keys:
     """
 
     def __init__(
-        self, server: viser.ViserServer, actions: Mapping[str, tuple[str, Callable[[Any], None]]]
+        self, server: "viser.ViserServer", actions: Mapping[str, tuple[str, Callable[[Any], None]]]
     ) -> None:
         self._server, self._centre = server, np.zeros(3)
         self.follow: Any = server.gui.add_checkbox(
@@ -103,7 +101,7 @@ class Keys:
             away = np.linalg.norm(np.asarray(camera.position) - camera.look_at)
             way = centre - np.asarray(camera.look_at) if _is_far(camera, centre) else moved
             if np.linalg.norm(way) > LEAST_MOTION * away:
-                camera.position = np.asarray(camera.position) + way  # look_at moves too
+                camera.position = np.asarray(camera.position) + way  # this also moves look_at
 
     def _look_from(self, way: Array, event: Any) -> None:
         if event.client is None:
@@ -145,7 +143,7 @@ def _is_far(camera: Any, centre: Array) -> bool:
     return bool(np.linalg.norm(centre - target) > FAR * away)
 
 
-def _show_guide(gui: viser.GuiApi, _: Any) -> None:
+def _show_guide(gui: "viser.GuiApi", _: Any) -> None:
     with gui.add_modal("Live view") as modal:
         gui.add_markdown(guide_text())
         gui.add_button("Close").on_click(lambda _: modal.close())

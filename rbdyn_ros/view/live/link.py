@@ -2,10 +2,8 @@
 """The protocol between a view and a simulation in another process: requests and answers on pipes.
 
 The view polls: the simulation only sends answers. There are two pipes, so that slow requests
-(QUEUED) do not delay quick ones (PROMPT).
+(QUEUED) do not delay quick requests (PROMPT).
 """
-
-from __future__ import annotations
 
 import contextlib
 import json
@@ -39,11 +37,11 @@ class Simulated(Protocol):
     def instants(self, energy: bool = False) -> list[Instant]:
         """Return the current instants of all robots, with their energies if asked for."""
 
-    def recast(self, robot: int) -> Cast | None:
+    def recast(self, robot: int) -> "Cast | None":
         """Return a robot whose objects have changed, or None if it must be requested again."""
 
     def sights(self, robot: int) -> list[Sight]:
-        """Return the latest readings of a robot's lidars and cameras, and keep them reading."""
+        """Return the latest readings of a robot's lidars and cameras; keep these sensors on."""
 
     def pause(self, paused: bool) -> str:
         """Pause or continue the simulation."""
@@ -94,7 +92,7 @@ class Simulated(Protocol):
     ) -> str:
         """Command joints by name: efforts [N m, N], and positions [rad, m] that servos hold.
 
-        The commands end unless this is repeated.
+        The commands end unless the order is repeated.
         """
 
     def release(self, robot: int) -> str:
@@ -106,7 +104,7 @@ class Cast:
     """A robot to show, as sent to the process of the view.
 
     Attributes:
-        name: name among several robots; "" for a single one.
+        name: name among several robots; "" for a single robot.
         description: its description.
         floating_base: as for rb.load.
         strict: as for rb.load.
@@ -195,7 +193,7 @@ def serve(
     The view is exposed to the network, so its messages are never unpickled.
 
     Args:
-        pipe: one of the two.
+        pipe: one of the two pipes.
         simulated: the simulation.
         heard: called with the reports of the view.
     """

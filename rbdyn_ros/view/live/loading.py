@@ -45,7 +45,7 @@ def moved(cast: Cast, before: Model, looks: Appearance) -> tuple[Model, Appearan
 
 
 def warning_of(findings: Mapping[str, Sequence[Finding]]) -> str:
-    """Return the warnings about the appearance of robots as one text, or "" if there are none.
+    """Return the warnings about the appearance of robots as one text, or "" without warnings.
 
     Args:
         findings: warnings by name of the robot.

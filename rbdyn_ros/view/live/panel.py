@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live view: polls a simulation in another process, shows it and forwards orders."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import runpy
@@ -50,7 +48,7 @@ class Live:
     """
 
     def __init__(
-        self, server: viser.ViserServer, casts: Sequence[Cast], simulated: Simulated
+        self, server: "viser.ViserServer", casts: Sequence[Cast], simulated: Simulated
     ) -> None:
         self._server = server
         self._simulated = simulated = OrderHistory(simulated, [cast.name for cast in casts])
@@ -99,7 +97,7 @@ class Live:
         camera.position, camera.look_at = camera.position + moved, camera.look_at + moved
 
     @property
-    def _shown(self) -> LiveRobot:
+    def _shown(self) -> "LiveRobot":
         """The robot whose panel is shown."""
         chosen = None if self._chosen is None else self._chosen.value
         return next((one for one in self.robots if one.name == chosen), self.robots[0])
@@ -134,7 +132,7 @@ class Live:
             raise self._failure
 
     def close(self) -> None:
-        """Make run return."""
+        """Let the method `run` return."""
         self._ended.set()
         self._woken.set()
 
@@ -186,7 +184,7 @@ class LiveRobot:
 
     def __init__(
         self,
-        server: viser.ViserServer,
+        server: "viser.ViserServer",
         cast: Cast,
         simulated: Simulated,
         number: int,
@@ -281,13 +279,13 @@ def run(prompt: Connection, queued: Connection) -> None:
 def _end_with(pipe: Connection) -> None:
     """End this process at once when the other end of a pipe is closed."""
     poll = select.poll()
-    poll.register(pipe.fileno(), 0)  # no event: poll always reports a closed pipe
+    poll.register(pipe.fileno(), 0)  # no event is asked for: poll reports a closed pipe anyway
     poll.poll()
     os._exit(0)
 
 
 def _lower_priority() -> None:
-    """Set a low priority, whatever the parent has."""
+    """Set a low priority, whatever priority the parent has."""
     with contextlib.suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.nice(NICE)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts a live view in another process, attends to it, and ends it."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import sys
@@ -29,8 +27,8 @@ def start_view(
     address: str = "127.0.0.1",
     say: Say = _to_stderr,
     spawned: Spawned | None = None,
-) -> ViewProcess:
-    """Show robots in a browser, served by another process; returns before it serves.
+) -> "ViewProcess":
+    """Start another process that shows robots in a browser; return before it serves the page.
 
     Args:
         casts: the robots.
@@ -50,7 +48,7 @@ class ViewProcess:
     """A view in another process; see start_view.
 
     Attributes:
-        address: of the page, as http://127.0.0.1:8080; "" before it serves.
+        address: address of the page, as http://127.0.0.1:8080; "" before it serves.
         pid: process id.
     """
 

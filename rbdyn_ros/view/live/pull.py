@@ -16,17 +16,18 @@ from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.types import Pull
 from rbdyn_ros.view.scene.wrench_lines import USUAL_GRAVITY
 
-#: Natural frequency of the spring [rad/s], and its largest one, over the frequency of ticks.
+#: Natural frequency of the spring [rad/s], and its limit as a share of the frequency of ticks.
 RATE, MOST_RATE = 22.0, 0.2
-#: Damping relative to critical damping: a hanging load acts heavier than a lying load, and swings.
+#: Damping relative to critical damping: a hanging load swings, and seems heavier than a lying
+#: load.
 DAMPING = 1.4
 #: Distance to the goal at which the spring overcomes dry friction, or carries the weight of a
 #: standing robot [m], [rad]. For this it gets at most MOST_STIFFER times as stiff.
 SAG, SAG_ANGLE, MOST_STIFFER = 0.03, 0.1, 10.0
 #: Rate at which the hand takes over the weight that stretches the spring [1/s], and the largest
-#: load, over the weight of the bodies joined to the link.
+#: load, relative to the weight of the bodies joined to the link.
 LEARNING, MOST_LOAD = 6.0, 1.5
-#: Largest force of the spring, over the weight of the bodies joined to the link.
+#: Largest force of the spring, relative to the weight of the bodies joined to the link.
 MOST_WEIGHTS = 5.0
 #: Largest torque of the spring [N m]; the angle to the goal is limited anyway.
 MOST_TORQUE = 1e6
@@ -37,9 +38,9 @@ LEAST_EASE = 1e-3
 class CarriedWeight:
     """The weight at the point of a drag, which the hand takes over from the spring.
 
-    It is the sum over time of the upward force of spring and damper. That is zero over the motion
-    of a free body from rest to rest, so a goal that jumps adds no load. Horizontal forces are left
-    out: a hanging load swings there, and would swing more.
+    It is the sum over time of the upward force of spring and damper. This sum is zero over the
+    motion of a free body from rest to rest, so a goal that jumps adds no load. Horizontal forces
+    are left out: a hanging load swings there, and would swing more.
     """
 
     def __init__(self) -> None:
@@ -55,7 +56,7 @@ class CarriedWeight:
             drag: identifies the drag.
             time: now [s].
             duration: after which the drag has ended, unless it is renewed [s].
-            force: of spring and damper now, upwards, as if there was no load yet [N].
+            force: force of spring and damper now, upwards, as if there was no load yet [N].
             most: largest load, upwards or downwards [N].
         """
         if drag != self._drag or not self._time <= time <= self._until:
@@ -90,10 +91,10 @@ class HandSpring:
             link: its name.
             point: (3,) in the frame of the link [m].
             goal: (3,) position in the world [m], or (9,) orientation of the link, row by row.
-            duration: of the pull [s].
+            duration: duration of the pull [s].
 
         Raises:
-            RbdynError: the link is fixed to the world, or there is none of this name.
+            RbdynError: the link is fixed to the world, or there is no link of this name.
         """
         with self._lock:
             m = self._loop.plant.m
@@ -127,9 +128,9 @@ class HandSpring:
 
         Args:
             J: the Jacobian.
-            body: of the point.
-            weight: of the bodies joined to it [N].
-            rate: of the spring [rad/s].
+            body: body that has the point.
+            weight: weight of the bodies joined to it [N].
+            rate: rate of the spring [rad/s].
         """
         m = self._m
         own = m.body_rootid[m.dof_bodyid] == m.body_rootid[body]

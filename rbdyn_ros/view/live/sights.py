@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder "Sensors" of a live view: pictures of cameras, and points of lidars in the scene."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -32,7 +30,7 @@ class Sights:
     """
 
     def __init__(
-        self, server: viser.ViserServer, show: Show, seen: Callable[[], Sequence[Sight]]
+        self, server: "viser.ViserServer", show: Show, seen: Callable[[], Sequence[Sight]]
     ) -> None:
         self._server, self._show, self._seen = server, show, seen
         self._folder = server.gui.add_folder("Sensors")

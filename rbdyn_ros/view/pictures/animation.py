@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """rb.animate: films of a motion of a robot in its world."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -48,8 +46,8 @@ def animate(
 
     Each frame is rendered as `rb.render` does, without a display. The camera stands still and
     shows the whole motion. Contact points are green, with an arrow for the force of each, as in
-    the view: the weight of the robot is half as long as the robot. A .gif counts time in 1/100 s,
-    so fps is rounded to 100 / n.
+    the view: a force as large as the weight of the robot is half as long as the robot. A .gif
+    counts time in 1/100 s, so fps is rounded to 100 / n.
 
     Args:
         m: the Model.

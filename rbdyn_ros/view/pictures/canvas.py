@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures without a display and without the global state of pyplot."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from rbdyn_ros.errors import Finding, ParameterError
@@ -15,7 +13,7 @@ BLUE, SKY, VERMILLION, GREEN = "#0072B2", "#56B4E9", "#D55E00", "#009E73"
 INK, GREY = "#222222", "#6E6E6E"
 
 
-def new_figure(width: float, height: float, dpi: float) -> Figure:
+def new_figure(width: float, height: float, dpi: float) -> "Figure":
     """Return an empty figure of this size [inch].
 
     Raises:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """rb.draw_connectivity: bodies, spanning tree and chords of a Model as a picture."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,8 +33,8 @@ def draw_connectivity(m: Model, path: str | Path) -> None:
     """Draw the connectivity graph of a Model to a .svg, .png or .pdf file.
 
     The base is hollow; columns are distances from it. Tree joints are solid, chords dashed; arrows
-    point from predecessor to successor. A large graph has no names of joints, a very large one no
-    names at all. Source: RBDA section 4.1.
+    point from predecessor to successor. A large graph has no names of joints, a very large graph
+    has no names at all. Source: RBDA section 4.1.
 
     Raises:
         ModelError: m is not a Model.
@@ -84,7 +82,7 @@ class _Picture:
         side = 0.5 * max(widths) if self.layout.names else 0.0
         self.figure, self.axes = self.paper(np.vstack([places, *self.curves]), side)
 
-    def paper(self, points: Array, side: float) -> tuple[Figure, Axes]:
+    def paper(self, points: Array, side: float) -> "tuple[Figure, Axes]":
         """Return a figure and axes that contain the points and a title."""
         m = self.m
         title = f"{_shown(m.name)}:  N_B = {m.graph.N_B}, N_J = {m.graph.N_J}, N_L = {m.graph.N_L}"

@@ -53,7 +53,7 @@ def joint_rows(run: RecordedRun, patterns: Sequence[str]) -> list[PlotRow]:
 
     Args:
         run: the recording.
-        patterns: names of joints, or patterns such as ``wrist_*``; empty: all.
+        patterns: names of joints, or patterns such as ``wrist_*``; empty: all joints.
 
     Raises:
         ParameterError: a pattern matches no joint.
@@ -83,7 +83,7 @@ class _Coordinate:
 
     Attributes:
         joint: name of the joint.
-        suffix: name of the coordinate, if the joint has several.
+        suffix: name of the coordinate, if the joint has several coordinates.
         unit: unit of the position.
         qpos: index in qpos; -1 - index for a quaternion; None: no single number.
         part: component of the rotation vector that replaces a quaternion.
@@ -191,19 +191,14 @@ def energies(run: RecordedRun) -> list[Curve]:
 
 
 def contact_forces(run: RecordedRun, most: int = 8) -> list[Curve]:
-    """Return the contact force magnitudes: of the most loaded bodies, and of all others."""
+    """Return magnitudes of contact forces: on the most loaded bodies, and on all other bodies."""
     if run.contact is None:
         return []
     sizes = np.linalg.norm(run.contact[:, :, :3], axis=2)
     touched = np.flatnonzero(sizes.max(axis=0) > 0.0)
     order = touched[np.argsort(-sizes[:, touched].max(axis=0), kind="stable")]
-    curves = [Curve(_body_name(run.m, k), run.time, sizes[:, k]) for k in order[:most]]
+    curves = [Curve(str(run.m.body_names[k]), run.time, sizes[:, k]) for k in order[:most]]
     if len(order) > most:
         rest = sizes[:, order[most:]].sum(axis=1)
         curves.append(Curve(f"{len(order) - most} others", run.time, rest))
     return curves
-
-
-def _body_name(m: Model, k: int) -> str:
-    name: str = m.body_names[k]
-    return name

@@ -4,8 +4,6 @@
 Long curves are thinned out without losing peaks; a curve breaks where the recording lost states.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,8 +28,8 @@ MOST_POINTS = 4000
 GAP = 5.0
 
 
-def draw_joint(axes: Axes, row: PlotRow, quantity: str, name_unit: bool) -> None:
-    """Draw one quantity of one joint; with `name_unit` also its unit, because joints differ."""
+def draw_joint(axes: "Axes", row: PlotRow, quantity: str, name_unit: bool) -> None:
+    """Draw one quantity of one joint; with `name_unit`, write its unit, because joints differ."""
     for curve in row.curves.get(quantity, ()):
         if curve.kind == STATE:
             axes.plot(*thinned(*broken(curve)), color=BLUE, lw=1.0, zorder=2)
@@ -55,7 +53,7 @@ def dashes(quantity: str) -> Any:
     return "-" if quantity == "error" else (0, (3, 1.5))
 
 
-def _roomy(axes: Axes) -> None:
+def _roomy(axes: "Axes") -> None:
     """Enlarge the range of an almost constant curve."""
     low, high = axes.get_ylim()
     middle = 0.5 * low + 0.5 * high
@@ -64,7 +62,7 @@ def _roomy(axes: Axes) -> None:
         axes.set_ylim(middle - least, middle + least)
 
 
-def draw_robot(axes: Axes, name: str, curves: list[Curve]) -> None:
+def draw_robot(axes: "Axes", name: str, curves: list[Curve]) -> None:
     """Draw a quantity of the whole robot, with the names of the curves above."""
     label = {"energy": "energy [J]", "contact": "contact force [N]"}[name]
     for k, curve in enumerate(curves):
@@ -84,7 +82,7 @@ def draw_robot(axes: Axes, name: str, curves: list[Curve]) -> None:
     )  # fmt: skip
 
 
-def _quiet(axes: Axes) -> None:
+def _quiet(axes: "Axes") -> None:
     from matplotlib.ticker import MaxNLocator
 
     axes.tick_params(labelsize=TINY, color=GREY, labelcolor=INK, length=2.5)
@@ -99,14 +97,14 @@ def _quiet(axes: Axes) -> None:
         axes.spines[side].set_color(GREY)
 
 
-def time_axis(axes: Axes, *, ticks: bool, title: bool) -> None:
+def time_axis(axes: "Axes", *, ticks: bool, title: bool) -> None:
     """Label the time axis below a panel, with or without ticks and title."""
     axes.tick_params(labelbottom=ticks)
     if title:
         axes.set_xlabel("time [s]", fontsize=SMALL, color=INK)
 
 
-def write_name(axes: Axes, name: str) -> None:
+def write_name(axes: "Axes", name: str) -> None:
     """Write the name of a joint above the left end of its row."""
     shown = name if len(name) <= 40 else f"{name[:39]}..."
     axes.annotate(

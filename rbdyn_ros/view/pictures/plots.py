@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figures of a recorded run: a row for each joint, a column for each quantity, one time axis."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,7 +52,7 @@ def draw_run(
     Args:
         run: result of read_run.
         path: output file; replaced if it exists.
-        joints: names or patterns such as ``wrist_*``; empty: all.
+        joints: names or patterns such as ``wrist_*``; empty: all joints.
         quantities: some of position, velocity, effort, error (command minus position), energy,
             contact; empty: all that the run has.
         size: size of a page [inch]; None: fits the content.
@@ -106,7 +104,7 @@ def _save(figures: Any, file: BinaryIO, kind: str) -> None:
 def _chosen(
     run: RecordedRun, rows: list[plot_curves.PlotRow], quantities: Sequence[str]
 ) -> tuple[list[str], dict[str, list[plot_curves.Curve]]]:
-    """Return the joint quantities, and the curves of the robot by quantity."""
+    """Return the chosen quantities of joints, and the curves of the whole robot by quantity."""
     for name in quantities:
         if name not in plot_curves.QUANTITIES:
             known = plot_curves.QUANTITIES
@@ -131,7 +129,7 @@ def _page(
     columns: list[str],
     wide: dict[str, list[plot_curves.Curve]],
     size: tuple[float, float] | None,
-) -> Figure:
+) -> "Figure":
     width = max(len(columns), 2) * COLUMN + 0.5
     if not columns:
         width = 7.0
@@ -189,7 +187,7 @@ def _title(rows: list[plot_curves.PlotRow], quantity: str) -> str:
 
 
 def _head(
-    figure: Figure,
+    figure: "Figure",
     run: RecordedRun,
     rows: list[plot_curves.PlotRow],
     columns: list[str],

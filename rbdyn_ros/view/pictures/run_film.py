@@ -23,7 +23,7 @@ def film_run(
     """Write a film of a run, in real time, to a .gif or .mp4 file.
 
     Contact forces are drawn where the recording shows them, see RecordedRun.instant. If the
-    visuals belong to another robot, the run's own one is drawn without visuals.
+    visuals belong to another robot, the robot of the run is drawn without visuals.
 
     Args:
         run: result of read_run.

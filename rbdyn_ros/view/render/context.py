@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An OpenGL context without a display: moderngl through EGL."""
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +27,7 @@ class OffScreen:
         self._context = make_context()
         self._gl = importlib.import_module("moderngl")
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Self":
         return self
 
     def __exit__(self, *_: object) -> None:

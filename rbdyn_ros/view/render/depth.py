@@ -5,8 +5,6 @@ The drawn shapes are those that rays meet: triangles, and solids whose surfaces 
 pixel.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -97,10 +95,10 @@ class DepthRenderer(OffScreen):
         return self._scanners[camera]
 
     def draw(self, time: float, qpos: Array, camera: DepthSpec) -> Drawn:
-        """Return the depths and shapes in a camera's picture, also before near and beyond far.
+        """Return the depths and shapes in a camera's picture, also nearer than near or beyond far.
 
         Args:
-            time: of the state [s].
+            time: time of the state [s].
             qpos: (nq,) position.
             camera: the camera; with a distortion, rays are cast at edges.
         """

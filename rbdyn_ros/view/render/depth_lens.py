@@ -14,8 +14,9 @@ from rbdyn_ros.sensors.camera_specs import DepthSpec
 from rbdyn_ros.sensors.scanning import Drawn
 from rbdyn_ros.view.render.lens import wide_view
 
-#: Largest second difference of depths from pixel to pixel to interpolate [m], up to FAR; beyond it
-#: grows with the square of the depth. The error of interpolation is at most half as large.
+#: Depths are interpolated if their second difference from pixel to pixel is at most this [m], up
+#: to FAR; beyond, the limit grows with the square of the depth. The error of interpolation is at
+#: most half as large.
 BENT = 1e-4
 FAR = 5.0
 #: Pixels around the picture, for second differences.
@@ -62,7 +63,7 @@ class DepthLens:
 
 
 def _bent(depth: Drawn, inverse: Drawn, number: Drawn) -> NDArray[np.bool_]:
-    """Return a mask of the pixels around which the depth is not that of a plane of one shape."""
+    """Return a mask of the pixels whose neighbourhood is not a plane of a single shape."""
     square = np.minimum(depth, FAR) ** 2
     bent = np.ones(depth.shape, np.bool_)
     bent[1:-1, 1:-1] = False

@@ -34,8 +34,8 @@ class Drawable:
         color: red, green, blue, opacity.
         floor: whether they are a plane.
         vertices: for the picture.
-        silhouette: for the shadow; None: it casts none.
-        image: texture instead of the colour; None without one.
+        silhouette: for the shadow; None: it casts no shadow.
+        image: texture instead of the colour; None without a texture.
     """
 
     body: int
@@ -53,7 +53,7 @@ class Programs:
     """The programs that draw triangles.
 
     Attributes:
-        context: of OpenGL.
+        context: context of OpenGL.
         picture: draws the picture.
         shade: draws the shadow.
     """
@@ -64,7 +64,7 @@ class Programs:
 
 
 def drawables(programs: Programs, scene: Scene) -> list[Drawable]:
-    """Return the drawables of a scene; transparent things come last."""
+    """Return the drawables of a scene; transparent drawables come last."""
     parts = [part for layer in scene.shown for part in scene.parts(layer)]
     images = Images(programs.context)
     drawn = [_part(programs, images, part) for part in [*parts, *scene.obstacles]]
@@ -130,7 +130,7 @@ def put_triangles(
 
 
 def vertex_normals(corners: Array, faces: NDArray[np.int32]) -> Array:
-    """Return the normals at the corners: the mean of their triangles by area, (n, 3)."""
+    """Return the normals at the corners (n, 3): means over their triangles, weighted by area."""
     a, b, c = (corners[faces[:, k]] for k in range(3))
     across = np.cross(b - a, c - a)
     total = np.zeros_like(corners)

@@ -27,11 +27,12 @@ class Lighting:
 
     Attributes:
         to_sun: (3,) direction to the sun, the only light that casts shadows.
-        sun: (3,) its colour; black: there is none.
-        at, towards, color: (MOST_LIGHTS, 3) of the other lights.
+        sun: (3,) colour of the sun; black: there is no sun.
+        at, towards, color: positions, directions and colours of the other lights, (MOST_LIGHTS, 3)
+            each.
         fade: (MOST_LIGHTS, 4): attenuation and range.
         cone: (MOST_LIGHTS, 2): cosines of the half angles.
-        count: of the other lights.
+        count: number of the other lights.
     """
 
     to_sun: Array
@@ -63,7 +64,7 @@ def lighting(lamps: Sequence[Lamp], bodies: Sequence[Array]) -> Lighting:
     The first light at infinity with shadows becomes the sun.
 
     Args:
-        lamps: of the scene.
+        lamps: lights of the scene.
         bodies: poses (4, 4) of all bodies.
     """
     to_sun, sun = SUN, np.zeros(3) if lamps else WHITE

@@ -36,7 +36,7 @@ class Lens:
         program["plain"], program["places"] = 0, 1
         self._square = square(context, program, "corner")
         self._target = context.framebuffer([context.texture(shape, 4)])
-        self._context, self._strip = context, 5  # a strip of triangles
+        self._context, self._strip = context, 5  # 5 is GL_TRIANGLE_STRIP
 
     def seen(self, plain: Any) -> Pixels:
         """Return the picture through the lens."""
@@ -56,7 +56,7 @@ def wide_view(
     Args:
         camera: with distortion.
         pad: pixels around the picture.
-        largest: columns and rows.
+        largest: largest number of columns and of rows.
 
     Returns:
         Columns and rows, intrinsics, and where each pixel of the camera is (height, width, 2).

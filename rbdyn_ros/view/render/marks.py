@@ -80,7 +80,7 @@ def _drawable(programs: Programs, corners: Array, faces: NDArray[np.int32]) -> D
 
 
 def _tube(top: float, radius: float = 1.0, length: float = 1.0) -> tuple[Array, NDArray[np.int32]]:
-    """Return the side of a cylinder or cone; `top` is its upper radius over that at z = 0."""
+    """Return the side of a cylinder or cone; `top` is the upper radius divided by the lower."""
     angles = np.linspace(0.0, 2.0 * np.pi, SIDES, endpoint=False)
     ring = np.column_stack([np.cos(angles), np.sin(angles), np.zeros(SIDES)]) * radius
     corners = np.concatenate([ring, ring * top + (0.0, 0.0, length)])

@@ -65,7 +65,8 @@ class RenderProcess:
     Args:
         m: the robot.
         looks: its appearance.
-        cameras: a picture of each is drawn at once, so that later ones take no longer.
+        cameras: each draws a picture at once, so that its first picture in use is not slower than
+            later pictures.
         shapes: the shapes visible to each depth camera.
 
     Attributes:
@@ -91,7 +92,7 @@ class RenderProcess:
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C does not reach it
+            start_new_session=True,  # so that Ctrl-C does not reach it
         )
         theirs.close()
         try:
@@ -143,7 +144,7 @@ class RenderProcess:
         return self._asked(content, LONGEST * (1 + len(content.cameras) + len(content.shapes)))
 
     def _take(self, answer: bytes) -> None:
-        """Read the answer to a content: the reason why it cannot be drawn, and the warnings."""
+        """Read the answer to a new content: a reason why it cannot be drawn, or warnings."""
         reason, *findings = json.loads(answer)
         if reason:
             self.close()
@@ -200,7 +201,7 @@ def run(pipe: Connection) -> None:
 
 
 class _Drawing:
-    """The renderers of the process, each made only if there are cameras for it."""
+    """The renderers of the process; each is made only if a camera needs it."""
 
     def __init__(self) -> None:
         self._close = contextlib.ExitStack()

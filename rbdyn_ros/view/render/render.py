@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """rb.render: one picture of a robot."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -41,7 +39,7 @@ def render(
         camera: the camera, at its link.
         looks: source of the <visual> elements: the file or URDF text of the robot; None: boxes
             with the mass and inertia of each body.
-        eye: (3,) with `target`: the camera is there in the world instead [m].
+        eye: (3,) position of the camera in the world, with `target`, instead of its link [m].
         target: (3,) the point at which this upright camera is directed [m].
         package_dirs: as for load_urdf.
 

@@ -6,8 +6,6 @@ and the obstacles; planes are floors with a grid of 1 m and 0.25 m. A sun casts 
 lights of the file do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -91,7 +89,7 @@ class Renderer(OffScreen):
         The picture shows the obstacles too, except obstacles much larger than the robot.
 
         Args:
-            instants: of the robot.
+            instants: instants of the robot.
             size: width and height of the picture [pixels].
             direction: (3,) from the robot to the camera.
         """
@@ -123,9 +121,9 @@ class Renderer(OffScreen):
         """Return a picture (height, width, 3): red, green, blue, 0 to 255.
 
         Args:
-            instant: of the robot.
+            instant: instant of the robot.
             camera: the camera.
-            place: where it is in the world: origin (3,) and axes (3, 3), x right, y down, z
+            place: pose of the camera in the world: origin (3,) and axes (3, 3), x right, y down, z
                 forward; None: at its link.
             marks: whether to draw forces, contact points, and lines such as springs, too.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The coordinates that sliders set: one number each, three angles for a quaternion."""
+"""The coordinates that sliders set: numbers of joints, with three angles for each quaternion."""
 
 import json
 import math

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Merge and split the corners of a surface, so that it looks smooth or sharp as it is.
+"""Merge and split the corners of a surface, so that curved parts look smooth and edges sharp.
 
 A renderer averages the normals of the triangles that share a corner. Mesh files are not reliable
-in this: some share every corner, others no corner.
+in this: some files share every corner, others share no corner.
 """
 
 import importlib
@@ -53,13 +53,13 @@ def _places(vertices: Array) -> tuple[Ints, Ints]:
     """Return one vertex of each distinct position, and the position index of each vertex."""
     low = vertices.min(axis=0)
     cell = SAME_PLACE * float(np.ptp(vertices, axis=0).max()) or 1.0
-    x, y, z = np.rint((vertices - low) / cell).astype(np.int64).T  # each below 2^21
+    x, y, z = np.rint((vertices - low) / cell).astype(np.int64).T  # each number is below 2^21
     _, kept, place = np.unique((x << 42) | (y << 21) | z, return_index=True, return_inverse=True)
     return kept, place.ravel()
 
 
 def _with_normals(vertices: Array, faces: Faces) -> tuple[Faces, Array, NDArray[np.bool_]]:
-    """Return the triangles with an area, their unit normals, and which have one."""
+    """Return the triangles with an area, their unit normals, and a mask of these triangles."""
     size = float(np.ptp(vertices, axis=0).max()) or 1.0
     a, b, c = (vertices[faces[:, k]] / size for k in range(3))
     normals = np.cross(b - a, c - a)
@@ -71,7 +71,8 @@ def _with_normals(vertices: Array, faces: Faces) -> tuple[Faces, Array, NDArray[
 def _shared_corners(faces: Faces, normals: Array) -> tuple[Ints, Ints]:
     """Return pairs of shared corners; corner k of triangle f has number 3 f + k."""
     begin = np.arange(faces.size)
-    end = begin.reshape(-1, 3)[:, [1, 2, 0]].ravel()  # for the edge that begins at each corner
+    # the end of the edge that begins at each corner
+    end = begin.reshape(-1, 3)[:, [1, 2, 0]].ravel()
     at = faces.ravel()
     swap = at[begin] > at[end]
     low, high = np.where(swap, end, begin), np.where(swap, begin, end)

@@ -77,7 +77,7 @@ def _mark(m: Model, j: int, size: float) -> Mark:
 
 
 def limits_of(m: Model, j: int) -> tuple[float, float]:
-    """Return the limits of a joint with one coordinate, infinite if it has none."""
+    """Return the limits of a joint with one coordinate, infinite if it has no limits."""
     if not m.jnt_limited[j]:
         return -math.inf, math.inf
     low, high = m.jnt_range[j].tolist()

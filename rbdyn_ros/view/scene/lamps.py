@@ -22,7 +22,7 @@ class Lamp:
     Attributes:
         body: its number.
         pos, direction: (3,) in the body.
-        light: of the file.
+        light: light of the file.
     """
 
     body: int

@@ -16,7 +16,7 @@ SPRING: Rgb = (0.0, 0.62, 0.45)
 LENGTH: Rgb = (0.80, 0.47, 0.65)
 LOOP: Rgb = (0.84, 0.37, 0.0)
 
-_UNTIED = (JointType.FREE, JointType.SIXDOF_FP, JointType.SIXDOF_FS)  # a free body
+_UNTIED = (JointType.FREE, JointType.SIXDOF_FP, JointType.SIXDOF_FS)  # joints of free bodies
 
 
 @dataclass(frozen=True, slots=True, eq=False)

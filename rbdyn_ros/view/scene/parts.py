@@ -75,7 +75,7 @@ class Part:
 
 
 def can_be_drawn(looks: tuple[LinkShape, ...]) -> bool:
-    """Return whether most of the shapes, and at least one, are more than placeholders."""
+    """Return whether more than half of the shapes are not placeholders; False without shapes."""
     missing = sum(isinstance(look.shape, Placeholder) for look in looks)
     return 2 * missing < len(looks)
 
@@ -199,7 +199,8 @@ def equivalent_box(mass: Array, inertia: Array) -> Array:
 def inertia_ellipsoids(m: Model, size: float) -> list[Part]:
     """Return a homogeneous ellipsoid with the mass and inertia of each body.
 
-    Semi-axes are sqrt(5 / 12) of the edges of the box: I_x = m (b^2 + c^2) / 5 against / 12.
+    Its semi-axes are sqrt(5 / 12) times the edges of the box, as I_x = m (b^2 + c^2) / 5 for the
+    ellipsoid, and / 12 for the box.
     """
     (ball,) = surfaces_of(Sphere(1.0))
     return _for_inertia(m, ball, float(np.sqrt(5.0 / 12.0)), ELLIPSOID, size)

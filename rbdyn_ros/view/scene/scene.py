@@ -62,8 +62,8 @@ class BodyPlacement:
         lines: springs, rods, loops (n, 2, 3) [m], in the order of Scene.lines.
         contacts, pushes, couples: arrows (k, 2, 3) [m] of contact forces, other external forces,
             and torques without a force.
-        touches: points (k, 3) [m] at which contact forces act; none if they are unknown: then a
-            body has one arrow for all its contacts.
+        touches: points (k, 3) [m] at which contact forces act; no points if they are unknown: then
+            a body has a single arrow for all its contacts.
     """
 
     xpos: Array

@@ -29,14 +29,15 @@ from rbdyn_ros.view.scene.creases import Faces, creased
 
 MOST_TRIANGLES = 2_000_000  # most triangles of a mesh
 MOST_COLORS = 32  # most colours of a mesh; further colours are not reported
-LEAST_OPACITY = 0.05  # a smaller opacity means transparency, as some programs write it
+# an opacity below this counts as 1: some programs write the transparency instead
+LEAST_OPACITY = 0.05
 
 MARKER_COLOR = (1.0, 0.0, 1.0, 1.0)
 MARKER_SIZE = 0.04  # size from corner to corner [m]
 THIN = 1e-3  # thickness of shapes without volume [m]
 
-ROUND = 48  # edges of a circle
-_BALL = 3  # subdivisions of an icosahedron: 1280 triangles
+ROUND = 48  # number of edges of a circle
+_BALL = 3  # number of subdivisions of an icosahedron: 1280 triangles
 
 #: Image coordinates of the three corners of each face, (k, 3, 2): to the right and up, 0 to 1.
 Places = NDArray[np.float32]
@@ -50,8 +51,8 @@ class TriangleSurface:
         vertices: (n, 3), float32, in the axes of the shape [m].
         faces: (k, 3), int32 vertex numbers, counter-clockwise seen from outside.
         color: red, green, blue and opacity, 0 to 1; None if the shape has no colour.
-        texture: name of an image in the mesh file, which is not opened here; "" for none.
-        places: (k, 3, 2) of the corners of the faces in an image; None if there are none.
+        texture: name of an image in the mesh file, which is not opened here; "" without a texture.
+        places: (k, 3, 2) of the corners of the faces in an image; None without an image.
     """
 
     vertices: NDArray[np.float32]
@@ -99,7 +100,7 @@ def surfaces_of(shape: AnyShape) -> tuple[TriangleSurface, ...]:
         mesh = creation.cylinder(shape.radius, shape.length, sections=ROUND)
     else:
         mesh = creation.capsule(shape.length, shape.radius, count=[ROUND // 2, ROUND])
-    centred = mesh.vertices - mesh.bounds.mean(axis=0)  # not every release of trimesh has capsules
+    centred = mesh.vertices - mesh.bounds.mean(axis=0)  # some releases of trimesh have no capsules
     return (_surface(centred, mesh.faces, None),)
 
 
@@ -220,7 +221,7 @@ def _faces(part: MeshPart) -> tuple[Faces, Places | None]:
 
 
 def _color(geometry: Any) -> Color | None:
-    """Return the colour of a trimesh geometry, or the mean of several."""
+    """Return the colour of a trimesh geometry, or the mean of several colours."""
     visual = geometry.visual
     if visual.kind == "texture":
         material = visual.material

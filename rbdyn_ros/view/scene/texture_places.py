@@ -38,7 +38,8 @@ def _on_box(corners: Array) -> Array:
     low, high = corners.min(axis=(0, 1)), corners.max(axis=(0, 1))
     x, y, z = np.moveaxis((corners - low) / (high - low), -1, 0)
     right = np.where((axis == 0)[:, None], y, x)
-    turned = np.where(axis == 1, positive, ~positive)  # seen from outside, it grows to the left
+    # seen from outside, this coordinate grows to the left
+    turned = np.where(axis == 1, positive, ~positive)
     up = np.where((axis == 2)[:, None], y, z)
     return np.stack([np.where(turned[:, None], 1.0 - right, right), up], axis=-1)
 
@@ -47,7 +48,7 @@ def _around(corners: Array) -> Array:
     """Return texture coordinates (k, 3, 2) of triangles, projected on a cylinder about z."""
     x, y, z = np.moveaxis(corners, -1, 0)
     turn = np.arctan2(y, x) / math.tau + 0.5
-    beyond = np.ptp(turn, axis=1, keepdims=True) > 0.5  # a triangle crosses the seam at -x
+    beyond = np.ptp(turn, axis=1, keepdims=True) > 0.5  # the triangle crosses the seam at -x
     turn = np.where(beyond & (turn < 0.5), turn + 1.0, turn)
     pole = np.hypot(x, y) < 1e-6 * np.ptp(z)  # at a pole each triangle keeps its own meridian
     count = np.maximum(3 - pole.sum(axis=1, keepdims=True), 1)

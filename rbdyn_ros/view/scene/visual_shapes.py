@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The visuals of a robot as shapes that rays can meet."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrenches on bodies as arrows along the central axis, as long as the force is large."""
+"""Wrenches on bodies as arrows along the central axis, with lengths proportional to the force."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ Rgb = tuple[int, int, int]
 #: Length of an arrow for the weight of the robot, relative to its size, and the longest arrow.
 WEIGHT_LENGTH, LONGEST = 0.5, 1.5
 
-#: Forces below this share of the weight, and torques below it times the size, are not shown.
+#: Forces below this share of the weight are not shown, nor torques below it times weight and size.
 FAINT = 1e-3
 
 #: Colours of contact forces, of other external forces, and of torques without a force.
@@ -37,8 +37,8 @@ def weight_of(m: Model) -> float:
 def wrench_arrows(wrench: Array, at: Array, weight: float, size: float) -> Array:
     """Return arrows (k, 2, 3) of the forces among wrenches.
 
-    Each starts at the point of the central axis that is closest to `at`, or at `at` itself if that
-    point is farther away than the size of the robot.
+    Each arrow starts at the point of the central axis that is closest to `at`, or at `at` itself
+    if that point is farther away than the size of the robot.
 
     Args:
         wrench: force, then torque about `at`, world axes (n, 6) [N, N m].

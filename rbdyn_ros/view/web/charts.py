@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Strip charts of a moving robot: the last seconds of its quantities."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math
@@ -41,7 +39,8 @@ AXIS: Any = {
     "ticks": {"stroke": "#80889040"},
 }
 STEPPED: Any = {**AXIS, "incrs": TICKS}
-#: Signals that stay below this are drawn as a constant in the middle of their chart.
+#: If all signals of a chart are smaller than this, its axis has this range instead of fitting
+#: them.
 FLAT = 0.01
 ENERGIES = ("potential", "kinetic", "total")
 
@@ -62,7 +61,7 @@ class ChartSamples:
         return self._count
 
     def add(self, at: float, row: Sequence[float] | Array) -> bool:
-        """Add a row; clears the buffer if time jumps back.
+        """Add a row; clear the buffer first if time jumps back.
 
         Args:
             at: time [s]; a row with the time of the last row is dropped.
@@ -163,7 +162,7 @@ class Charts:
         shown: whether charts are shown; if not, they need no data.
     """
 
-    def __init__(self, server: viser.ViserServer, m: Model, name: str) -> None:
+    def __init__(self, server: "viser.ViserServer", m: Model, name: str) -> None:
         self._gui, self._atomic, self._name = server.gui, server.atomic, name
         self._quantities = Quantities(m)
         self._history = ChartSamples(self._quantities.width)
@@ -228,7 +227,7 @@ class Charts:
         return {title: chart for title, chart in charts.items() if self._titles[title].value}
 
     def _make(self) -> None:
-        """Create the chosen charts in the drawer and remove all others."""
+        """Create the chosen charts in the drawer and remove all other charts."""
         with self._atomic():
             for plot, _ in self._plots.values():
                 plot.remove()

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The folder "Display" of a robot: which layers are shown."""
 
-from __future__ import annotations
-
 import base64
 import tempfile
 from pathlib import Path
@@ -27,11 +25,11 @@ from rbdyn_ros.view.scene.scene import (
     Scene,
 )
 from rbdyn_ros.view.scene.wrench_lines import WEIGHT_LENGTH, weight_of
+from rbdyn_ros.view.web.nodes import Nodes
 
 if TYPE_CHECKING:
     import viser
 
-    from rbdyn_ros.view.web.nodes import Nodes
 
 #: Order in the panel: behind the folders of other parts.
 LAST = 1e9
@@ -66,7 +64,7 @@ class Display:
         nodes: scene nodes of the robot.
     """
 
-    def __init__(self, server: viser.ViserServer, nodes: Nodes) -> None:
+    def __init__(self, server: "viser.ViserServer", nodes: Nodes) -> None:
         self._nodes, self._gui = nodes, server.gui
         gui = server.gui
         self._folder = gui.add_folder("Display", order=LAST, expand_by_default=False)
@@ -82,7 +80,7 @@ class Display:
             self.graph.on_click(lambda event: self._show_graph(event.client))
 
     def move(self) -> None:
-        """Add a box for each layer that the present scene has and no earlier one had."""
+        """Add a box for each layer that the present scene has and no earlier scene had."""
         scene = self._nodes.scene
         on = {*scene.shown, FORCES, LINES, GRID, LIGHTS}
         with self._folder:
@@ -116,7 +114,7 @@ class Display:
             if (self.opacity.value == 1.0) if inside else (self.opacity.value == TRANSLUCENT):
                 self.opacity.value = TRANSLUCENT if inside else 1.0
 
-    def _show_graph(self, client: viser.ClientHandle | None) -> None:
+    def _show_graph(self, client: "viser.ClientHandle | None") -> None:
         """Show the graph in the browser of the request."""
         if client is None:
             return
@@ -135,7 +133,7 @@ class Display:
 
 
 def force_scale(scene: Scene) -> str:
-    """Return the scale of the arrows of forces as HTML, for a length of one digit [m]."""
+    """Return, as HTML, the force of an arrow whose length is a power of ten [m]."""
     longest = WEIGHT_LENGTH * scene.size
     length = 10.0 ** np.floor(np.log10(longest))
     force = length / longest * weight_of(scene.m)

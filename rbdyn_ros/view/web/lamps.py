@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lights of a robot file as lights of viser."""
 
-from __future__ import annotations
-
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -17,20 +15,19 @@ if TYPE_CHECKING:
 
 #: Brightness of a white light, equal to viser's own main light.
 WHITE = 3.0
-#: viser cannot rotate parallel light, so a lamp at this distance replaces it, in radii of the
-#: robot.
+#: A lamp at this distance [radii of the robot] replaces parallel light, which viser cannot rotate.
 FAR = 20.0
 
 
-def add_lamp(scene: viser.SceneApi, name: str, lamp: Lamp, middle: Array, radius: float) -> Any:
+def add_lamp(scene: "viser.SceneApi", name: str, lamp: Lamp, middle: Array, radius: float) -> Any:
     """Add a light to the page; return its node.
 
     Args:
-        scene: of the page.
-        name: of the node, below that of its body.
+        scene: scene of the page.
+        name: name of the node, below that of its body.
         lamp: the light.
         middle: (3,) of the ball around the robot, in the world.
-        radius: of this ball [m].
+        radius: radius of this ball [m].
     """
     light = lamp.light
     strongest = max(light.color) or 1.0
@@ -49,7 +46,8 @@ def add_lamp(scene: viser.SceneApi, name: str, lamp: Lamp, middle: Array, radius
     inner, outer = light.angles
     if lamp.is_far:
         away = FAR * (radius + 1.0)
-        centre = middle if lamp.body == 0 else lamp.pos  # place in the frame of its body
+        # the centre in the frame of the lamp's body
+        centre = middle if lamp.body == 0 else lamp.pos
         how["position"] = tuple((centre - away * lamp.direction).tolist())
         how["decay"], outer = 0.0, math.atan(4.0 / FAR)
         inner = outer

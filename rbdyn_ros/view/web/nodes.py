@@ -4,8 +4,6 @@
 An instant moves the frames of the bodies; shapes fixed to a body are sent only once.
 """
 
-from __future__ import annotations
-
 import itertools
 import threading
 import weakref
@@ -46,7 +44,7 @@ AXIS: Rgb = (86, 180, 233)
 LIMIT: Rgb = (0, 114, 178)
 HAND: Rgb = (213, 94, 0)
 
-#: The floor contrasts with light and dark robots; it hides no robot below it.
+#: A colour of the floor that contrasts with light and dark robots.
 FLOOR: Rgb = (176, 188, 202)
 CELL: Rgb = (160, 172, 187)
 SECTION: Rgb = (128, 142, 160)
@@ -54,7 +52,7 @@ FLOOR_OPACITY, SHADOW = 0.75, 0.3
 
 #: Thicknesses and lengths relative to the size of the robot.
 LINE, AXES, TRIAD = 0.004, 0.06, 0.2
-#: Frames of a body that are nearer to each other than this share a label.
+#: Frames of a body nearer to each other than this, relative to the robot's size, share a label.
 NEAR = 0.05
 
 #: The layer of the name of a clicked body.
@@ -89,7 +87,7 @@ def frame_labels(m: Model, near: float) -> list[tuple[int, Array, str]]:
 
 
 #: The Nodes of each server, which share the lights of the page.
-_OF_SERVER: weakref.WeakKeyDictionary[Any, weakref.WeakSet[Nodes]] = weakref.WeakKeyDictionary()
+_OF_SERVER: "weakref.WeakKeyDictionary[Any, weakref.WeakSet[Nodes]]" = weakref.WeakKeyDictionary()
 
 
 class Nodes:
@@ -110,7 +108,7 @@ class Nodes:
 
     def __init__(
         self,
-        server: viser.ViserServer,
+        server: "viser.ViserServer",
         scene: Scene,
         root: str,
         clicked: Callable[[str], None],
@@ -165,7 +163,7 @@ class Nodes:
         return found
 
     def _remade(self, layer: str, before: dict[Any, list[Any]]) -> list[Any]:
-        """Return the nodes of a layer in the present scene; remove the others."""
+        """Return the nodes of a layer in the present scene; remove older nodes of the layer."""
         if layer not in (VISUALS, COLLISIONS):
             for node in self._layers[layer]:
                 node.remove()

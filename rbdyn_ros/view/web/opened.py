@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """rb.view: a page that a Python program opens, and that shows its Data."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -75,14 +73,14 @@ class View:
                 or the view is closed.
         """
         if self._closing.is_set():
-            raise ModelError(Finding("view-closed", "the view is closed; open a new one"))
+            raise ModelError(Finding("view-closed", "the view is closed; open a new view"))
         self._show.put(Instant.of(self._show.m, d))
 
     def show_inline(self, height: int = 480) -> Inline:
         """Return the page for a notebook on this machine, which shows it below the cell.
 
         Args:
-            height: of the page [pixels].
+            height: height of the page [pixels].
         """
         size = f'width="100%" height="{count("height", height, 100, 10_000)}"'
         return Inline(f'<iframe src="{self.address}" {size} style="border: 0"></iframe>')
@@ -95,7 +93,7 @@ class View:
                 self._follower.join()
             self._server.stop()
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Self":
         return self
 
     def __exit__(
@@ -134,7 +132,7 @@ def view(
         d: its Data, which is shown about 30 times a second; None: only `View.show` shows a Data.
         looks: source of the <visual> elements: the file or URDF text of the robot; None: boxes
             with the mass and inertia of each body.
-        port: TCP port; the next free one if it is in use, any free one for 0.
+        port: TCP port; the next free port if it is in use, any free port for 0.
         address: network address to serve on; by default only this machine can connect.
         package_dirs: as for load_urdf.
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The web server of a view: its address, and which pages may connect."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import gzip
@@ -55,7 +53,7 @@ _one_at_a_time = threading.Lock()
 
 def open_server(
     port: int = PORT, address: str = ADDRESS, label: str = "rbdyn", frames: str = "'none'"
-) -> viser.ViserServer:
+) -> "viser.ViserServer":
     """Start serving an empty view.
 
     Pages of other origins and foreign host names are refused: a page of the internet must not move
@@ -63,7 +61,7 @@ def open_server(
     on the internet is disabled.
 
     Args:
-        port: TCP port; if it is in use, the next free one of PORTS_TRIED; any free one for 0.
+        port: TCP port; if it is in use, the next free port of PORTS_TRIED; any free port for 0.
         address: numeric address of this machine; 0.0.0.0 or :: for all.
         label: title of the panel.
         frames: pages that may show the view in a frame, as in a Content-Security-Policy.
@@ -92,7 +90,7 @@ def open_server(
     return server
 
 
-def address_of(server: viser.ViserServer) -> str:
+def address_of(server: "viser.ViserServer") -> str:
     """Return the URL for a browser on this machine, for example http://127.0.0.1:8080."""
     host = server.get_host()
     if host in {"0.0.0.0", "::"}:  # noqa: S104 - compared, not bound
@@ -201,7 +199,7 @@ def _guarded(frames: str) -> Iterator[_Guard]:
         module.serve = guard.serve  # type: ignore[misc, assignment]
 
 
-def _never_publish(server: viser.ViserServer) -> None:
+def _never_publish(server: "viser.ViserServer") -> None:
     """Remove the request by which a browser can publish the view on the internet."""
     from viser import _messages
 
@@ -246,7 +244,7 @@ def _check_address(address: object) -> str:
 
 
 def _free_port(port: int, host: str) -> int:
-    """Return the first free port from this one on; 0 stays 0."""
+    """Return the first free port from this port number on; 0 stays 0."""
     last = min(port + PORTS_TRIED - 1, 65535) if port else 0
     for candidate in range(port, last + 1):
         error = _cannot_bind(candidate, host)

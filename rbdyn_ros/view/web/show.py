@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A robot in a view: its scene, its folder "Display", and facts about a clicked body."""
 
-from __future__ import annotations
-
 import contextlib
 import html
 import itertools
@@ -48,7 +46,7 @@ class Show:
 
     Attributes:
         scene: the scene of the robot.
-        picked: name of the clicked body; "" if none is selected.
+        picked: name of the clicked body; "" if no body is selected.
 
     Raises:
         ModelError: the appearance is another robot's.
@@ -56,7 +54,7 @@ class Show:
 
     def __init__(
         self,
-        server: viser.ViserServer,
+        server: "viser.ViserServer",
         m: Model,
         looks: Appearance,
         name: str = "",
@@ -129,7 +127,7 @@ class Show:
 def stand_side_by_side(shows: Sequence[Show]) -> None:
     """Show robots of different worlds in a row along y, farther apart than they reach.
 
-    The first stays at the origin; the others keep the lines of its grid.
+    The first robot stays at the origin; all other robots are whole cells of its grid away.
     """
     cell = 10.0 ** np.floor(np.log10(max(show.scene.size for show in shows)))
     y = 0.0
@@ -140,7 +138,7 @@ def stand_side_by_side(shows: Sequence[Show]) -> None:
         show.nodes.stand(np.array([0.0, y, 0.0]))
 
 
-def frame_camera(server: viser.ViserServer, shows: Sequence[Show]) -> None:
+def frame_camera(server: "viser.ViserServer", shows: Sequence[Show]) -> None:
     """Set the initial camera: the reach of all robots from the front, slightly from above."""
     balls = [(show.nodes.origin + show.scene.middle, show.scene.radius) for show in shows]
     low = np.min([middle - radius for middle, radius in balls], axis=0)
@@ -155,7 +153,7 @@ def frame_camera(server: viser.ViserServer, shows: Sequence[Show]) -> None:
     camera.position = middle + distance * FROM / np.linalg.norm(FROM)
 
 
-def fit_page(server: viser.ViserServer, client: viser.ClientHandle) -> None:
+def fit_page(server: "viser.ViserServer", client: "viser.ClientHandle") -> None:
     """Move the camera of an upright page back, once the pose of its camera is known.
 
     A page that is still being set up may drop the message; it reports its camera afterwards.

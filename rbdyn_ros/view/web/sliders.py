@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sliders that set the joint positions of a robot, without dynamics."""
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Callable
@@ -17,11 +15,10 @@ from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.errors import ModelError
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.view.scene import coordinates
+from rbdyn_ros.view.web.show import Show
 
 if TYPE_CHECKING:
     import viser
-
-    from rbdyn_ros.view.web.show import Show
 
 
 #: Steps of a slider from end to end, rounded to a power of ten.
@@ -38,7 +35,7 @@ class Sliders:
     """A folder with a slider for each coordinate, buttons, and the configuration as text.
 
     At the start no joint is outside its limits. In a mechanism with loops a slider moves the
-    dependent joints too; if the loops cannot be closed, the slider returns.
+    dependent joints too; if the loops cannot be closed, the slider moves back.
 
     Args:
         show: the robot.
@@ -83,7 +80,7 @@ class Sliders:
         """The labels of the sliders, without the current angles."""
         return [_name(self._m, one) for one in self._coordinates]
 
-    def _pressed(self, event: viser.GuiEvent[Any]) -> None:
+    def _pressed(self, event: "viser.GuiEvent[Any]") -> None:
         if event.target.value == "Zero":
             self.zero()
         else:
@@ -93,7 +90,7 @@ class Sliders:
         """Set qpos0."""
         self.set(self._m.qpos0)
 
-    def random(self, client: viser.ClientHandle | None = None) -> None:
+    def random(self, client: "viser.ClientHandle | None" = None) -> None:
         """Set a random configuration within the limits and with closed loops."""
         reason = ""
         for _ in range(DRAWS):
@@ -139,7 +136,7 @@ class Sliders:
         handle.on_update(lambda event: self._slid(event, one))
         return handle
 
-    def _slid(self, event: viser.GuiEvent[Any], one: coordinates.Coordinate) -> None:
+    def _slid(self, event: "viser.GuiEvent[Any]", one: coordinates.Coordinate) -> None:
         """Apply a slider that a user moved; sliders moved by `set` have no client."""
         if event.client is None:
             return
@@ -158,7 +155,7 @@ class Sliders:
                 self.set(self._qpos)
                 _notify(event.client, str(error))
 
-    def _typed(self, event: viser.GuiEvent[Any]) -> None:
+    def _typed(self, event: "viser.GuiEvent[Any]") -> None:
         """Apply the text once it is a valid configuration."""
         if event.client is None:
             return
@@ -196,6 +193,6 @@ def _label(m: Model, one: coordinates.Coordinate, number: float) -> str:
     return f"{_name(m, one)} {degrees}\N{DEGREE SIGN}"
 
 
-def _notify(client: viser.ClientHandle | None, message: str) -> None:
+def _notify(client: "viser.ClientHandle | None", message: str) -> None:
     if client is not None:
         client.add_notification("Not possible", message, color="red", auto_close_seconds=8.0)

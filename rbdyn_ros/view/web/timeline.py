@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Playback of a recording in a view: play, pause, speed, scrub, charts with a cursor."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +13,7 @@ from rbdyn_ros.recording.run import RecordedRun
 from rbdyn_ros.view.pictures.plot_curves import energies
 from rbdyn_ros.view.web.charts import COLOURS, FIRST, HEIGHT, Quantities
 from rbdyn_ros.view.web.playing import SPEEDS, Player
-
-if TYPE_CHECKING:
-    from rbdyn_ros.view.web.show import Show
-
+from rbdyn_ros.view.web.show import Show
 
 #: Periods of pictures, of the slider and of the cursors [s].
 FRAME, SLIDE, DRAW = 1.0 / 30.0, 0.1, 0.25

@@ -138,7 +138,7 @@ SLIP = 0.01
 
 
 def driven(drive, way, steps, begin=(0.0, 0.0, 0.0)):
-    """Return the odometry after a motion of the reference point in some steps, from a pose."""
+    """Return the odometry after a motion of the reference point from a pose in some steps."""
     odometry = WheelOdometry(drive, SLIP)
     odometry.pose = np.array(begin)
     turned = drive.rows(NONE) @ way
@@ -174,7 +174,7 @@ def test_an_error_of_yaw_becomes_a_sideways_error():
 
 @pytest.mark.parametrize("turn", [0.7, 2e-4, 3e-5, 0.0])
 def test_the_derivatives_of_an_arc_match_small_differences(turn):
-    """The frame is not on the axle; the motion is given by pose and by steps."""
+    """The frame is not on the axle. The derivatives are by the pose and by the steps."""
     drive = drive_of(TURTLEBOT3.urdf.replace('<origin xyz="0.0 ', '<origin xyz="0.1 '))
     way, begin, small = np.array([0.4, 0.1, turn]), np.array([0.3, -0.2, 0.9]), 1e-6
 

@@ -21,7 +21,7 @@ def yaw(qpos):
 
 
 def driven(text, twist):
-    """Return the mean twist of a base whose wheels are driven as for a twist."""
+    """Drive the wheels as a twist requires; return the mean twist of the base."""
     m = rb.load_urdf(text, floating_base=True, contact=True)
     d, base = rb.make_data(m), wheel_base(m)
     dofs = m.jnt_dofadr[[m.jnt_id(wheel.name) for wheel in base.wheels]]

@@ -23,7 +23,7 @@ LOADED = {"payload": "arm_controller/payload", "unknown_payload": "simulator/pay
 
 
 class LyingDriver(Relay):
-    """A relay that lies. Its other arguments are those of Relay.
+    """A relay that sends false states. Its other arguments are those of Relay.
 
     With `paced`, once the relay lies, the time of the states passes no faster than the clock: the
     clock brakes a blind arm, and a simulation in lock-step could be faster.
@@ -46,7 +46,7 @@ class LyingDriver(Relay):
             self._others.clear()
 
     def prepare(self, lie, peer):
-        """Do the slow preparations of a lie; the row constant_offset begins at once."""
+        """Do the slow preparations of a lie. The lie constant_offset already begins here."""
         if lie.name in LOADED:  # a message that is sent before its subscriber is found is lost
             publisher = peer.publisher(InertiaStamped, LOADED[lie.name])
             with self._lock:
@@ -89,7 +89,7 @@ class LyingDriver(Relay):
         if special is not None:
             special()
 
-    # rows that change more than the state
+    # rows whose lie changes more than the state
 
     def _driver_restart(self):
         """Publish with another publisher after a second of silence."""

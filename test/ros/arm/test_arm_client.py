@@ -284,7 +284,7 @@ def test_the_error_of_a_failed_trajectory_names_the_reason(peer, client, control
 
 
 class Interrupted(BaseException):
-    """As for KeyboardInterrupt, if rclpy does not handle Ctrl-C."""
+    """An exception in place of KeyboardInterrupt, which rclpy would handle."""
 
 
 def test_an_interrupt_during_follow_cancels_the_goal(peer, client, controller, monkeypatch):
@@ -421,7 +421,7 @@ def test_missing_packages_are_reported(client, monkeypatch):
 
 
 def test_a_real_controller_follows_a_path(simulate, control, peer):
-    """Goals that are reached, replaced by the topic, refused, and cancelled."""
+    """Goals are reached, replaced by a trajectory on the topic, refused, and cancelled."""
     urdf = find("ur5_robot.urdf")
     robot = simulate, control, peer, urdf, UR5_START
     pair = start_pair(*robot, mode="computed_torque", lockstep=True)

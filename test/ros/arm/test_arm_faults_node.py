@@ -139,7 +139,7 @@ def later(state, seconds):
 
 
 def garbage(pair, relay):
-    """A few states name three of the joints; those of another device are ignored."""
+    """A few states lack joints of the arm; states of another device are ignored."""
     if SENDERS_KNOWN:  # otherwise the publisher is a rival at first (test_claim_node.py)
         publisher = pair.peer.publisher(JointState, "relayed_states")
         for _ in range(5):
@@ -204,7 +204,7 @@ def test_joint_names_that_change_their_order_silence_the_controller(relayed):
     ends(pair, "velocity", "silent")
 
 
-def test_an_arm_is_stopped_beyond_limits_and_not_armed_with_a_wrong_model(
+def test_an_arm_stops_beyond_its_limits_and_is_not_armed_with_a_wrong_model(
     simulate, control, peer, tmp_path
 ):
     robot = find("ur5_robot.urdf")

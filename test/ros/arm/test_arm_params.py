@@ -47,7 +47,7 @@ def test_only_limits_can_change_while_the_node_runs():
 @pytest.mark.parametrize("name", TIGHTENING)
 @pytest.mark.parametrize("wrong", ["above", -1.0, math.nan, math.inf, -math.inf, "fast", True])
 def test_limits_are_refused_with_the_allowed_range(name, wrong):
-    """The table is read at the start and while armed. Beyond that, Limits only tightens."""
+    """The range is checked at the start and while armed; Limits then only tightens."""
     (row,) = (p for p in PARAMETERS if p.name == name)
     value = 1.001 * row.high if wrong == "above" else wrong
     with refused(ParameterError, "parameter", name) as caught:

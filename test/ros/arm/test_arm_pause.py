@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States from before a pause get no answer; states whose stamps jump back get one."""
+"""States from before a pause are not answered; states whose stamps jump back are answered."""
 
 import threading
 import time
@@ -80,7 +80,7 @@ class Driver:
         self.until_answered()
 
     def pause(self):
-        """Let the process pause, and take a state afterwards; return the last stamp before."""
+        """Pause the process, then process a state; return the last stamp from before the pause."""
         self.topics._watch()
         before = self.send()
         time.sleep(PAUSE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Efforts of a Panda by joint name: against Pinocchio, over DDS, and refusals."""
+"""Efforts of a Panda by joint name agree with Pinocchio; bad requests are refused."""
 
 import threading
 from functools import partial
@@ -88,7 +88,7 @@ def test_use_current_state_takes_all_joints_as_measured(peer, robot):
 
 
 def test_named_joints_may_have_another_order(peer, robot):
-    """The other joints are as measured; missing velocities and accelerations are zero."""
+    """Other joints have their measured state; missing velocities and accelerations are zero."""
     names = ["panda_joint4", "panda_joint2"]
     k = [robot.arm.names.index(name) for name in names]
     qpos, qvel, qacc = robot.qpos.copy(), robot.qvel.copy(), np.zeros(8)
@@ -160,7 +160,7 @@ def test_computed_torque_uses_present_or_given_gains(peer, robot):
 
 
 def test_gains_of_some_joints_leave_the_others_unchanged(held):
-    """Gains of unnamed joints, which act on the named ones, are checked as well."""
+    """Gains of unnamed joints, which act on the named joints, are checked as well."""
     held.gains[1][:] = np.linspace(10.0, 24.0, 8)
     names, wanted = ["panda_joint3", "panda_joint1"], [0.7, -0.7]
     asked = {"name": names, "desired_position": wanted, "use_current_state": True}
@@ -258,7 +258,7 @@ def pose_at(place, turn, frame=""):
 
 
 def test_a_configuration_for_a_pose_is_found(peer, robot):
-    """Poses may be in the frame of a link at its present place, and near other positions."""
+    """Poses may be in the frame of a link, and the search may start at given positions."""
     m = robot.arm.m
     d = rb.make_data(m)
     d.qpos = robot.qpos

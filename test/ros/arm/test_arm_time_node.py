@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulated arm uses simulated time: only its simulator's clock makes states old."""
+"""For a simulated arm, states age only by the clock of its simulator."""
 
 import signal
 import time

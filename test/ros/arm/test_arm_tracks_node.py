@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Computed torque over DDS, in lock-step: fast trajectories against PD, and payloads."""
+"""Computed torque over DDS, in lock-step: compared with PD on fast trajectories, and payloads."""
 
 import numpy as np
 import pytest
@@ -88,7 +88,7 @@ def rms_error(pair, way):
 
 
 def rms(t, moved, way):
-    """Return the RMS distance from the polynomial of least jerk, there and back."""
+    """Return the RMS distance from the minimum-jerk polynomials there and back."""
     s = np.clip(t / LEG, 0.0, 1.0), np.clip(t / LEG - 1.0, 0.0, 1.0)
     there, back = (x**3 * (10.0 - 15.0 * x + 6.0 * x**2) for x in s)
     return np.sqrt(np.mean((moved - np.outer(there - back, way)) ** 2))

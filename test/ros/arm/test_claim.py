@@ -42,7 +42,7 @@ def test_a_publisher_is_alone_again_when_the_other_has_been_silent_for_a_second(
     assert accepted(*first, (OTHER, QUIET + 2), (OTHER, QUIET + 3)) == [True, False, True, True]
 
 
-def test_a_driver_that_restarts_takes_over_when_the_old_one_is_silent():
+def test_a_restarted_driver_is_accepted_when_the_old_driver_is_silent():
     assert accepted((ARM, 0), (OTHER, QUIET), (OTHER, QUIET + 1)) == [True, False, True]
     assert accepted((ARM, 0), (OTHER, QUIET + 1), (OTHER, QUIET + 2)) == [True, True, True]
 

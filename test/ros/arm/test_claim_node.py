@@ -68,7 +68,7 @@ def a_counted_device(pair, _):
 
 
 def other_efforts(pair, _):
-    """The arm would receive the other commands, though this controller has another topic."""
+    """The arm would receive another node's commands, on a topic the controller does not use."""
     publisher = pair.peer.publisher(Float64MultiArray, "effort_commands")
     ends(pair, "holding")
     assert "/effort_commands" in pair.said[-1]  # the node can still be unknown
@@ -89,7 +89,7 @@ def other_states(pair, _):
         return "fault rivals" in pair.said[-1] and "silent" in pair.said[-1]
 
     pair.peer.insist(publisher, state, said)
-    assert "two publishers" in pair.said[-1]  # their nodes may not be known yet
+    assert "two publishers" in pair.said[-1]  # the names of their nodes may not be known yet
     pair.do("disarm", "clear_fault")
 
     def refused():
@@ -104,7 +104,7 @@ def other_states(pair, _):
 
 
 def a_twin_appears(pair, control):
-    """A twin that sends no efforts counts as well, because services of that name reach both."""
+    """A twin without efforts counts, too, because calls of services reach both controllers."""
     twin = control(find("ur5_robot.urdf"), True, mode="gravity", dry_run="true")
     pair.controller.wait_for(f"fault rivals: {RIVAL}", 30.0)
     pair.arm.rest()

@@ -19,7 +19,7 @@ import rbdyn_ros as rb
 
 SEVEN = Path(__file__).parents[3] / "config/robots/seven_dof_arm.urdf"
 LINK, MASS, COM, SCALE = "tool_flange", 1.0, (0.02, -0.01, 0.06), 1.5
-#: One row is the values, the others are their covariance: mass, m c, scale of the friction.
+#: The first row is the estimates of mass, m c and friction scale; the rest is their covariance.
 SHAPE = 6, 5
 
 

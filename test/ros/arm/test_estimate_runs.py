@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runs of the payload estimate: its thread, with states that the test hands in."""
+"""The runs of the payload estimate in its thread; the test passes the states."""
 
 import threading
 import time
@@ -46,7 +46,7 @@ class Running:
         return self.estimate._answer(SimpleNamespace(data=begin), None)
 
     def feed(self, seconds=2.5):
-        """Hand in states, as the control thread does."""
+        """Pass states to the estimate, as the control thread does."""
         for _ in range(round(seconds * 1e9 / PERIOD)):
             self.now += PERIOD
             state = np.stack([PLACE, 0.0 * PLACE, self.held])
@@ -129,7 +129,7 @@ def test_efforts_of_brakes_are_not_published(running):
 
 
 def test_the_end_of_a_run_does_not_wait_for_its_computation(running, monkeypatch):
-    """A disarm in the same thread does not wait; a new run begins after the old one."""
+    """Disarming in the same thread does not wait; a new run begins after the old run."""
     computes, go_on, update = threading.Event(), threading.Event(), OnlinePayload.update
 
     def slow(*args):

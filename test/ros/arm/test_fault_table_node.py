@@ -172,7 +172,7 @@ def ending(kind, pair, driver):
 
 
 def well(kind, said):
-    """Return whether the arm ends as documented; a silent arm gives no reason."""
+    """Return whether the arm ends as documented; a silent arm's status need not name the code."""
     return f"fault {kind.code}:" in said and said.endswith(
         "; silent" if kind.reaction == "blind" else "; holding"
     )

@@ -181,8 +181,8 @@ def test_cancelling_stops_the_arm(peer, arm, goals):
     assert arm.stops == 1
 
 
-def test_a_new_goal_aborts_the_one_before(arm, goals):
-    """The last of many is followed, and each of the others ends."""
+def test_a_new_goal_aborts_the_previous_goal(arm, goals):
+    """The last of many goals is followed, and all other goals end."""
     handles = [goals.send(there([1.0, 0.1 * k])) for k in range(8)]
     assert all(handle.accepted for handle in handles)
     for handle in handles[:-1]:
@@ -313,7 +313,7 @@ def test_bad_goals_are_refused(arm, goals, capfd, case):
     assert arm.taken == []
 
 
-def test_a_goal_that_is_refused_leaves_the_one_in_progress(arm, goals):
+def test_a_refused_goal_does_not_change_the_current_goal(arm, goals):
     handle = goals.send(there([1.0, 0.5]))
     assert "has no points" in reason(goals, there())
     assert arm.stops == 0

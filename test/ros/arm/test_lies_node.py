@@ -116,7 +116,7 @@ def test_a_false_state_moves_the_arm_no_farther_than_its_brakes(lied_to, request
 
 
 def judged(pair, driver, lie, scene, quiet):
-    """Return the Verdict; a row that a busy machine ends is repeated, and left out at last.
+    """Return the Verdict. A case that a busy machine disturbs is repeated, and finally left out.
 
     On a machine that is not quiet a bad row is repeated too.
     """

@@ -61,7 +61,7 @@ def test_a_wrong_preset_ends_the_start_with_one_line(control):
 
 
 def behind_the_driver(simulate, control, peer, **given):
-    """Return the pair of a UR5, simulated behind its driver, and its controller, and commands."""
+    """Return a UR5 simulated behind its driver with its controller (a Pair), and the commands."""
     driver = (
         *("-p", "robot_compensates_gravity:=true", "-p", "effort_includes_gravity:=false"),
         *("-r", f"effort_commands:={COMMANDS}"),

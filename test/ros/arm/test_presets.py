@@ -66,7 +66,7 @@ def test_parameters_and_topics_match_the_controller(preset):
     takes = preset.facts["takes_efforts"].value
     assert takes == ("effort_commands" in preset.topics)
     assert takes == (preset.defaults.get("output") == "effort_commands")
-    # a file may not arm a robot or switch off a check
+    # a preset must not arm a robot or switch off a check
     risky = {"dry_run", "arm_without_effort", "mode", "friction_compensation", "simulated_clock"}
     assert not risky & set(preset.parameters)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The geometries of the arm controller, and its messages without them."""
+"""The arm controller finds the geometries for its checks, or logs why there are none."""
 
 from types import SimpleNamespace
 
@@ -82,7 +82,7 @@ def test_a_robot_from_a_topic_or_a_file_is_checked_for_self_collision(tmp_path):
 
 
 def with_tool(at):
-    """Return the arm with a tool across its last link, which a fixed joint carries."""
+    """Return the arm with a tool across its last link; a fixed joint carries the tool."""
     tool = LINK.format(n="_tool", shape='<box size="0.04 0.04 0.4"/>').replace("0 0 0.5", "0 0 0")
     joint = '<joint name="jt" type="fixed"><origin xyz="{at}"/><parent link="l3"/><child '
     joint = joint.format(at=at) + 'link="l_tool"/></joint>'
@@ -179,7 +179,7 @@ def scene_file(folder, document=SCENE):
 
 
 def test_the_obstacles_of_a_scene_are_placed_relative_to_the_base(tmp_path):
-    """The arm stands turned, so its x axis points to the wall; free objects are ignored."""
+    """The arm is rotated, so its x axis points to the wall; free objects are ignored."""
     scene = read_arm_scene(scene_file(tmp_path))
     floor, wall = scene.contact.obstacles
     assert floor.origin.pos == pytest.approx((0.0, 0.0, -0.3))
@@ -209,7 +209,7 @@ def test_pairs_that_the_scene_excludes_may_touch(tmp_path):
     check.check([TO_THE_WALL], np.zeros(3))
 
 
-def test_the_robot_of_the_scene_is_the_arm_unless_one_is_named(tmp_path):
+def test_the_arm_is_the_robot_of_the_scene_unless_a_urdf_is_given(tmp_path):
     scene = read_arm_scene(scene_file(tmp_path))
     values = SimpleNamespace(urdf="", robot_description="", scene="scene.yaml")
     values.xacro_args, values.package_dirs = [], []
@@ -331,7 +331,7 @@ def test_an_srdf_of_a_mechanism_is_refused(tmp_path):
 
 
 def test_the_parameters_of_the_node_reach_the_scene_and_its_robot(tmp_path):
-    """The folders of packages are searched, and arguments of xacro replace the scene's."""
+    """Package folders of the node are searched, and its xacro arguments override the scene's."""
     (tmp_path / "far/cups").mkdir(parents=True)
     (tmp_path / "far/cups/cup.obj").write_text(
         "v 0 0 0\nv 0.1 0 0\nv 0 0.1 0\nv 0 0 0.1\nf 1 2 3\nf 1 2 4\nf 1 3 4\nf 2 3 4\n"

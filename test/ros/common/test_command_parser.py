@@ -23,7 +23,7 @@ CRANK_SLIDER = Path(__file__).parents[3] / "examples" / "crank_slider.yaml"
 
 
 def system():
-    """Return joints of every kind: free, mimic, mimic of a mimic, prescribed, unactuated."""
+    """Return joints of every kind: free, mimic, mimic of a mimic, prescribed and unactuated."""
     names = ("lead", "half", "quarter", "rail", "shadow", "slack", "geared", "many")
     builder = rb.SystemBuilder("all")
     for name in names:

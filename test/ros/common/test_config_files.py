@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The hand-written files in config/: parameters exist and are allowed; the file of RViz."""
+"""The hand-written files in config/ have existing, allowed parameters; RViz's file is right."""
 
 from pathlib import Path
 

@@ -57,7 +57,7 @@ class Case:
         return answer
 
     def wide(self, values):
-        """Spread values of the named joints over Pinocchio's; the others are zero."""
+        """Return a vector in Pinocchio's order: values of the named joints, otherwise zeros."""
         whole = np.zeros(self.model.nv)
         whole[self.theirs] = values
         return whole
@@ -172,7 +172,7 @@ def test_passive_forces_are_optional():
 
 
 def test_efforts_of_a_query_act_behind_the_actuators():
-    """A delay or an elastic gear of a drive would hide them, its limits would reduce them."""
+    """A delay or elastic gear of a drive would hide the efforts; its limits would reduce them."""
     plain = rb.load_urdf("config/robots/seven_dof_arm.urdf")
     number = plain.jnt_names.index("elbow_pitch")
     drive = {"gear": 50.0, "armature": 1e-5, "torque_speed": ((0.0, 0.02),)}

@@ -36,7 +36,7 @@ JOINT = """<joint name='{}' type='revolute'><parent link='palm'/><child link='{}
 
 
 def robotiq(driver, *others, mimic="<mimic joint='{}'/>"):
-    """Return a hand whose fingers follow that of `driver`."""
+    """Return a hand whose fingers mimic the joint `driver`."""
     text = "<link name='palm'/>"
     for k, name in enumerate((driver, *others)):
         follows = mimic.format(driver) if k else ""
@@ -105,7 +105,7 @@ def state(time=0.0, position=0.0, velocity=0.0, number=1, failed=""):
     return GripperState(round(time * SECOND), position, velocity, -3.0, number, failed)
 
 
-def test_a_slow_gripper_stalls_after_the_timeout_and_a_moving_one_does_not():
+def test_a_slow_gripper_stalls_after_the_timeout_and_a_moving_gripper_does_not():
     monitor = GripperMonitor(0.5, 1, values(), state())
     assert monitor.ending(state(0.9), False) is None
     assert monitor.ending(state(1.0, velocity=0.002), False) is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A middleware other than the one of this Python's ROS 2, and a Python without ROS 2."""
+"""A middleware that this Python's ROS 2 lacks, and a Python without ROS 2."""
 
 import os
 import subprocess
@@ -55,7 +55,7 @@ def test_the_middleware_of_an_installed_ros_is_kept(monkeypatch, capsys):
     ],
 )
 def test_a_missing_or_broken_ros_is_reported_in_one_line(tmp_path, start, rclpy, words):
-    """A missing ROS 2, or that of another Python, is reported in one line."""
+    """A missing ROS 2, or a ROS 2 for another Python, is reported in one line."""
     code = f"from rbdyn_ros import cli, __main__; {start}"
     if rclpy is None:
         code = f"import sys; sys.modules['rclpy'] = sys.modules['rcl_interfaces'] = None; {code}"

@@ -22,7 +22,7 @@ ARM = """<robot name="arm" xmlns:xacro="http://www.ros.org/wiki/xacro">
 
 @pytest.fixture
 def found(tmp_path):
-    """Return the function found(suffix, **values): the robot of parameters."""
+    """Return the function found(suffix, **values), which reads the robot from parameters."""
 
     def find_robot(suffix=".xacro", **given):
         path = tmp_path / f"arm{suffix}"

@@ -107,7 +107,7 @@ class Stall:
         self._first = sum(self._last.values())
 
     def update(self):
-        """Read the times; those of threads that have ended stay as they were."""
+        """Read the times; the times of threads that have ended do not change."""
         with suppress(FileNotFoundError, ProcessLookupError):
             for file in self._tasks.glob("*/schedstat"):
                 self._last[file] = int(file.read_text().split()[1]) * 1e-9
@@ -118,7 +118,7 @@ class Stall:
 
 
 class Driver:
-    """An arm at rest, with the clock of the test: publishes states and keeps the commands."""
+    """An arm at rest with the clock of the test, which publishes states and stores commands."""
 
     def __init__(self, peer, space):
         m = rb.load_urdf(ROBOT)
@@ -371,7 +371,7 @@ def armed_arm(storm, **given):
 
 
 def arm_it(storm, client):
-    """Arm it as soon as its efforts are known; a busy machine may lose an answer."""
+    """Arm the arm as soon as its efforts are known; a busy machine may lose an answer."""
     answers = []
 
     def ask():
@@ -389,7 +389,7 @@ PHASES |= {armed: 3, compiling: 1}
 
 def test_a_process_that_is_stopped_and_continued_repeatedly_keeps_working(storm, request):
     count = request.config.getoption("--stops")
-    turns = [phase for phase, often in PHASES.items() for _ in range(often)]
+    turns = [*PHASES, *(phase for phase, often in PHASES.items() for _ in range(often - 1))]
     for phase in itertools.islice(itertools.cycle(turns), count):
         phase(storm)
 

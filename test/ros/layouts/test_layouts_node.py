@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`rbdyn layout`: a simulator publishes every topic in the files, with the type that they name."""
+"""A simulator publishes every topic in the files of `rbdyn layout`, with the type named there."""
 
 import importlib
 import json
@@ -121,10 +121,10 @@ def test_the_simulator_publishes_every_topic(written, mast, simulate, peer):
     peer.until(lambda: expected.keys() <= published().keys())
     kinds = published()
     assert {name: kinds[name] for name in expected} == {n: [k] for n, k in expected.items()}
-    # every topic of the files is one of them
+    # every topic in the layout files is one of the published topics
     assert rviz_topics(rviz).items() <= expected.items()
     assert foxglove_topics(foxglove) <= expected.keys()
-    # and all sensors are in a file
+    # every sensor is in a layout file
     drawn = rviz_topics(rviz).keys() | foxglove_topics(foxglove)
     assert drawn == expected.keys()
     root = f"/{namespace}" if namespace else ""
@@ -238,7 +238,7 @@ def scene(folder, robots):
 
 
 def fields(message, path):
-    """Return a number of a message by the part of a series of PlotJuggler below its topic."""
+    """Return the number of a message that a PlotJuggler series names, below the topic."""
     for part in path.split("/"):
         message = getattr(message, part)
     return message

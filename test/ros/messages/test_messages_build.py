@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The message packages missing in ROS 2 from PyPI: their sources, and a single build."""
+"""The message packages that ROS 2 from PyPI lacks are built once from their sources."""
 
 import re
 import sys

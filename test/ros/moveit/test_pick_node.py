@@ -59,7 +59,7 @@ class Actions:
         return ended.result().result
 
     def follow(self, start, end):
-        """Follow a line of joint positions with the timing of MoveIt, from rest to rest."""
+        """Follow a straight line of joint positions with MoveIt's timing, from rest to rest."""
         goal = actions.FollowJointTrajectory.Goal()
         goal.trajectory = JointTrajectory(joint_names=self.managed["arm_controller"]["joints"])
         for share in np.linspace(0.0, 1.0, POINTS):

@@ -34,7 +34,7 @@ def walk(simulate, tmp_path):
 
 
 def in_python(policy, first, command):
-    """Return the motion from a first state without ROS, by time in timesteps."""
+    """Simulate from a first state without ROS; return the states by time in timesteps."""
     m = rb.load_urdf(robots.find("go2.urdf"), floating_base=True, strict=False, contact=True)
     m.opt.timestep = STEP
     d, legs = rb.make_data(m), rb.PolicyJoints(m, policy)
@@ -106,7 +106,7 @@ def test_nothing_is_commanded_without_a_policy_or_a_base(walk, policy_node, tmp_
     node = policy_node("''")
     assert node.process.wait(300) == 2
     assert "parameter 'policy' is empty" in node.text()
-    walk()  # this walk runs in real time
+    walk()  # starts the simulator in real time, not in lock-step
     commands = peer.collect(JointCommand, "joint_commands_by_mode")
     node = policy_node(networks.trot(tmp_path), "-p", "base:=imu")
     node.wait_for("nothing is commanded: no message on imu was accepted")

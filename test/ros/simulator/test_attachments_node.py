@@ -104,13 +104,13 @@ def test_a_body_attached_to_the_world_stays_until_a_reset(simulate, peer, ask, s
     steps(peer, 100)
     expected = peer.trigger("simulator/state_hash")
 
-    # the start state does not hold the attachment
+    # the start state has no attachment
     reset = own.Reset.Request(time=True, state=True)
     assert peer.call(own.Reset, "/simulator/reset_with", reset).success
     assert peer.trigger("simulator/state_hash") == start
     refused(ask("detach", "ball", "world"), "nothing is attached")
 
-    # the saved state is
+    # the saved state has it
     loaded = peer.call(own.LoadState, "/simulator/load_state", own.LoadState.Request(name="held"))
     assert (loaded.success, loaded.state_hash) == (True, saved.state_hash), loaded.message
     steps(peer, 100)
@@ -125,7 +125,7 @@ def test_a_body_attached_to_the_world_stays_until_a_reset(simulate, peer, ask, s
 
 
 def test_a_falling_body_is_attached_at_its_present_place(simulate, peer, ask, state):
-    """Making its Model takes a while, in which it falls by some centimetres."""
+    """While the new Model is made, the body falls by some centimetres."""
     simulate("--scene", SCENE, *HOLD, "-p", "real_time_factor:=0.2")
     high = state("cube")
     high.pose.position.x, high.pose.position.z = 1.0, 60.0
@@ -149,7 +149,7 @@ def test_a_falling_body_is_attached_at_its_present_place(simulate, peer, ask, st
 
 
 def test_a_floating_base_is_attached_to_the_world(simulate, peer, ask, state):
-    """The model had no link for it."""
+    """Before this, the Model had no link that is fixed to the world."""
     simulate("config/scenes/gripper.urdf", "--floating-base", "--paused", *HOLD,
              "-p", "contact:=true")  # fmt: skip
     high = state("gripper")

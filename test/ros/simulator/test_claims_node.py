@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One simulator publishes the states of a robot, and one the time; later ones publish neither."""
+"""One simulator publishes a robot's states, and one the time; later simulators publish neither."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_of_two_simulators_that_start_together_one_stays(simulate, peer, two_joi
     first.wait_for("simulating '")
     peer.until(lambda: peer.node.count_publishers("/clock") == 1)
 
-    # one simulator is later, and one has another namespace but the same frames
+    # one simulator starts later, and one has the same frames in another namespace
     elsewhere = simulate(two_joints, "--ros-args", "-r", "__ns:=/left", wait=False)
     later = simulate(two_joints, wait=False)
     assert later.process.wait(300.0) == 2

@@ -25,7 +25,7 @@ class Robot:
         peer.until(lambda: self.states)
 
     def take(self, publisher, command, condition):
-        """Publish a command, again if it is lost, until 10 states fulfil a condition."""
+        """Publish a command, repeatedly if it is lost, until 10 states fulfil a condition."""
         self.states.clear()
         fulfil = lambda: len(self.states) > 10 and all(map(condition, self.states[-10:]))  # noqa: E731
         self.peer.repeat(lambda: publisher.publish(command), fulfil)

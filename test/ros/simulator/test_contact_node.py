@@ -21,7 +21,7 @@ def compiled():
 
 
 def test_a_quadruped_lies_down_on_the_floor(simulate, peer):
-    # paused, so that it does not fall before the test subscribes
+    # time is paused, so that the robot does not fall before the test subscribes
     flags = ("--ros-args", "-p", "floating_base:=true", "-p", "start_paused:=true")
     simulator = simulate(find("go2.urdf"), "--contact", *flags)
     odometry = peer.collect(Odometry, "odom")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ends in every time mode, and robots with another hash than required."""
+"""The node ends cleanly in every time mode, and refuses a robot with the wrong hash."""
 
 import signal
 

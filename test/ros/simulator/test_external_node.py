@@ -60,7 +60,7 @@ def test_a_known_push_and_weight_are_estimated_within_two_percent(
     states = peer.hear(JointState, "joint_states", 100)
 
     def settles(wrench_of):
-        """Wait until both estimates are exact, and check that they stay so."""
+        """Wait until both estimates are exact, and check that they remain exact."""
 
         def exact():
             d = rb.make_data(m)

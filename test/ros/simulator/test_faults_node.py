@@ -57,7 +57,7 @@ class Steps:
             self._ask("step", self.now() + 1)
 
     def _ask(self, name, now):
-        """Call a service, again if the request is lost, until the clock shows a tick."""
+        """Call a service, repeatedly if the request is lost, until the clock shows a tick."""
         client = self.peer.client(Trigger, f"simulator/{name}")
         ask = lambda: client.call_async(Trigger.Request())  # noqa: E731
         self.peer.repeat(ask, lambda: self.now() == now)

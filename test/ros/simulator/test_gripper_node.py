@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The actions of grippers over DDS: as the tests of gripper_controllers, and a real grasp."""
+"""The actions of grippers over DDS: the tests of gripper_controllers, and a simulated grasp."""
 
 import math
 
@@ -17,7 +17,7 @@ from rclpy.action import ActionClient
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-#: A hand whose right finger mimics the left one. Both meet at 0; 0.04 each is open.
+#: A hand whose right finger mimics the left finger. They meet at 0, and are open at 0.04 each.
 HAND = """<robot name="hand">
   <link name="mount"/>
   <joint name="lift" type="prismatic"><parent link="mount"/><child link="palm"/>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile messages, diverged robots, and ends at a bad time."""
+"""The node survives hostile messages and diverged robots, and can end at any time."""
 
 import pytest
 

@@ -55,7 +55,7 @@ def test_refused_changes_have_no_effect(simulate, peer, two_joints):
         worded("set_parameters", why)
     assert values(peer, *REFUSED) == before
 
-    # one bad change among good ones
+    # a bad change among good changes
     good = {"faults.encoder_bias": [0.25], "real_time_factor": 0.5, "faults.link_loss": True}
     request = SetParametersAtomically.Request()
     for name, value in {**good, "faults.state_drop": 2.0}.items():
@@ -69,7 +69,7 @@ def test_refused_changes_have_no_effect(simulate, peer, two_joints):
     assert values(peer, *good) == before
     states = peer.collect(JointState, "joint_states")
     peer.until(lambda: len(states) > 20)  # the connection is not lost
-    assert states[-1].position[0] == 1.25  # and there is no bias
+    assert states[-1].position[0] == 1.25  # and its measurement has no bias
     request.parameters.pop()
     assert peer.call(SetParametersAtomically, atomically, request).result.successful
     assert values(peer, *good) == [[0.25], 0.5, True]

@@ -141,7 +141,7 @@ def test_a_tick_uses_the_commands_with_its_stamp(simulate, peer, two_joints):
     peer.until(lambda: stats and stats[-1].rejected >= 4)
     assert stats[-1].accepted == 0
 
-    # two commanders have a joint each: the tick is made after the second answer
+    # two commanders have a joint each, so a tick follows the second answer
     answers.accepted(base, lift=1.0)
     answers.accepted(base, turn=0.5)
     assert answers.tick() == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mobile bases over DDS: squares that close, odometry and transforms, refusals."""
+"""Mobile bases over DDS: driven squares that close, odometry, transforms, and refusals."""
 
 import importlib.util
 import math
@@ -13,7 +13,7 @@ pytest.importorskip("nav_msgs.msg")
 from geometry_msgs.msg import Twist, TwistStamped
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import JointState
-from simulation_interfaces.srv import StepSimulation
+from simulation_interfaces.srv import GetEntities, GetEntityState, StepSimulation
 from std_srvs.srv import Trigger
 from support.mobile import car, mecanum, omni
 from support.robots import find
@@ -25,6 +25,7 @@ from rbdyn_ros.runtime.loop import warm
 ROOT = Path(__file__).parents[3]
 SPEC = importlib.util.spec_from_file_location("drive_square", ROOT / "examples/drive_square.py")
 EXAMPLE = importlib.util.module_from_spec(SPEC)
+PERIOD = 40_000_000  # between two odom [ns]
 SPEC.loader.exec_module(EXAMPLE)
 
 
@@ -35,20 +36,34 @@ def compiled():
 
 
 class Stepped(EXAMPLE.Driver):
-    """The client of the example; time stops while it computes, so a slow machine is no problem."""
+    """The client of the example. Time stops while it computes, so a slow machine suffices."""
 
     def __init__(self, peer):
+        self.peer, self.stamp = peer, 0
         super().__init__(peer.node, peer.executor)
-        self.peer = peer
+        name = self.ask(GetEntities, "get_entities").entities[0]
+        state = self.ask(GetEntityState, "get_entity_state", entity=name).state
+        self.time = nanoseconds(state.header.stamp)
+
+    def ask(self, kind, name, **fields):
+        answer = self.peer.call(kind, f"/simulator/{name}", kind.Request(**fields))
+        assert answer.result.result == 1, answer.result.error_message
+        return answer
+
+    def _on_odometry(self, message):
+        super()._on_odometry(message)
+        self.stamp = nanoseconds(message.header.stamp)
 
     def wait(self):
-        """Step by 40 ms, from one odom to the next."""
-        self.pose = None
-        request = StepSimulation.Request(steps=40)
-        answer = self.peer.call(StepSimulation, "/simulator/step_simulation", request)
-        assert answer.result.result == 1, answer.result.error_message
-        self.peer.until(lambda: self.pose is not None)
+        """Step by 40 ms, and wait for the odom in them: an earlier one may still be under way."""
+        self.ask(StepSimulation, "step_simulation", steps=40)
+        self.time += PERIOD
+        self.peer.until(lambda: self.stamp > self.time - PERIOD)
         return self.pose
+
+
+def nanoseconds(stamp):
+    return stamp.sec * 10**9 + stamp.nanosec
 
 
 class Rover:

@@ -35,7 +35,7 @@ LIFTED, ABOVE = (-0.15, 0.035, 0.035), (-0.15, 0.02, 0.02)
 
 
 class MoveGroup:
-    """The world and the attached objects of a planning scene, by the rules of its class."""
+    """The world and attached objects of a planning scene, updated by MoveIt's rules."""
 
     def __init__(self, peer):
         self.world, self.attached, self.wrong, self.count = {}, {}, [], 0
@@ -143,7 +143,7 @@ def test_a_gripped_cube_is_attached_and_then_detached(scene, peer):
     go(LIFTED, lambda: "cube" in scene.attached)
     one = scene.attached["cube"]
     assert (one.link_name, one.touch_links) == ("hand", ["hand", "left_finger", "right_finger"])
-    # the place where the fingers closed on it: at 0.32 m, below the hand at 0.7 m + AROUND[0]
+    # where the fingers closed on the pole: at 0.32 m, below the hand at 0.7 m + AROUND[0]
     assert place(one.object.pose) == pytest.approx([0.0, 0.0, -0.14], abs=0.01)
     assert "cube" not in scene.world
     go(ABOVE, lambda: "cube" in scene.world)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/push_joint.py, run as by a user."""
+"""Run examples/push_joint.py as a user runs it."""
 
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator that records itself: all topics, every state, and ends in the middle."""
+"""A simulator records its run: all topics and every state, even if it is killed."""
 
 import hashlib
 import signal
@@ -89,12 +89,12 @@ def test_a_run_is_recorded_and_read_back(simulate, peer, two_joints, tmp_path):
     assert run.notes == ()
     found = [state.tick for state in states_in(path)]
     steps = np.diff([0, *found])
-    assert (steps[1:] > 0).all()  # every recorded state is there once
+    assert (steps[1:] > 0).all()  # the recording has each state once
     assert found[-1] > 2000
     # no state is missing, unless the log reports that publishing was too slow
     assert (steps <= 1).all() or "publishing is too slow: skipped" in simulator.text()
     assert said == state_hash(run, -1, found[-1])
-    # the published messages are in it, to the last bit
+    # the recording contains the published messages, to the last bit
     with AnyReader([path]) as bag:
         topics = {c.topic: c.msgtype for c in bag.connections}
         of_states = [c for c in bag.connections if c.topic == "/joint_states"]
@@ -122,7 +122,7 @@ def test_a_killed_simulator_leaves_a_readable_recording(simulate, peer, two_join
     simulator = simulate(*record(two_joints, path), entry="node")
     states = peer.hear(JointState, "joint_states", 1000)
     peer.until(lambda: path.stat().st_size > 20_000)
-    last = states[-1].header.stamp  # the messages so far are on the disk, but for the last chunk
+    last = states[-1].header.stamp  # all messages so far are on the disk, except the last chunk
     peer.until(lambda: states[-1].header.stamp.sec > last.sec + 2)
     simulator.end(signal.SIGKILL)
     run = read_run(path)
@@ -140,7 +140,7 @@ def test_a_killed_simulator_leaves_a_readable_recording(simulate, peer, two_join
 
 
 def test_a_recording_has_the_robot_that_was_simulated(simulate, peer, two_joints, tmp_path):
-    """Gravity and a payload change during it: the file has the robot of the last states."""
+    """Gravity and a payload change during the run; the file has the robot of the last states."""
     srv = pytest.importorskip("rbdyn_interfaces.srv", reason="rbdyn_interfaces is not built")
     path, start = tmp_path / "run.mcap", rb.load_urdf(two_joints)
     simulator = simulate(*record(two_joints, path))
@@ -229,7 +229,7 @@ def test_a_bad_recording_is_refused_before_the_start(simulate, two_joints, tmp_p
     (tmp_path / "mine.mcap").write_text("mine")
     for path, words in (
         (tmp_path / "mine.mcap", "exists already (4 bytes)"),
-        (tmp_path / "run.bag", "a recording is written to a file .mcap"),
+        (tmp_path / "run.bag", "a recording is written to a .mcap file"),
         (tmp_path / "no" / "run.mcap", "there is no such folder"),
     ):
         simulator = simulate(*record(two_joints, path), entry="node", wait=False)

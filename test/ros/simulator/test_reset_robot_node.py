@@ -46,7 +46,7 @@ def scope(number):
 
 
 def stop(ask):
-    assert ask(Trigger, "step").success  # its process counted as stopped
+    assert ask(Trigger, "step").success  # the ended process counted as stopped
     request = SetSimulationState.Request()
     request.state.state = STOPPED
     kind, service = SetSimulationState, "set_simulation_state"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The effect on topics of every scope of simulation_interfaces' ResetSimulation."""
+"""Topics after a ResetSimulation of simulation_interfaces with each scope."""
 
 import pytest
 

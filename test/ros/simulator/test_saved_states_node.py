@@ -112,7 +112,7 @@ def test_bad_requests_are_refused(simulate, peer, ask, two_joints):
     assert ask(srv.LoadState, "load_state", name="state-9").state_hash == before
 
 
-def test_measurements_of_a_later_time_are_not_repeated(simulate, peer, ask, two_joints):
+def test_measurements_after_a_saved_time_are_not_sent_again(simulate, peer, ask, two_joints):
     """While paused the node repeats the last joint_states, but not those of a later time."""
     given = ("start_paused:=true", "faults.state_delay:=0.002")
     simulate(two_joints, "--ros-args", *(w for p in given for w in ("-p", p)))

@@ -81,7 +81,7 @@ def refusals(tool, text):
         (tool.message("", (0.1, 0, 0), (0, 0, math.inf)), "angular.z is inf"),
     ]
     old = tool.message("tool0", (0.1, 0, 0))
-    old.header.stamp.nanosec = 1  # the clock began long before
+    old.header.stamp.nanosec = 1  # the clock began long before this stamp
     bad.append((old, "s old; servo.timeout is 0.4 s"))
     for message, words in bad:
         tool.peer.insist(tool.publisher, message, lambda words=words: words in text())
@@ -90,7 +90,7 @@ def refusals(tool, text):
 
 
 def ways(tool, straight):
-    """The tool moves along its own axes and the axes of the base without rotation, and rests."""
+    """Without rotating, the tool moves along its own axes and the axes of the base, then rests."""
     place, turn = tool.pose()
     for frame, linear in (("tool0", (0.0, 0.0, -0.05)), ("base_link", (0.0, 0.04, 0.03))):
         goal, _ = tool.go(frame, linear, 0.03)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The arm like an SO-101 picks a cube, and the recording becomes a dataset of LeRobot."""
+"""The bundled SO-101 picks a cube, and the recording becomes a dataset of LeRobot."""
 
 import json
 import math
@@ -98,7 +98,7 @@ def test_the_arm_picks_the_cube_and_a_dataset_records_it(simulate, peer, tmp_pat
     gripped = arm.grip(-0.1)
     assert gripped.stalled
     assert gripped.position == pytest.approx(LEVEL, abs=0.03)
-    # the jaw has pushed it to the fixed finger
+    # the jaw has pushed the cube to the fixed finger
     held = arm.cube()
     assert held == pytest.approx(CUBE - [BESIDE, 0.0, 0.0], abs=2e-3)
     arm.go(reach(ABOVE))

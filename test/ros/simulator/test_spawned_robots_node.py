@@ -95,7 +95,7 @@ def test_a_spawned_robot_is_commanded_in_its_namespace_until_it_is_deleted(
     peer.repeat(send, lambda: abs(states[-1].position[0] - 3.0) < 1e-2)
     assert main[-1].name == ["lift", "left", "right"]
 
-    # a second robot beside it, which floats; deleting the first moves its numbers
+    # beside it a second robot, which floats: its numbers change when the first is deleted
     done(spawn("cart", CART, (6.0, 0.0, 0.3), entity_namespace="fleet/one"))
     cart = peer.hear(JointState, "fleet/one/joint_states")
     done(ask("DeleteEntity", entity="crane"))

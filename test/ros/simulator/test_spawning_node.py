@@ -92,7 +92,7 @@ def test_a_spawned_box_falls_on_the_table_and_is_deleted(simulate, peer, ask, sp
     filters.bounds.points[1].x = 0.09
     assert done(ask("GetEntities", filters=filters)).entities == []
 
-    # on the box a second one, which falls when the first is deleted
+    # a second box on the first falls when the first is deleted
     done(spawn("second", xyz=(0.0, 0.0, 0.2), frame="box"))
     peer.until(lambda: abs(height(ask, "second") - 0.45) < 1e-3)
     done(ask("DeleteEntity", entity="box"))
@@ -202,7 +202,7 @@ def test_invalid_objects_are_refused_and_change_nothing(simulate, peer, ask, spa
     refused(ask("GetEntityBounds", entity="nobody"), 2, "'nobody'")
     assert peer.trigger("simulator/state_hash") == before
 
-    # several at once: the valid ones are spawned
+    # of several entities in a request the valid ones are spawned
     if hasattr(srv, "SpawnEntities"):
         from simulation_interfaces.msg import SpawnEntity
 
@@ -248,7 +248,7 @@ SECRETS = {
 
 
 def test_requests_neither_run_xacro_nor_reveal_files(simulate, ask, spawn, tmp_path):
-    """A request names a file, a file that names another one, or sends a text that names one."""
+    """A request gives a file, a file that includes another, or a text that includes a file."""
     pytest.importorskip("xacro")
     simulator = simulate("--scene", SCENE, "--paused")
 
@@ -303,7 +303,7 @@ def test_a_legged_base_gets_objects_and_saved_states_have_them(simulate, peer, a
 
 @pytest.mark.parametrize("refusing", ["outputs", "spawned"])
 def test_a_world_that_a_topic_refuses_changes_nothing(refusing):
-    """The loop must not go on in a world that is not published."""
+    """The loop must not continue in a world that is not published."""
 
     def prepare(part):
         def act(*_):

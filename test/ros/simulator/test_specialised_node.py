@@ -85,7 +85,7 @@ def test_payload_gravity_and_stuck_joints_agree_with_the_engine_to_rounding(simu
 
 
 def taken_over(m, d):
-    """Return a Data of a Model in the state of another's."""
+    """Return a Data of a Model with the state of another Model's Data."""
     new = rb.make_data(m)
     new.qpos, new.qvel, new.time = d.qpos, d.qvel, d.time
     return new

@@ -37,7 +37,7 @@ def test_signals_end_the_simulator_cleanly(simulate, peer, number):
 @pytest.mark.parametrize("seconds", [0.0, 0.01, 0.03, 0.1, 0.3])
 def test_ctrl_c_ends_a_starting_simulator(simulate, seconds, two_joints):
     simulator = simulate(two_joints, "--ros-args", "-p", "x:=1", wait=False, clock=True)
-    simulator.wait_for("there is no parameter 'x'")  # then it warms the loop
+    simulator.wait_for("there is no parameter 'x'")  # after this message it warms the loop
     time.sleep(seconds)
     assert simulator.end() == 0
     assert "Traceback" not in simulator.text()
@@ -112,7 +112,7 @@ def test_bad_robots_are_refused(simulate, tmp_path):
         assert "Traceback" not in simulator.text()
 
 
-def test_unknown_parameters_cause_a_warning_and_informative_ones_are_read_only(
+def test_unknown_parameters_cause_a_warning_and_informative_parameters_are_read_only(
     simulate, peer, two_joints
 ):
     simulator = simulate(

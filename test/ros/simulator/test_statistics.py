@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""~/stats and /diagnostics over DDS: of stand-ins for loops, and of the simulator."""
+"""~/stats and /diagnostics over DDS, for replaced loops and for the simulator."""
 
 from types import SimpleNamespace
 

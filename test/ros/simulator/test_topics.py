@@ -136,7 +136,7 @@ def test_the_srdf_beside_the_robot_is_published(simulate, peer, two_joints, text
 
 @pytest.fixture
 def spinning_top(tmp_path):
-    """A tiny inertia about one axis and no limit of effort: a large one makes it diverge."""
+    """A tiny inertia about one axis, without an effort limit: a large effort makes it diverge."""
     path = tmp_path / "light.urdf"
     path.write_text(
         '<robot name="light"><link name="base"/><joint name="spin" type="continuous">'
@@ -202,7 +202,7 @@ def test_a_second_simulator_starts_at_the_time_of_the_first(simulate, peer, two_
         peer.until(lambda: peer.node.count_publishers("/clock") == 1)
 
 
-def test_of_two_robots_that_start_together_the_first_by_name_publishes_the_clock(
+def test_of_two_robots_that_start_together_the_first_in_order_of_names_publishes_the_clock(
     simulate, peer, two_joints
 ):
     left, right = (

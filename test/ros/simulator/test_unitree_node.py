@@ -153,9 +153,9 @@ def test_the_imu_of_an_h1_is_on_its_torso_and_a_policy_gets_the_pelvis(text):
         d.qpos = qpos
         place, R = rb.frame_pose(m, d, link)
         places.append(place)
-    state = SimpleNamespace(qpos=qpos, qvel=qvel, qacc=qacc, time=t)
+    d.qpos, d.qvel, d.qacc, d.time = qpos, qvel, qacc, t
     gravity = np.array([0.0, 0.0, -GRAVITY])
-    omega, force, axes = ImuPlace(m, "torso_joint").measured(state, gravity)
+    omega, force, axes = ImuPlace(m, "torso_joint").measured(m, d)
     a = (places[0] + places[1] - 2.0 * places[2]) / h**2
     assert axes == pytest.approx(R)
     assert force == pytest.approx(R.T @ (a - gravity), abs=1e-5)  # error of the time difference
@@ -262,7 +262,7 @@ def test_a_motor_applies_the_law_of_its_command(dog, peer):
     it = dog("gravity:=[0.0, 0.0, 0.0]", fixed=True)
     message = low_cmd(it.pose + 0.1, kp=20.0, kd=1.0)
     message.motor_cmd[0].tau = 1.5
-    # this number means: follow no position
+    # this number means that the motor follows no position
     message.motor_cmd[3].q, message.motor_cmd[3].tau = 2.146e9, 0.0
     message.motor_cmd[6].dq, message.motor_cmd[6].q = 16000.0, float(it.pose[6])
     begun = len(it.states)
@@ -301,7 +301,7 @@ BAD = {
 }
 
 
-def test_bad_commands_are_refused_whole(dog, peer):
+def test_bad_commands_are_refused_as_a_whole(dog, peer):
     it = dog("gravity:=[0.0, 0.0, 0.0]", fixed=True)
     before = it.q()
     for words, spoil in BAD.items():
@@ -330,7 +330,7 @@ def test_impossible_parameters_are_refused_at_the_start(simulate, robot, word, s
 
 def test_the_joints_move_evenly_to_the_default_pose_before_the_policy_acts():
     begun, pose = np.array([1.0, -1.0]), np.array([0.0, 1.0])
-    stamps = (5.0, 5.02, 5.04, 9.0, 9.01, 9.06)  # states were lost before 9 s
+    stamps = (5.0, 5.02, 5.04, 9.0, 9.01, 9.06)  # before 9 s states were lost
     states = [JointsState(round(t * NANOSECONDS), begun + t, pose) for t in stamps]
     rise, first = Rise(pose, 0.14), states[0].position
     found = [rise.target(state) for state in states[:-1]]

@@ -375,7 +375,7 @@ def viewed(robot):
 
 
 def test_a_released_robot_returns_to_its_hold():
-    """The first release ends the servos of the sliders, the second one lets the robot fall."""
+    """The first release ends the servos of the sliders; the second release lets the robot fall."""
     robot = DrivenRobot(held=np.full(7, FLOATS))
     simulated, loop = viewed(robot), robot.loop
     goals = dict.fromkeys(robot.commands.joints.names, 0.4)
@@ -403,7 +403,7 @@ def test_a_released_robot_returns_to_its_hold():
 
 @pytest.mark.parametrize("was_held", [True, False])
 def test_a_release_of_the_view_leaves_commands_of_topics_in_force(was_held):
-    """A topic commands one joint and a trajectory another one; the last command of each counts."""
+    """A topic commands one joint, a trajectory another joint; the last command of each is used."""
     robot = DrivenRobot(**({"held": np.full(7, FLOATS)} if was_held else {"on_timeout": "hold"}))
     simulated, loop = viewed(robot), robot.loop
     names = robot.commands.joints.names
@@ -429,7 +429,7 @@ def test_a_release_of_the_view_leaves_commands_of_topics_in_force(was_held):
         assert state.stale == 4
         if was_held:
             assert loop.holding
-            assert simulated.release(0) == ""  # releases the others
+            assert simulated.release(0) == ""  # the other joints are released
             assert not loop.holding
             state = loop.readout.latest()
             assert (state.effort[topic], state.effort[both], state.tracking) == (-0.3, 0.2, True)

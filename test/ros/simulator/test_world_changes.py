@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator in this process whose objects come and go: refused changes have no effect."""
+"""In a simulator in this process objects come and go; refused changes have no effect."""
 
 import os
 from contextlib import ExitStack
@@ -259,7 +259,7 @@ def test_a_deleted_object_returns_to_its_start_beside_the_others(simulated):
     sim.simulation.step(50)
     post = place(sim, "post")
     sim.simulation.reset(robot=True)
-    assert place(sim, "cube") == start  # free of the other cube
+    assert place(sim, "cube") == start  # where it does not touch the other cube
     assert place(sim, "post") == post
 
 
@@ -295,7 +295,7 @@ def test_an_object_with_the_name_of_a_deleted_obstacle_rests_on_an_attached_obje
 
 
 @pytest.mark.parametrize("pair", [("cube", "mount"), ("mount", "cube")])
-def test_a_body_attached_to_the_world_is_not_pushed_by_it(simulated, pair):
+def test_bodies_attached_to_the_world_get_no_contact_forces_from_it(simulated, pair):
     """`mount` is fixed to the world, like the table under the cube."""
     sim = simulated()
     sim.simulation.step(300)
@@ -327,7 +327,7 @@ def test_a_specialised_robot_keeps_its_code_or_is_not_changed(simulated):
 
 
 def test_a_simulation_with_a_spawned_object_is_not_stopped(simulated):
-    """Otherwise it could not be stopped, which removes the object."""
+    """Otherwise a request to stop, which removes the object, would have no effect."""
     sim = simulated()
     standard, saved = sim.node._standard, SavedStates(sim.simulation)
     stopped, paused = 0, 2

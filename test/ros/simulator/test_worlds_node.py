@@ -139,7 +139,7 @@ def test_a_world_that_is_refused_changes_nothing(simulate, peer, ask, load, tmp_
     bad = tmp_path / "bad.yaml"
 
     def broken(text, code, words, hidden="the simulator logged why"):
-        """A refusal does not reveal the content of a file; that of a text is known."""
+        """A refusal hides the content of a file, but quotes a text, which the client knows."""
         bad.write_text(text)
         refused(load(str(bad)), code, hidden)
         refused(load(text=text), code, words)

@@ -179,7 +179,7 @@ def _decimal_sin(x):
 
 
 def test_errors_at_the_hardest_angles_are_small():
-    """The 200 doubles up to LARGEST that are nearest to multiples of pi/2, and some others."""
+    """Test the 200 doubles up to LARGEST nearest to multiples of pi/2, and other angles."""
     x = turns(2)
     sin, cos = sincos(x)
     hardest = np.argsort(np.minimum(np.abs(sin), np.abs(cos)) + (x == 0.0))[:200]
@@ -213,7 +213,7 @@ def mixture():
 def test_bits_depend_neither_on_width_nor_on_processor(width, host):
     x = mixture()
     one, other = sincos(x, 8), sincos(x, width, host)
-    number = np.isfinite(x)  # all NaN are equal here
+    number = np.isfinite(x)  # all NaNs count as equal
     assert np.array_equal(bits(one)[:, number], bits(other)[:, number])
     assert np.isnan(np.array(other)[:, ~number]).all()
 
@@ -253,8 +253,8 @@ def test_far_lanes_use_the_c_library(width):
     assert cos.tolist() == [math.cos(x) for x in far]
 
 
-def test_signs_are_right_at_zero_and_in_quadrants():
-    """The sine is odd and the cosine is even, to the last bit."""
+def test_the_sine_is_odd_and_the_cosine_is_even():
+    """The results for x and -x agree to the last bit."""
     x = mixture()
     x = x[np.isfinite(x)]
     sin, cos = sincos(x)

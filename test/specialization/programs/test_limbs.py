@@ -143,7 +143,7 @@ def test_no_similar_limbs_are_found_in_a_chain():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_limbs_of_random_trees_give_the_same_bits(seed):
-    """The siblings have the same types of joints by chance, and unrelated constants."""
+    """By chance, siblings have the same types of joints; their constants are unrelated."""
     m = trees.build(trees.auto_tree(14, 3.0, seed=seed))
     plain = specialised.program_of(m, "step")
     packed = side_by_side(m, plain, 8)
@@ -162,7 +162,7 @@ def test_operands_come_before_their_operations():
 
 
 def lifetimes(whole, blocks):
-    """Return by operation the block that computes it, and the last block that reads it.
+    """Return, for each operation, the block that computes it and the last block that reads it.
 
     Outputs written after all blocks count as read by one more block.
     """

@@ -265,7 +265,7 @@ def test_branches_may_follow_each_other():
 
 
 def test_and_or_not_and_chained_comparisons_are_traced():
-    """So are min and max, and a loop of known length."""
+    """Also min and max, and a loop of known length, are traced."""
 
     def words(x, y):
         a = 1.0 if -1.0 < x < 1.0 else 2.0

@@ -37,6 +37,9 @@ from rbdyn_ros.engine.contact.law.force import has_torque, slip_of
 from rbdyn_ros.engine.tree.loads import contact_joint_forces
 from rbdyn_ros.model.declared.contact_arrays import ACROSS, ALONG, NORMAL
 
+#: Bits of body_touches: the body touches the world, or another moving body.
+WORLD, MOVING = 1, 2
+
 
 @kernel
 def clear_sums(m, d):
@@ -51,11 +54,11 @@ def clear_sums(m, d):
 
 @kernel
 def add_to_bodies(d, moved):
-    """Add forces to cfrc_contact of the bodies, and slopes of contacts with the world.
+    """Add forces to cfrc_contact of the bodies, and slopes to contact_slope.
 
-    The latter go to contact_slope. Slopes of contacts between two moving bodies couple the dofs of
-    both (coupled_bodies.py). `moved` is true if the iterate differs from the start of the step,
-    so that contact_change is not zero.
+    Only slopes of contacts with the world are added. Slopes of contacts between two moving bodies
+    couple the dofs of both (coupled_bodies.py). `moved` is true if the iterate differs from the
+    start of the step, so that contact_change is not zero.
     """
     c = 0
     while c < d.ncon:
@@ -71,7 +74,7 @@ def add_to_bodies(d, moved):
 
 @inline
 def next_bodies(d, c):
-    """Return the next contact with other bodies, or at another time of the step (hits.py)."""
+    """Return the first contact after c with other bodies or another contact_time (hits.py)."""
     first, body1, body2 = c, d.contact_body[c, 0], d.contact_body[c, 1]
     while c < d.ncon and d.contact_body[c, 0] == body1 and d.contact_body[c, 1] == body2:
         if d.contact_time[c] != d.contact_time[first]:
@@ -88,7 +91,7 @@ def _add_to_body(d, c, end, moved):
     for n in range(c, end):
         f, t = _load_at_start(d, n, moved)
         wrench = add6(wrench, with_torque(wrench_at(load3(d.contact_arm2, n), f), t))
-    d.body_touches[body] = 1
+    d.body_touches[body] |= WORLD
     store6(d.cfrc_contact, body, wrench)
     store21(d.contact_slope, body, with_slopes(d, c, end, load21(d.contact_slope, body)))
 
@@ -110,7 +113,7 @@ def _load_at_start(d, c, moved):
 
 @inline
 def at_point(d, c, friction, force):
-    """Return force and torque at the point of a contact from its friction and normal force.
+    """Return the force and torque at the point of a contact from its friction and normal force.
 
     The component of friction along the normal is a torque against spin, see patches.py.
     """
@@ -148,8 +151,8 @@ def is_point(d, c):
 def with_slopes(d, first, end, A):
     """Return A plus the slopes of contacts of two bodies about the com of body 2's tree.
 
-    The contacts of a patch share the radius of their friction, and its point except for the
-    height.
+    The friction of all contacts of a patch has the same radius, and acts at the same point except
+    for its height.
     """
     shared = first_moment = second_moment = size = 0.0
     centre, axis = ZERO3, ZERO3
@@ -184,14 +187,14 @@ def with_slopes(d, first, end, A):
 
 @inline
 def of_one_pair(d, a, b):
-    """Return whether two contacts are of the same geometries."""
+    """Return whether two contacts are between the same geometries."""
     geoms_a, geoms_b = d.contact_geom[a], d.contact_geom[b]
     return geoms_a[0] == geoms_b[0] and geoms_a[1] == geoms_b[1]
 
 
 @inline
 def _with_friction(A, normal, centre, across, spread, radius):
-    """Return A plus the slope of a patch's friction that sticks."""
+    """Return A plus the slope of the friction of a patch that sticks."""
     A = add_rigid_inertia(A, _point_mass(across, centre))
     A = add_outer(A, wrench_at(centre, normal), -across)
     return _with_turns(A, normal, spread, across * radius * radius)
@@ -255,7 +258,7 @@ def sum_forces(m, d):
 
 @inline
 def wrench_at_end(d, c):
-    """Return force and torque at the point of a contact at the end of the last pass."""
+    """Return the force and torque at the point of a contact at the end of the last pass."""
     f, torque = at_point(d, c, load3(d.contact_end, c), d.contact_end[c, NORMAL])
     if has_torque(d, c):
         torque = add3(torque, load3(d.contact_end_torque, c))
@@ -266,18 +269,18 @@ def wrench_at_end(d, c):
 def add_wrench_pair(d, c, f, t):
     """Add a force and a torque on body 2, and their opposites on body 1, to cfrc_contact."""
     body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
-    d.body_touches[body2] = 1
+    d.body_touches[body2] |= WORLD if body1 == 0 else MOVING
     wrench = with_torque(wrench_at(load3(d.contact_arm2, c), f), t)
     store6(d.cfrc_contact, body2, add6(load6(d.cfrc_contact, body2), wrench))
     if body1 > 0:
-        d.body_touches[body1] = 1
+        d.body_touches[body1] |= MOVING
         wrench = with_torque(wrench_at(load3(d.contact_arm1, c), f), t)
         store6(d.cfrc_contact, body1, add_scaled6(load6(d.cfrc_contact, body1), wrench, -1.0))
 
 
 @inline
 def wrench_at(arm, f):
-    """Return [moment; force] of a force at an arm."""
+    """Return [moment; force] of the force f that acts at the end of `arm`."""
     n = cross3(arm, f)
     return n[0], n[1], n[2], f[0], f[1], f[2]
 

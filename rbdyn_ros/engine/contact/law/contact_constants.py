@@ -64,7 +64,7 @@ from rbdyn_ros.model.declared.contact_arrays import (
 
 DEEPEST = 1e-3  # largest depth [m] of contacts whose time constant the user has set
 
-#: D = STICK m / h.
+#: D, the slope of friction, is STICK m / h.
 STICK = 10.0
 
 #: slope = BOUNCE m / h of a contact that bounces.
@@ -120,7 +120,7 @@ def bounces(m, d, c, leaving):
 
 @inline
 def rebound(m, d, c, leaving, share):
-    """Write push and slope of a contact that leaves with a share of its restitution."""
+    """Write the push and slope of a contact that leaves with a share of its restitution."""
     h, e, spring = m.opt.timestep, share * restitution_of(m, d, c), d.contact_spring[c]
     _, free, _ = masses_of(m, d, c)
     spring[SLOPE] = BOUNCE * free / h
@@ -138,7 +138,7 @@ def _is_closed(d, c, way):
 
 @inline
 def _copy_constants(d, c):
-    """Copy the constants of the contact before."""
+    """Copy the constants of the contact c - 1."""
     s, last = d.contact_spring[c], d.contact_spring[c - 1]
     s[K], s[B], s[MASS_BY_H], s[MOST_PUSH], s[IS_SPRING] = (
         last[K], last[B], last[MASS_BY_H], last[MOST_PUSH], last[IS_SPRING],
@@ -150,50 +150,50 @@ def _copy_constants(d, c):
 def _write_constants(m, d, c):
     """Write contact_grip, and the columns of contact_spring that all contacts of a pair share."""
     h, g = m.opt.timestep, spring_of(m, d, c)
-    (mass, _, tree), shortest = masses_of(m, d, c), _shortest(m, d, c)
-    k, b = _spring(m, g, shortest, mass, tree)
+    (mass, _, tree), shortest, by_h = masses_of(m, d, c), _shortest(m, d, c), 1.0 / h
+    k, b = _spring(m, g, shortest, mass, tree, by_h)
     geom1, geom2 = d.contact_geom[c]
     if in_series(m, geom1, geom2):
         k, b = _series(m, geom1, geom2, mass)
     elif springs_tie(m, geom1, geom2):
-        _, other = _spring(m, geom1 if g == geom2 else geom2, shortest, mass, tree)
+        _, other = _spring(m, geom1 if g == geom2 else geom2, shortest, mass, tree, by_h)
         b = max(b, other)
-    spring, slope, by_h = d.contact_spring[c], b + h * k, mass / h
+    spring, slope, mass_by_h = d.contact_spring[c], b + h * k, mass * by_h
     spring[IS_SPRING] = 0.0 if is_rigid(m, g) else 1.0
     if spring[IS_SPRING] > 0.0:
-        by_h = mass_of_step(m, d, c) / h
-        late, beyond = late_slopes(k, b, by_h, h)
+        mass_by_h = mass_of_step(m, d, c) * by_h
+        late, beyond = late_slopes(k, b, mass_by_h, h)
         slope = late + beyond
-    spring[K], spring[B], spring[MASS_BY_H] = k, b, by_h
+    spring[K], spring[B], spring[MASS_BY_H] = k, b, mass_by_h
     stiff = m.geom_stiffness[g] == 0.0 and m.geom_solref[g, 0] <= shortest
     spring[MOST_PUSH] = EMERGE * slope if stiff else 0.0
     mu, torsional, rolling, size = grip_of(m, d, c)
     if viscosity_of(m, d, c) >= 0.0:
         d.contact_grip[c, MU] = np.inf
     else:
-        d.contact_grip[c, PENALTY], d.contact_grip[c, MU] = STICK * mass / h, mu
+        d.contact_grip[c, PENALTY], d.contact_grip[c, MU] = STICK * mass * by_h, mu
     d.contact_grip[c, TURN_PENALTY] = 0.0
     if torsional > 0.0 or rolling > 0.0:
         size = turning_size(m, d, c, mass, size)
-        d.contact_grip[c, TURN_PENALTY] = STICK * mass * size * size / h
+        d.contact_grip[c, TURN_PENALTY] = STICK * mass * size * size * by_h
     d.contact_grip[c, TORSIONAL], d.contact_grip[c, ROLLING] = torsional, rolling
     d.contact_grip[c, SIZE] = size
 
 
 @inline
 def _shortest(m, d, c):
-    """Return the shortest time constant."""
+    """Return the shortest time constant that a contact can have in a step."""
     return (1.0 if d.contact_body[c, 0] == 0 else 0.5) * m.opt.timestep / np.pi
 
 
 @inline
-def _spring(m, g, shortest, mass, tree):
-    """Return stiffness and damping."""
+def _spring(m, g, shortest, mass, tree, by_h):
+    """Return the stiffness and the damping of geometry g's spring in a contact."""
     h, ratio = m.opt.timestep, m.geom_solref[g, 1]
     k, b = m.geom_stiffness[g], m.geom_damping[g]
     if is_rigid(m, g):
-        slope = STIFF * mass / h
-        return OUT * slope / h, (1.0 - OUT) * slope
+        slope = STIFF * mass * by_h
+        return OUT * slope * by_h, (1.0 - OUT) * slope
     if k == 0.0:
         t = max(m.geom_solref[g, 0], shortest)
         k = max(mass / (t * t * ratio * ratio), _least_stiffness(m, tree, h))
@@ -202,7 +202,7 @@ def _spring(m, g, shortest, mass, tree):
 
 @inline
 def _series(m, geom1, geom2, mass):
-    """Return stiffness and damping of two springs in series, each with a damper in parallel.
+    """Return the stiffness and damping of two springs in series, each with a damper in parallel.
 
     The speed of a damper is the share k / k1 of the speed of the contact. A damping ratio refers
     to the whole contact: with two equal ratios the contact has this ratio.
@@ -241,6 +241,6 @@ def _gravity(m):
 
 @inline
 def _least_stiffness(m, tree, h):
-    """Return the stiffness that carries the weight of a tree at depth DEEPEST."""
+    """Return the stiffness that carries a tree's weight at depth DEEPEST, or 2 g h^2 if larger."""
     g = _gravity(m)
     return tree * g / max(DEEPEST, 2.0 * g * h * h)

@@ -107,7 +107,7 @@ def project_to_disc(wanted, radius, penalty):
 
 @inline
 def friction(d, c, u, lagged):
-    """Return friction at its velocity u, its slope and slip, see project_to_disc."""
+    """Return the friction at the velocity u, its slope and slip direction, see project_to_disc."""
     penalty = d.contact_grip[c, PENALTY]
     if is_viscous(d, c):
         return scaled3(u, -penalty), penalty, ZERO3
@@ -127,7 +127,7 @@ def torsional_torque(d, c, memory, w, normal, lagged):
 
 @inline
 def rolling_torque(d, c, memory, w, normal, lagged):
-    """Return the torque of rolling friction at the angular velocity w, its slope and slip."""
+    """Return the rolling torque at the angular velocity w, its slope and its direction."""
     penalty = d.contact_grip[c, TURN_PENALTY]
     wanted = sub3(memory, scaled3(w, penalty))
     wanted = sub3(wanted, scaled3(normal, dot3(normal, wanted)))

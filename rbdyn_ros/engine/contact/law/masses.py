@@ -149,9 +149,10 @@ def find_heaviest(m, d):
 
 @inline
 def _spread(m, d, first, step):
-    """Pass the larger mass on between all pairs once, in one direction of the list.
+    """Give the trees of each pair the larger of their masses, once through the list.
 
-    Return whether a mass changed. Chains of bodies are mostly sorted along the list or against it.
+    `step` is the direction. Return whether a mass changed. Chains of bodies are mostly sorted
+    along the list or against it.
     """
     changed = False
     for n in range(d.ncon):

@@ -10,7 +10,7 @@ f_n the sum of the normal forces, it is in the ball
 
 The radius is the mean distance of an even pressure from its centre: L / 4 for a line, 2 r / 3 for
 a disc. It is `share` times the distance of the corners: 1/2 for a line, 2/3 - 2/n^2 for a regular
-polygon of n corners (with 4 % error), and in between for a longish area.
+polygon of n corners (with 4 % error), and in between for an elongated area.
 
 Each contact has the same part of the friction as of the normal force. Its friction is a vector
 with the torque / radius along the normal. Its velocity is u_t + w_n lever, where u_t is the
@@ -52,10 +52,11 @@ from rbdyn_ros.model.declared.contact_arrays import MU, NORMAL, SIZE, TORSIONAL
 #: Closing speed of an impact, divided by the timestep [m/s^2]: twice the acceleration of a fall.
 IMPACT = 20.0
 
-#: Two normals count as one if 1 exceeds their product by at most this.
+#: Two normals count as equal if their dot product is less than 1 by at most this.
 SAME_NORMAL = 1e-8
 
-#: A pair acts at a single point if one contact carries this squared part of the pair's force.
+#: A pair acts at a single point if the sum of the squared forces of its contacts is at least this
+#: part of the squared total force: then one contact carries almost all of it.
 ALMOST_ALL = 1.0 - 1e-6
 
 #: Points of a cylinder whose squared distance from the axis exceeds this part of the rim's squared
@@ -65,7 +66,7 @@ ON_RIM = 0.85
 
 @inline
 def spread_friction(m, d):
-    """Write contact_lever of the contacts in patches, and add it to their velocity and memory."""
+    """Write contact_lever of the contacts in patches; add spin to their velocity and memory."""
     c = 0
     while c < d.ncon:
         end = c + 1

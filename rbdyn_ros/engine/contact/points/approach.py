@@ -104,7 +104,7 @@ def moved_by(p, R, v, w, t):
 
 @inline
 def carried_back(x, p, R, q, T):
-    """Return a point of a body at the pose q, T when the body is at the pose p, R."""
+    """Return where the point x of a body at the pose q, T is when the body is at the pose p, R."""
     return add3(p, mat_vec(R, mat_vec(transposed(T), sub3(x, q))))
 
 
@@ -122,13 +122,13 @@ def begin_search(way, flush, v):
 
 @inline
 def is_still(m, state):
-    """Return whether two geometries rest against each other, so that no search is needed."""
+    """Return whether two geometries move so little in the step that no search is needed."""
     return state[1] < still_way(m)
 
 
 @inline
 def looks_of(state):
-    """Return the gap and the normal of the first iteration, and the normal of the deepest."""
+    """Return gap and normal of the first iteration, and the normal of the deepest iteration."""
     return state[5], state[6], state[7]
 
 
@@ -152,7 +152,7 @@ def look(m, state, dist, rate, normal):
         m: the Model.
         state: the state before.
         dist: the distance at the time of the iteration, negative inside.
-        rate: the closing speed; an upper bound of it while the gap is open.
+        rate: the closing speed, or an upper bound of this speed while the gap is open.
         normal: the normal at the time of the iteration.
     """
     tangents, way, flush, looks, _over, gap, now, then = state
@@ -194,7 +194,7 @@ def next_look(tangents, gap, rate, flush):
             and its largest closing speed; the same three after the least gap; the time of the
             least gap found, and this gap.
         gap: the distance at the time of the iteration, negative inside.
-        rate: the closing speed; an upper bound of it while the gap is open.
+        rate: the closing speed, or an upper bound of this speed while the gap is open.
         flush: the depth at which the search ends.
     """
     t, low, gap_low, rate_low, high, gap_high, rate_high, best, least = tangents

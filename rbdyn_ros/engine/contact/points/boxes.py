@@ -26,7 +26,7 @@ from rbdyn_ros.engine.algebra.spatial import (
     sub3,
     transposed,
 )
-from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.compiler.jit import inline
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 
 #: Most points; rounding errors of a tiny face could make more than eight.
@@ -40,7 +40,7 @@ FACE_PAIRS = 72
 PARALLEL_EDGES = 1e-6  # edges with a smaller squared sine of their angle count as parallel
 
 
-@kernel
+@inline
 def box_points(p_A, R_A, a, p_B, R_B, b, reach, points, names):
     """Write the contact points of two boxes, up to the distance `reach`.
 
@@ -75,7 +75,7 @@ def box_points(p_A, R_A, a, p_B, R_B, b, reach, points, names):
     return _face(reach, p_A, R_A, t_A, C_T, a, b, of_A, False, points, names)
 
 
-@kernel
+@inline
 def box_gap(p_A, R_A, a, p_B, R_B, b, reach):
     """Return the largest distance of two boxes along any of the fifteen directions, and the axis.
 
@@ -104,9 +104,9 @@ def _column(C, j):
     return C[j], C[3 + j], C[6 + j]
 
 
-@kernel
+@inline
 def _best_face(t, C, own, other):
-    """Return the face direction of a box along which the other box, at t, C, is farthest away."""
+    """Return the axis of a box along which the box at t, C is farthest away, and the distance."""
     best, most = 0, -np.inf
     for k in range(3):
         reach = (
@@ -118,11 +118,11 @@ def _best_face(t, C, own, other):
     return best, most
 
 
-@kernel
+@inline
 def _best_edges(t, C, own, other, least):
-    """Return the same for pairs of edges: 3 times the own edge's axis plus the other's axis.
+    """Return the pair of edges, 3 * own axis + other axis, with the largest distance across both.
 
-    Pairs along which the other box is at most `least` away are left out.
+    The distance is returned, too; pairs with a distance of at most `least` are left out.
     """
     best, x, y, z = (0, -np.inf), (C[0], C[1], C[2]), (C[3], C[4], C[5]), (C[6], C[7], C[8])
     best = _of_one_edge(best, 0, x, y, z, t[1], t[2], own[1], own[2], other, least)
@@ -132,7 +132,7 @@ def _best_edges(t, C, own, other, least):
 
 @inline
 def _of_one_edge(best, first, x, y, z, t_y, t_z, own_y, own_z, other, least):
-    """Return the best pair of those so far and the three with the own axis whose row of C is x."""
+    """Return the best of `best` and of the three pairs with the own axis whose row of C is x."""
     for_0 = other[1] * abs(x[2]) + other[2] * abs(x[1])
     for_1 = other[2] * abs(x[0]) + other[0] * abs(x[2])
     for_2 = other[0] * abs(x[1]) + other[1] * abs(x[0])
@@ -143,10 +143,10 @@ def _of_one_edge(best, first, x, y, z, t_y, t_z, own_y, own_z, other, least):
 
 @inline
 def _farther(best, pair, y, z, t_y, t_z, own_y, own_z, extent, least):
-    """Return the better one of a pair and the best pair so far, with its distance.
+    """Return the better of a pair and the best pair so far, with its distance.
 
-    The other edge has the components y and z across the own one. `extent` is that of
-    the other box across both edges.
+    The other edge has the components y and z across the own edge. `extent` is the extent of the
+    other box across both edges.
     """
     square = y * y + z * z
     apart = abs(t_z * y - t_y * z) - own_y * abs(z) - own_z * abs(y) - extent
@@ -170,11 +170,12 @@ def _axis(k):
     return 1.0 if k == 0 else 0.0, 1.0 if k == 1 else 0.0, 1.0 if k == 2 else 0.0
 
 
-@kernel
+@inline
 def _face(reach, p, R, t, C, own, other, k, of_B, points, names):
     """Write the corners of the part of the other box above face k of the own box.
 
-    They are clipped as (u, v, w) in the face's axes, w along its normal.
+    They are clipped as (u, v, w) in the face's axes, w along its normal. Return their number and
+    normal.
     """
     clip, clip_names = stack_floats(BOX_POINTS, 3), stack_ints(BOX_POINTS, 2)
     sign = 1.0 if t[k] >= 0.0 else -1.0
@@ -201,7 +202,7 @@ def _face(reach, p, R, t, C, own, other, k, of_B, points, names):
     return kept, normal
 
 
-@kernel
+@inline
 def _facing(clip, names, t, C, other, k, sign, u, v):
     """Write the corners of the other box's face that faces face k.
 
@@ -223,12 +224,12 @@ def _facing(clip, names, t, C, other, k, sign, u, v):
     return 4, 2 * j + (1 if towards > 0.0 else 0)
 
 
-@kernel
+@inline
 def _clip(old, names, number, half_u, half_v):
     """Cut a polygon to |u| <= half_u, |v| <= half_v; return its number of corners.
 
-    A corner has two names: its own, and that of the edge that begins at it. Edges 0 to 3 belong to
-    the face, and sides have cut edges 4 to 7.
+    A corner has two names: its own, and the name of the edge that begins at it. Edges 0 to 3
+    belong to the face, and edges 4 to 7 are made by cuts along the sides.
     """
     new, new_names = stack_floats(BOX_POINTS, 3), stack_ints(BOX_POINTS, 2)
     for side in range(4):
@@ -263,9 +264,9 @@ def _clip(old, names, number, half_u, half_v):
     return number
 
 
-@kernel
+@inline
 def _edges(p, R, t, C, own, other, pair, apart, points, names):
-    """Write the point at which two edges cross."""
+    """Write the contact point of two crossing edges; return the count of points and the normal."""
     i, j = pair // 3, pair % 3
     n, square = _across(C, pair)
     n = scaled3(n, (1.0 if dot3(n, t) >= 0.0 else -1.0) / np.sqrt(square))

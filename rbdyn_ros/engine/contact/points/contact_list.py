@@ -51,7 +51,7 @@ MIN_ACCELERATION = 1e-6
 SLOWLY = 0.25
 
 
-@kernel
+@inline
 def list_obstacle_contact(m, d, g, o, x, normal, dist, feature, touches):
     """List the contact of geometry g with obstacle o at x, at distance `dist` along `normal`.
 
@@ -86,7 +86,7 @@ def bodies_of_pair(m, pair):
     return 0, m.geom_bodyid[at // m.nobstacle]
 
 
-@kernel
+@inline
 def list_contact(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, touches):
     """List the contact of two geometries at x, at distance `dist` along `normal`, from 1 to 2.
 
@@ -125,9 +125,9 @@ def is_asked(m, d, g):
 
 @inline
 def may_begin(m, d, g):
-    """Return whether a geometry may begin a contact because of the accelerations of the step.
+    """Return whether the accelerations of the step can begin a contact of a geometry.
 
-    It may begin one if they move the geometry farther than `near`.
+    They can if they move the geometry by more than half of `near`.
     """
     i, h = m.geom_bodyid[g], m.opt.timestep
     a = load6(d.a, i)
@@ -155,7 +155,7 @@ def change_of_velocity(m, d, body, x):
 
 @inline
 def change_of_turn_rate(m, d, body):
-    """Return the step's change of a body's angular velocity, as change_of_velocity."""
+    """Return the step's change of a body's angular velocity, see change_of_velocity."""
     if d.contact_phase[0] != AT_END:
         return ZERO3
     return scaled3(load3(d.iterate_a, body), m.opt.timestep)
@@ -170,7 +170,7 @@ def velocity_in_step(m, d, body, x, late):
 
 @inline
 def turn_rate_in_step(m, d, body, late):
-    """Return the angular velocity of a body, as velocity_in_step."""
+    """Return the angular velocity of a body in the step, see velocity_in_step."""
     w = turn_rate(d, body)
     return add3(w, change_of_turn_rate(m, d, body)) if late > 0 else w
 

@@ -49,7 +49,7 @@ NORMAL, DIST, COLUMNS = 3, 6, 7
 
 @kernel
 def list_rims(m, d, g, o, R, t, reach):
-    """List the contacts of a cylinder at R, t in the frame of the terrain."""
+    """List the contacts of a cylinder at the pose R, t in the frame of the terrain."""
     first, most = d.ncon, m.geom_rbound[g] + reach
     for end in range(2):
         points, names = stack_floats(MAX_TRIANGLES, COLUMNS), stack_ints(MAX_TRIANGLES, 1)
@@ -108,7 +108,7 @@ def _holds(m, g, o, triangle, x, centre, dist):
 
 @inline
 def _keep(points, names, number, x, up, dist, name, near):
-    """Keep a point if it is new and one of the deepest; return how many there are."""
+    """Keep a point if it is new and one of the deepest; return the number of kept points."""
     place = min(number, MAX_TRIANGLES - 1)
     for n in range(number):
         between = sub3(load3(points, n), x)

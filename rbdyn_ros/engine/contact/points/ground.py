@@ -61,7 +61,7 @@ SAME_PLANE = 1e-9  # two triangles are one plane if 1 - cos(angle) is less
 
 @inline
 def begin_ground(m, o, centre, half, walk):
-    """Begin a search of the triangles that meet a box, or for a height field are above it."""
+    """Begin a search of the mesh triangles that meet a box, or of the field cells around it."""
     if m.geom_type[o] == TRIMESH:
         begin_triangles(m, o, walk)
     else:
@@ -150,7 +150,7 @@ def list_corner(m, d, g, o, x, feature, reach):
 
 @kernel
 def _list_on_mesh(m, d, g, o, x, feature, reach):
-    """List the contacts of a corner with the triangles of a mesh that support it or it reaches."""
+    """List the contacts of a corner with the mesh triangles that support it or that it reaches."""
     walk, first, deep = stack_ints(WALK, 1), d.ncon, deepest_of(m, g)
     most = reach + deep
     way = sub3(_centre(m, d, g, o), x)
@@ -173,7 +173,10 @@ def _list_on_mesh(m, d, g, o, x, feature, reach):
 
 @inline
 def _name(m, d, o, normal, first):
-    """Return the number of a normal at a corner, by its main direction."""
+    """Return a number for a normal that differs from those of the corner's earlier contacts.
+
+    It is the main direction, plus DIRECTIONS for each earlier contact with this main direction.
+    """
     name, back = _direction(normal), transposed(load9(m.geom_mat, o))
     for c in range(first, d.ncon):
         if _direction(mat_vec(back, load3(d.contact_normal, c))) == name % DIRECTIONS:

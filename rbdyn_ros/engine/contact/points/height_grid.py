@@ -19,7 +19,7 @@ ROW, COLUMN, SIDE, LAST_ROW, FIRST_COLUMN, LAST_COLUMN = 0, 1, 2, 3, 4, 5
 
 @inline
 def grid_of(m, o):
-    """Return the first height, rows, columns of a field, and the lengths of a cell in x and y."""
+    """Return a field's first height, its rows and columns, and a cell's lengths in x and y."""
     k = m.geom_fieldid[o]
     rows, columns = m.field_nrow[k], m.field_ncol[k]
     half = load3(m.geom_size, o)
@@ -43,7 +43,7 @@ def corner_of(m, o, grid, r, c):
 
 @inline
 def _cell(columns, triangle):
-    """Return row and column of a triangle's cell, and whether it is the lower triangle."""
+    """Return the row and column of a triangle's cell, and whether it is the lower triangle."""
     cell = triangle // 2
     return cell // columns, cell % columns, triangle % 2 == 1
 

@@ -72,9 +72,9 @@ def centre_velocity(m, d, body):
 
 @inline
 def _place_at_start(m, d, body, x, t, late):
-    """Return the position, at the start of a path, of a point that a flying body has at time t.
+    """Return where a point of a flying body starts that is at x at the time t.
 
-    The arm from the centre of mass to the point is the same.
+    The arm from the centre of mass to the point is the same at both times.
     """
     centre = load3(d.subtree_com, m.body_rootid[body])
     return add_scaled3(x, velocity_in_step(m, d, body, centre, late), -t)
@@ -84,7 +84,8 @@ def _place_at_start(m, d, body, x, t, late):
 def list_hit(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, t, late):
     """List a contact of bodies in flight that touch at the time t of a path of the step.
 
-    The arm of each body leads from its position at that time to the point.
+    The arm of each body leads from its position at that time to the point. Nothing is listed if
+    the touch is after the step, or if the bodies are apart at the end of the step.
     """
     x1, x2 = _place_at_start(m, d, body1, x, t, late), _place_at_start(m, d, body2, x, t, late)
     h = m.opt.timestep
@@ -110,9 +111,10 @@ def clear_hits(m, d):
 
 @kernel
 def keep_first_hits(m, d):
-    """Keep the hits whose bodies have no other contact with a body and no earlier hit.
+    """Mark later hits: their bodies have another contact with a body, or an earlier hit.
 
-    If such a pair bounces, its bodies stop where they touch, and the hit leaves the list.
+    The contact_time of a later hit becomes negative. If its pair bounces, the bodies stop where
+    they touch instead, and the hit leaves the list.
     """
     kept = 0
     for c in range(d.ncon):
@@ -156,7 +158,7 @@ def _places(m, d, c):
 
 @inline
 def _is_first(d, c):
-    """Return whether the bodies of a hit have no other contact and no earlier hit."""
+    """Return whether the bodies of a hit have no other contact with a body and no earlier hit."""
     (body1, body2), t, first = d.contact_body[c], abs(d.contact_time[c]), True
     for n in range(d.ncon):
         one, other, time = d.contact_body[n, 0], d.contact_body[n, 1], abs(d.contact_time[n])
@@ -169,7 +171,7 @@ def _is_first(d, c):
 
 @kernel
 def find_hits(d):
-    """Write the times at which pressing contacts hit bodies. The forces must be in d."""
+    """Write to body_hit when contacts with a force hit bodies. The forces must be in d."""
     for c in range(d.ncon):
         t = d.contact_time[c]
         if t > 0.0 and d.contact_end[c, NORMAL] > 0.0:
@@ -180,7 +182,7 @@ def find_hits(d):
 
 @kernel
 def stop_before(m, d, body1, body2, x1, x2, normal, dist):
-    """Stop two bodies that touch at the ends of their paths where they touch.
+    """Stop two bodies where they touch, if they touch at the ends of their paths.
 
     x1 and x2 are points of the two bodies with the distance `dist` at the start of the step.
     """

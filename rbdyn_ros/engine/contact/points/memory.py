@@ -33,7 +33,7 @@ from rbdyn_ros.model.declared.contact_arrays import FEATURES, NORMAL, SIZE
 def recall(d):
     """Write contact_pressed, and contact_memory and its torque in the present tangent plane."""
     c = old = 0
-    kept = min(d.nstick, len(d.stick_key))  # a Data may hold any nstick
+    kept = min(d.nstick, len(d.stick_key))  # nstick can be any number
     while c < d.ncon:
         pair = d.contact_key[c] // FEATURES
         while old < kept and d.stick_key[old] // FEATURES < pair:

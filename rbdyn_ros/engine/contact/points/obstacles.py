@@ -30,8 +30,8 @@ from rbdyn_ros.engine.algebra.spatial import (
 )
 from rbdyn_ros.engine.collision.distances import distance
 from rbdyn_ros.engine.collision.kinds import BOX, CAPSULE, CYLINDER, MESH, PLANE, SPHERE
-from rbdyn_ros.engine.collision.sweep import BOUND_MARGIN
-from rbdyn_ros.engine.compiler.jit import inline, kernel
+from rbdyn_ros.engine.collision.sweep import BOUND_MARGIN, WAY, place_geom
+from rbdyn_ros.engine.compiler.jit import apart, inline, kernel
 from rbdyn_ros.engine.compiler.optional import call_stage, data_at, model_at, optional_stage
 from rbdyn_ros.engine.compiler.stack import stack_floats, stack_ints
 from rbdyn_ros.engine.contact.points.approach import (
@@ -109,6 +109,9 @@ def list_points(m, d):
     for g in range(m.ngeommoving):
         centre = _in_world(d, m.geom_bodyid[g], load3(m.geom_pos, g))
         reach = reach_of(m, d, m.geom_bodyid[g], centre, m.geom_rbound[g])
+        if m.npush > 0:  # pairs.py needs both, too
+            place_geom(m, d, g, d.geom_place)
+            d.geom_place[g, WAY] = reach
         for o in range(m.ngeomlink, m.ngeom):
             if m.geom_touches[g, o - m.ngeomlink] != 1:
                 continue
@@ -142,7 +145,7 @@ def _list_obstacle(m, d, g, o, reach):
             _solids(m, d, g, o, reach)
 
 
-@kernel
+@apart
 def _solids(m, d, g, o, reach):
     """List the points of a geometry and an obstacle where they touch on a path of the step."""
     first, (p, R), body = d.ncon, _pose(m, d, g), m.geom_bodyid[g]
@@ -180,7 +183,7 @@ def _time_of_touch(m, g, o, p, R, v, w, reach):
 
 @kernel
 def _gap(m, g, o, p, R, reach):
-    """Return distance, normal and nearest point of a geometry at a pose and an obstacle."""
+    """Return the distance, normal and nearest point of a geometry at a pose and an obstacle."""
     q, T, size = load3(m.geom_pos, o), load9(m.geom_mat, o), load3(m.geom_size, o)
     if m.geom_type[o] == SPHERE:
         dist, away = distance(
@@ -231,7 +234,8 @@ def _boxes(m, d, g, o, q, T, t, late, reach):
 def _beside(m, g, o, p, R, normal, reach, points, number):
     """Return whether two edges overlap side by side by FLUSH: then they slide past each other.
 
-    The normal is then arbitrary, because either side fits, so the contact along it is dropped.
+    The faces of both sides are then equally near. The normal is arbitrary, so the contact is
+    dropped.
     """
     deepest, flush = np.inf, touch_depth(m, g, o)
     for n in range(number):
@@ -249,12 +253,12 @@ def _in_world(d, i, x):
 
 @inline
 def _pose(m, d, g):
-    """Return position and rotation of a geometry in the world."""
+    """Return the position and rotation of a geometry in the world."""
     i = m.geom_bodyid[g]
     return _in_world(d, i, load3(m.geom_pos, g)), mat_mul(load9(d.xmat, i), load9(m.geom_mat, g))
 
 
-@kernel
+@apart
 def _corner(m, d, g, o, x, reach, feature):
     """List the contact of a corner, rounded by its radius, on a path of the step."""
     radius, body, flush, first = m.geom_radius[g], m.geom_bodyid[g], touch_depth(m, g, o), d.ncon
@@ -289,7 +293,10 @@ def _time_of_corner(m, o, x, v, radius, flush):
 
 @inline
 def _lowest_corners(m, d, g, o, reach):
-    """Add contacts of corners with a plane, tested in axes of the geometry: most are far away."""
+    """Add the contacts of corners with a plane.
+
+    The test uses the axes of the geometry, because most corners are far away.
+    """
     p, R = _pose(m, d, g)
     up = (m.geom_mat[o, 2], m.geom_mat[o, 5], m.geom_mat[o, 8])
     height = dot3(up, sub3(p, load3(m.geom_pos, o)))
@@ -338,7 +345,7 @@ def _ball(m, d, g, o, q, T, t, late, reach):
         _list_carried(m, d, g, o, q, T, t, late, x, normal, dist, 0)
 
 
-@kernel
+@apart
 def _rims(m, d, g, o, reach):
     """Add contacts of a plane with three points of each rim, 120 degrees apart, the lowest first.
 
@@ -357,7 +364,7 @@ def _rims(m, d, g, o, reach):
 
 @kernel
 def _middle(m, d, g, o, q, T, t, late, reach):
-    """Add the contact of the point of a capsule's axis nearest to a box, unless it is an end.
+    """Add the contact of the axis point of a capsule nearest to a box, unless it is an end point.
 
     If the axis is parallel to a face, a whole segment is equally near, and both its ends make
     contact. Each end is found as the nearest point of an axis tilted a little to its side.
@@ -385,7 +392,7 @@ def _on_axis(m, d, g, o, q, T, t, late, x, reach, feature):
     slope, square = dot3(normal, line), dot3(line, line)
     part = abs(slope) / (LEVEL_SLOPE * np.sqrt(square))
     if dist > 0.0 and part > 0.5 and part < 2.0:  # the foot of the point is on the edge
-        way = -dist * slope / square  # at most; the slope is linear along it
+        way = -dist * slope / square  # the longest distance; the slope is linear along it
         _dist, there = from_obstacle(m, o, add_scaled3(x, line, way))
         x = add_scaled3(x, line, way * slope / (slope - dot3(there, line)))
         dist, normal = from_obstacle(m, o, x)

@@ -80,25 +80,29 @@ SAME_NORMAL = 0.7
 #: Two speeds along the normals count as equal if their ratio is at least this.
 SAME_SPEED = 0.5
 
-#: Used in place of the number of a path. The geometries touch on the first or the second path.
-#: With NEXT_STEP the contact is left to the next step, because the normal at the touch differs
-#: from now.
+#: Used in place of the number of a path. With AT_TOUCH the geometries touch on the first path,
+#: with AT_LATE_TOUCH on the second path. With NEXT_STEP the contact is left to the next step,
+#: because the normal at the touch differs from now.
 AT_TOUCH, AT_LATE_TOUCH, NEXT_STEP = 2, 3, 4
 
 
 @optional_stage("pair_stage")
 def _by_address(table, row):
-    list_pairs(model_at(table), data_at(table, row))
+    m = model_at(table)
+    list_pairs(m, data_at(table, row), m.ngeommoving)
 
 
 @kernel
-def list_pairs(m, d):
-    """List the contacts of the pairs of push_geom, in their order."""
+def list_pairs(m, d, placed):
+    """List the contacts of the pairs of push_geom, in their order.
+
+    The first `placed` geometries have their pose and WAY in geom_place.
+    """
     place, found = d.geom_place, d.push_found
     for g in range(m.nplace):
-        place_geom(m, d, g, place)
-        centre, i = load3(place, g), m.geom_bodyid[g]
-        place[g, WAY] = reach_of(m, d, i, centre, m.geom_rbound[g])
+        if g >= placed:
+            place_geom(m, d, g, place)
+            place[g, WAY] = reach_of(m, d, m.geom_bodyid[g], load3(place, g), m.geom_rbound[g])
         bound(m, g, place, place[g, WAY])
         place[g, ASKED] = 1.0 if is_asked(m, d, g) else 0.0
     if m.npush > PAIRS_WITHOUT_SWEEP:
@@ -152,7 +156,7 @@ def _list_pair(m, d, pair):
 
 @inline
 def _lighter(m, g, h):
-    """Return the geometry of a pair whose tree is the lighter one; the world is the heaviest."""
+    """Return the geometry of a pair that is on the lighter tree; the world counts as heavy."""
     root, other = m.body_rootid[m.geom_bodyid[g]], m.body_rootid[m.geom_bodyid[h]]
     if root == 0 or other == 0:
         return g if other == 0 else h
@@ -161,7 +165,7 @@ def _lighter(m, g, h):
 
 @inline
 def _relative_velocity(m, d, g, h, mover, x, late):
-    """Return the velocity at x and the angular velocity of `mover` relative to the other one."""
+    """Return the relative velocity of `mover` at x, and its relative angular velocity."""
     body, other = m.geom_bodyid[mover], m.geom_bodyid[g if mover == h else h]
     v, w = velocity_in_step(m, d, body, x, late), turn_rate_in_step(m, d, body, late)
     if other > 0:
@@ -179,14 +183,14 @@ def _poses(d, g, h, mover):
 
 @inline
 def _put(d, g, h, mover, poses):
-    """Put the two geometries of a pair at poses."""
+    """Write the poses of the two geometries of a pair."""
     store_pose(d.geom_place, mover, poses[0], poses[1])
     store_pose(d.geom_place, g if mover == h else h, poses[2], poses[3])
 
 
 @inline
 def _move(m, d, g, h, mover, start, v, w, t, late, fly):
-    """Put two geometries where they are on their paths at the time t.
+    """Write the poses of two geometries on their paths at the time t.
 
     Bodies in flight move with their own velocities; otherwise only the mover moves, with its
     velocity relative to the other geometry.
@@ -276,7 +280,7 @@ def _gap(m, d, pair, g, h, mover, reach):
 
 @kernel
 def _nearest(m, d, pair, a, b, reach):
-    """Return distance, normal and nearest points of two geometries in order, in A."""
+    """Return the distance, normal and nearest points of two geometries in order, in A."""
     nowhere = stack_floats(1, AXIS)
     for k in range(AXIS):
         nowhere[0, k] = 0.0
@@ -323,10 +327,10 @@ def _both_fly(m, d, g, h):
 
 @inline
 def _as_now(m, d, g, h, mover, v, late, fly, reach, search):
-    """Return whether the normal at the touch of two moving geometries is about the present normal.
+    """Return whether two moving geometries touch with about the present normal.
 
-    The contact then has the points of the start, where the arms of both bodies are exact, so that
-    a central force does not rotate them.
+    The contact then has the points of the start. There the arms of both bodies are exact, so a
+    central force does not rotate the bodies.
     """
     if fly:
         start = _poses(d, g, h, mover)
@@ -378,7 +382,8 @@ def _hulls(m, d, pair, g, h, mover, p_0, R_0, t, late, reach):
 def _beside(m, d, pair, g, h, mover, normal, reach, points, number):
     """Return whether two edges overlap side by side by FLUSH: then they slide past each other.
 
-    No force acts along the normal, which is arbitrary, because either side fits.
+    The faces of both sides are then equally near. The normal is arbitrary, so the contact is
+    dropped.
     """
     deepest, flush = np.inf, touch_depth(m, g, h)
     for n in range(number):

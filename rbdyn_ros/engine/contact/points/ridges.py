@@ -3,7 +3,8 @@
 
 An edge or a corner touches at its point that is deepest in the geometry. An edge between triangles
 of one plane is not convex, and an edge counts only for normals between those of its triangles.
-Each is tested when the geometry touches it on its path in the step (approach.py).
+Each edge or corner is tested at the time at which the geometry touches it on its path in the step
+(approach.py).
 """
 
 from __future__ import annotations
@@ -58,12 +59,12 @@ from rbdyn_ros.model.geometry import triangle_meshes
 from rbdyn_ros.model.geometry.height_fields import PEAK
 
 MAX_TANGENTS, HALVE_EVERY = 60, 4  # most steps of a search; every fourth one is a bisection
-BESIDE_POINT = 1e-6  # step to both sides of the nearest point of an edge, as a part of the edge
+BESIDE_POINT = 1e-6  # step to both sides of the nearest point of an edge, as a part of its length
 NO_END = 1e-3  # an edge point nearer to an end than this part belongs to the corner there
 END_MARGIN = 1e-3  # the ends of a common line are moved inwards by this part of its length
 POINT_LENGTH = 0.02  # a common line shorter than this part of the edge counts as one point
 CONE_SLACK = 1e-6  # a normal may be outside the normals of an edge by this angle [rad]
-LEAST_UP = 0.05  # least vertical part of a normal: terrain pushes to its front side
+LEAST_UP = 0.05  # least component of a normal along `up`: terrain pushes to its front side
 OPPOSITE = 0.1  # two normals are opposite if their weighted mean is shorter than this
 DISTANCE_TOLERANCE = 1e-17  # error [m] of a search for the least distance
 UP = (0.0, 0.0, 1.0)  # the upward direction in the frame of a height field
@@ -306,7 +307,7 @@ def _edge_at(m, d, g, o, R_0, t_0, edge, path, time, place, feature):
     if min(before, after) - there < POINT_LENGTH * tilt:  # the edge lies along a face
         low = _deepest(m, g, R, t, p, line, tilt, np.inf)
         high = _deepest(m, g, R, t, p, line, -tilt, np.inf)
-        inside = END_MARGIN * (high - low)  # at the ends of the line another face is as near
+        inside = END_MARGIN * (high - low)  # at the ends of the line another face is equally near
         low, high = low + inside, high - inside
     if low > NO_END and low < 1.0 - NO_END:
         _edge_point(m, d, g, o, R_0, t_0, R, t, edge, low, path, time, feature)
@@ -360,8 +361,8 @@ def _edge_point(m, d, g, o, R_0, t_0, R, t, edge, place, path, time, feature):
 
     Where an edge of the geometry crosses, the normal is the weighted mean of the normals on both
     sides that is perpendicular to the terrain's edge: with w1 n1 + w2 n2 = w n, the distance along
-    n is 1 / w of that along n1 and n2. In the middle of a thin geometry both normals are opposite:
-    the one that leads down counts, so the terrain pushes upwards.
+    n is 1 / w of the distance along n1 and n2. In the middle of a thin geometry both normals are
+    opposite: the normal that leads down counts, so the terrain pushes upwards.
     """
     p, line, wing, other, up = edge
     x = add_scaled3(p, line, place)

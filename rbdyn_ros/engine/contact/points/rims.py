@@ -8,7 +8,7 @@ import numpy as np
 from rbdyn_ros.engine.algebra.spatial import mat_vec, transposed
 from rbdyn_ros.engine.compiler.jit import inline
 
-#: A cylinder tilted less than this [rad] stands on fixed points of its rim.
+#: A cylinder tilted by less than this [rad] stands on fixed points of its rim.
 UPRIGHT_TILT = 1e-6
 
 
@@ -16,7 +16,8 @@ UPRIGHT_TILT = 1e-6
 def lowest_angle(R, up):
     """Return the angle about the axis of a cylinder at which its rims are lowest."""
     x, y, _ = mat_vec(transposed(R), up)
-    upright = x * x + y * y < UPRIGHT_TILT * UPRIGHT_TILT  # rounding decides the lowest point
+    # the lowest point would be a rounding error
+    upright = x * x + y * y < UPRIGHT_TILT * UPRIGHT_TILT
     return 0.0 if upright else np.arctan2(-y, -x)
 
 

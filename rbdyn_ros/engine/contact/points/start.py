@@ -67,7 +67,7 @@ def velocity_of(m, d, c):
 
 @inline
 def _velocity_of_bodies(m, d, c):
-    """Return velocity_of without belts."""
+    """Return the velocity of body 2 relative to body 1 at a contact, without belts."""
     body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
     v = moved_point(load6(d.cvel, body2), load3(d.contact_arm2, c))
     if body1 == 0:

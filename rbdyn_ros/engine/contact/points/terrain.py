@@ -3,9 +3,9 @@
 
 This separate stage is needed only for a Model with terrain. A geometry touches
 
-- the triangles below its corners, as planes; a sphere or an end of a capsule touches all those on
-  which its nearest point lies, and a rim of a cylinder those below its lowest points
-  (`field_rims.py`);
+- the triangles below its corners, as planes; a sphere or an end of a capsule touches all triangles
+  on which its nearest point lies, and a rim of a cylinder touches the triangles below its lowest
+  points (`field_rims.py`);
 - the convex edges and corners of the terrain (`ridges.py`).
 
 Flat terrain has no convex edges, so it acts as a plane: bodies do not catch on its inner edges.
@@ -104,7 +104,7 @@ def list_field(m, d, g, o):
 
 @kernel
 def _ball(m, d, g, o, x, end, reach):
-    """Add the contacts of a sphere at x with the triangles that have the foot of x."""
+    """Add the contacts of a sphere at x with the triangles on which the foot of x lies."""
     first, radius, walk = d.ncon, m.geom_radius[g], stack_ints(WALK, 1)
     most = radius + reach
     triangle, dist, normal = ground_at(m, o, x, most)
@@ -142,7 +142,7 @@ def _meets(m, d, g, o, triangle, x, dist, normal):
     radius = m.geom_radius[g]
     for late in range(paths(d)):
         v, t = velocity_in_ground(m, d, g, o, x, late), 0.0
-        if dist - radius >= near(m):  # where it touches the plane in the step
+        if dist - radius >= near(m):  # the time at which the sphere touches the plane in the step
             rate = -dot3(normal, v)
             if not rate * m.opt.timestep > dist - radius:
                 continue

@@ -2,8 +2,8 @@
 """The triangles of a mesh that support a point.
 
 A triangle supports a point if the foot of the point on its plane is on the triangle. The nearest
-such triangle decides whether the point is inside. Another triangle that has the point behind it
-counts only if it and the nearest one meet like the sides of a valley.
+such triangle decides whether the point is inside. Another triangle with the point behind it counts
+only if it and the nearest triangle meet like the sides of a valley.
 """
 
 from __future__ import annotations
@@ -37,9 +37,10 @@ OPPOSITE_SIDES = -0.5
 
 @kernel
 def is_over(m, o, triangle, x, dist):
-    """Return whether the foot of a point, at a distance of the plane of a triangle, is on it.
+    """Return whether the foot of a point on the plane of a triangle is on the triangle.
 
-    The foot may be outside the triangle by FLUSH, so that two triangles have no gap between them.
+    The foot may be outside the triangle by about FLUSH, and farther at a concave edge, so that two
+    triangles have no gap between them.
     """
     _vert, face, _number, _node = mesh_of(m, o)
     normal, corners = load3(m.trimesh_normal, face + triangle), corners_of(m, o, triangle)
@@ -59,12 +60,13 @@ def is_over(m, o, triangle, x, dist):
 
 @kernel
 def nearest_over(m, o, x, way, reach):
-    """Return the nearest triangle of a mesh that is over or under a point, distance and normal.
+    """Return the nearest mesh triangle over or under a point, its distance and its normal.
 
-    The number is -1 if all are farther away than `reach`. Of two triangles at the same distance,
-    one that has the point in front of it is returned. Of two within FLUSH it is the one whose
-    normal is closest to `way`, which leads from a corner to the middle of its geometry: a body at
-    the edge of a table is on the table, not next to it.
+    The number is -1 if all triangles are farther away than `reach`. Of two triangles at the same
+    distance, a triangle with the point in front of it is returned. If the point is within
+    BEYOND times FLUSH of several triangles, the triangle whose normal is closest to `way` is
+    returned. `way` leads from a corner to the middle of its geometry: a body at the edge of a
+    table is on the table, not next to it.
     """
     walk, half = stack_ints(WALK, 1), (reach, reach, reach)
     best, least, towards = -1, reach, (0.0, 0.0, 1.0)
@@ -87,9 +89,10 @@ def nearest_over(m, o, x, way, reach):
 def is_side(m, o, nearest, gap, triangle, dist):
     """Return whether a triangle supports a point in addition to the nearest triangle.
 
-    `gap` and `dist` are the distances to the nearest triangle and to this one. If the point is
-    behind this triangle or within FLUSH of it, it counts if the two are sides of a valley.
-    Otherwise it counts unless the point is behind the nearest one and the two face each other.
+    `gap` and `dist` are the distances to the nearest triangle and to `triangle`. If the point is
+    behind `triangle` or within BEYOND times FLUSH of both, `triangle` supports it if the two are
+    sides of a valley. Otherwise `triangle` supports it unless the point is behind the nearest
+    triangle and the two face each other.
     """
     if nearest < 0 or nearest == triangle:
         return True

@@ -39,7 +39,7 @@ from rbdyn_ros.engine.contact.law.force import has_torque
 from rbdyn_ros.engine.contact.solve.rolling import rolling
 from rbdyn_ros.engine.tree.flight import is_single
 
-#: Accelerations below this add nothing [m/s^2, rad/s^2, and (rad/s)^2].
+#: Smaller accelerations count as zero [m/s^2, rad/s^2, and (rad/s)^2].
 STRAIGHT = 1e-12
 
 

@@ -51,7 +51,7 @@ def write_steep(m, d, c):
 
 @inline
 def _mobilities(m, d, c, side, arm):
-    """Return the acceleration by a unit force along the normal, and its mean across the normal.
+    """Return the acceleration by a unit force along the normal, and the mean across the normal.
 
     For a free body the mean of its moments of inertia is used.
     """
@@ -69,7 +69,7 @@ def _mobilities(m, d, c, side, arm):
 
 @inline
 def presses_by_law(d, c):
-    """Return whether p of a contact is the force of the law: a spring, or a soft contact."""
+    """Return whether p of a contact is the force of the law, as for springs and soft contacts."""
     return d.contact_spring[c, SLOPE] <= d.contact_steep[c, 0] or d.contact_spring[c, WIDTH] != 0.0
 
 
@@ -77,7 +77,7 @@ def presses_by_law(d, c):
 def pressed(d, c, leaving, force, e):
     """Return p of a contact, the normal force of the law at the solution, and its slope.
 
-    The slope is the derivative of the rounded maximum by its argument.
+    The slope is the derivative of the rounded-off maximum by its argument.
     """
     if presses_by_law(d, c):
         return normal_force(d, c, leaving)[0], 1.0
@@ -108,8 +108,8 @@ def gripped(d, c, u, across, pressing, e):
 def _disc(d, c, u, across, pressing, e):
     """Return the force that the disc bounds, its length, and the radius of the disc.
 
-    Friction is the force times radius / reach, also returned: the reach is the larger one of
-    length and radius, rounded off. The last result is the slope of the reach by the length.
+    Friction is the force times radius / reach. The reach, which is returned, too, is the larger of
+    length and radius, rounded off. The last result is the derivative of the reach by the length.
     """
     mu, share = d.contact_grip[c, MU], d.contact_steep[c, 1] / d.contact_grip[c, PENALTY]
     wanted = add_scaled3(load3(d.contact_memory, c), u, -d.contact_grip[c, PENALTY])

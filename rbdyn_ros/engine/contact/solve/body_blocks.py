@@ -77,7 +77,7 @@ def copy_block(d, row):
 
 @inline
 def add_slopes(m, d, c, upper, p, q, r, x, y, z):
-    """Add the slopes of contacts of two bodies about the centre of mass of body 2, six columns.
+    """Add the slopes of contacts of two bodies: six columns about the centre of mass of body 2.
 
     The point of body 2 moves by a2 - X a1, so with these columns S the blocks get S, -S X, -X^T S
     and X^T S X. Only with `upper` the upper triangle is written, too.
@@ -100,7 +100,7 @@ def add_slopes(m, d, c, upper, p, q, r, x, y, z):
 
 @inline
 def _all_there(way, p, q, r, x, y, z):
-    """Return X^T times six wrenches: the wrenches about a point that is `way` before their own."""
+    """Return X^T times six wrenches: the wrenches about the point at -`way` from their own."""
     return (
         _there(way, p), _there(way, q), _there(way, r),
         _there(way, x), _there(way, y), _there(way, z),
@@ -136,7 +136,7 @@ def _add_to_diagonal(d, row, upper, p, q, r, x, y, z):
 
 @inline
 def _put_triangle(H, row, add, p, q, r, x, y, z):
-    """Write the lower triangle of a block, given by its rows, or add it."""
+    """Write the lower triangle of a block, given by its rows, or add to it."""
     _put(H, diagonal_of(row), add, p[0])
     n = diagonal_of(row + 1) - 1
     _put(H, n, add, q[0])
@@ -169,7 +169,7 @@ def _put(H, n, add, x):
 
 @inline
 def _subtract(d, row, column, upper, p, q, r, x, y, z):
-    """Subtract six columns from the block of two bodies in these rows and columns."""
+    """Subtract six columns from the block of two bodies that begins at `row` and `column`."""
     if row > column:
         p, q, r, x, y, z = _transposed(p, q, r, x, y, z)
         _subtract_rows(d, d.skyline, row, column, p, q, r, x, y, z)

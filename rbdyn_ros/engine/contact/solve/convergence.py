@@ -38,9 +38,9 @@ PULL = 1e-9
 
 @kernel
 def write_step_and_forces(m, d):
-    """Write contact_step, from the iterate to the solution of the pass, and the forces there.
+    """Write contact_step, from the iterate to the solution of the pass, and the forces at its end.
 
-    Return whether the step is too short to change a force, and the lagged forces are then right.
+    Return True if the step is too short to change a force, and the lagged forces are right.
     """
     h, largest, changed = m.opt.timestep, 0.0, 0.0
     for c in range(d.ncon):

@@ -7,8 +7,8 @@ matrix of the step, H = M + h B + h J^T C J, is factored as a whole (skyline.py)
 cause no fill-in, so groups of touching trees need not be searched.
 
 J of a contact has the dofs on the paths from its two bodies up to their lowest common ancestor:
-the dofs above this ancestor move both bodies alike. Everything else is as in coupled.py. Where
-all bodies are free, the unknowns are others, and a pass is cheaper (free_bodies.py).
+the dofs above this ancestor move both bodies alike. Everything else is as in coupled.py. Where all
+bodies are free, other unknowns make a pass cheaper (free_bodies.py).
 """
 
 from __future__ import annotations
@@ -124,7 +124,10 @@ def is_heap(m, d):
 
 @kernel
 def grow_tree(m, d):
-    """Write skyline_row and the elimination tree; if the trees are reordered, rows differ."""
+    """Write skyline_row and the elimination tree.
+
+    If the trees are reordered, rows differ from dofs.
+    """
     if d.reorders[0] != 0 and is_heap(m, d):
         order_trees(m, d)
     else:
@@ -144,7 +147,7 @@ def grow_tree(m, d):
 
 @kernel
 def _join_paths(m, d, c):
-    """Join the dofs that move the two bodies of a contact relative to each other in one chain."""
+    """Join in one chain the dofs that move the two bodies of a contact relative to each other."""
     middle, number = list_paths(m, d, c)
     if number == 0:
         return
@@ -189,7 +192,7 @@ def _add_square(d, number, h, A):
                 d.skyline[start + d.skyline_depth[i]] += value
             elif i > k:
                 d.skyline[place_of(d, i, k)] += value
-            else:  # the row of a leader and its mimic joint
+            else:  # the leader and its mimic joint share a row
                 d.skyline[diagonal_of(k)] += 2.0 * value
 
 
@@ -197,9 +200,9 @@ def _add_square(d, number, h, A):
 def list_paths(m, d, c):
     """Write path_row and path_axis of the coordinates between the two bodies of a contact.
 
-    Return the number of coordinates that move body2, and of all. path_axis is the velocity of
-    body2 relative to body1, about the centre of mass of body2's tree, for a unit velocity of the
-    dof.
+    Return the number of coordinates that move body2, and the number of all coordinates. path_axis
+    is the velocity of body2 relative to body1, about the centre of mass of body2's tree, for a
+    unit velocity of the dof.
     """
     body1, body2 = d.contact_body[c, 0], d.contact_body[c, 1]
     top = _common_ancestor(m, body1, body2)

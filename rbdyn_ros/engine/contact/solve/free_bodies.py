@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pass of dynamics where all bodies of a Model are free and some touch each other.
 
-Its matrix has a block for each body (body_blocks.py). With S the axes of a free joint, shifts e
+Its matrix has a block for each body (body_blocks.py). A body that touches no other one is solved
+for alone. With S the axes of a free joint, shifts e
 and turns r of which each moves the centre of mass by s, a = S qacc is
 
     w = sum of r q,  v = sum of e q' + sum of s q,  q being the turns and q' the shifts
@@ -18,16 +19,20 @@ from rbdyn_ros.engine.algebra.symmetric import (
     scaled21,
 )
 from rbdyn_ros.engine.compiler.jit import inline, kernel
-from rbdyn_ros.engine.contact.law.body_sums import next_bodies, with_slopes
+from rbdyn_ros.engine.contact.law.body_sums import MOVING, next_bodies, with_slopes
 from rbdyn_ros.engine.contact.solve.body_blocks import add_slopes, first_row, write_block
 from rbdyn_ros.engine.tree.aba import add_contact_slope, applied_bias, implicit_damping
-from rbdyn_ros.engine.tree.skyline import factor_skyline, solve_skyline
+from rbdyn_ros.engine.tree.floating_base import solve_six
+from rbdyn_ros.engine.tree.skyline import factor_three, gather_three, spread_three
 from rbdyn_ros.model.declared.options import IMPLICIT
+
+#: skyline_now of the last row of a body that touches no moving body.
+ALONE = -1
 
 
 @inline
 def are_free(m, d):
-    """Return whether all bodies are single free bodies whose motion nothing but contact limits."""
+    """Return whether all bodies are single free bodies whose motion only contact limits."""
     return m.nflight == m.nbody - 1 and d.accelerate_stage == 0 and d.nstopped == 0
 
 
@@ -36,22 +41,43 @@ def accelerate_free_bodies(m, d):
     """Write qacc_step and a from linearised contacts and the elimination tree of skyline."""
     h = m.opt.timestep
     for i in range(1, m.nbody):
-        A = inertia_with_damping(m, d, i)
+        A, row = inertia_with_damping(m, d, i), first_row(m, d, i)
         if d.body_touches[i] != 0:
             A = add_contact_slope(d, i, h, A)
-        write_block(d, first_row(m, d, i), A)
-        write_force(m, d, i)
+        if d.body_touches[i] & MOVING:
+            d.skyline_now[row + 5] = 0
+            write_block(d, row, A)
+            write_force(m, d, i)
+        else:
+            d.skyline_now[row + 5] = ALONE
+            a = solve_six(m, d, row, A, force_on(m, d, i), 0.0, 0.0)
+            spread_acceleration(m, d, i, a, d.a, d.qacc_step)
     c = 0
     while c < d.ncon:
         end = next_bodies(d, c)
         if d.contact_body[c, 0] > 0:
             _couple(m, d, c, scaled21(with_slopes(d, c, end, ZERO21), h))
         c = end
-    factor_skyline(m, d)
-    solve_skyline(m, d, d.skyline_x)
+    _solve_blocks(m, d, d.skyline_x)
     store6(d.a, 0, ZERO6)
     for i in range(1, m.nbody):
-        write_acceleration(m, d, i, d.a, d.qacc_step)
+        if d.body_touches[i] & MOVING:
+            write_acceleration(m, d, i, d.a, d.qacc_step)
+
+
+@kernel
+def _solve_blocks(m, d, x):
+    """Replace x by the solution for the bodies that touch each other."""
+    for k in range(m.nv - 1, 0, -6):
+        if d.skyline_now[k] != ALONE:
+            factor_three(m, d, k)
+            factor_three(m, d, k - 3)
+            spread_three(d, d.skyline, k, x)
+            spread_three(d, d.skyline, k - 3, x)
+    for k in range(5, m.nv, 6):
+        if d.skyline_now[k] != ALONE:
+            gather_three(d, k - 3, x)
+            gather_three(d, k, x)
 
 
 @kernel
@@ -125,14 +151,20 @@ def _along(axes, x):
 
 @inline
 def write_force(m, d, i):
-    """Write the force on a body at the start of the step to skyline_x: F - p with S^T F = tau."""
+    """Write the force on a body at the start of the step to skyline_x."""
+    k, x, f = first_row(m, d, i), d.skyline_x, force_on(m, d, i)
+    x[k], x[k + 1], x[k + 2], x[k + 3], x[k + 4], x[k + 5] = f
+
+
+@inline
+def force_on(m, d, i):
+    """Return the force on a body at the start of the step: F - p with S^T F = tau."""
     first, (shifts, turns, moves) = m.body_dofadr[i], _axes(m, d, i)
     p = applied_bias(m, d, i, m.opt.timestep)
     force = _sum(shifts, _joint_force(d, first))
     torque = _sum(turns, sub3(_joint_force(d, first + 3), _along(moves, force)))
-    k, x = first_row(m, d, i), d.skyline_x
-    x[k], x[k + 1], x[k + 2] = sub3(torque, _first(p))
-    x[k + 3], x[k + 4], x[k + 5] = sub3(force, _last(p))
+    torque, force = sub3(torque, _first(p)), sub3(force, _last(p))
+    return torque[0], torque[1], torque[2], force[0], force[1], force[2]
 
 
 @inline
@@ -145,11 +177,18 @@ def _joint_force(d, k):
 
 @inline
 def write_acceleration(m, d, i, a, qacc):
-    """Write the acceleration of a body, from skyline_x, and those of its dofs."""
-    first, (shifts, turns, moves) = m.body_dofadr[i], _axes(m, d, i)
+    """Write the acceleration of a body, from skyline_x, and the accelerations of its dofs."""
     k, x = first_row(m, d, i), d.skyline_x
-    w, v = (x[k], x[k + 1], x[k + 2]), (x[k + 3], x[k + 4], x[k + 5])
-    store6(a, i, (w[0], w[1], w[2], v[0], v[1], v[2]))
-    turn = _along(turns, w)
-    qacc[first], qacc[first + 1], qacc[first + 2] = _along(shifts, sub3(v, _sum(moves, turn)))
+    found = x[k], x[k + 1], x[k + 2], x[k + 3], x[k + 4], x[k + 5]
+    spread_acceleration(m, d, i, found, a, qacc)
+
+
+@inline
+def spread_acceleration(m, d, i, found, a, qacc):
+    """Write the acceleration `found` of a body, and those of its dofs."""
+    first, (shifts, turns, moves) = m.body_dofadr[i], _axes(m, d, i)
+    store6(a, i, found)
+    turn = _along(turns, _first(found))
+    shift = sub3(_last(found), _sum(moves, turn))
+    qacc[first], qacc[first + 1], qacc[first + 2] = _along(shifts, shift)
     qacc[first + 3], qacc[first + 4], qacc[first + 5] = turn

@@ -83,7 +83,7 @@ def _power_of_coriolis(m, d):
 
 @inline
 def _take_velocity(m, d, share):
-    """Write the bias forces after a share of the step; rk_rate is the velocity at its start."""
+    """Write qvel and the bias forces after a share of the step; rk_rate is the first velocity."""
     for k in range(m.nv):
         d.qvel[k] = d.rk_rate[k] + share * m.opt.timestep * d.qacc_step[k]
     com_vel(m, d)

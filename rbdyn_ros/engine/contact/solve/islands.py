@@ -16,9 +16,9 @@ from rbdyn_ros.model.declared.contact_arrays import NORMAL
 #: Columns of island_search: the error of its forces; its largest normal force; the measure of the
 #: line search at the iterate, at the trial, and at the best trial; shares of the step.
 MISSED, MOST, START, TRIAL, BEST, TRIAL_SHARE, BEST_SHARE = 0, 1, 2, 3, 4, 5, 6
-#: More columns: the number of short steps, and how often the island was found solved; the force e
-#: over which the law is rounded off, the number of bad steps, the number of contacts, and the mean
-#: normal force at first.
+#: More columns: the number of short steps, and the number of passes that found the island solved;
+#: the force e over which the law is rounded off, the number of bad steps, the number of contacts,
+#: and the mean normal force at first.
 SHORT, NEAR, ROUND, BAD, CONTACTS, FORCE = 7, 8, 9, 10, 11, 12
 
 #: Values of island_works: the island is given up, is solved, is unsolved, or its share of the step
@@ -35,8 +35,9 @@ GOOD = 0.01
 #: at first over the part FIRST_ROUND of the mean force.
 MOST_BAD, SLOW, FIRST_ROUND = 2, 0.4, 0.1
 
-#: Factors of e after whole steps that leave parts of the measure up to 1e-4, up to 1e-2, and more,
-#: and after steps of more than a fifth. An e below LEAST_ROUND times the force is zero.
+#: Factors of e: after a whole step that leaves less than 1e-4, less than 1e-2, or more of the
+#: measure, and after a shorter step of more than a fifth. An e below LEAST_ROUND times the force
+#: is zero.
 QUICKLY, STEADILY, CAREFULLY, HARDLY, LEAST_ROUND = 1e-3, 0.1, 0.3, 0.7, 1e-4
 
 #: After every STUCK short steps e grows by the factor MORE, and the whole step is taken.
@@ -45,7 +46,7 @@ STUCK, MORE = 3, 100.0
 #: An island whose error is below the tolerance but above this part of it takes one more step.
 EXACT = 0.2
 
-#: How often the share of a step is halved at most.
+#: Most halvings of the share of a step.
 HALVINGS = 10
 
 
@@ -97,9 +98,9 @@ def works(d, i):
 
 @kernel
 def mark_islands(m, d, tolerance):
-    """Mark the islands whose force errors exceed `tolerance` times the largest normal force.
+    """Write island_works: solved if the force error is within `tolerance` times the largest force.
 
-    Return the number of islands that are not solved, and of those that still take steps.
+    Return the number of islands that are not solved, and how many of them still take steps.
     """
     most, missing, working = 0.0, 0, 0
     for i in range(1, m.nbody):
@@ -165,9 +166,9 @@ def next_shares(m, d):
 def round_off(m, d):
     """Choose e of the unsolved islands for the next pass.
 
-    An island begins without rounding. After bad steps e is a part of its mean force, and shrinks
-    as the steps succeed. If steps become short, the solution for this e turns back or ends: then e
-    grows, and the island takes a whole step.
+    An island begins with e = 0. After bad steps e is a part of its mean force, and shrinks as the
+    steps succeed. If steps become short, e grows, and the island takes a whole step: the path of
+    solutions turns back or ends at the present e.
     """
     for i in range(1, m.nbody):
         if d.body_island[i] == i and works(d, i):

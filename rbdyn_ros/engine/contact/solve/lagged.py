@@ -15,11 +15,11 @@ import numpy as np
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.model.declared.data_fields import LAGGED_MOVES
 
-#: Part of the gap by which a lagged force moves if no earlier moves are used.
+#: Part of the gap by which approach_lagged moves a lagged force.
 GAP_SHARE = 0.5
 
-#: Earlier moves are dropped if all but this part of the effect of a move, its change of the gap,
-#: is a combination of their effects.
+#: Earlier moves are dropped if the effect of a move, its change of the gap, is a combination of
+#: the earlier effects except for this part.
 NEW_EFFECT = 1e-2
 
 
@@ -56,10 +56,10 @@ def approach_lagged(d):
 
 @kernel
 def _take_move(d):
-    """Add the last move to lagged_move, and the change of the gap to lagged_effect, orthonormal.
+    """Add the last move to lagged_move, and its orthonormalised effect to lagged_effect.
 
-    Older moves are dropped if the move contradicts them: its effect is a combination of theirs, or
-    the gap has grown.
+    The effect is the change of the gap. Older moves are dropped if the effect is a combination of
+    their effects, or if the gap has grown.
     """
     n, gap, last = d.lagged_pairs[0], 0.0, 0.0
     for c in range(d.ncon):
@@ -73,7 +73,10 @@ def _take_move(d):
 
 @inline
 def _take_as(d, n):
-    """Store the last move in column n; return whether its effect is independent of the others."""
+    """Store the last move in column n.
+
+    Return whether its effect is independent of the effects in the columns before n.
+    """
     size, rest = 0.0, 0.0
     for c in range(d.ncon):
         d.lagged_move[c, n] = d.contact_lagged[c, 0] - d.contact_lagged[c, 1]

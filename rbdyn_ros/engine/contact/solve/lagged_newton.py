@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Newton's method for the lagged normal forces, where moves by the gap do not converge.
+"""Newton's method for the lagged normal forces, where the moves of lagged.py do not converge.
 
 The normal forces n(N) of a step are a piecewise linear function of the lagged forces N: the
 friction of a contact that slips is mu N, and changes the normal forces of all contacts. A pass of
@@ -55,7 +55,7 @@ LONGEST_MOVE = 10.0
 
 @kernel
 def newton_step(m, d, missed):
-    """Move contact_lagged by a step of Newton's method; return the passes of dynamics it took.
+    """Move contact_lagged by a step of Newton's method; return the number of passes it took.
 
     Needs the iterate of the last pass. `missed` is the error of friction. If many contacts slip,
     each of which needs a pass, the lagged forces move as in lagged.py.
@@ -121,7 +121,7 @@ def _list_slipping(m, d):
 
 @inline
 def _friction(d, c):
-    """Return the change of friction and of its torque with the lagged force."""
+    """Return the derivatives of friction and of its torque by the lagged force."""
     force = torque = ZERO3
     if not is_viscous(d, c):
         across = scaled3(slip_of(d.contact_force_slope[c]), d.contact_grip[c, MU])
@@ -169,7 +169,7 @@ def _change_of_force(m, d, c):
 
 @inline
 def _follow_the_gap(d, number):
-    """Reverse the step if it points against the gap."""
+    """Reverse the step if it would increase the gap."""
     along = 0.0
     for a in range(number):
         along += d.lagged_step[a] * d.contact_gap[d.lagged_slipping[a], 0]

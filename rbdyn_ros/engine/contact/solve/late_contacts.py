@@ -49,7 +49,7 @@ def list_late_contacts(m, d):
 
 @inline
 def _any_begins(m, d):
-    """Return whether a geometry may begin a contact."""
+    """Return whether a geometry can begin a contact in the step."""
     begins = False
     for g in range(m.ngeommoving):
         begins = begins or may_begin(m, d, g)

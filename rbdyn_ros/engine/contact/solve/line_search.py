@@ -33,7 +33,7 @@ MORE_HALVINGS = 40
 
 @kernel
 def contact_line_search(m, d, gained, curve, before):
-    """Return the share of contact_step to take: 1 unless the potential rises again along it.
+    """Return the share of contact_step to take: 1 unless the potential rises before its end.
 
     The slope of the potential along the step is -(E + h curve) at its start, with E twice the
     kinetic energy of the change. Bisection finds where the slope is zero.

@@ -5,15 +5,16 @@ The lagged forces of solve_step.py converge linearly. Here the bound of friction
 normal force within a pass: if a contact slips in the direction t, the slope of its friction
 contains mu t (df_n / du_n), so the matrix is not symmetric (skyline_lu.py).
 
-The iterate is the velocities and, as unknowns of their own, the forces f. These balance exactly
-from the first pass on, so only the law can be wrong. The pressing and slipping contacts are those
-of an augmented Lagrangian (augmented.py): a small step of a near-rigid contact changes the force
-of the velocity alone by many times its size. The measure of an iterate is the sum of the squared
-errors of f, by r. Each island goes the share of its step at which this is least. If its steps
-leave too much of the measure, the law is rounded off, less from pass to pass (islands.py).
+The iterate is the velocities and, as unknowns of their own, the forces f. The equations of motion
+hold exactly from the first pass on, so only the law of contact can be violated. The pressing and
+slipping contacts are those of an augmented Lagrangian (augmented.py): by the velocity alone, a
+small step would change the force of a near-rigid contact by many times its size. The measure of an
+iterate is the sum of the squared errors of f, each divided by r. Each island moves by the share of
+its step at which the measure is least. If its steps leave too much of the measure, the law is
+rounded off, less from pass to pass (islands.py).
 
-An island gives up after too many short steps, or where a step is not finite, and the lagged forces
-go on (solve_step.py).
+An island gives up after too many short steps, or where a step is not finite, and the passes with
+lagged forces continue (solve_step.py).
 
 Source: Alart, Curnier, A mixed formulation for frictional contact problems prone to Newton like
 solution methods, 1991; Qi, Sun, A nonsmooth version of Newton's method, 1993.
@@ -283,7 +284,7 @@ def _press(d, c, leaving, pressing, part, e):
 
 @inline
 def _write_grip(d, c, along, slip):
-    """Write the change of friction with the normal force, as wrenches of both forces."""
+    """Write two wrenches: contact_closes of the normal, contact_grows of friction per velocity."""
     if not is_viscous(d, c):
         arm, steep = load3(d.contact_arm2, c), d.contact_steep[c, 2] * along
         f, t = at_point(d, c, scaled3(slip, steep), 0.0)
@@ -300,7 +301,7 @@ def _slips(d, c):
 
 @kernel
 def _fill_matrix(m, d):
-    """Write skyline and skyline_upper of the islands that work: M + h B + h J^T C J."""
+    """Write skyline and skyline_upper of the unsolved islands: M + h B + h J^T C J."""
     free = are_free(m, d)
     if free:
         for i in range(1, m.nbody):
@@ -473,7 +474,7 @@ def _misses_at(d, c, share):
 
 @inline
 def _between(d, c, share):
-    """Return friction and normal force after a share of the step."""
+    """Return the friction and normal force after a share of the step."""
     across = scaled3(load3(d.contact_end, c), 1.0 - share)
     force = (1.0 - share) * d.contact_end[c, NORMAL]
     across = add_scaled3(across, load3(d.contact_next, c), share)

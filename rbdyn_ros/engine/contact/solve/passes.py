@@ -63,7 +63,7 @@ def moved_contact(d, c, accelerations):
 
 @inline
 def relative_acceleration(d, c, accelerations):
-    """Return linear and angular acceleration of body 2 relative to body 1 at a contact."""
+    """Return the linear and angular acceleration of body 2 relative to body 1 at a contact."""
     a = load6(accelerations, d.contact_body[c, 1])
     there = moved_point(a, load3(d.contact_arm2, c))
     if d.contact_body[c, 0] > 0:
@@ -84,7 +84,7 @@ def keep_iterate(m, d):
 
 @kernel
 def move_iterate(m, d, share):
-    """Write iterate_a and iterate_qacc: the old ones moved by `share` towards the present ones."""
+    """Move iterate_a and iterate_qacc by `share` towards the present accelerations."""
     for i in range(m.nbody):
         kept = scaled6(load6(d.iterate_a, i), 1.0 - share)
         store6(d.iterate_a, i, add_scaled6(kept, load6(d.a, i), share))

@@ -11,7 +11,7 @@ moving bodies touch each other, a pass factors a matrix (coupled_bodies.py).
 In a Model in which moving bodies can touch, and if no joint is held by friction or a limit,
 Newton's method for velocities and all forces together (newton.py) is first tried on the islands
 that the first pass has not solved. If it does not converge, the iteration above follows, and
-Newton's method is tried again from where it leads.
+Newton's method is tried again from its iterates.
 
 Contacts that begin in the step because of the forces are then listed, too, and the iteration
 continues (late_contacts.py).
@@ -85,10 +85,11 @@ LATE_LISTS = 3
 #: An impact that adds energy is solved again at most this often, with smaller restitution.
 CHORDS = 4
 
-#: The lagged forces move if the error of the law is less than this part of their error.
+#: The lagged forces move if the error of the law is less than this part of the error of friction
+#: that they cause.
 SETTLED = 0.3
 
-#: The same for moves by Newton's method, which begin after EASY other moves.
+#: This part for moves by Newton's method, which begin after EASY moves without it.
 EXACTLY_SETTLED, EASY = 0.1, 6
 
 
@@ -144,7 +145,7 @@ def _solve(m, d, stops, moved):
     """Find the forces for the contacts on the list.
 
     `moved` is true if an iterate exists, from which the line search starts. Return whether the
-    forces obey the law for the lagged forces, and whether the lagged forces are right.
+    forces satisfy the law for the lagged forces, and whether the lagged forces are right.
     """
     solved = exact = softer = False
     switches = held = newton = 0
@@ -159,7 +160,8 @@ def _solve(m, d, stops, moved):
         n += 1
         held += n > MAX_PASSES
         d.solver_niter = n + newton
-        wrong_piece = stops and find_wrong_pieces(m, d)  # a joint stops, or begins to move
+        # a joint has stopped, or has begun to move
+        wrong_piece = stops and find_wrong_pieces(m, d)
         if wrong_piece and switches < MAX_SWITCHES:
             switch_wrong_pieces(m, d)
             switches += 1
@@ -240,7 +242,7 @@ def _solve_without_gain(m, d, stops, gained):
 
 @inline
 def _solve_again(m, d, stops, share):
-    """Solve from the present solution, with a share of the restitution."""
+    """Solve from the present solution, with a share of the restitution; see `_solve`."""
     keep_iterate(m, d)
     if stops:
         move_stop_iterate(m, d, 1.0)
@@ -251,7 +253,7 @@ def _solve_again(m, d, stops, share):
 
 @inline
 def _move_lagged_forces(m, d, missed, disc, wrong):
-    """If the forces have converged, move the lagged forces; return the passes this took."""
+    """Move the lagged forces if the forces have converged; return the number of passes."""
     if d.lagged_count[0] < EASY:
         if missed <= SETTLED * disc:
             move_lagged(d)
@@ -262,7 +264,7 @@ def _move_lagged_forces(m, d, missed, disc, wrong):
 
 @inline
 def _restart_lagged(d):
-    """Forget how the lagged forces have moved."""
+    """Clear the record of the moves of the lagged forces."""
     d.lagged_count[0] = d.lagged_pairs[0] = 0
     d.lagged_missed[0] = 0.0
 

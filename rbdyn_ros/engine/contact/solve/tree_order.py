@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """An order of the trees in a factored matrix with little fill-in.
 
-The next tree to be eliminated is one that touches the fewest others; these then touch each other.
-Rows are eliminated from the last to the first, so this tree gets the last free rows.
+The next tree to be eliminated is a tree that touches the fewest other trees; these then count as
+touching each other. Rows are eliminated from the last to the first, so this tree gets the last
+free rows.
 
 Source: Tinney, Walker, Direct solutions of sparse network equations by optimally ordered
 triangular factorization, 1967 (minimum degree).
@@ -40,7 +41,7 @@ def order_trees(m, d):
 
 @inline
 def _link_touching(m, d):
-    """Write a bit to tree_near for each two touching trees, and numbers of dofs to tree_row."""
+    """Set bits of tree_near for pairs of touching trees; write numbers of dofs to tree_row."""
     for n in range(m.nbody * _words(m)):
         d.tree_near[n] = 0
     for i in range(m.nbody):

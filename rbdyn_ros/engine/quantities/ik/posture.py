@@ -94,7 +94,7 @@ def _distance(m, d, task, w, posture):
 
 @kernel
 def _null_step(d, task, w):
-    """Write the part of `away` that changes no row; dofs that would pass a limit stay there."""
+    """Write the part of `away` that changes no row; dofs stay at a limit that they would pass."""
     for n in range(task.dofs.size):
         w.held[n] = 0
         w.step[task.dofs[n]] = 0.0
@@ -114,7 +114,7 @@ def _null_step(d, task, w):
 
 @kernel
 def _stay_at_limits(d, task, w):
-    """Hold the dofs that are at a limit and would pass it; return whether any is held."""
+    """Hold the dofs that are at a limit and would pass it; return whether a dof is held."""
     passed = False
     for n in range(task.dofs.size):
         k = task.at[n]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rows of a target of a configuration, their errors and their Jacobian."""
+"""The rows of an inverse kinematics target at a configuration: their errors and their Jacobian."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Task(NamedTuple):
         places: (k,) the entries of qpos that may move.
         at: (n,) the entry of qpos of a dof that can have limits; -1 for every other dof.
         limits: (n, 2) lower and upper limits.
-        turning: (n,) 1 if a full rotation of the dof changes no pose.
+        turning: (n,) 1 if the pose is the same after a full rotation of the dof.
         balls: the ball joints that may move and have a limit.
         slides: (n,) 1 if the dof only translates what it carries, 2 if it has no limits either.
         unlimited: (k,) the entries of qpos of the slides without limits.
@@ -127,7 +127,7 @@ def look(m, d, task, w, target):
 
 @kernel
 def _take_rows(task, w, first, row, weight):
-    """Copy three rows of J, the columns of the dofs that may move, to G, times a weight."""
+    """Copy three rows of J, times a weight, to G: the columns of the dofs that may move."""
     for n in range(task.dofs.size):
         k = task.dofs[n]
         w.G[row, n] = weight * w.J[first, k]

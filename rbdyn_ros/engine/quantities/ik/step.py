@@ -62,7 +62,7 @@ def shift(d, task, w):
 
 @kernel
 def free_step(task, w, damping):
-    """Write the step of the dofs that are not held; y solves for the error left by held dofs."""
+    """Write the step of the dofs that are not held, for the error that the held dofs leave."""
     for n in range(task.dofs.size):
         if w.held[n]:
             for r in range(w.y.size):
@@ -79,7 +79,7 @@ def free_step(task, w, damping):
 
 @kernel
 def _hold_at_limits(d, task, w):
-    """Hold dofs at the limit that their step would pass; return whether any is newly held."""
+    """Hold dofs at the limit that their step would pass; return whether a dof was added."""
     passed = False
     for n in range(task.dofs.size):
         if task.at[n] >= 0 and not w.held[n]:
@@ -125,7 +125,7 @@ def _solve(w):
 
 @kernel
 def clip(m, d, task):
-    """Move every coordinate with limits into them."""
+    """Move every coordinate with limits into its range."""
     for n in range(task.dofs.size):
         if task.at[n] >= 0:
             q = d.qpos[task.at[n]]

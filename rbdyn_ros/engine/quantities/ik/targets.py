@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Inverse kinematics: Levenberg-Marquardt within limits, from many starts, and a posture.
+"""Inverse kinematics from many starts, by Levenberg-Marquardt steps within limits.
 
 The rows of a target are the position and the rotation of one frame, and with closed loops the
 position errors of all loops. A step s minimises
@@ -100,7 +100,7 @@ def _from_all_starts(m, d, task, w, target, start, seeds, first, attempts):
 
 @kernel
 def _approach(m, d, task, w, target, start):
-    """Move slides without limits from the start to where the frame is nearest to the target."""
+    """Move slides without limits from the start so that the frame is nearest to the target."""
     for n in range(task.unlimited.size):
         d.qpos[task.unlimited[n]] = start[task.unlimited[n]]
     if task.position and task.unlimited.size > 0:

@@ -18,12 +18,12 @@ from rclpy.node import Node
 from rbdyn_ros.ros.common.graph.hidden_node import hidden_node
 from rbdyn_ros.ros.common.graph.qos import SERVICES
 
-#: One thread executes, the others handle cancellations, requests and refusals.
+#: Number of threads: one executes, the others handle cancellations, requests and refusals.
 THREADS = 3
 #: Pause after an error, so that repeated errors do not fill the log [s].
 ERROR_PAUSE = 0.1
-#: Longest of each of the four waits in `close`: together they end before a stopped process must
-#: exit (stop.py) [s].
+#: Longest of each of the four waits in `close` [s]. The waits end before a stopped process must
+#: exit (stop.py).
 PATIENCE = 0.4
 #: Rounds of the executor after which a result is sent; a goal ends one or two rounds before.
 ROUNDS = 4
@@ -74,7 +74,7 @@ class ActionThread:
 
         Args:
             kind: type of the action.
-            name: below the name of the node.
+            name: its name below the name of the node.
             execute: maps a goal handle to the result.
             accept: maps a goal request to its response.
         """
@@ -142,7 +142,7 @@ class ActionThread:
         self._send_results()
         self._silent.set()
         self._executor.shutdown(PATIENCE)
-        if self._thread.ident is not None:  # it was started
+        if self._thread.ident is not None:  # the thread was started
             self._thread.join(PATIENCE)
         while self._servers:
             self._servers.pop().destroy()
@@ -163,7 +163,7 @@ def watched(
         closing: ends a wait; `ending` then returns an ending.
         ending: returns how the goal ends now, or None.
         feedback: returns the message.
-        interval: between two feedbacks [s].
+        interval: time between two feedbacks [s].
     """
     due = 0.0
     while True:

@@ -44,7 +44,7 @@ class Caller:
         self._name, self._timeout = name, timeout
         self._node = hidden_node(node, "client")
         self._clients: dict[str, Any] = {}
-        self._lock = threading.Condition()  # guards the next two
+        self._lock = threading.Condition()  # guards the next two fields
         self._waiting: list[Mailbox] = []  # mailboxes of the calls in progress
         self._closed = False
         self._executor = SingleThreadedExecutor(context=node.context)

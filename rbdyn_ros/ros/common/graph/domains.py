@@ -12,13 +12,14 @@ from rbdyn_ros.errors import Finding, RbdynError
 FIRST, COUNT = 10, 90
 #: DDS takes ports from 7400 on: while a domain is used, a lower TCP port of this machine is bound.
 PORTS = 7300
-#: UDP ports of a domain: of all its participants, and of each of the first ten. Participants that
-#: discover others on this machine only do not open the first one.
+#: UDP ports of a domain, from its first port on: the port of all participants, and a port of each
+#: of the first ten participants. The first port is not open if participants discover only others
+#: on this machine.
 DISCOVERY = (0, *range(10, 30, 2))
 
 
 class Domain:
-    """A ROS domain that is this process's until `close` or its end.
+    """A ROS domain that belongs to this process until `close` or the end of the process.
 
     Attributes:
         number: number of the domain.
@@ -52,7 +53,7 @@ class Domain:
         return {
             "ROS_DOMAIN_ID": str(self.number),
             "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-            "ROS_LOCALHOST_ONLY": "1",  # Humble
+            "ROS_LOCALHOST_ONLY": "1",  # for Humble
             "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",
         }
 

@@ -22,7 +22,7 @@ def full_name(end: Any) -> str:
 def other_publishers(node: Node, topic: str, own: int) -> list[str]:
     """Return the sorted names of all other nodes that publish a topic.
 
-    Publishers are counted, so another node of the same name is among the others.
+    Publishers are counted, so another node of the same name is listed, too.
 
     Args:
         node: the node whose publishers are left out.

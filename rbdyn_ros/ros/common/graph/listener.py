@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Receive messages before the executor of the node spins."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +28,7 @@ class Listener:
         self._executor = SingleThreadedExecutor(context=beside.context)
         self._executor.add_node(self._node)
 
-    def __enter__(self) -> Listener:  # noqa: PYI034 - typing.Self is of Python 3.11
+    def __enter__(self) -> "Listener":  # noqa: PYI034 - typing.Self is of Python 3.11
         return self
 
     def __exit__(self, *_: object) -> None:

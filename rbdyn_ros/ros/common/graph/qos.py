@@ -19,6 +19,6 @@ def reliable(depth: int) -> QoSProfile:
 
 
 def of_states(reliability: str, depth: int = 1) -> QoSProfile:
-    """Return the QoS for states of a driver: `reliable`, or `best_effort`, which matches both."""
+    """Return the QoS for states of a driver: `reliable`, or `best_effort`, which always fits."""
     policy = ReliabilityPolicy[reliability.upper()]
     return QoSProfile(depth=depth, reliability=policy)

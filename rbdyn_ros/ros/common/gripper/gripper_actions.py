@@ -42,14 +42,14 @@ class GripperActions:
 
     They behave like the controllers of ros2_controllers: a goal ends when the gripper reaches it
     or stalls, and the gripper then keeps the goal. A goal that is impossible for the gripper is
-    rejected, with the reason in the log, and the last goal goes on. A new goal aborts the present
-    one.
+    rejected, with the reason in the log, and the last goal continues. A new goal aborts the
+    present goal.
 
     Args:
         node: node that offers the actions.
         port: moves the gripper.
         values: values of the parameters of grippers.
-        space: namespace of the actions below the node; empty: none.
+        space: namespace of the actions below the node; empty: no namespace.
         number: number of the gripper.
     """
 

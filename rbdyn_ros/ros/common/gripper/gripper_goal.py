@@ -33,9 +33,9 @@ class GripperEnding:
 
     Attributes:
         how: method of the goal's handle: succeed, abort or canceled.
-        stalled, reached: for the result.
+        stalled, reached: fields of the result.
         why: reason for the log if the goal is aborted.
-        hold: the gripper stays where it is.
+        hold: whether the gripper stays where it is.
     """
 
     how: str
@@ -69,7 +69,7 @@ class GripperMonitor:
         self._place = begun.position  # its position at the time `_moved`
 
     def ending(self, now: GripperState, cancelled: bool) -> GripperEnding | None:
-        """Return the end of the goal, or None while it goes on."""
+        """Return the end of the goal, or None while the goal is in progress."""
         failed = now.failed
         if now.number != self.number:
             failed = "another goal replaced it"

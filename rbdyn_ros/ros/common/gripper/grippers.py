@@ -61,7 +61,7 @@ class GripperPreset:
     Attributes:
         joint: end of the name of the joint that moves it.
         closed, open: positions of this joint [rad or m].
-        width: distance between the fingers where it is open [m]; closed it is 0.
+        width: distance between the fingers when the gripper is open [m]; when closed it is 0.
         source: address of the document with these values.
         force: largest force between the fingers [N].
     """
@@ -155,7 +155,7 @@ class Gripper:
     def force(self, effort: float) -> float:
         """Return the force between the fingers at a measured effort [N], or NaN if it is unknown.
 
-        It does the work of the effort: force * d width = effort * d position.
+        It does the same work as the effort: force * d width = effort * d position.
         """
         return math.nan if self.preset is None else abs(effort / self.preset.slope)
 
@@ -198,7 +198,7 @@ class Gripper:
         """Return the goal of a sensor_msgs/JointState, whose name may be empty.
 
         Raises:
-            RbdynError: it is of another joint, has more than one number, or is refused by `goal`.
+            RbdynError: it names another joint, has more than one number, or is refused by `goal`.
         """
         if list(names) not in ([], [self.joint]):
             raise refusal(f"it names {listing(names)}; the gripper moves {quote(self.joint)}")
@@ -221,7 +221,7 @@ def grippers_of(m: Model, values: SimpleNamespace) -> tuple[Gripper, ...]:
     """Return the grippers that the parameters name.
 
     Raises:
-        ParameterError: one of them cannot be moved.
+        ParameterError: a gripper cannot be moved.
     """
     limits = getattr(values, "gripper.max_velocity"), getattr(values, "gripper.max_effort")
     found = tuple(gripper_of(m, name, *limits) for name in values.grippers)
@@ -280,7 +280,7 @@ def presets_of(m: Model) -> tuple[str, ...]:
 
 
 def _joints_of(m: Model, preset: GripperPreset) -> list[str]:
-    """Return the joints of a robot that a preset may move."""
+    """Return the joints of a robot that a preset can move."""
     # the name is the preset's joint, alone or after a prefix that ends with _ or /
     return [
         str(joint)

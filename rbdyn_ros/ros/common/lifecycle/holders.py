@@ -10,14 +10,14 @@ import socket
 import struct
 from pathlib import Path
 
-#: Letters of a socket's name at most.
+#: Largest number of letters of a socket's name.
 LONGEST = 107
 #: Bytes of the credentials of a process: its number, user and group.
 CREDENTIALS = struct.Struct("3i")
 
 
 def _socket(node: str) -> tuple[socket.socket, str]:
-    """Return a socket, and its address in the ROS domain, an abstract one without a file."""
+    """Return a socket, and its abstract address, which needs no file, in the ROS domain."""
     domain = os.environ.get("ROS_DOMAIN_ID", "0")
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     made.setblocking(False)  # a process that hangs accepts no connection
@@ -39,7 +39,7 @@ def hold(node: str) -> socket.socket | None:
 def process_of(node: str) -> str:
     """Return the other process of this machine that is a node, as `process 42 (stopped)`; or "".
 
-    Linux keeps each question until the other process ends, so do not call this all the time.
+    Linux keeps each of these connections until the other process ends, so call it rarely.
     """
     asking, address = _socket(node)
     with asking:

@@ -50,7 +50,7 @@ class ManagedNode(LifecycleNode):
     Args:
         name: name of the node.
         stop: set when a signal stops the process.
-        given: rclpy parameters that override all others.
+        given: rclpy parameters that override all other parameters.
 
     Attributes:
         spinner: executor of the node and its helper nodes, in a thread of its own.
@@ -130,7 +130,7 @@ class ManagedNode(LifecycleNode):
         self._advance(self.trigger_activate)
 
     def _hold_name(self) -> None:
-        """Show others which process this node is, and warn of another node of the same name."""
+        """Let others find the process of this node, and warn of another node of the same name."""
         name = self.get_fully_qualified_name()
         other = process_of(name)
         if other:
@@ -356,7 +356,7 @@ def _report_empty_ports() -> None:
 
 
 def _empty_ports() -> set[Path]:
-    with suppress(OSError):  # a file that is removed meanwhile
+    with suppress(OSError):  # the file was removed meanwhile
         return {path for path in MEMORY.glob("fast*_port*[0-9]") if not path.stat().st_size}
     return set()
 

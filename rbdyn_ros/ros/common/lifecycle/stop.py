@@ -2,9 +2,10 @@
 """The stop of a node's process: by signals, in any state of the process.
 
 A handler that takes a lock (of an Event, a log, a print, a queue) waits for ever if it interrupts
-the code that holds the lock, such as itself after a second signal. So no handler here does. The
-handler of Python itself, in C, writes the signal into a pipe (signal.set_wakeup_fd). A thread of
-compiled code reads the pipe. It never waits for Python, which may be held by LLVM or by C++.
+the code that holds the lock, such as itself after a second signal. So no handler here takes a
+lock. The handler of Python itself, in C, writes the signal into a pipe (signal.set_wakeup_fd). A
+thread of compiled code reads the pipe. It never waits for Python, which may be held by LLVM or by
+C++.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ HURRIED, UNHURRIED = int(PATIENCE * COST_OF_A_SECOND), int(CALM * COST_OF_A_SECO
 PRESSURE = Path("/proc/pressure/cpu")
 ZERO, NINE, NEWLINE = b"09\n"
 
-#: Words: time of the stop (0: none), cost of the naps since then, allowed cost, exit status,
+#: Words: time of the stop (0: no stop), cost of the naps since then, allowed cost, exit status,
 #: length of the message, and from MESSAGE on the message itself.
 STOPPED, SPENT, ALLOWED, STATUS, LENGTH, MESSAGE = range(6)
 POLLIN, POLLOUT, STDERR = 1, 4, 2
@@ -68,7 +69,7 @@ _exit = types.ExternalFunction("_exit", types.void(types.int32))
 
 @kernel
 def _next(pipe: int, scratch: Words) -> int:
-    """Wait for a byte in a pipe and return it; return -1 if there is none."""
+    """Wait for a byte in a pipe and return it; return -1 if no byte can be read."""
     scratch[0] = 0
     return scratch[0] & 0xFF if _read(pipe, scratch.ctypes.data, 1) == 1 else -1
 

@@ -87,7 +87,7 @@ class CommandParser:
         """Return the command of a message on joint_commands.
 
         The given arrays choose the mode of all named joints: position, else velocity, else effort.
-        The others are feedforward.
+        The other arrays are feedforward.
         """
         arrays = {"position": position, "velocity": velocity, "effort": effort}
         check_numbers(arrays, names)
@@ -175,7 +175,7 @@ class CommandParser:
 
         Args:
             goals: finite numbers for joints that accept commands.
-            partial: the meaning for other joints; None: self.partial.
+            partial: the meaning for joints without a goal; None: self.partial.
         """
         by_dof: dict[int, Goal] = {}
         added: dict[int, float] = {}
@@ -233,7 +233,7 @@ def command_parser(
 
     Args:
         m: the robot.
-        description: it was made from this.
+        description: the robot was made from it.
         partial: as for CommandParser.
         prefix: prefix of the names of its joints in the Model, which messages leave out.
     """

@@ -98,7 +98,7 @@ def tf_tree(
 ) -> tuple[list[LinkFrames], list[LinkFrames]]:
     """Return the links that move relative to their parent, and the fixed links.
 
-    The parent of the root link is world_frame, unless that is empty or the root link itself.
+    The parent of the root link is world_frame, unless this name is empty or is the root link.
     """
     numbers = {name: k for k, name in enumerate(m.frame_names)}
     moving: list[LinkFrames] = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Check numbers from messages: too large ones would overflow in products."""
+"""Check numbers from messages: numbers that are too large would overflow in products."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from rbdyn_ros.errors import RbdynError, refusal
 
 #: Arguments of the functions in rbdyn_ros.checks that refuse a request or a message.
 REQUEST: dict[str, Any] = {"error": RbdynError, "code": "request", "element": ""}
-#: Largest position and velocity [m, rad, m/s, rad/s]; the loop reports larger ones as diverged.
+#: Largest position and velocity [m, rad, m/s, rad/s]; the loop reports larger numbers as diverged.
 LARGEST_STATE = 1e6
 #: Largest gravity [m/s^2].
 LARGEST_GRAVITY = 1e4

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The joints of joint_states and of commands: joints with one coordinate."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,33 +24,33 @@ class SingleJoints:
     dofadr: NDArray[np.int64]
 
     @staticmethod
-    def all(m: Model) -> SingleJoints:
-        """Return all single joints, also mimic joints and joints with a prescribed motion."""
+    def all(m: Model) -> "SingleJoints":
+        """Return all single joints, including mimic joints and joints with a prescribed motion."""
         return SingleJoints._chosen(m, m.jnt_dofnum == 1)
 
     @staticmethod
-    def free(m: Model) -> SingleJoints:
+    def free(m: Model) -> "SingleJoints":
         """Return the joints with a degree of freedom of their own."""
         return SingleJoints._chosen(m, (m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE))
 
     @staticmethod
-    def commanded(m: Model) -> SingleJoints:
+    def commanded(m: Model) -> "SingleJoints":
         """Return the joints that can be commanded, with a degree of freedom of their own."""
         return SingleJoints._chosen(m, np.isin(np.arange(m.njnt), commanded_joints(m)))
 
-    def below(self, prefix: str) -> SingleJoints:
+    def below(self, prefix: str) -> "SingleJoints":
         """Return the joints whose names begin with a prefix, by their names without it."""
         chosen = np.array([name.startswith(prefix) for name in self.names], np.bool_)
         names = (name.removeprefix(prefix) for name in self.names if name.startswith(prefix))
         return SingleJoints(tuple(names), self.qposadr[chosen], self.dofadr[chosen])
 
-    def without(self, prefixes: tuple[str, ...]) -> SingleJoints:
+    def without(self, prefixes: tuple[str, ...]) -> "SingleJoints":
         """Return the joints whose names do not begin with one of some prefixes."""
         chosen = np.array([not name.startswith(prefixes) for name in self.names], np.bool_)
         names = (name for name in self.names if not name.startswith(prefixes))
         return SingleJoints(tuple(names), self.qposadr[chosen], self.dofadr[chosen])
 
     @staticmethod
-    def _chosen(m: Model, chosen: NDArray[np.bool_]) -> SingleJoints:
+    def _chosen(m: Model, chosen: NDArray[np.bool_]) -> "SingleJoints":
         names = tuple(name for name, wanted in zip(m.jnt_names, chosen, strict=True) if wanted)
         return SingleJoints(names, m.jnt_qposadr_all[chosen], m.jnt_dofadr_all[chosen])

@@ -18,7 +18,7 @@ from rbdyn_ros.ros.common.parsing.stamps import seconds
 from rbdyn_ros.runtime.types import TrajectoryOrder
 
 MOST_POINTS = 100_000
-#: Times up to this one are distinct as doubles if they differ by a nanosecond [s].
+#: Up to this time [s], two times as doubles are distinct if they differ by a nanosecond.
 LONGEST = 1_000_000
 #: A later start means that the sender uses another clock [s].
 LONGEST_WAIT = 3600.0
@@ -43,7 +43,7 @@ class TrajectoryPoints:
 class TrajectoryParser:
     """Checks trajectories and converts them: numbers, names, lengths, times, limits and start.
 
-    Trajectories are planned, so one that exceeds a limit is an error and refused, not clamped.
+    Trajectories are planned, so a trajectory that exceeds a limit is refused, not clamped.
 
     Args:
         m: the robot.
@@ -144,7 +144,7 @@ class TrajectoryParser:
 
 
 def _first(wrong: NDArray[np.bool_]) -> list[tuple[int, ...]]:
-    """Return the index of the first true entry, or an empty list if there is none."""
+    """Return the index of the first true entry, or an empty list if no entry is true."""
     return [tuple(map(int, place)) for place in np.argwhere(wrong)[:1]]
 
 
@@ -152,7 +152,7 @@ def _check_finite(points: list[Any], names: list[str]) -> None:
     for kind, field in FIELDS.items():
         rows = [getattr(point, field) for point in points]
         flat = np.fromiter(chain.from_iterable(rows), np.float64)
-        wrong = np.flatnonzero(~(np.abs(flat) <= LARGEST))  # also NaN
+        wrong = np.flatnonzero(~(np.abs(flat) <= LARGEST))  # this also finds NaN
         if len(wrong):
             ends = np.cumsum([len(row) for row in rows])
             at = int(np.searchsorted(ends, wrong[0], side="right"))

@@ -41,15 +41,17 @@ class Query:
 
     Attributes:
         name: joints with one coordinate of their own, in the order of the answer; empty: all.
-        position, velocity: one per name [rad or m, rad/s or m/s]; empty: zeros.
-        acceleration, effort: one per name, for inverse and forward dynamics; empty: zeros.
-        use_current_state: take positions and velocities of the named joints from the snapshot.
+        position, velocity: a number per name [rad or m, rad/s or m/s]; empty: zeros.
+        acceleration, effort: a number per name, for inverse and forward dynamics; empty: zeros.
+        use_current_state: whether to take positions and velocities of the named joints from the
+            snapshot.
         jacobian_frame: link of the Jacobian; empty: no Jacobian.
         jacobian_reference: as for rb.frame_jacobian; empty: "local_world_aligned".
-        include_gravity: in the bias and in inverse and forward dynamics.
-        include_passive: damping, friction, springs and stops of joints, in inverse and forward
+        include_gravity: whether gravity is in the bias and in inverse and forward dynamics.
+        include_passive: whether damping, friction, springs and stops of joints are in inverse and
+            forward dynamics.
+        include_external_wrenches: whether wrenches that act on links are in inverse and forward
             dynamics.
-        include_external_wrenches: wrenches that act on links, in inverse and forward dynamics.
     """
 
     name: Sequence[str] = ()
@@ -74,7 +76,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Rows and columns are in the order of `name`; terms that were not asked for are empty.
+    """The terms of an answer, in the order of `name`; terms that were not asked for are empty.
 
     Attributes:
         mass_matrix, coriolis_matrix: (n, n).
@@ -151,7 +153,7 @@ class Dynamics:
             self._m = without_actuators(plant).replaced()
             self._d = make_data(self._m)
         self._m.opt.gravity = plant.opt.gravity
-        # the energy of springs needs this option; inverse and forward dynamics set it anew
+        # the energy of springs needs this option; inverse and forward dynamics set it again
         self._m.opt.passive = True
         self._m.opt.exact_stops = False  # a query has no memory of friction
         self._m.opt.integrator = "euler"  # Euler gives the qacc of continuous time
@@ -230,7 +232,7 @@ def named_joints(m: Model, names: Sequence[str]) -> SingleJoints:
 
 
 def _why_not(m: Model, name: str) -> str:
-    """Return the reason why a joint has no single coordinate of its own, or "" if it has one."""
+    """Return why a joint does not have a single coordinate of its own, or "" without a reason."""
     j = m.jnt_names.index(name)
     if m.jnt_dofnum[j] != 1:
         return f"has {m.jnt_dofnum[j]} coordinates; joints need exactly one here"
@@ -246,7 +248,7 @@ def joint_numbers(joints: SingleJoints, kind: str, values: Sequence[float]) -> A
     """Return the values of a field (n,), one per joint, or None if it is empty.
 
     Raises:
-        RbdynError: their number is wrong, or one is not finite.
+        RbdynError: their number is wrong, or a value is not finite.
     """
     if not len(values):
         return None

@@ -21,9 +21,10 @@ from rbdyn_ros.ros.common.queries.dynamics_query import joint_numbers, named_joi
 
 #: Code of the refusals.
 CODE = "ik-query"
-#: Starts of a search if the request names no number.
+#: Number of starts of a search if the request gives no number.
 ATTEMPTS = 100
-#: Most starts of a request: other services, even `disarm`, wait up to a second for it.
+#: Largest number of starts of a request: other services, even `disarm`, wait up to a second for
+#: it.
 MOST_ATTEMPTS = 500
 
 

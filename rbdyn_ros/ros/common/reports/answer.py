@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The edge between the library and ROS: an error becomes `success, message`, or a line of the log.
 
-Code behind a topic, service or action raises RbdynError to refuse. Only here is it caught.
+Code behind a topic, service or action raises RbdynError to refuse. This error is caught only here.
 """
 
 import time

@@ -32,7 +32,7 @@ PATIENCE = 1.0
 REMEMBERED = 16
 
 #: For each policy: a function that returns whether a publisher is weak, a function that returns
-#: whether a subscription is demanding, and the names of both.
+#: whether a subscription is demanding, and the names of both values.
 _Test = Callable[[QoSProfile], bool]
 _POLICIES: dict[int, tuple[_Test, _Test, str, str]] = {
     int(QoSPolicyKind.RELIABILITY): (
@@ -55,7 +55,7 @@ def for_subscription(node: Node, topic: str) -> SubscriptionEventCallbacks:
 
     Args:
         node: node that subscribes, and logs.
-        topic: as it is subscribed to.
+        topic: its name, as given to the subscription.
     """
     return SubscriptionEventCallbacks(incompatible_qos=_Report(node, topic, publishes=False))
 
@@ -65,7 +65,7 @@ def for_publisher(node: Node, topic: str) -> PublisherEventCallbacks:
 
     Args:
         node: node that publishes, and logs.
-        topic: as it is published.
+        topic: its name, as given to the publisher.
     """
     return PublisherEventCallbacks(incompatible_qos=_Report(node, topic, publishes=True))
 
@@ -91,7 +91,7 @@ class _Report:
         self._node.destroy_timer(self._timer)
         self._timer = None
         noticed, self._policies = self._policies, set()
-        # an event has only the last policy; the graph shows the others
+        # an event has only the last policy, so the graph shows the other policies
         for policy in sorted(noticed | set(_POLICIES)):
             nodes = self._others(policy)
             line = log_line(self._topic, policy, nodes, publishes=self._publishes)
@@ -124,7 +124,7 @@ def log_line(topic: str, policy: int, nodes: Sequence[str], *, publishes: bool) 
         topic: full name.
         policy: a QoSPolicyKind.
         nodes: nodes at the other end; empty: unknown.
-        publishes: our end publishes.
+        publishes: whether our end publishes.
     """
     who = f"node {', '.join(nodes)}" if nodes else "an unknown node"
     theirs, ours = ("subscription", "publisher") if publishes else ("publisher", "subscription")

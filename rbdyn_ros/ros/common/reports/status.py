@@ -20,7 +20,7 @@ class Status:
 
     Attributes:
         name: subject, such as loop or arm.
-        message: the problem, or the state if there is none.
+        message: the problem, or the state if there is no problem.
         values: the numbers behind it, as text.
     """
 

@@ -8,7 +8,7 @@ INTERVAL = 1.0
 
 
 class Throttle:
-    """Passes one report per interval and counts all of them."""
+    """Passes on one report per interval, and counts all reports."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -14,7 +14,7 @@ from rbdyn_ros.errors import exactly, quote, refusal
 from rbdyn_ros.ros.common.settings.parameters import Parameter, group
 
 PLANAR = "planar"
-#: The parts of a Twist that a base has, in the order of a twist, and the others.
+#: The parts of a Twist that a base can have, in the order vx, vy, wz, and the other parts.
 PARTS = (("linear", "x"), ("linear", "y"), ("angular", "z"))
 OTHERS = (("linear", "z"), ("angular", "x"), ("angular", "y"))
 
@@ -47,7 +47,7 @@ PARAMETERS = group(
 
 
 def limits_of(values: SimpleNamespace) -> TwistLimits:
-    """Return the limits of the parameters."""
+    """Return the twist limits that the parameters set."""
     given = {
         name: getattr(values, f"base.{name}") or math.inf
         for name in (

@@ -27,7 +27,7 @@ DISCOVERY = ("ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_LOCALHOST_ONLY")
 
 @dataclass(frozen=True, slots=True)
 class Executable:
-    """An executable of this package, which is one node.
+    """An executable of this package, which runs one node.
 
     Attributes:
         name: name of the executable and of its node.
@@ -164,11 +164,11 @@ def node(
 
 
 def _strong_file(of: Executable, strong: Mapping[str, Any]) -> str:
-    """Write parameters to a file that overrides all others; return its path.
+    """Write parameters to a file that overrides all other files; return its path.
 
     In ROS 2 an entry with a node name overrides /** in any other file and in -p; of the matching
-    node names the last one wins. The entry of this file comes last and matches every node of the
-    executable.
+    node names the last name counts. The entry of this file comes last and matches every node of
+    the executable.
     """
     texts = {p.name for p in of.table if isinstance(p.default, str)}
     values = {name: v if name in texts else _value(v) for name, v in strong.items()}
@@ -203,7 +203,7 @@ def restrict_discovery(context: Any) -> list[SetEnvironmentVariable]:
     chosen = context.launch_configurations["discovery"]
     if chosen != "localhost" or any(name in os.environ for name in DISCOVERY):
         return []
-    # the first works from Iron on, the second up to Humble; each ignores the other
+    # Humble and older releases read only ROS_LOCALHOST_ONLY; newer releases replace it
     distro = os.environ.get("ROS_DISTRO", "")
     if distro in ("humble", "foxy", "galactic"):
         return [SetEnvironmentVariable("ROS_LOCALHOST_ONLY", "1")]

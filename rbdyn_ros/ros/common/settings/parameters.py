@@ -5,8 +5,6 @@ The files in config/ and the tables in docs/reference/ are printed from the same
 tools/docs.py.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,11 +25,12 @@ class Parameter:
         name: full name; nested parameters have dots.
         default: also gives the type: a tuple is a list of strings, a list is a list of doubles.
         doc: a phrase of one line, without the unit.
-        unit: unit of a number; empty: it has none.
+        unit: unit of a number; empty: no unit.
         low, high: range of a number, both allowed.
         choices: strings that are allowed; empty: any string.
-        live: can be changed while the node runs.
-        fixed: a list has as many numbers as its default; otherwise one number, or one per joint.
+        live: whether it can be changed while the node runs.
+        fixed: whether a list has as many numbers as its default; otherwise it has one number, or a
+            number per joint.
         role: heading under which it is printed.
         setting: field of the library's settings that it becomes; empty: the field of its name.
     """
@@ -156,14 +155,14 @@ def per_joint(
 
 
 def declare(
-    node: Node, table: Table, defaults: Mapping[str, Any] | None = None
+    node: "Node", table: Table, defaults: Mapping[str, Any] | None = None
 ) -> SimpleNamespace:
     """Declare all parameters of a table and return their checked values by name.
 
     Args:
         node: declares them.
         table: the parameters.
-        defaults: defaults by name, which replace those of the table.
+        defaults: defaults by name, which replace the defaults of the table.
 
     Raises:
         ParameterError: with every value that is not allowed.
@@ -177,7 +176,7 @@ def declare(
     return SimpleNamespace(**live(found, table))
 
 
-def _declare_one(node: Node, parameter: Parameter, default: Any) -> Any:
+def _declare_one(node: "Node", parameter: Parameter, default: Any) -> Any:
     from rcl_interfaces.msg import ParameterDescriptor
 
     descriptor = ParameterDescriptor(
@@ -190,7 +189,7 @@ def _declare_one(node: Node, parameter: Parameter, default: Any) -> Any:
     return node.declare_parameter(parameter.name, value, descriptor).value
 
 
-def declare_facts(node: Node, facts: Mapping[str, Any]) -> None:
+def declare_facts(node: "Node", facts: Mapping[str, Any]) -> None:
     """Declare read-only parameters that describe the robot to other nodes, by name."""
     from rcl_interfaces.msg import ParameterDescriptor
 
@@ -200,7 +199,7 @@ def declare_facts(node: Node, facts: Mapping[str, Any]) -> None:
 
 
 def live(changes: Mapping[str, Any], table: Table) -> dict[str, Any]:
-    """Return the checked values of those changes whose parameters are in a table.
+    """Return the checked values of the changes whose parameters are in a table.
 
     Raises:
         ParameterError: with every value that is not allowed.
@@ -220,16 +219,16 @@ def live(changes: Mapping[str, Any], table: Table) -> dict[str, Any]:
     return values
 
 
-def overrides(node: Node) -> Mapping[str, Any]:
+def overrides(node: "Node") -> Mapping[str, Any]:
     """Return the values set by the command line, by files and by the caller, by name.
 
-    rclpy has no public way to list those that were never declared.
+    rclpy has no public way to list parameters that were never declared.
     """
     given = getattr(node, "_parameter_overrides", {})
     return {name: parameter.value for name, parameter in given.items()}
 
 
-def unknown(node: Node, table: Table, others: tuple[str, ...] = ()) -> list[str]:
+def unknown(node: "Node", table: Table, others: tuple[str, ...] = ()) -> list[str]:
     """Return a warning for each parameter that was set but never declared.
 
     Args:

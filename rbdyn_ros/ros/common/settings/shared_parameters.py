@@ -30,7 +30,7 @@ REALTIME = Parameter(
     "SCHED_FIFO and locked memory; enforce: required, try: used if permitted, off: not requested",
     choices=MODES,
 )
-#: Compensation by the controller inside an arm, behind its driver.
+#: Parameters of the compensation by the controller inside an arm, behind its driver.
 OF_THE_DRIVER = (
     Parameter("robot_compensates_gravity", False, "the arm's own controller adds gravity "
         "compensation, without payloads"),
@@ -41,7 +41,7 @@ OF_THE_DRIVER = (
     Parameter("effort_includes_gravity", True, "measured efforts include the gravity compensation "
         "of the arm's own controller"),
 )  # fmt: skip
-#: The estimate of external efforts, see external.py.
+#: Parameters of the estimate of external efforts, see external.py.
 EXTERNAL = (
     Parameter("external.time_constant", 0.0, "time constant of the estimates on ~/external_effort "
         "and ~/external_wrench; 0: off", "s", 0.0, 10.0),

@@ -28,7 +28,8 @@ class ExternalTopics:
         m: the robot.
         values: values of the parameters EXTERNAL; the time constant is not 0.
         frame_prefix: prefix of the names of links in TF.
-        joints: to publish efforts of; None: all with one coordinate and a degree of freedom.
+        joints: joints whose efforts are published; None: all joints with one coordinate and a
+            degree of freedom.
 
     Raises:
         RbdynError: the link is unknown, or the time constant is too short.

@@ -69,14 +69,13 @@ def servo_settings(values: SimpleNamespace, frame: str) -> ServoSettings | None:
 def servo_twist(message: Any) -> Array:
     """Return a TwistStamped as (6,) angular, then linear [rad/s, m/s].
 
-    Raises:
-        RbdynError: a number is not finite, or absurdly large.
+    Raises: RbdynError: a number is not finite, or larger than LARGEST.
     """
     numbers = []
     for part in ("angular", "linear"):
         for axis in "xyz":
             value = getattr(getattr(message.twist, part), axis)
-            if not abs(value) <= LARGEST:  # also NaN
+            if not abs(value) <= LARGEST:  # this also finds NaN
                 text = f"{part}.{axis} is {exactly(value)}; allowed is a finite number"
                 raise refusal(f"{text}, at most {LARGEST:g}")
             numbers.append(value)
@@ -108,7 +107,7 @@ class ServoStatus:
         self._say(text)
 
     def halts(self, why: str) -> None:
-        """Note that the tool stops although twists come."""
+        """Note that the tool stops although twists arrive."""
         self._say(f"halted: {why}")
 
     def holds(self) -> None:

@@ -26,7 +26,7 @@ from rbdyn_ros.ros.common.parsing.magnitudes import check_pose
 from rbdyn_ros.ros.common.reports.answer import MessageLog
 
 NAME, TOPIC = "tool", "~/tool_marker"
-#: RViz sends the pose of a dragged marker at least each quarter of a second; later it is lost [s].
+#: A dragged marker without a pose for this time is lost [s]; RViz sends one at least each 0.25 s.
 LOST = 0.6
 #: Interval of the updates of a marker that is not dragged [s].
 PERIOD = 0.1
@@ -35,7 +35,7 @@ SCALE = 0.2
 #: Rate at which the tool approaches the marker [1/s], and largest share of the distance that it
 #: may move by one twist: the next twist may be late.
 GAIN, SHARE = 4.0, 0.5
-#: Orientations wxyz that turn x of a handle into x, z and y.
+#: Orientations wxyz that rotate x of a handle into x, z and y.
 _AXES = {
     "x": (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0),
     "z": (math.sqrt(0.5), 0.0, math.sqrt(0.5), 0.0),
@@ -58,7 +58,7 @@ class ToolMarker:
 
     Args:
         node: node that serves it.
-        frame: in which its poses are.
+        frame: frame of its poses.
         log: log of refused messages.
         timeout: time for which a twist counts [s].
 
@@ -89,9 +89,9 @@ class ToolMarker:
         )
 
     def twist(self, place: Array, R: Array) -> Array | None:
-        """Return the twist (6,) of the tool towards the marker, or None if it is not dragged.
+        """Return the twist (6,) of the tool towards the marker, or None unless it is dragged.
 
-        After the end of a drag it is zero once, so that the tool stops at once.
+        After the end of a drag the twist is zero once, so that the tool stops at once.
 
         Args:
             place: (3,) position of the tool in the frame of the marker [m].

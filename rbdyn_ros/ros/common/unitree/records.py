@@ -2,8 +2,8 @@
 """LowCmd and LowState as rows of numbers: as C structures for their checksum, and on the wire.
 
 The checksum `crc` is the CRC-32 with polynomial 0x04C11DB7 and initial value 0xFFFFFFFF, without
-reflection, over the 32-bit words of the C structure with the same fields but its last word, which
-is `crc` itself. `motor_crc.cpp` of unitree_ros2 computes it so.
+reflection, over the 32-bit words of the C structure with the same fields, without its last word,
+which is `crc` itself. `motor_crc.cpp` of unitree_ros2 computes it so.
 """
 
 import functools
@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-#: Codes of the module struct for types of ROS fields; native sizes are their alignments.
+#: Format characters of Python's `struct` for the types of ROS fields. The alignment of a type is
+#: its size.
 CODES = {
     "uint8": "B",
     "int8": "b",
@@ -32,7 +33,7 @@ CODES = {
     "double": "d",
 }
 FIELD = re.compile(r"([\w/]+)(?:\[(\d+)\])?")
-#: The bytes with their bits in the other order.
+#: All bytes, with their bits in reverse order.
 REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 #: First bytes of a message in little-endian CDR.
 CDR = b"\0\1\0\0"
@@ -73,7 +74,7 @@ class UnitreeRecord:
         return list(_numbers(message, self._kind))
 
     def crc(self, row: list[Any]) -> int:
-        """Return the checksum of a row, whatever its last number is."""
+        """Return the checksum of a row, which does not depend on the last number of the row."""
         words = np.frombuffer(self._memory.pack(*row)[:-4], "<u4")
         data = words.astype(">u4").tobytes().translate(REVERSED)
         return int(f"{~zlib.crc32(data) & 0xFFFFFFFF:032b}"[::-1], 2)

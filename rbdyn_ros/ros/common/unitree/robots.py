@@ -15,7 +15,7 @@ from rbdyn_ros.errors import Finding, ParameterError, did_you_mean, listing
 from rbdyn_ros.ros.common.settings.parameters import Parameter
 
 LOW_CMD, LOW_STATE = "lowcmd", "lowstate"
-#: Values of a motor's `mode`; for most motors of B2 and H1 10 is on.
+#: Values of a motor's `mode`. For most motors of B2 and H1 the value SERVO means on.
 OFF, ON, SERVO = 0, 1, 10
 #: With this `q` or more the motor follows no position, with this `dq` or more no velocity.
 NO_POSITION, NO_VELOCITY = 2.146e9, 16000.0
@@ -30,7 +30,7 @@ class UnitreeRobot:
         motors: the joint of each motor; empty: the number is not used.
         optional: joints that some versions of the robot lack.
         feet: links whose contact forces are `foot_force`.
-        servos: joints whose motors have the mode SERVO when they are on; the others have ON.
+        servos: joints whose motors have the mode SERVO when they are on; other motors have ON.
         waist: joint about the z axis of the root link that carries the IMU; empty: the IMU is on
             the root link.
     """
@@ -56,7 +56,7 @@ QUADRUPED = tuple(
     joint for leg in LEGS for joint in _joints(f"{leg}_{{}}", "hip", "thigh", "calf")
 )
 FEET = tuple(f"{leg}_foot" for leg in LEGS)
-#: Legs and arms of the humanoids, from the pelvis and from the shoulder.
+#: Joints of the humanoids' legs from the pelvis outwards, and of their arms from the shoulder.
 HIPS = {
     "g1": ("hip_pitch", "hip_roll", "hip_yaw", "knee", "ankle_pitch", "ankle_roll"),
     "h1_2": ("hip_yaw", "hip_pitch", "hip_roll", "knee", "ankle_pitch", "ankle_roll"),
@@ -81,9 +81,9 @@ H1 = (
     *_joints("right_{}", *SHOULDER),
     *_joints("left_{}", *SHOULDER),
 )
-#: The motors of the H1 at ankles and arms are smaller.
+#: Joints of the H1 with the mode SERVO; its motors at ankles and arms are smaller.
 H1_SERVOS = frozenset(H1[:9])
-#: The G1 with 23 joints lacks these of 29.
+#: The joints that the G1 with 23 joints lacks, of the 29 joints of the larger G1.
 G1_OPTIONAL = frozenset(
     (
         *_joints("waist_{}", "roll", "pitch"),

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The claims of simulators: one on each joint_states topic, and one that publishes /clock.
+"""The claims of simulators: one simulator publishes a joint_states topic, and one /clock.
 
 Every simulator announces its topics on a hidden topic, with the time of its start. Of two
-simulators that claim the same topic the later one gives it up. The order is the same for both, so
-exactly one of them stays, whichever discovers the other first. A process that was killed announces
-nothing any more.
+simulators that claim the same topic the later simulator gives it up. Both see the same order, so
+exactly one simulator keeps the topic, whichever discovers the other first. A process that was
+killed announces nothing any more.
 """
-
-from __future__ import annotations
 
 import json
 import secrets
@@ -30,7 +28,7 @@ from rbdyn_ros.ros.common.lifecycle.holders import process_of
 #: Topic of the announcements. The name is absolute, because all namespaces share /clock and /tf.
 TOPIC = "/_simulators"
 CLOCK = "/clock"
-#: Most simulators of a graph whose announcements are kept until they are read.
+#: The announcements of this many simulators are kept until they are read.
 MOST = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 
@@ -54,8 +52,8 @@ class Claim:
     topics: tuple[str, ...] = ()
     frames: tuple[str, ...] = ()
 
-    def is_before(self, other: Claim) -> bool:
-        """Return whether this claim is the earlier one, so that the other simulator gives up."""
+    def is_before(self, other: "Claim") -> bool:
+        """Return whether this claim is the earlier claim, so that the other simulator gives up."""
         return (self.since, self.token) < (other.since, other.token)
 
     def to_text(self) -> str:
@@ -63,7 +61,7 @@ class Claim:
         return json.dumps(vars(self))
 
     @classmethod
-    def from_text(cls, text: str) -> Claim | None:
+    def from_text(cls, text: str) -> "Claim | None":
         """Return the claim of an announcement, or None if the text is not a claim."""
         try:
             given = json.loads(text)
@@ -75,7 +73,7 @@ class Claim:
 
 
 class Claims:
-    """Announces the claim of this simulator and compares it with the claims of others.
+    """Announces the claim of this simulator and compares it with the claims of other simulators.
 
     For one thread: announcements are read when `poll` is called, not by an executor.
 
@@ -101,7 +99,7 @@ class Claims:
     def announce(
         self, topics: Sequence[str] | None = None, frames: Sequence[str] | None = None
     ) -> None:
-        """Announce topics and frames; None keeps what was announced before."""
+        """Announce topics and frames; None keeps those that were announced before."""
         topics = self.own.topics if topics is None else tuple(topics)
         frames = self.own.frames if frames is None else tuple(frames)
         self.own = replace(self.own, topics=topics, frames=frames)
@@ -168,7 +166,7 @@ class Claims:
         return [c.node for c in others if topic in c.topics and self.own.is_before(c)]
 
     def check(self) -> None:
-        """Raise RbdynError if an earlier simulator claims a topic of this one."""
+        """Raise RbdynError if an earlier simulator claims a topic of this simulator."""
         for topic in self.own.topics:
             other = self.earlier(topic)
             if other is None:

@@ -19,7 +19,7 @@ from rbdyn_ros.ros.simulator.graph.claims import CLOCK, Claims
 from rbdyn_ros.ros.simulator.topics.outputs import HEARTBEAT
 
 #: Time to discover other nodes [s]. A DDS participant announces itself every 3 s; often a new one
-#: misses the replies to its own announcement and has to wait for that.
+#: misses the replies to its own announcement and has to wait for the next announcement.
 DISCOVERY = 3.5
 #: A discovered publisher sends within this time, even if its simulation is paused [s].
 AUDIBLE = HEARTBEAT + 0.5
@@ -54,13 +54,13 @@ class ClockClaim:
     """A publisher of /clock that stays silent until no other node publishes.
 
     Of several simulators the first keeps its publisher (claims.py). A node that gets the time of
-    another publisher, such as the player of a recording, gives up its own. Of silent ones the
-    first by name keeps it.
+    another publisher, such as the player of a recording, gives up its own publisher. Of silent
+    nodes, the first by name keeps its publisher.
 
     Args:
         node: node that publishes.
         claims: claims of the simulators.
-        publish: False: listen only.
+        publish: whether to publish; False: only listen.
     """
 
     def __init__(self, node: Node, claims: Claims, publish: bool = True) -> None:
@@ -126,7 +126,7 @@ class ClockClaim:
             self._node.get_logger().warning("no message came on /clock: stamps begin at 0")
 
     def watch(self) -> None:
-        """Warn if a publisher remains that is not a simulator: it does not check for others."""
+        """Warn of a remaining publisher that is no simulator, as it checks for no publishers."""
         now = time.monotonic()
         strangers: list[str] = []
         if self.publisher is not None and self._node.count_publishers(self._claims.clock) > 1:

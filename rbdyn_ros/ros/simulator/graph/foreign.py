@@ -37,7 +37,7 @@ class ForeignPublishers:
 
     Args:
         node: node of the robot; it publishes the states.
-        describes: whether it publishes its description; if not, others may publish it.
+        describes: whether it publishes its description; if not, other nodes may publish it.
         transforms: whether it publishes its transforms; without them a robot_state_publisher has
             to run.
     """

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The robots of a process, and the objects and obstacles of their scenes, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,14 +36,14 @@ class Entities:
     For any thread. An unknown name is a KeyError: check it against `names` first.
 
     Args:
-        robots: at least one.
+        robots: the robots, at least one.
     """
 
     def __init__(self, robots: Sequence[Robot]) -> None:
         self._robots = robots
 
     @property
-    def _found(self) -> dict[str, _Entity]:
+    def _found(self) -> "dict[str, _Entity]":
         return _entities(self._robots)
 
     @property
@@ -94,12 +92,12 @@ class Entities:
         return self._found[name].kind
 
     def info(self, name: str) -> EntityInfo | None:
-        """Return a client's info of an entity, or None."""
+        """Return the info that a client gave about an entity, or None."""
         entity = self._found[name]
         return entity.robot.world.infos.get(entity.own)
 
     def set_info(self, name: str, info: EntityInfo) -> None:
-        """Keep a client's info of an entity, until it is deleted or the world is reset."""
+        """Keep a client's info about an entity until it is deleted or the world is reset."""
         entity = self._found[name]
         entity.robot.enter(changes.with_info(entity.robot.world, entity.own, info))
 
@@ -124,8 +122,7 @@ class Entities:
         """Remove an object, an obstacle or a spawned robot.
 
         Raises:
-            RbdynError: it is a robot of the start, several robots run, or the loop does not
-                answer.
+            RbdynError: it is an initial robot, several robots run, or the loop does not answer.
         """
         entity = self._found[name]
         if entity.is_first:
@@ -140,7 +137,7 @@ class Entities:
         """Return the names that a new entity cannot get.
 
         The joints of a spawned robot are those that begin with its name and a slash, so it cannot
-        be called shelf beside shelf/drawer.
+        be called shelf if there is a shelf/drawer.
         """
         names = [*self._found, *self.only_robot().world.taken]
         return {*names, *(name.partition("/")[0] for name in self._found)}
@@ -171,7 +168,7 @@ class Entities:
             for state in (latest[entity.robot],)
         ]
 
-    def _motion(self, entity: _Entity, state: LoopState) -> Motion:
+    def _motion(self, entity: "_Entity", state: LoopState) -> Motion:
         if (at := entity.at) is not None:
             return at.pos, xyzw(at.quat).tolist(), (0.0,) * 3, (0.0,) * 3, (0.0,) * 6
         if entity.joint < 0:
@@ -190,10 +187,10 @@ class Entities:
 
         Args:
             name: name of the entity.
-            pose: position, and quaternion of length near 1; checked by the caller. None: it
-                stays; time may run meanwhile.
-            twist: linear and angular velocity. None: it stays; of a pose alone the angular
-                velocity is that of the latest state.
+            pose: position, and quaternion of length near 1; checked by the caller. None: the pose
+                stays, and time may run meanwhile.
+            twist: linear and angular velocity. None: the twist stays; with a pose alone the
+                angular velocity is that of the latest state.
 
         Raises:
             RbdynError: it is a robot that is fixed to the world, it is attached, it is an
@@ -225,11 +222,11 @@ class Entities:
 
 
 def _wxyz(quaternion: Vector) -> Array:
-    """Return a unit quaternion wxyz from one xyzw of length near 1."""
+    """Return a unit quaternion wxyz from a quaternion xyzw of length near 1."""
     return np.roll(quaternion, 1) / float(np.linalg.norm(quaternion))
 
 
-def _place_obstacle(entity: _Entity, pose: Pair | None, twist: Pair | None) -> None:
+def _place_obstacle(entity: "_Entity", pose: Pair | None, twist: Pair | None) -> None:
     if twist is not None and any((*twist[0], *twist[1])):
         raise refusal(f"'{entity.own}' is an obstacle, so its twist must be zero")
     if pose is not None:
@@ -245,10 +242,10 @@ class _Entity:
     Attributes:
         robot: the robot that it is, or the robot to whose scene it belongs.
         joint: its floating joint; -1: it is fixed to the world.
-        own: its name in this scene; empty: it is the only robot of the start.
+        own: its name in this scene; empty: it is the only initial robot.
         kind: robot, object or obstacle.
         at: its pose in the world, if it is fixed there; None: at the origin.
-        is_first: whether it is a robot of the start.
+        is_first: whether it is an initial robot.
     """
 
     robot: Robot
@@ -290,7 +287,7 @@ def _entities(robots: Sequence[Robot]) -> dict[str, _Entity]:
 
 
 def _first_robots(robot: Robot) -> dict[str, _Entity]:
-    """Return the robots of the start by name."""
+    """Return the initial robots by name."""
     placed = {} if robot.given.parts is None else robot.given.parts.robots
     found: dict[str, _Entity] = {}
     for own, name in robot.world.first_robots.items():

@@ -76,9 +76,9 @@ def fitted(m: Model, values: Mapping[str, Any], faults: Faults) -> dict[str, Any
 
 
 def faults_of_new(m: Model, values: Mapping[str, Any]) -> Faults:
-    """Return the faults of joints that come to the robot later.
+    """Return the faults of joints that are added to the robot later.
 
-    One number for all joints counts for them too; a list with a number per joint does not.
+    One number for all joints applies to them, too; a list with a number per joint does not.
 
     Args:
         m: the robot with the new joints.

@@ -23,12 +23,12 @@ SavedPayloads = tuple[dict[str, Payload], tuple[float, ...]]
 class Payloads:
     """Changes payloads and gravity. Any thread may use it.
 
-    Every change starts from the Model that was loaded. They survive every reset;
-    `restore` removes them.
+    Every change starts from the Model that was loaded. Payloads and gravity survive every reset;
+    `restore` undoes them.
 
     Args:
         loop: simulates the robot.
-        sensors: measure on it, or None.
+        sensors: the sensors of the robot, or None.
         recorder: records its Models, or None.
 
     Attributes:
@@ -48,7 +48,7 @@ class Payloads:
     def set_payload(
         self, link: str, mass: float, com: Sequence[float], inertia: Sequence[float]
     ) -> None:
-        """Attach a rigid body to a link, in place of its last one; mass 0 removes the last one.
+        """Attach a rigid body to a link, in place of its last body; mass 0 removes the last body.
 
         Args:
             link: its name.
@@ -116,7 +116,7 @@ class Payloads:
     def fitted(self, base: Model) -> tuple[Model, dict[str, Payload]]:
         """Return a Model with other objects and the payloads of the links that it has.
 
-        The caller holds `lock`, until `use` if the loop goes on with the Model.
+        The caller holds `lock`, until `use` if the loop continues with the Model.
 
         Args:
             base: the Model without payloads.

@@ -29,14 +29,14 @@ def given_state(
 ) -> GivenState:
     """Return the state to set.
 
-    Where loops connect the joints with others, these move so that the loops stay closed, and all
-    of them are at rest. Other joints stay as they are.
+    If loops connect the joints with other joints, the other joints move so that the loops stay
+    closed, and all joints of these loops are at rest. All further joints stay as they are.
 
     Args:
         m: the robot.
         names: names of joints with a coordinate of their own.
-        positions: one per name [rad or m], or none: they stay where they are.
-        velocities: one per name [rad/s or m/s], or none: they are at rest.
+        positions: a position per name [rad or m]; empty: the joints stay where they are.
+        velocities: a velocity per name [rad/s or m/s]; empty: the joints are at rest.
         here: (nq,) the present position; None while time runs.
 
     Raises:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One simulated robot: load it, make its loop, open its topics."""
 
-from __future__ import annotations
-
 import functools
 import math
 import threading
@@ -100,7 +98,7 @@ class Change:
 
     Attributes:
         before: the present world.
-        after: the next one.
+        after: the next world.
         m: the Model of `after` with payloads.
         payloads: the payloads of its links, by link.
         prepared: functions that switch topics and sensors to `after`; they cannot fail.
@@ -112,7 +110,7 @@ class Change:
     payloads: dict[str, Payload]
     prepared: Sequence[Callable[[], None]]
 
-    def settled(self, d: Data) -> Change:
+    def settled(self, d: Data) -> "Change":
         """Return the change with its last weld in the pose that the links have in a state."""
         places = Places(self.before.m, d.qpos, d.time)
         after = self.after.settled(self.before, places)
@@ -124,7 +122,7 @@ class Robot:
 
     Args:
         node: node that has its parameters and topics.
-        name: name of one of several robots in a process; empty if it is the only one.
+        name: name of one of several robots in a process; empty if it is the only robot.
         values: values of its parameters.
         time_node: full name of the node that controls the time of several robots; empty: `node`.
         recorder: recorder of the topics of its node, or None.
@@ -136,7 +134,7 @@ class Robot:
         period_ns: duration of a tick [ns], after `load`.
         commands: the parser of its commands, after `load`.
         sensors: topics of its sensors, after `load`; None without a sensor file.
-        held: how it is held until its first command, after `load`; None: it is not.
+        held: how it is held until its first command, after `load`; None: it is not held.
         loop, boxes, stamps, payloads, outputs, reception, grippers, spawned, wait_alarm, foreign:
             after `open`.
         base, servo, unitree, planning, shared_memory: after `open`, or None.
@@ -311,7 +309,7 @@ class Robot:
         self._actions = open_grippers(self.node, [*self.grippers], self.values)
 
     def _open_port(self, settings: LoopSettings) -> Port | None:
-        """Make the memory that another process shares, if there is a name for it."""
+        """Make the memory that another process shares, if a parameter gives its name."""
         given = self.values.shared_memory
         if not given:
             return None
@@ -332,7 +330,7 @@ class Robot:
         return [name for name in names if entity_of(name, owners) not in scene.objects]
 
     def topics_to_try(self) -> str:
-        """Return the topics to begin with, as a message."""
+        """Return a message with the topics that a user may try first."""
         states, commands = map(self.node.resolve_topic_name, ("joint_states", "joint_commands"))
         names = self.commands.joints.names
         if not names:
@@ -347,13 +345,13 @@ class Robot:
 
     @property
     def accepted(self) -> int:
-        """Number of accepted messages, also of spawned robots."""
+        """Number of accepted messages, including those of spawned robots."""
         shared = 0 if self.shared_memory is None else self.shared_memory.accepted
         return self.reception.log.accepted + self.spawned.accepted + shared
 
     @property
     def rejected(self) -> int:
-        """Number of rejected messages, also of spawned robots."""
+        """Number of rejected messages, including those of spawned robots."""
         return self.reception.log.rejected + self.spawned.rejected
 
     @property
@@ -367,7 +365,10 @@ class Robot:
             actions.close()
 
     def close(self) -> None:
-        """End the thread of the sensors, when the loop has ended and nothing is published."""
+        """Close the control boxes, the shared memory and the sensors.
+
+        Call this after the loop and the publishers have ended.
+        """
         self.boxes.close()
         if self.shared_memory is not None:
             self.shared_memory.close()
@@ -419,7 +420,7 @@ class Robot:
             RbdynError: a link is unknown, both are parts of one body or attached already, the
                 integrator does not support loops, or the loop does not answer.
         """
-        # time goes on while the Model is made
+        # time continues while the Model is made
         self.enter(changes.attached(self.world, link, to, self.places), settles=True)
         return self.world.listed
 
@@ -433,12 +434,13 @@ class Robot:
         self.enter(changes.with_belt(self.world, obstacle, velocity))
 
     def enter(self, world: World, settles: bool = False, resets: bool = False) -> None:
-        """Go on in another world, between two ticks; parts that both worlds have keep their state.
+        """Change to another world between two ticks; parts that both worlds have keep their state.
 
         Args:
             world: the world.
             settles: whether the links of its last weld keep the pose that they have at that tick.
-            resets: whether the caller resets or loads the state next: it may have diverged.
+            resets: whether the caller resets or loads the state next; then the state may have
+                diverged.
 
         Raises:
             RbdynError: a recording is under way, the loop does not answer, or a topic or a sensor
@@ -466,7 +468,7 @@ class Robot:
         self._fit_faults()
 
     def _prepare(self, world: World) -> Change:
-        """Prepare the change to a world; all that can be refused is refused here."""
+        """Prepare the change to a world; every possible refusal happens here."""
         m, description = world.m, world.description
         plant, payloads = self.payloads.fitted(m)
         prepared = list[Callable[[], None]]()
@@ -480,7 +482,7 @@ class Robot:
         return Change(self.world, world, plant, payloads, prepared)
 
     def _move(self, change: Change, settles: bool, resets: bool) -> Change:
-        """Let the loop go on with the Model of a change; return the change, settled if asked."""
+        """Let the loop continue with the Model of a change; return the change, perhaps settled."""
         world = change.after
         faults = {name: row.value for name, row in self._fault_parameters().items()}
 
@@ -514,12 +516,12 @@ class Robot:
         """Reset loop and sensors, see runtime.plant.Plant.reset.
 
         Args:
-            time: time starts at 0 again.
-            state: the robot returns to its start, and nothing is attached.
-            robot: objects, payloads and gravity return to those at the start; else they stay.
-                Without `state`, spawned objects with the names of deleted ones go first: if the
-                loop stops answering then, they are gone.
-            seed: seed of all noise; None: the present one.
+            time: whether time starts at 0 again.
+            state: whether the robot returns to its start, without attached links.
+            robot: whether objects, payloads and gravity return to those at the start. Without
+                `state`, spawned objects with the names of deleted objects are removed first, and
+                stay removed if the loop stops answering then.
+            seed: seed of all noise; None: the present seed.
         """
         if robot:
             if not state:
@@ -544,7 +546,7 @@ class Robot:
         return SavedRobot(loop, self.world, self.payloads.saved(), faults, self._seed, seeded)
 
     def load_state(self, saved: SavedRobot) -> None:
-        """Go on from a state that this robot saved, with the parameters of its faults.
+        """Continue from a state that this robot saved, with the parameters of its faults.
 
         Raises:
             RbdynError: its faults are refused, or the loop does not answer.

@@ -63,12 +63,12 @@ class LoadedRobot:
     """The objects that a robot needs for its loop and its topics.
 
     Attributes:
-        m, given: its Model, and where that came from.
+        m, given: its Model, and the source of the Model.
         period_ns: period of a tick [ns].
         commands, trajectories, bridge: parsers of messages; without topic-based commands of
             ros2_control `bridge` is None.
         start: qpos at the start (nq,).
-        held: how the robot is held until its first command; None: it is not.
+        held: how the robot is held until its first command; None: it is not held.
         faults: faults that the parameters describe.
         sensors: topics of its sensors; None without a sensor file.
     """
@@ -144,7 +144,8 @@ def _equipped(values: SimpleNamespace, has_gravity: bool, m: Model) -> Model:
 
     Args:
         values: values of the parameters.
-        has_gravity: whether the user gave a gravity; else that of the robot file counts.
+        has_gravity: whether the user gave a gravity; otherwise the gravity of the robot file
+            counts.
         m: the robot.
     """
     m.opt.timestep = values.timestep
@@ -189,7 +190,7 @@ def _bridge(values: SimpleNamespace, commands: CommandParser) -> TopicBasedParse
 
 
 def _start(node: Node, setup: Setup | None, m: Model, stands: bool) -> Array:
-    """Return qpos at the start, of a robot that stands in its stance; log joints not at 0."""
+    """Return qpos at the start, in the stance if `stands`; log joints that are not at 0."""
     overrides = parameters.overrides(node)
     given = {k: v for k, v in overrides.items() if k.startswith(params.INITIAL)}
     start = start_position(m, given)
@@ -203,7 +204,7 @@ def _start(node: Node, setup: Setup | None, m: Model, stands: bool) -> Array:
 
 
 def _held(node: Node, m: Model, start: Array) -> tuple[Array, Held | None]:
-    """Return the start, and how the robot is held there; log both."""
+    """Return the start, and how the robot is held there; log how it is held."""
     held = held_at(m, start)
     if not held.text:
         return start, None
@@ -213,7 +214,7 @@ def _held(node: Node, m: Model, start: Array) -> tuple[Array, Held | None]:
 
 
 def _note_slow_servos(node: Node, m: Model, wanted: float, period_ns: int) -> None:
-    """Log the time constants of servos where drives need longer ones than wanted [s]."""
+    """Log the time constants of servos where drives need longer time constants than wanted [s]."""
     period = period_ns / NANOSECONDS
     slowest = float(servo_times(m, wanted, period).max(initial=0.0))
     if slowest > max(wanted, TICKS_OF_SERVO * period):
@@ -276,7 +277,7 @@ def _open_sensors(
         return topics(Path(values.sensors))
     try:
         return topics(described)
-    except RbdynError as error:  # such as pictures on a machine without graphics
+    except RbdynError as error:  # for example, pictures cannot be drawn without a graphics library
         node.get_logger().warning(f"the sensors of the robot file are left out: {error}")
         return None
 
@@ -346,9 +347,9 @@ def loop_settings(
 
 
 def _lockstep_dofs(values: SimpleNamespace, m: Model, commands: CommandParser) -> Ints | None:
-    """Return the dofs of lockstep_joints; without names the dofs of all joints with actuators.
+    """Return the dofs of lockstep_joints; without names, the dofs of all joints with actuators.
 
-    None: only those of the boxes.
+    None: lock-step waits only for the joints of the control boxes.
     """
     names = values.lockstep_joints
     if not names:

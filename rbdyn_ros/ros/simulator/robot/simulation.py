@@ -21,7 +21,7 @@ class Simulation:
     """Controls the time, the states and the world of all robots. Any thread may use it.
 
     Args:
-        robots: at least one.
+        robots: the robots, at least one.
         stop: set to end the process.
 
     Attributes:
@@ -86,7 +86,7 @@ class Simulation:
             self._align()
 
     def _align(self) -> None:
-        """Step robots that paused some ticks earlier than the others."""
+        """Step robots that paused some ticks earlier than the other robots."""
         moving = [time for time in self._times if not time.diverged]
         latest = max((time.tick for time in moving), default=0)
         behind = [time for time in moving if time.tick < latest]
@@ -144,7 +144,7 @@ class Simulation:
         return [robot.save_state() for robot in self.robots]
 
     def load_state(self, saved: Sequence[SavedRobot]) -> None:
-        """Go on from a state that save_state returned: all robots, and their time.
+        """Continue from a state that save_state returned: all robots, and their time.
 
         Raises:
             RbdynError: several robots run, or a loop does not answer.
@@ -185,7 +185,7 @@ class Simulation:
         return warnings
 
     def unload_world(self) -> None:
-        """Remove everything but the robots of the start; time is paused, and the caller resets."""
+        """Remove everything but the initial robots; time is paused, and the caller resets."""
         robot = self.entities.only_robot()
         self._enter(robot, changes.robots_alone(robot.begin, robot.world))
 

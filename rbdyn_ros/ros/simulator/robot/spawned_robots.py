@@ -37,8 +37,8 @@ class SpawnedRobots:
     """Opens and closes topics as robots come and go; for the thread that serves the node.
 
     Args:
-        node: node of the robot of the start; its executor serves the others.
-        loop: simulates all of them.
+        node: node of the initial robot; its executor serves the other nodes.
+        loop: simulates all robots.
         outputs: publish the states.
         stamps: stamps of the ticks of the loop.
         ages: refuses late commands.
@@ -58,21 +58,21 @@ class SpawnedRobots:
         self._stamps, self._ages, self._partial = stamps, ages, partial
         self._open: dict[str, _Open] = {}
         self._new: list[Node] = []
-        self._accepted = self._rejected = 0  # messages of robots that are gone
+        self._accepted = self._rejected = 0  # numbers of messages of robots that are gone
 
     @property
     def receptions(self) -> tuple[Reception, ...]:
-        """The receptions of the robots that are there."""
+        """The receptions of the robots that exist now."""
         return tuple(one.reception for one in self._open.values())
 
     @property
     def accepted(self) -> int:
-        """Number of accepted messages, also of robots that are gone."""
+        """Number of accepted messages, including those of robots that are gone."""
         return self._accepted + sum(one.log.accepted for one in self.receptions)
 
     @property
     def rejected(self) -> int:
-        """Number of rejected messages, also of robots that are gone."""
+        """Number of rejected messages, including those of robots that are gone."""
         return self._rejected + sum(one.log.rejected for one in self.receptions)
 
     def prepare(self, world: World) -> Callable[[], None]:

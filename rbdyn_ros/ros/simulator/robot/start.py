@@ -39,7 +39,7 @@ class Held:
 
     Attributes:
         dofs: (nv,) as LoopSettings.held.
-        text: for the user; empty if nothing is held.
+        text: text for the user; empty if nothing is held.
     """
 
     dofs: Ints
@@ -70,9 +70,9 @@ def held_at(m: Model, qpos: Array) -> Held:
 def start_position(m: Model, given: dict[str, Any]) -> Array:
     """Return qpos at the start (nq,).
 
-    Named joints are at the given positions. The other joints of a tree are at 0 or, if it is
-    outside their limits, in the middle of these (unlimited to one side: at the limit). With closed
-    loops they are at the closed position nearest to m.qpos0.
+    Named joints are at the given positions. The other joints of a tree are at 0 or, if 0 is
+    outside their limits, in the middle of the limits (with only one limit, at this limit). With
+    closed loops they are at the closed position nearest to m.qpos0.
 
     Args:
         m: the robot.
@@ -119,7 +119,7 @@ def in_stance(m: Model, start: Array, given: dict[str, Any]) -> Array:
 
 
 def position_limits(m: Model, name: str) -> tuple[float, float]:
-    """Return the limits of a joint [rad or m], infinite if it has none."""
+    """Return the limits of a joint [rad or m], infinite if the joint has no limits."""
     low, high = position_ranges(m, [m.jnt_id(name)])[0].tolist()
     return low, high
 
@@ -158,7 +158,7 @@ def _assembled(
     limits: dict[str, tuple[float, float]],
     addresses: dict[str, int],
 ) -> Array:
-    """Return a closed position near a rough one; named joints stay."""
+    """Return a position near a rough position at which the loops are closed; named joints stay."""
     given = f" with the given {', '.join(INITIAL + name for name in named)}" if named else ""
     try:
         qpos = assemble(m, rough, named, closed_within(m))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services for the actions of a person at a control box: user stop, guiding and reboot.
 
-The protocols of the boxes have no requests for them.
+The protocols of the boxes have no requests for these actions.
 """
 
 from collections.abc import Callable

@@ -26,7 +26,7 @@ from rbdyn_ros.ros.simulator.world.world import EntityInfo
 
 #: Categories of SetEntityInfo.
 CATEGORIES = {0: "object", 1: "robot", 2: "human", 4: "dynamic object", 5: "static object"}
-#: Longest texts of SetEntityInfo [characters], and most tags.
+#: Largest length of texts of SetEntityInfo [characters], and largest number of tags.
 LONGEST_TEXT, MOST_TAGS = 1000, 100
 
 
@@ -89,7 +89,7 @@ class EntityServices(results.OfferedServices):
         return any(map(region.overlaps, self._entities.shapes(name) or [point]))
 
     def _info(self, name: str) -> EntityInfo:
-        """Return a client's info of an entity, else its category."""
+        """Return the info that a client gave about an entity, or else its category."""
         from simulation_interfaces.msg import EntityCategory
 
         categories = {

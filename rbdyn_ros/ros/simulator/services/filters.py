@@ -17,7 +17,7 @@ from rbdyn_ros.errors import RbdynError, quote, refusal
 LONGEST = 256
 #: Largest number in braces, as in POSIX (RE_DUP_MAX).
 MOST_REPEATS = 255
-#: Most ways to match a name; Python can try them all in a fraction of a second.
+#: Largest number of ways to match a name; Python can try them all in a fraction of a second.
 MOST_WAYS = 1_000_000
 
 #: ASCII members of the classes of POSIX, as in the brackets of Python.
@@ -61,7 +61,7 @@ def matching(pattern: str, names: Sequence[str]) -> list[str]:
 
 
 class _Translation:
-    """The pattern for Python's `re`, and a bound of the ways to match it.
+    """The pattern for Python's `re`, and a bound on the number of ways to match it.
 
     Args:
         pattern: a POSIX extended regular expression.
@@ -131,7 +131,7 @@ class _Translation:
 
 
 def _members(members: str) -> str:
-    """Translate the inside of a bracket; a backslash has no meaning there in POSIX."""
+    """Translate the inside of a bracket; in POSIX a backslash has no meaning in a bracket."""
 
     def class_of(match: re.Match[str]) -> str:
         if match[1] is None:
@@ -149,7 +149,7 @@ def _pattern_error(reason: str) -> RbdynError:
 
 
 def tags_filter(wanted: Any) -> Callable[[Collection[str]], bool]:
-    """Return whether tags pass simulation_interfaces/TagsFilter; without tags it passes all.
+    """Return whether tags pass simulation_interfaces/TagsFilter; an empty filter passes all tags.
 
     Raises:
         RbdynError: the mode is unknown.

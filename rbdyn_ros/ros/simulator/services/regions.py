@@ -13,7 +13,7 @@ from rbdyn_ros.model.tree.rotation import quat_to_mat
 from rbdyn_ros.ros.common.parsing.magnitudes import LARGEST_STATE, check_magnitude
 from rbdyn_ros.ros.simulator.world.places import PlacedShape
 
-#: Most corners of a convex hull.
+#: Largest number of corners of a convex hull.
 MOST_CORNERS = 1000
 
 
@@ -61,7 +61,7 @@ class _Hull:
 
 
 def region_of(bounds: Any) -> Region | None:
-    """Return the region of simulation_interfaces/Bounds in the world, or None if they are empty.
+    """Return the region of simulation_interfaces/Bounds in the world, or None without bounds.
 
     Raises:
         RbdynError: the type is unknown, or the points do not fit it.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Services of simulation_interfaces: the offered ones, and the results of errors."""
+"""Services of simulation_interfaces: which services are offered, and the results of errors."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,8 @@ from rbdyn_ros.ros.common.graph.qos import SERVICES
 #: Results of every service.
 FEATURE_UNSUPPORTED, NOT_FOUND, OPERATION_FAILED = 0, 2, 4
 
-#: Refusals of files by the code of the first finding; for other codes the answer has the code.
+#: What the answer says about a refused file, by the code of the first finding; else it has the
+#: code.
 OWN_WORDS = {
     "xacro-request": NOT_FOR_OTHERS,
     "is-world": "it is a world, not one robot; spawn its models one by one",
@@ -46,7 +47,7 @@ def check_entity(known: Collection[str], name: str) -> None:
 
 
 def first_finding(error: RbdynError) -> str:
-    """Return the first finding of an error with its line, and the number of further ones."""
+    """Return the first finding of an error with its line, and the number of further findings."""
     first, more = error.findings[0], len(error.findings) - 1
     line = f"line {first.line}: " if first.line is not None else ""
     others = f" (and {more} more)" if more else ""
@@ -54,7 +55,7 @@ def first_finding(error: RbdynError) -> str:
 
 
 def of_files(error: RbdynError, logger: Any) -> str:
-    """Return the first finding of an error about files that a request names; log all of it.
+    """Return the first finding of an error about files that a request names; log the whole error.
 
     The words of the finding may quote the files, which the caller may not read.
     """

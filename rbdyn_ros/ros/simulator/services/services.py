@@ -24,7 +24,7 @@ class ChangeTopics:
 
     Args:
         node: node that subscribes.
-        robot: to change.
+        robot: the robot to change.
         wrench_duration: duration of the wrench of a message, at most MAX_DURATION [s].
         world_frame: name of the world frame in messages.
         frame_prefix: prefix of the names of links in TF.
@@ -78,7 +78,7 @@ class TypedServices:
 
     Args:
         node: node that offers them.
-        robot: to change and to query.
+        robot: the robot to change and to query.
         world: frame of the world.
         prefix: prefix of the robot's frames in TF.
 

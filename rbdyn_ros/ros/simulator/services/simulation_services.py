@@ -17,7 +17,7 @@ from rbdyn_ros.ros.common.reports.answer import serve
 from rbdyn_ros.ros.simulator.robot.robot import SavedRobot
 from rbdyn_ros.ros.simulator.robot.simulation import Simulation
 
-#: States of one simulation that are kept at once.
+#: Largest number of states of a simulation that are kept.
 MOST_STATES = 32
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -26,7 +26,7 @@ class SavedStates:
     """The saved states of all robots of a process.
 
     Args:
-        simulation: saved and loaded.
+        simulation: the simulation to save and to load.
     """
 
     def __init__(self, simulation: Simulation) -> None:
@@ -55,7 +55,7 @@ class SavedStates:
         return f"saved: {listing(self._states, MOST_STATES)}"
 
     def load(self, name: str) -> str:
-        """Go on from the state of a name; return a message.
+        """Continue from the state of a name; return a message.
 
         Raises:
             RbdynError: there is no such state, or it cannot be loaded.

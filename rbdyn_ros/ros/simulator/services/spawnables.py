@@ -105,7 +105,7 @@ def _name_of(uri: str) -> str:
 
 
 def _name_in(text: str) -> str:
-    """Return the name of the robot or the first model in a text, or "" if it has none."""
+    """Return the name of the robot or the first model in a text, or "" without a name."""
     root = root_of_text(text)
     if root not in _NAMED or len(text) > guard.MAX_BYTES:
         return ""
@@ -122,9 +122,9 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | geometries
 
     Args:
         name: name of the entity.
-        uri: see the module.
+        uri: URI of the resource, see the module.
         text: text of a URDF, SDF or MJCF, used if the URI is empty.
-        pose: in the world.
+        pose: its pose in the world.
 
     Raises:
         ResultError: the resource is refused.
@@ -219,7 +219,7 @@ def _surface(given: dict[str, tuple[float, ...]]) -> geometries.Surface | None:
 
 
 def _numbers(query: str, allowed: dict[str, int]) -> dict[str, tuple[float, ...]]:
-    """Return the numbers of a query by their keys; `allowed` has how many each key has."""
+    """Return the numbers of a query by their keys; `allowed` has the count for each key."""
     found: dict[str, tuple[float, ...]] = {}
     try:
         fields = parse_qsl(query, keep_blank_values=True, max_num_fields=20)

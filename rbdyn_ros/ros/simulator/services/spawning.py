@@ -41,7 +41,7 @@ class Spawning(results.OfferedServices):
 
     Args:
         node: node that offers the services under its name.
-        simulation: to change.
+        simulation: the simulation to change.
     """
 
     def __init__(self, node: Node, simulation: Simulation) -> None:
@@ -112,7 +112,7 @@ class Spawning(results.OfferedServices):
         return name
 
     def _robot(self, entity: Any, namespace: str) -> SpawnedRobot:
-        """Return the robot that an object from a robot file may be."""
+        """Return the namespace and the URDF of a robot that an object's robot file describes."""
         own = self._simulation.robots[0].node.get_namespace().rstrip("/")
         space = namespace or re.sub(r"\W|^(?=\d)", "_", entity.name, flags=re.ASCII)
         space = (space if space.startswith("/") else f"{own}/{space}").rstrip("/") or "/"

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The services of simulation_interfaces, the standard of simulators in ROS 2."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Sequence
@@ -29,12 +27,12 @@ STEPS = ("STEP_SIMULATION_SINGLE", "STEP_SIMULATION_MULTIPLE", "STEP_SIMULATION_
 
 def open_standard(
     node: Node, simulation: Simulation, worlds: Sequence[str] = ()
-) -> StandardServices | None:
+) -> "StandardServices | None":
     """Offer the services under `~/` of a node, or warn that simulation_interfaces is missing.
 
     Args:
         node: node that offers them.
-        simulation: to serve.
+        simulation: the simulation to serve.
         worlds: folders and scene files that are searched for worlds.
     """
     try:
@@ -56,7 +54,7 @@ class StandardServices:
 
     Args:
         node: node that offers the services under its name.
-        simulation: to serve.
+        simulation: the simulation to serve.
         sources: folders and scene files that are searched for worlds.
     """
 
@@ -106,7 +104,7 @@ class StandardServices:
         self._stepping = Stepping(node, simulation)
 
     def start(self) -> None:
-        """Begin to serve requests to step; the node's executor serves the others."""
+        """Begin to serve requests to step; the node's executor serves all other requests."""
         self._stepping.start()
 
     def close(self) -> None:
@@ -187,7 +185,7 @@ class StandardServices:
     def _quit(self) -> None:
         with contextlib.suppress(RbdynError):
             self._simulation.pause(True)
-        # quit later on a thread of its own, so that the reply is sent before
+        # quit in a thread of its own, some time after the reply
         self._quitting = threading.Timer(QUIT_DELAY, self._simulation.quit)
         self._quitting.start()
 

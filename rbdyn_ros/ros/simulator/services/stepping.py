@@ -17,11 +17,11 @@ STEPS_AT_ONCE = 100
 
 
 class Stepping:
-    """Serves step_simulation and simulate_steps from a thread of its own, `start` to `close`.
+    """Serves step_simulation and simulate_steps in its own thread, from `start` until `close`.
 
     Args:
         node: node that offers them under its name.
-        simulation: to step.
+        simulation: the simulation to step.
     """
 
     def __init__(self, node: Node, simulation: Simulation) -> None:

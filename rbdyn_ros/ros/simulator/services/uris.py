@@ -9,7 +9,7 @@ from rbdyn_ros.description.reading.packages import find_package
 from rbdyn_ros.errors import quote
 from rbdyn_ros.ros.simulator.services.results import NOT_FOUND, ResultError
 
-#: The scheme of a URI and what follows it.
+#: The scheme of a URI, and the rest of the URI.
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)", re.DOTALL)
 
 
@@ -21,7 +21,7 @@ def path_of(uri: str, result: int = NOT_FOUND) -> Path:
         result: the code of a refusal.
 
     Raises:
-        ResultError: the scheme is another one, or there is no such package.
+        ResultError: the scheme is not supported, or there is no such package.
     """
     found = _URI.fullmatch(uri)
     if found is None:

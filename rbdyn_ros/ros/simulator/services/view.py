@@ -61,11 +61,11 @@ class ViewedSimulation:
 
     Every order returns the reason of a refusal, or an empty string.
 
-    The page is there before the simulation: until `begin` it shows the robots at their start.
+    The page exists before the simulation: until `begin` it shows the robots at their start.
 
     Args:
         node: node that has the parameter real_time_factor.
-        robots: that are loaded.
+        robots: the loaded robots.
     """
 
     def __init__(self, node: Node, robots: Sequence[Robot]) -> None:
@@ -175,7 +175,7 @@ class ViewedSimulation:
         """End the view's commands at once; without such commands release a held robot.
 
         The robot is held as before these commands, otherwise on_timeout takes over. Commands and
-        trajectories of others go on.
+        trajectories of others continue.
         """
         shown = self._simulation.robots[robot]
         _check_time(shown)
@@ -252,7 +252,7 @@ def open_view(
 ) -> ViewProcess | None:
     """Show the robots of a node in a browser if the parameter view is true; see start_view.
 
-    Return None with a warning if the view cannot start; the simulation goes on.
+    Return None with a warning if the view cannot start; the simulation continues.
     """
     if not values.view:
         if spawned is not None:

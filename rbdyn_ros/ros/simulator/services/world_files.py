@@ -24,7 +24,7 @@ from rbdyn_ros.ros.simulator.world.world import TEXT, WorldFile, world_file
 #: Result codes of LoadWorld.
 UNSUPPORTED_FORMAT, NO_RESOURCE, PARSE_ERROR = 101, 102, 103
 MISSING_ASSETS, UNSUPPORTED_ASSETS, UNSUPPORTED_ELEMENTS = 104, 105, 106
-#: Result codes by the codes of findings; PARSE_ERROR for all others.
+#: Result codes by the codes of findings; PARSE_ERROR for all other codes.
 CODES = {
     **dict.fromkeys(("mesh-missing", "package-not-found", "no-such-file"), MISSING_ASSETS),
     **dict.fromkeys(("mesh-format", "mesh-address", "mesh-outside"), UNSUPPORTED_ASSETS),
@@ -34,7 +34,7 @@ CODES = {
     "object-overlaps": OPERATION_FAILED,
 }
 SUFFIXES = (".yaml", ".yml")
-#: Most files that a folder may have.
+#: Largest number of files in a folder.
 MOST_FILES = 1000
 
 
@@ -78,7 +78,7 @@ def refused_world(error: DescriptionError, opened: Sequence[Path], logger: Any) 
     Args:
         error: error of the world.
         opened: the files that were opened.
-        logger: gets what the answer leaves out.
+        logger: logs the errors that the answer leaves out.
     """
     source, code = f"{error.source}: " if error.source else "", error.findings[0].code
     shown = not opened or code == "object-overlaps"

@@ -38,7 +38,7 @@ class Worlds(OfferedServices):
 
     Args:
         node: node that offers the services under its name.
-        simulation: to change.
+        simulation: the simulation to change.
         sources: folders and scene files that are searched for worlds.
         stop: leaves the simulation stopped at its start.
     """
@@ -67,7 +67,8 @@ class Worlds(OfferedServices):
         begin = simulation.robots[0].begin
         opened: list[Path] = []
         try:
-            # the user named the scene of the start, so its files are read as at the start
+            # the user named this scene at the start, so its files are read as they were at the
+            # start
             with nullcontext(opened) if self._is_first(resource.uri) else for_others() as opened:
                 how = begin.strict, begin.package_dirs
                 file, parts = read_world(resource.uri, resource.resource_string, first, *how)
@@ -84,7 +85,7 @@ class Worlds(OfferedServices):
         """Return whether a URI names the scene that the simulator was started with."""
         try:
             return bool(uri) and is_same(path_of(uri), self._simulation.entities.first_scene)
-        except RbdynError:  # read_world refuses it
+        except RbdynError:  # read_world then refuses the URI
             return False
 
     def _unload_world(self, _request: Any, _response: Any) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Trouble of a simulated robot, logged once each or rarely."""
+"""Log the troubles of a simulated robot, each only once or rarely."""
 
 import math
 import time
@@ -18,7 +18,7 @@ LONG_WAIT = 5.0
 
 
 def has_locked_drive(m: Model, joint: int) -> bool:
-    """Return whether a joint with a fault is one whose drive locked.
+    """Return whether a joint with a fault has a drive that locked.
 
     The position of such a joint is a function of time, so its state cannot diverge.
     """
@@ -144,7 +144,7 @@ class Alarms:
             self._logger.warning(text)
 
     def _report_contact(self, m: Model, state: LoopState) -> None:
-        """Warn once of contact forces that are not right."""
+        """Warn once if contact forces are wrong."""
         if state.unsolved > 0 and not self._unsolved:
             self._unsolved = True
             self._logger.warning(

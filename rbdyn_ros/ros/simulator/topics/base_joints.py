@@ -54,7 +54,7 @@ class BaseJoints(Protocol):
 
 
 def _dofs(m: Model, names: tuple[str, ...]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the dofs of joints; they have other numbers where objects have come or gone."""
+    """Return the dofs of joints, whose numbers change when objects come or go."""
     return np.array([m.jnt_dofadr[m.jnt_names.index(name)] for name in names], np.int64)
 
 
@@ -136,7 +136,7 @@ class PlanarJoints:
         return str(m.body_names[m.jnt_bodyid[m.jnt_names.index(SLIDES[-1])]])
 
     def check(self, twist: Array) -> None:
-        """Every twist is possible."""
+        """Accept every twist."""
 
     def capped(self, twist: Array) -> Array:
         return twist

@@ -15,7 +15,8 @@ from rbdyn_ros.runtime.loop import Loop
 #: Commands count as back after this time without a gap [s], so that a commander that is always
 #: slower than command_timeout is logged only once.
 BACK = 1.0
-#: Most commanders whose names are remembered, and the time between two look-ups of names [s].
+#: Largest number of commanders whose names are remembered, and time between two look-ups of names
+#: [s].
 MOST, PAUSE = 100, 0.1
 #: Effect of each policy of on_timeout on the joints.
 EFFECTS = {
@@ -33,7 +34,7 @@ class AnswerAges:
 
     Args:
         stamps: stamps of the ticks of the loop.
-        newest: returns the tick of the newest published state; -1: none yet.
+        newest: returns the tick of the newest published state; -1: no state yet.
         factor: returns the real-time factor.
         timeout: largest age of a state that a command answers [s of wall time]; 0: unlimited.
 
@@ -71,7 +72,7 @@ class CommanderWatch:
 
     Args:
         node: node that logs, and lists the graph.
-        loop: that the commands were for.
+        loop: loop that gets the commands.
     """
 
     def __init__(self, node: Node, loop: Loop) -> None:
@@ -81,7 +82,7 @@ class CommanderWatch:
         self._who = ""  # the publisher of the last command
         self._asked = -PAUSE  # time of the last query of a name [s]
         self._stopped = False
-        self._since: float | None = None  # time from which on commands came again
+        self._since: float | None = None  # time since which commands arrive again
 
     def note(self, topic: str, sender: bytes | None) -> None:
         """Note an accepted command: its topic, and the GID of its publisher if it is known."""
@@ -100,7 +101,7 @@ class CommanderWatch:
         self._who, self._heard = who or "", now
 
     def note_process(self, who: str) -> None:
-        """Note accepted commands that did not come by a topic."""
+        """Note accepted commands that did not arrive on a topic."""
         self._who, self._heard = who, time.monotonic()
 
     def poll(self, now: float) -> None:

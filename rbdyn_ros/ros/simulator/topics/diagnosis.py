@@ -4,8 +4,6 @@
 The limits are those of ros2_control's controller manager.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,7 +15,7 @@ from rbdyn_ros.ros.common.reports.status import Level, Status, texts
 from rbdyn_ros.ros.simulator.topics.alarms import stop_reason
 from rbdyn_ros.runtime.timing import Timing, coarse, deviation, mean
 
-MICROSECOND = 1e6  # per second
+MICROSECOND = 1e6  # microseconds per second
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +45,11 @@ class EventCounts(NamedTuple):
     """Numbers of events.
 
     Attributes:
-        rejected: messages, on all topics.
+        rejected: rejected messages on all topics.
         saturated: ticks with a clamped effort.
         given_up: timeouts of lock-step.
         late: rejected commands that answered an old state.
-        dropped: readings of lidars, range sensors and cameras.
+        dropped: dropped readings of lidars, range sensors and cameras.
     """
 
     rejected: int = 0
@@ -60,7 +58,7 @@ class EventCounts(NamedTuple):
     late: int = 0
     dropped: int = 0
 
-    def since(self, before: EventCounts) -> EventCounts:
+    def since(self, before: "EventCounts") -> "EventCounts":
         """Return the events since earlier counts."""
         return EventCounts(*(max(now - then, 0) for now, then in zip(self, before, strict=True)))
 
@@ -76,12 +74,12 @@ class Observation:
         time_mode: realtime, lockstep or fast.
         factor: wanted real-time factor during the window; None if it changed.
         tick: number of the newest state.
-        paused: time is paused on request.
-        waiting: time waits for commands.
+        paused: whether time is paused on request.
+        waiting: whether time waits for commands.
         unanswered: joints whose commands lock-step waits for, or lacked at its last timeout.
-        fault: name of the joint whose state diverged or whose drive locked; empty: none.
+        fault: name of the joint whose state diverged or whose drive locked; empty: no fault.
         stale: number of joints whose command is expired or missing.
-        command_age: age of the oldest valid command [s]; infinite before the first.
+        command_age: age of the oldest valid command [s]; infinite before the first command.
         command_timeout: age at which a command expires [s].
         on_timeout: effort of a joint without a valid command.
         accepted: number of accepted messages since the start, on all topics.
@@ -123,7 +121,7 @@ def _loop(o: Observation) -> Status:
     w = o.window
     rate = w.ticks * NANOSECONDS / w.active_ns if w.active_ns > 0 else 0.0
     wanted = (o.factor or 0.0) * NANOSECONDS / o.period_ns
-    # wake-ups are late independently, so the period between two has twice the variance
+    # wake-ups are late independently, so a period between two wake-ups has twice the variance
     scatter = math.sqrt(2.0) * deviation(w.histogram) / MICROSECOND * wanted
     judged = o.time_mode == "realtime" and o.factor is not None and w.ticks > 0
     complaints = _unpunctual(w, rate, wanted, scatter) + _slow(w) if judged else []
@@ -203,7 +201,7 @@ def _commands(o: Observation) -> Status:
         _warning(
             o.new.given_up > 0,
             f"lock-step timed out {counted(o.new.given_up, 'time')} without commands for "
-            f"{listing(o.unanswered)}, and let time run free",
+            f"{listing(o.unanswered)}; after that time ran freely",
         ),
     ]
     values: dict[str, object] = {

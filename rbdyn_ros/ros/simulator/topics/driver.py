@@ -5,8 +5,6 @@ Real arms do this behind their drivers, see config/arms. The terms follow from t
 the state in which a command arrives or an effort is measured: the arm ignores its payloads.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -26,7 +24,7 @@ SLIDING = 1e-3
 
 
 def policy_of(values: SimpleNamespace) -> str:
-    """Return the policy for expired commands: an arm may carry itself even at zero effort."""
+    """Return the policy for expired commands: some arms carry themselves at zero effort."""
     if values.on_timeout == "zero" and values.robot_compensates_gravity:
         return "gravity"
     policy: str = values.on_timeout
@@ -53,7 +51,7 @@ class SimulatedDriver:
         self._m, self._d = loop.m, make_data(loop.m)
 
     @staticmethod
-    def of(loop: Loop, values: SimpleNamespace) -> SimulatedDriver | None:
+    def of(loop: Loop, values: SimpleNamespace) -> "SimulatedDriver | None":
         """Return the driver, or None if the arm neither adds nor leaves out efforts."""
         adds = (
             values.robot_compensates_gravity,

@@ -63,7 +63,7 @@ class SimulatedGripper:
                 self._order(self.gripper.staying(self.state().position))
 
     def forget(self) -> None:
-        """Note that the loop has forgotten its commands."""
+        """Note that a reset has cleared the commands of the loop."""
         self._forgotten = self._number
 
     def state(self) -> GripperState:

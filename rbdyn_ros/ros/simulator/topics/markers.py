@@ -20,7 +20,7 @@ from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.runtime.types import Wrench
 
 MARKER_PERIOD = 1.0 / 30.0  # time between two publications [s]
-METRES_PER_NEWTON = 0.005  # also metres per newton metre
+METRES_PER_NEWTON = 0.005  # for torques: metres per newton metre [m/(N m)]
 SHORTEST, LONGEST = 0.05, 1.0  # lengths of an arrow [m]
 SHAFT, HEAD = 0.015, 0.03  # diameters [m]
 COLOURS = {"force": (0.9, 0.2, 0.1, 0.9), "torque": (0.1, 0.4, 0.9, 0.9)}
@@ -29,7 +29,7 @@ COLOURS = {"force": (0.9, 0.2, 0.1, 0.9), "torque": (0.1, 0.4, 0.9, 0.9)}
 class WrenchMarkers:
     """Publishes an arrow for each active wrench on ~/wrench_markers: red forces, blue torques.
 
-    Arrows are in the frames of links, so that they move with them.
+    Arrows are in the frames of links, so that they move with the links.
 
     Args:
         node: node that publishes.

@@ -215,7 +215,7 @@ class MobileBase:
         return message
 
     def _tf(self, stamp_ns: int, state: LoopState) -> Any:
-        """Return odom -> base by the wheels, and world -> odom, so that world -> base is true."""
+        """Return odom -> base by the wheels, and world -> odom so that world -> base is exact."""
         x, y, angle = self._joints.pose
         c, s = math.cos(angle), math.sin(angle)
         R, p = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]), np.array([x, y, 0.0])

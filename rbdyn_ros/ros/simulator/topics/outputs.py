@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topics that publish the states of a robot."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -76,7 +74,7 @@ class Cadence:
     hand_over: int
 
     @staticmethod
-    def of(values: SimpleNamespace, period_ns: int, others: Iterable[int] = ()) -> Cadence:
+    def of(values: SimpleNamespace, period_ns: int, others: Iterable[int] = ()) -> "Cadence":
         """Return the periods of the parameters; `others` are the periods of sensors."""
         rates = values.publish_rate, values.tf_rate, values.clock_rate
         every = [max(1, round(NANOSECONDS / (rate * period_ns))) for rate in rates]
@@ -181,7 +179,7 @@ class Outputs:
 
     @property
     def measured_tick(self) -> int:
-        """Tick of the newest state on joint_states, or -1 before the first."""
+        """Tick of the newest state on joint_states, or -1 before the first state."""
         return self.stream.kept_tick
 
     @property
@@ -190,7 +188,7 @@ class Outputs:
         return self._transforms.frames if self._transforms is not None else ()
 
     def publish_next(self) -> bool:
-        """Publish the next state of the loop; return whether there was one."""
+        """Publish the next state of the loop; return whether there was a new state."""
         with self.lock:
             state = self._loop.readout.next_state(0.0)
             if state is not None:
@@ -211,8 +209,8 @@ class Outputs:
 
         Args:
             m: the Model.
-            description: it was made from this.
-            robots: that were spawned: their joint states have topics of their own.
+            description: the Model was made from it.
+            robots: robots that were spawned; their joint states have topics of their own.
         """
         if self._objects is None and description.objects:
             self._objects = self._make_objects(())
@@ -235,7 +233,7 @@ class Outputs:
 
     def _go_on(self) -> None:
         """Read the first state of another Model."""
-        state = self._loop.readout.next_state(1.0)  # its tick may be the last state's
+        state = self._loop.readout.next_state(1.0)  # its tick can equal the tick of the last state
         if state is None:
             return
         self.stream.note()

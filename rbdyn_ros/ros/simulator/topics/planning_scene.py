@@ -10,8 +10,6 @@ the robot, its planning frame is the root link. An object in the hand has its po
 holds it, so that the motion of the arm does not matter.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -50,7 +48,7 @@ class SceneContent:
 
     Attributes:
         m: the Model.
-        description: it was made from this, nothing attached.
+        description: the Model was made from it; it has no attachments.
         welds: welds of links that are attached.
         places: returns the poses of links at a position (nq,) and a time.
     """
@@ -63,7 +61,7 @@ class SceneContent:
 
 def open_planning_scene(
     node: Node, loop: Loop, content: SceneContent, values: SimpleNamespace
-) -> PlanningSceneTopic | None:
+) -> "PlanningSceneTopic | None":
     """Return the topic, or None if the parameters switch it off or moveit_msgs is missing."""
     if not values.publish_planning_scene:
         return None
@@ -149,7 +147,7 @@ class PlanningSceneTopic:
             self._publisher.publish(message)
 
     def _difference(self, stamp_ns: int, state: LoopState, whole: bool) -> Any:
-        """Return the difference to the last message, or None if there is none."""
+        """Return the difference to the last message, or None if nothing has changed."""
         places = self._content.places(state.qpos, state.time)
         poses, held = self._poses(places), held_objects(self._content, state, self._links)
         attached = [
@@ -254,7 +252,7 @@ def _welded(welds: tuple[Weld, ...], links: list[str]) -> dict[str, str]:
 
 
 def _branch(m: Model, bodies: set[int]) -> int:
-    """Return the body from which all these bodies branch off, or the last of them."""
+    """Return the last body that carries each of these bodies or is one of them."""
     chains = [_chain(m, body) for body in bodies]
     common = set.intersection(*map(set, chains))
     return max(common, key=chains[0].index)
@@ -269,7 +267,7 @@ def _chain(m: Model, body: int) -> list[int]:
 
 
 def hand_links(m: Model, link: str) -> list[str]:
-    """Return the links of a body and of all bodies that it carries: they may touch its object."""
+    """Return the links of a body and all that it carries: they may touch the held object."""
     root = int(m.frame_bodyid[m.frame_id(link)])
     carried = {body for body in range(m.nbody) if root in _chain(m, body)}
     return [

@@ -21,7 +21,7 @@ class Publisher:
 
     Args:
         wakeup: wake-up of the loops.
-        robots: the outputs of each.
+        robots: the outputs of each robot.
 
     Attributes:
         failure: the error that ended the thread.
@@ -57,7 +57,8 @@ class Publisher:
             timeout = round(POLL * NANOSECONDS)
             stream(self._places, self._wakeup.descriptor, timeout, self._scratch)
             for outputs in self._robots:
-                outputs.publish_next()  # compiled code publishes the plain states after this one
+                # after this state, compiled code publishes the plain states
+                outputs.publish_next()
             now = time.monotonic()
             if now > checked + POLL:  # one robot may stand still while others move
                 checked = now

@@ -7,8 +7,6 @@ has the stamp of the latest state as the time of a message, because wall time me
 simulation that is paused or runs as fast as possible.
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 import threading
@@ -71,7 +69,7 @@ class NodeRecording:
         self._logger.info(text)
 
     def put(
-        self, recorder: NodeRecorder, topic: str, typename: str, qos: dict[str, str], raw: bytes
+        self, recorder: "NodeRecorder", topic: str, typename: str, qos: dict[str, str], raw: bytes
     ) -> None:
         """Record a message."""
         with self._lock:

@@ -69,13 +69,13 @@ WATCHED = 2.0
 #: Sensors whose reading is a few numbers.
 NumbersSpec = ImuSpec | ForceTorqueSpec | MagnetometerSpec | GpsSpec | PoseSpec | JointTorqueSpec
 
-NOT_MEASURED = -1.0  # first element of a covariance that the message lacks
+NOT_MEASURED = -1.0  # first element of a covariance, if the sensor does not measure the quantity
 
 
 class SensorTopics:
     """The topics of all sensors of a robot.
 
-    `publish` is for the publishing thread, the rest for any thread.
+    `publish` is for the publishing thread, all other methods are for any thread.
 
     Args:
         node: node that publishes.
@@ -137,8 +137,8 @@ class SensorTopics:
     def publish(self, stamp_ns: int, state: LoopState) -> None:
         """Publish the due readings that have subscribers.
 
-        Noise depends on the tick alone, so all subscribers get the same. Readings that are not
-        finite are not published.
+        Noise depends on the tick alone, so all subscribers get the same readings. Readings that
+        are not finite are not published.
         """
         due = self._suite.due(state)
         if self._slow:
@@ -193,7 +193,7 @@ class SensorTopics:
         return self._sensor_work.dropped
 
     def close(self) -> None:
-        """End thread and process of lidars and cameras, when nothing publishes any more."""
+        """End the thread and process of lidars and cameras. Call it after the publisher ends."""
         self._renderers.stop()  # the thread may wait for a picture
         self._sensor_work.close()
         self._renderers.close()
@@ -243,8 +243,8 @@ class _NumbersTopic:
     Args:
         node: node that publishes.
         topic: its name.
-        message: with marks for `Prepared`, of as many doubles as there are numbers.
-        count: their number.
+        message: message with marks for `Prepared`, one mark for each number.
+        count: how many numbers it has.
     """
 
     def __init__(self, node: Node, topic: str, message: Any, count: int) -> None:

@@ -46,14 +46,14 @@ def servo_of(m: Model, names: tuple[str, ...], values: SimpleNamespace) -> Twist
 
     Raises:
         ModelError: the robot has no such link.
-        ParameterError: no joint moves it, or a threshold does not fit the others.
+        ParameterError: no joint moves it, or a threshold does not fit the other thresholds.
     """
     settings = servo_settings(values, getattr(values, "servo.frame"))
     return None if settings is None else TwistServo(m, names, settings)
 
 
 def servo_period(values: SimpleNamespace, period_ns: int) -> int:
-    """Return the period of a servo's commands [ticks]; in lock-step each tick has its own."""
+    """Return the period of a servo's commands [ticks]; in lock-step each tick has a command."""
     if values.time_mode == "lockstep":
         return 1
     return max(1, round(NANOSECONDS / (RATE * period_ns)))
@@ -61,12 +61,12 @@ def servo_period(values: SimpleNamespace, period_ns: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class GivenTwist:
-    """A twist as it came.
+    """A twist as it was received.
 
     Attributes:
-        frame: whose axes it has.
+        frame: frame whose axes it has.
         twist: (6,) angular, then linear.
-        epoch, stamp_ns: when it came.
+        epoch, stamp_ns: epoch and stamp [ns] at which it came.
         paused: whether time was paused then.
     """
 
@@ -186,7 +186,7 @@ class ServoTopic:
         """Return the twist that counts now, or None.
 
         A twist that came while time was paused counts for single steps only: the arm should not
-        move when time goes on much later.
+        move when time continues much later.
         """
         given = self._given
         if given is None:
@@ -215,7 +215,7 @@ class ServoTopic:
         command = self._command(self._place)
         tick = state.tick if self._lockstep else None
         self._mark = self._loop.orders.command(command, tick, after=self._mark)
-        if self._mark is None:  # another order moves the joints now
+        if self._mark is None:  # another order has taken over the joints
             self._let_go(given)
         elif not self._moving:
             self._mark = None
@@ -227,7 +227,7 @@ class ServoTopic:
         velocities.
         """
         if not self._moving:
-            self._place = None  # others may have moved the joints since
+            self._place = None  # another node may have moved the joints since
         dofs, arrived = self._servo.dofs, state.measured_tick >= 0
         place, v = state.measured_position[dofs], state.measured_velocity[dofs]
         if arrived and np.isfinite(place).all():

@@ -104,7 +104,7 @@ class SharedReadings:
             self._numbers[self._start[k] :][: len(numbers)] = numbers
 
     def write(self, tick: int) -> None:
-        """Write the row as it is at a tick."""
+        """Write the row of present numbers for a tick."""
         if self._write is not None:
             self._write(tick, self._numbers)
 

@@ -58,7 +58,7 @@ class JointStates:
         effort[joints.dofadr] = convert.marks(2 * n, n)
         marked = convert.joint_state(joints, Prepared.MARK_STAMP, qpos, qvel, effort)
         prepared = Prepared(marked, 3 * n)
-        # indices of the message's numbers among the measured ones
+        # indices of the message's numbers among the measured numbers
         pick = np.concatenate([k * m.nvall + joints.dofadr for k in range(3)])
         row = pick + Layout(m).start["measured"]
 
@@ -81,7 +81,7 @@ class JointStates:
 class MotorStates:
     """Publishes motor_states: angles and speeds of the motors, before their gears.
 
-    They are those of the state itself, without noise and delay of measurements.
+    The numbers come from the state itself, without noise and delay of measurements.
     """
 
     def __init__(self, node: Node, m: Model) -> None:
@@ -196,7 +196,7 @@ class ObjectPoses:
         return commit
 
     def is_heard(self) -> bool:
-        """Return whether somebody subscribes."""
+        """Return whether a node subscribes."""
         return bool(self._publisher.get_subscription_count() > 0)
 
     def publish(self, stamp_ns: int, state: LoopState) -> None:

@@ -71,7 +71,7 @@ class TopicBasedParser:
         velocity: Sequence[float],
         effort: Sequence[float],
     ) -> Command:
-        """Return the command, which may be for no joint at all.
+        """Return the command of a message, which can be a command for no joint.
 
         Raises:
             RbdynError: the message is refused.

@@ -5,8 +5,6 @@ A motor applies tau + kp (q - q_measured) + kd (dq - dq_measured) within its lim
 computes it in each tick.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -16,9 +14,9 @@ import numpy as np
 from rclpy.node import Node
 
 from rbdyn_ros.arrays import Array
-from rbdyn_ros.dynamics.stages import make_data
 from rbdyn_ros.dynamics.toolbox.frames import frame_acceleration, frame_pose, frame_velocity
 from rbdyn_ros.errors import Finding, ParameterError, exactly, refusal
+from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.joints import JointType
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.tree.rotation import mat_to_quat
@@ -32,6 +30,7 @@ from rbdyn_ros.ros.simulator.topics.ticker import Ticker
 from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.state import LoopState
 from rbdyn_ros.runtime.types import EFFORT, IMPEDANCE, Command
+from rbdyn_ros.sensors.evaluation import Evaluation
 
 #: Rate of lowstate [Hz].
 RATE = 500.0
@@ -50,7 +49,7 @@ def unitree_period(period_ns: int) -> int:
 
 def open_unitree(
     node: Node, loop: Loop, commands: CommandParser, values: SimpleNamespace
-) -> UnitreeTopics | None:
+) -> "UnitreeTopics | None":
     """Return the topics of the robot that the parameters name, or None.
 
     Raises:
@@ -98,6 +97,7 @@ class UnitreeTopics:
             self._row[self._state.places["level_flag"]] = LOW_LEVEL
         self.period = unitree_period(loop.period_ns)
         self._ticker = Ticker(self.period)
+        self._evaluation = Evaluation(loop.plant.m)
         self._publisher = node.create_publisher(
             self._messages.LowState, robots.LOW_STATE, reliable(10)
         )
@@ -147,21 +147,26 @@ class UnitreeTopics:
         """Publish a state, when it is due."""
         if not self._ticker.due(state) or state.measured_tick < 0:
             return
-        self._put_motors(state)
-        self._put_imu(state)
+        plant = self._loop.plant.m
+        if self._evaluation.plant is not plant:
+            self._evaluation = Evaluation(plant)
+        self._evaluation.enter(state)
+        self._put_motors(state, self._evaluation.d.qacc)
+        self._put_imu(self._evaluation)
         if self._feet:
-            forces = [float(np.linalg.norm(state.contact[body, :3])) for body in self._feet]
+            contact = self._evaluation.contact[:, :3]
+            forces = [float(np.linalg.norm(contact[body])) for body in self._feet]
             self._set("foot_force", [round(min(force, INT16)) for force in forces])
         milliseconds = state.measured_tick * self._loop.period_ns // 1_000_000
         self._row[self._state.places["tick"]] = milliseconds & 0xFFFFFFFF
         self._publisher.publish(self._state.message(self._row))
 
-    def _put_motors(self, state: LoopState) -> None:
+    def _put_motors(self, state: LoopState, qacc: Array) -> None:
         places, row, dofs = self._state.places, self._row, self._dofs
         columns = {
             "q": state.measured_position[dofs],
             "dq": state.measured_velocity[dofs],
-            "ddq": state.qacc[dofs],
+            "ddq": qacc[dofs],
             "tau_est": state.measured_effort[dofs],
         }
         for name, values in columns.items():
@@ -170,8 +175,8 @@ class UnitreeTopics:
         for name, k in self._motors.items():
             row[places[f"motor_state[{k}].mode"]] = self._modes[name]
 
-    def _put_imu(self, state: LoopState) -> None:
-        omega, force, R = self._imu.measured(state, self._loop.plant.m.opt.gravity)
+    def _put_imu(self, evaluation: Evaluation) -> None:
+        omega, force, R = self._imu.measured(evaluation.m, evaluation.d)
         w, x, y, z = quat = mat_to_quat(R).tolist()
         roll = math.atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
         pitch = math.asin(max(-1.0, min(1.0, 2.0 * (w * y - z * x))))
@@ -196,24 +201,22 @@ class ImuPlace:
     """
 
     def __init__(self, m: Model, waist: str) -> None:
-        self._m, self._d = m, make_data(m)
         floats = m.njnt > 0 and m.jnt_type[0] == JointType.FREE
         body = m.jnt_bodyid[m.jnt_id(waist)] if waist else int(floats)
         named = [m.frame_id(name) for name in IMU_LINKS if name in m.frame_names]
         self._frame = named[0] if named else m.frame_bodyid.tolist().index(body)
 
-    def measured(self, state: LoopState, gravity: Array) -> tuple[Array, Array, Array]:
+    def measured(self, m: Model, d: Data) -> tuple[Array, Array, Array]:
         """Return angular velocity and specific force in the axes of the IMU, and these axes.
 
         Args:
-            state: state of the robot.
-            gravity: (3,) in world axes [m/s^2].
+            m: the simulated Model.
+            d: its Data, with qpos, qvel and qacc.
         """
-        m, d, frame = self._m, self._d, self._frame
-        d.qpos, d.qvel, d.qacc, d.time = state.qpos, state.qvel, state.qacc, state.time
+        frame = self._frame
         R = frame_pose(m, d, frame)[1]
         omega = frame_velocity(m, d, frame)[:3]
-        force = frame_acceleration(m, d, frame)[3:] - gravity
+        force = frame_acceleration(m, d, frame)[3:] - m.opt.gravity
         return R.T @ omega, R.T @ force, R
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Changes of a world, each from one World to the next: nothing is simulated here.
 
-All raise RbdynError to refuse.
+All functions raise RbdynError to refuse a change.
 """
 
 from collections.abc import Sequence
@@ -41,7 +41,7 @@ from rbdyn_ros.ros.simulator.world.world import (
     world_file,
 )
 
-#: Most spawned objects and obstacles of a simulation.
+#: Largest number of spawned objects and obstacles of a simulation.
 MOST_SPAWNED = 100
 
 
@@ -53,7 +53,7 @@ def begun(
     strict: bool,
     package_dirs: Sequence[str | Path] = (),
 ) -> World:
-    """Return the world of the start.
+    """Return the initial world.
 
     Args:
         given: the source of the robot.
@@ -74,7 +74,7 @@ def begun(
 
 
 def _name(scene: Description) -> str:
-    """Return a robot's name that no object or obstacle has; a world may have a floor."""
+    """Return a name for the robot that no object, obstacle or later floor has."""
     others = {FLOOR.name, *scene.objects, *(obstacle.name for obstacle in scene.obstacles)}
     return free_name(f"{scene.name}_robot" if scene.name in others else scene.name, others)
 
@@ -85,7 +85,7 @@ def spawned(
     """Add an object, an obstacle or a robot; raise an object out of obstacles.
 
     Args:
-        world: the present one.
+        world: the present world.
         entity: the object or obstacle.
         robot: the robot, if the entity is an object with actuated joints; or None.
         qpos: (nq,) present position.
@@ -171,16 +171,16 @@ def released(world: World) -> World:
 
 
 def with_info(world: World, name: str, info: EntityInfo) -> World:
-    """Keep a client's info of an entity, or of the robot (name empty)."""
+    """Keep the info that a client gives about an entity, or about the robot (name empty)."""
     return replace(world, infos={**world.infos, name: info}, first=world.as_loaded)
 
 
 def robots_alone(begin: World, now: World) -> World:
-    """Return the world of the start with its robots alone; no world is loaded.
+    """Return the initial world with its robots alone; no world is loaded.
 
     Args:
-        begin: the world of the start.
-        now: the present one, whose infos of these robots stay.
+        begin: the initial world.
+        now: the present world, whose infos of these robots stay.
     """
     base, kept = _with_fixed_base(begin), {"", *begin.first_robots}
     infos = {name: info for name, info in now.infos.items() if name in kept}
@@ -190,7 +190,7 @@ def robots_alone(begin: World, now: World) -> World:
 def loaded(
     begin: World, now: World, file: WorldFile, parts: SceneParts
 ) -> tuple[World, list[Finding]]:
-    """Return the robots of the start with the objects and obstacles of a file, and warnings.
+    """Return the initial robots with the objects and obstacles of a file, and warnings.
 
     Args:
         begin: as for robots_alone.
@@ -209,7 +209,7 @@ def loaded(
     if m.njnt > 0 and m.body_names[1] not in loose.objects:
         m, more = out_of_obstacles(m)
         findings += more
-    raised = m.qpos0 - world.start  # only heights change
+    raised = m.qpos0 - world.start  # the raised bodies differ in height only
     moved = world.m.replaced(qpos0=world.m.qpos0 + raised)
     warnings = [finding for finding in findings if finding.severity == "warning"]
     return replace(world, m=moved, start=np.array(m.qpos0)), warnings
@@ -218,10 +218,10 @@ def loaded(
 def without_namesakes(world: World, qpos: Array) -> World:
     """Remove spawned objects that have the names of deleted objects, which return.
 
-    It raises RbdynError if an entity would return into something.
+    It raises RbdynError if an entity that returns would be inside another body.
 
     Args:
-        world: the present one.
+        world: the present world.
         qpos: (nq,) present position.
     """
     first = world.as_loaded
@@ -270,5 +270,5 @@ def _made(world: World, **changes: Any) -> World:
 
 
 def _in(new: World, old: World, qpos: Array) -> Array:
-    """Return a position (nq,) of one world for another world; new parts are at their qpos0."""
+    """Return a position (nq,) of the old world for the new world; new parts are at their qpos0."""
     return Match(old.m, new.m).coordinates(qpos, new.m.qpos0)

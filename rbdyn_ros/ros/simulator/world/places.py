@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Poses of the links and shapes of a simulated world at one state."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
@@ -39,7 +37,7 @@ class Places:
 
     def parts(
         self, description: Description, name: str, others: Collection[str]
-    ) -> list[PlacedShape]:
+    ) -> "list[PlacedShape]":
         """Return the shapes of an entity in its root link; the arguments are those of `placed`."""
         m = self._m
         moving = [link for link in m.frame_names if m.frame_bodyid[m.frame_id(link)] > 0]
@@ -50,13 +48,13 @@ class Places:
 
     def placed(
         self, description: Description, name: str, others: Collection[str]
-    ) -> list[PlacedShape]:
+    ) -> "list[PlacedShape]":
         """Return the shapes of an entity in the world.
 
         Args:
             description: description of the scene.
-            name: name of an object or a robot; empty: the robot of the start without a name.
-            others: the names of all objects and robots that have one.
+            name: name of an object or a robot; empty: the initial robot without a name.
+            others: the names of all objects and robots that have a name.
         """
         return [
             PlacedShape(geom.shape, compose(self.of(geom.link), geom.origin))

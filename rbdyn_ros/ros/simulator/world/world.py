@@ -42,7 +42,7 @@ class SpawnedRobot:
     Attributes:
         namespace: namespace of its topics, with all parents.
         urdf: the text of its URDF, or empty.
-        pose: in the world, if it is fixed there.
+        pose: its pose in the world, if it is fixed there.
     """
 
     namespace: str
@@ -86,21 +86,21 @@ class World:
     """The world of a robot: its objects, obstacles and attachments. changes.py makes new Worlds.
 
     Attributes:
-        loose: the robot and its objects, nothing attached.
+        loose: the robot and its objects, without attachments.
         floating: whether the Model adds a floating joint at the root of the description.
         m: its Model, without payloads.
         start: (nq,) position after a reset.
         strict: as for load_urdf.
         package_dirs: as for load_urdf.
-        first_robots: the robots of the start: their names as entities, by their names in the
-            scene; a robot alone may have an empty name there.
+        first_robots: the initial robots: their names as entities, by their names in the scene; a
+            robot alone may have an empty name there.
         contact: whether the robot was loaded with contact.
-        spawned: the objects and obstacles that were not there at the start, by name.
+        spawned: the objects and obstacles that did not exist at the start, by name.
         attached: the welds of links.
-        file: that was loaded; None: no world is loaded.
+        file: file that was loaded; None: no world is loaded.
         first: the world as it was loaded; None: this world is as it was loaded.
         infos: infos of entities, by name.
-        robots: that were spawned, by name.
+        robots: robots that were spawned, by name.
     """
 
     loose: Description
@@ -211,7 +211,7 @@ class World:
         return replace(world, m=world.with_weld_pose(self.m))
 
     def with_weld_pose(self, m: Model) -> Model:
-        """Return `m`, a Model of this world or one with payloads, with the last weld's pose."""
+        """Return `m`, this world's Model perhaps with payloads, with the pose of the last weld."""
         weld = self.attached[-1]
         return with_loop_pose(m, weld.name, m.frame_id(weld.to), weld.pose)
 

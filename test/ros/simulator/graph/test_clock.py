@@ -17,7 +17,7 @@ def test_a_single_node_publishes_after_the_time_of_discovery():
     assert decides()
 
 
-def test_the_time_of_a_node_that_has_ended_or_is_later_is_ignored():
+def test_the_clocks_of_ended_and_later_simulators_are_ignored():
     assert decides(heard=True)
 
 
@@ -28,7 +28,7 @@ def test_a_later_simulator_does_not_publish(heard):
 
 @pytest.mark.parametrize("other", ["/first", "/then"])
 def test_a_node_that_receives_the_time_of_another_does_not_publish(other):
-    # the other node may be later
+    # the other node may appear later
     assert decides([other], heard=True, waited=DISCOVERY - 0.1) is None
     assert decides([other], heard=True) is False
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States of entities: all belong to one moment, and some parts may be set."""
+"""States of all entities belong to the same time, and parts of a state may be set."""
 
 from types import SimpleNamespace
 
@@ -15,7 +15,7 @@ NAMES = ("a", "b")
 
 
 class MovingRobot:
-    """Robot with two objects, one tick later at each read."""
+    """A robot with two objects, which is one tick later at each read."""
 
     name = ""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""POSIX extended regular expressions by Python's `re`, and hostile patterns."""
+"""POSIX extended regular expressions match as in Python's `re`; hostile patterns are refused."""
 
 import re
 

@@ -43,7 +43,7 @@ def test_a_region_overlaps_a_turned_cube_only_if_they_share_a_point():
             bounds(HULL, (x, 0.0, 0.0), (5.0, 1.0, 0.0), (5.0, -1.0, 0.0)),
         ):
             assert region_of(region).overlaps(cube) == overlaps
-    # the corner is at the edge of the box, but outside
+    # the corner is at the edge of the box, but outside it
     assert not region_of(bounds(BOX, (0.8, 0.8, -1.0), (2.0, 2.0, 1.0))).overlaps(cube)
     assert region_of(bounds(BOX, (0.7, 0.7, -1.0), (2.0, 2.0, 1.0))).overlaps(cube)
 

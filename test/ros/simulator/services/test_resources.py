@@ -50,7 +50,7 @@ def test_a_file_name_that_the_system_refuses_is_reported_as_missing(name):
     refused(MISSING_ASSETS, "there is no file", lambda: spawned(f"{path}.urdf"))
 
 
-def test_worlds_of_a_folder_are_listed_if_the_present_file_has_an_impossible_name(tmp_path):
+def test_worlds_of_a_folder_are_listed_even_if_the_loaded_file_has_an_impossible_name(tmp_path):
     (tmp_path / "arm.yaml").write_text("rbdyn_scene: 1\nrobot: arm.urdf\n")
     assert list(worlds_at(str(tmp_path), Path("/tmp/" + "a" * 300))) == []
 

@@ -214,7 +214,7 @@ def test_get_ik_finds_a_configuration(peer, robot):
 
 
 def send(peer, kind, name, message, answers):
-    """Publish a message, again if it is lost, until there is one more answer."""
+    """Publish a message, repeatedly if it is lost, until there is one more answer."""
     publisher, seen = peer.publisher(kind, name), len(answers)
     peer.repeat(lambda: publisher.publish(message), lambda: len(answers) > seen)
 

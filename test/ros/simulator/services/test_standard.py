@@ -190,7 +190,7 @@ def test_the_simulation_state_can_be_set(ask, simulation):
 
 
 @pytest.mark.parametrize("wanted", [PLAYING, PAUSED])
-def test_a_change_of_state_that_is_refused_leaves_the_state(ask, simulation, wanted):
+def test_a_refused_change_of_state_keeps_the_state(ask, simulation, wanted):
     simulation.stuck = True
     assert set_state(ask, wanted) == 102
     assert state_of(ask) == STOPPED

@@ -67,7 +67,7 @@ def test_at_rest_the_wheels_stay_turned():
 
 
 def test_turning_is_sped_up_within_its_limit():
-    """Along the line v k changes fastest at its ends."""
+    """On the way between two twists the yaw rate v k changes fastest at both ends."""
     now, rates = (0.5, 2.0), []
     for _ in range(400):
         then = ramped_arc(now, (-0.5, -2.0), (1.0, 0.3), PERIOD)

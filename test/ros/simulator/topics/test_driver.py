@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compensation inside a simulated arm, and the part that measured efforts hide."""
+"""The compensation inside a simulated arm, and the part that measured efforts leave out."""
 
 from types import SimpleNamespace
 

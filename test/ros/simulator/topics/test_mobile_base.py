@@ -19,7 +19,7 @@ TICK = 1_000_000  # [ns]
 
 
 class Stand:
-    """A base without its loop: it reads states by hand and keeps the commands."""
+    """A base without its loop: the test passes states, and the base stores its commands."""
 
     def __init__(self, node):
         m = TURTLEBOT3.model()
@@ -72,7 +72,7 @@ def test_a_lost_state_still_gets_a_command_but_no_odometry(peer):
 
 
 def test_a_twist_from_before_a_reset_of_time_is_old(peer):
-    """The twist comes after the reset of the parameters, with the time of the last state."""
+    """The twist arrives after the reset began, and has the time of the last state before it."""
     stand = Stand(peer.node)
     stand.base._loop.orders.command = stand.speeds
     stand.state(5000)

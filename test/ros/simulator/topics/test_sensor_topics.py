@@ -57,8 +57,11 @@ class Still:
 
     def __init__(self, m, tick=0):
         self.tick, self.epoch, self.time = tick, 0, tick * 0.001
-        self.qpos, self.qvel, self.qacc, self.effort = m.qpos0, *np.zeros((3, m.nv))
-        self.xfrc, self.contact = np.zeros((2, m.nbody, 6))
+        d = rb.make_data(m)
+        rb.inverse(m, d)
+        self.qpos, self.qvel, self.effort = m.qpos0, np.zeros(m.nv), d.qfrc_inverse
+        self.xfrc, self.stick, self.stick_qfrc = np.zeros((m.nbody, 6)), np.zeros((0, 8)), 0.0
+        self.act, self.blocked = np.zeros(m.na), np.zeros(m.nv, np.bool_)
 
 
 def xyz(vector):
@@ -192,11 +195,12 @@ def test_sensors_measure_a_payload_set_at_run_time(robot, node, peer):
     topics = SensorTopics(node, m, description, [spec], 1_000_000)
     heard = peer.collect(WrenchStamped, "/left/wrist/wrench")
     load = ("tool_flange", 2.0, (0.0, 0.1, 0.0), (0.0,) * 6)
-    topics.use(with_payload(m, *load), [load])
+    loaded = with_payload(m, *load)
+    topics.use(loaded, [load])
     ticks = iter(range(1, 10**6))
 
     def is_heard():
-        topics.publish(STAMP, Still(m, next(ticks)))
+        topics.publish(STAMP, Still(loaded, next(ticks)))
         return bool(heard)
 
     peer.until(is_heard)

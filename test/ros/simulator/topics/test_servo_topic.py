@@ -184,7 +184,7 @@ def test_the_age_of_a_twist_starts_at_the_newest_state_even_if_the_topic_skipped
 
 @pytest.mark.parametrize("time", [True, False])
 def test_a_reset_of_the_loop_drops_the_twist(held, time):
-    """With a reset of time, a state of the new epoch comes before `forget`, or after it."""
+    """After a reset of time, the new epoch's first state comes before or after `forget`."""
     held.stream(100, 0.0, 0.0, 0.1)
     assert held.topic._moving
     held.loop.plant.reset(time, True)
@@ -285,7 +285,7 @@ def test_a_twist_from_a_pause_does_not_move_the_arm_later(held):
 
 
 def test_another_command_replaces_the_motion_and_its_stop(held):
-    """A grip after the last twist stays in force while the servo would brake."""
+    """After the last twist a grip replaces the braking of the servo, and stays in force."""
     held.stream(200, 0.0, 0.0, 0.1)
     held.run(110)  # the servo brakes
     q, none = held.topic._place, np.zeros(7)
@@ -296,7 +296,7 @@ def test_another_command_replaces_the_motion_and_its_stop(held):
     held.run(600)
     assert held.sent[-1][0] is grip
     assert held.said[-1] == "holding"
-    held.stream(60, 0.0, 0.0, 0.1)  # a new twist takes over
+    held.stream(60, 0.0, 0.0, 0.1)  # a new twist replaces the old one
     assert (held.sent[-1][0].mode == VELOCITY).all()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes of a world as values, without a loop and without a node."""
+"""Changes of a world are values; they are tested without a loop and without a node."""
 
 from dataclasses import fields, replace
 

@@ -8,8 +8,6 @@ range sensor                        <name>/range    sensor_msgs/Range
 Distances are as REP 117 has them. Publishers are reliable, as REP 2003 asks.
 """
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -93,7 +91,7 @@ def _range(spec: RangeSpec, scan: Scan) -> Range:
     message.radiation_type = Range.INFRARED if infrared else Range.ULTRASOUND
     message.min_range, message.max_range = spec.near, spec.far
     message.range = float(scan.distance.item())
-    if hasattr(message, "variance"):  # not in Humble
+    if hasattr(message, "variance"):  # Humble lacks this field
         message.variance = spec.noise.stddev**2
     return message
 
@@ -113,7 +111,7 @@ def _cloud(spec: LidarSpec, scan: Scan) -> PointCloud2:
 
 
 def depth_cloud(scan: Scan) -> PointCloud2:
-    """Return the points of a picture in its rows and columns: x, y, z [m], NaN without one."""
+    """Return the points of a picture in its rows and columns: x, y, z [m]; NaN for no return."""
     return _cloud_message(scan.points.astype("<f4").tobytes(), scan, FIELDS[:3], 12)
 
 
@@ -133,7 +131,7 @@ def _cloud_message(
 
 
 def cloud(spec: LidarSpec, scan: Scan) -> NDArray[np.void]:
-    """Return the points of a scan, (rows, columns) of POINT, or NaN where there is none."""
+    """Return the points of a scan, (rows, columns) of POINT; a point without a return is NaN."""
     rows, columns = scan.distance.shape
     points = np.zeros((rows, columns), POINT)
     for k, name in enumerate("xyz"):

@@ -88,7 +88,7 @@ class Renderers:
             raise refusal("the simulator ends, so no more pictures are drawn")
 
     def stop(self) -> None:
-        """End the process, so that a thread that waits for a picture goes on.
+        """End the process, so that a thread that waits for a picture continues.
 
         Any thread may call it.
         """

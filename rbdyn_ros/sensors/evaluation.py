@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The acceleration and the forces in a state: rb.forward with the efforts and pushes that acted.
+
+All readings of a state come from this one evaluation, as MuJoCo's sensordata after mj_forward.
+"""
+
+from typing import Protocol
+
+import numpy as np
+
+from rbdyn_ros.arrays import Array, Bools
+from rbdyn_ros.dynamics.commanded import with_blocked
+from rbdyn_ros.dynamics.instant import contact_on_bodies, remember_friction
+from rbdyn_ros.dynamics.stages import aba, forward, make_data
+from rbdyn_ros.model.model import Model
+
+
+class StateLike(Protocol):
+    """The part of a simulated state that sensors read; see LoopState."""
+
+    @property
+    def tick(self) -> int: ...
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def time(self) -> float: ...
+    @property
+    def qpos(self) -> Array: ...
+    @property
+    def qvel(self) -> Array: ...
+    @property
+    def effort(self) -> Array: ...
+    @property
+    def act(self) -> Array: ...
+    @property
+    def xfrc(self) -> Array: ...
+    @property
+    def stick(self) -> Array: ...
+    @property
+    def stick_qfrc(self) -> Array: ...
+    @property
+    def blocked(self) -> Bools: ...
+
+
+class Evaluation:
+    """Evaluates states of a robot in a Data of its own.
+
+    Args:
+        plant: the simulated Model.
+
+    Attributes:
+        plant: the simulated Model.
+        m: the Model of the last state: the plant, with its blocked dofs.
+        d: its Data.
+        contact: (nbody, 6) contact wrenches on the bodies, in the form of Data.xfrc_applied.
+    """
+
+    def __init__(self, plant: Model) -> None:
+        self.plant, self._blocked = plant, np.zeros(plant.nv, np.bool_)
+        self.m, self.d = plant, make_data(plant)
+        forward(self.m, self.d)  # compile the kernels before the clock runs
+        aba(self.m, self.d)
+        self.contact = np.zeros((plant.nbody, 6))
+
+    def enter(self, state: StateLike) -> None:
+        """Compute the acceleration and the forces of a state."""
+        if not np.array_equal(state.blocked, self._blocked):
+            self._blocked = state.blocked.copy()
+            self.m = with_blocked(self.plant, self._blocked)
+            self.d = make_data(self.m)
+        m, d = self.m, self.d
+        d.time = state.time
+        d.qpos[:], d.qvel[:] = state.qpos[: m.nq], state.qvel[: m.nv]
+        d.qfrc_applied[:], d.xfrc_applied[:] = state.effort[: m.nv], state.xfrc
+        d.act[:], d.stick_qfrc[:] = state.act, state.stick_qfrc
+        remember_friction(d, state.stick)
+        forward(m, d)
+        aba(m, d)  # the acceleration that balances these forces, without the drift of a free body
+        if m.ncontact > 0:
+            self.contact[:] = contact_on_bodies(m, d)
