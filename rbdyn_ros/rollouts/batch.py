@@ -173,7 +173,8 @@ class Batch:
         Raises:
             ParameterError: an argument is not allowed.
             KeyboardInterrupt: after Ctrl-C, within about a tenth of a second; each robot has then
-                done all timesteps of the call or none, as b.time shows.
+                done all timesteps of the call or none, as b.time shows. On a GPU this occurs with
+                contact only, and a robot may have done some of the timesteps.
         """
         if type(nstep) is not int or not 0 <= nstep <= arguments.MAX_STEPS:
             nstep = count("nstep", nstep, 0, arguments.MAX_STEPS, element="")

@@ -159,6 +159,7 @@ def _touch(m: Model, tracing: Tracing, shelf: Shelf, d: Any, places: Touching) -
     for name in (*LAW, "dist", "size"):
         shelf.put(name, np.array([each[name] for each in points], object))
     shelf.put("memory", np.concatenate([each["memory"] for each in points]))
+    shelf.put("pressed", [each["pressed"] for each in points])
     shelf.put("J", started["J"])
     shelf.put("u", started["u"])
     shelf.put("axes", np.array([point["axes"] for point in points], object))

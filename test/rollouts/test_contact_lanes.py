@@ -205,6 +205,65 @@ def test_a_foot_with_two_solutions_of_coulombs_law_has_the_solution_of_the_engin
         assert one_step_errors(b).max() < SAME
 
 
+def hopping(seed, number=8):
+    """Return one-legged robots, and their forces after a number of steps."""
+    rng = np.random.default_rng(seed)
+    system = rb.SystemBuilder("hopper", base="world").floor(friction=1.5)
+    system.body("trunk", rb.shapes.box((0.3, 0.2, 0.1), mass=rng.uniform(1.0, 6.0)))
+    system.joint("free", "floating", "world", "trunk")
+    parts = rng.uniform(0.15, 0.4, 2)
+    for name, part, most in (("thigh", parts[0], 1.0), ("shank", parts[1], 0.5)):
+        mass = rng.uniform(0.1 * most, most)
+        system.body(name, rb.shapes.capsule(0.02, part, mass=mass))
+    hip, knee = rb.pose((rng.uniform(-0.1, 0.1), 0.0, -0.05)), rb.pose((0.0, 0.0, -parts[0]))
+    more = {"axis": (0.0, 1.0, 0.0), "damping": 0.5}
+    system.joint("hip", "revolute", "trunk", "thigh", limit=(-2.0, 2.0), origin=hip, **more)
+    system.joint("knee", "revolute", "thigh", "shank", limit=(-2.5, 0.0), origin=knee, **more)
+    system.geometry("foot", "shank", rb.Sphere(0.03), origin=rb.pose((0.0, 0.0, -parts[1])))
+    m, rng = rb.build(system), np.random.default_rng(100 + seed)
+    b = rb.Batch(m.replaced(geom_friction=np.full(m.ngeom, 1.5)), number)
+    bent = np.stack([rng.uniform(0.2, 1.0, number), rng.uniform(-2.0, -0.3, number)], axis=1)
+    b.qpos[:, 7:] = bent
+    b.qpos[:, 2] = parts[0] * np.cos(bent[:, 0]) + parts[1] * np.cos(bent.sum(axis=1)) + 0.08
+    b.qpos[:, 2] += rng.uniform(0.0, 0.05, number)
+    b.qvel[:] = rng.normal(0.0, 0.3, b.qvel.shape)
+    b.qvel[:, 0] += rng.normal(0.0, 2.0, number)
+    b.qvel[:, 2] -= abs(rng.normal(0.0, 2.0, number))
+
+    def forces(n):
+        found = np.zeros(b.qvel.shape)
+        found[:, 3:6] = -80.0 * b.qpos[:, 4:7] - 2.0 * b.qvel[:, 3:6]
+        found[:, 6:] = 80.0 * (bent - b.qpos[:, 7:])
+        found[:, 6] += 20.0 * np.sin(0.1 * n + np.arange(number))
+        return found
+
+    return b, forces
+
+
+def hopped(seed, steps):
+    """Return the largest error of a step, and the share of the steps that the engine did."""
+    b, forces = hopping(seed)
+    worst, engine = 0.0, 0.0
+    for n in range(steps):
+        b.qfrc_applied[:] = forces(n)
+        worst = max(worst, one_step_errors(b).max(initial=0.0))
+        engine += by_engine(b).mean() / steps
+    return worst, engine
+
+
+@pytest.mark.parametrize("seed", [4, 5])
+def test_a_leg_that_can_jam_steps_as_the_engine(seed):
+    """In some steps the foot both sticks and slips by Coulomb's law, with other normal forces."""
+    worst, engine = hopped(seed, 300)
+    assert worst < SAME
+    assert engine < 0.1
+
+
+def test_a_jam_in_lanes_fails_the_comparison(monkeypatch):
+    monkeypatch.setattr(check, "_jams", lambda shelf, graph, pairs: graph.constant(0.0))  # noqa: ARG005
+    assert hopped(4, 300)[0] > 0.1
+
+
 @needs_robots
 def test_a_falling_robot_uses_the_engine_when_its_body_touches():
     m = shared()

@@ -3,8 +3,8 @@
 
 A lane needs more passes if a dof was in a wrong piece, if the step closes the gap of a contact
 that is not on its list (engine/contact/solve/late_contacts.py), or if dofs at rest have moved. If
-another geometry of the robot may touch a plane, or an end of a capsule begins a contact because of
-the forces, the lane is advanced by the engine's own step.
+another geometry of the robot may touch a plane, an end of a capsule begins a contact because of
+the forces, or a contact may jam, the lane is advanced by the engine's own step.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from rbdyn_ros.engine.stops.stop_pieces import SETTLINGS
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.rollouts.contact.fields import may_touch_more
 from rbdyn_ros.rollouts.contact.newton import (
+    forces_of,
     law_of_points,
     linearised,
     normal_force,
@@ -28,7 +29,7 @@ from rbdyn_ros.rollouts.contact.newton import (
 )
 from rbdyn_ros.rollouts.contact.pairs import geometries, near_pairs, reach
 from rbdyn_ros.rollouts.contact.points import Pair, Touching, frame_of
-from rbdyn_ros.rollouts.contact.shelf import Shelf, cross, largest, length, where
+from rbdyn_ros.rollouts.contact.shelf import Shelf, cross, largest, length, smallest, where
 from rbdyn_ros.rollouts.contact.stops import Judgement, Stops
 from rbdyn_ros.specialization.programs.symbols import SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
@@ -36,6 +37,9 @@ from rbdyn_ros.specialization.symbolic import Objects
 #: Columns of a guarded geometry: its lowest height above the plane, the velocity of its centre,
 #: and its angular velocity.
 LOWEST, VELOCITY, TURN = 0, slice(1, 4), slice(4, 7)
+
+#: A contact with more than this part of the largest friction slips.
+SLIPS = 1.0 - 1e-4
 
 
 def check(
@@ -49,6 +53,7 @@ def check(
     first = where(settled > 0.0, 0.0, live)
     change = _body_accelerations(m, shelf.get(graph, "cdof"), qacc)
     moves_on = _moves_on(m, shelf, graph, change)
+    jams = _jams(shelf, graph, places.points)
     near_plane = _comes_near(m, shelf, graph, places, change)
     found = stops.judge(shelf, graph, qacc, settled) if stops.dofs else Judgement([], [], [], [])
     switch = first * found.wrong
@@ -75,9 +80,31 @@ def check(
         "qacc": qacc, "done": [where(again > 0.0, 0.0, done)],
         "final": [where(again > 0.0, 0.0, largest(final, live))],
         "settled": [settled + settle], "late": [late + closing], "engine": [engine],
-        "refused": [largest(near_plane, engine)],
+        "refused": [largest(near_plane, engine, jams)],
         "stale": [largest(switch, settle)],
     }  # fmt: skip
+
+
+def _jams(shelf: Shelf, graph: SymbolGraph, pairs: Sequence[Pair]) -> Any:
+    """Return 1 if the law may have several solutions, and a contact begins or ceases to slip.
+
+    Where mu |G_tn| > G_nn, see newton.py, lanes and engine can find different solutions if the
+    contact slips before or after the step, or with the remembered normal force as a bound of its
+    friction, but not before and after the step.
+    """
+    G, pressed, found = shelf.get(graph, "G"), shelf.get(graph, "pressed"), graph.constant(0.0)
+    points, forces = law_of_points(shelf, graph, pairs), forces_of(pairs, shelf.state(graph, "f"))
+    for n, (point, rows, force) in enumerate(zip(points, rows_of(pairs), forces, strict=True)):
+        across, normal, mu = G[rows[-1], rows[:-1]], G[rows[-1], rows[-1]], point["mu"]
+        before, friction = point["memory"], np.array(force[:-1])
+        loads = mu * SLIPS * pressed[n], mu * SLIPS * force[-1]
+        lagged, now = (load * load for load in loads)
+        size = friction @ friction
+        begins = where(size > smallest(lagged, now), 1.0, 0.0)
+        changes = where(before @ before > lagged, where(size > now, 0.0, 1.0), begins)
+        jams = mu * mu * (across @ across) > normal * normal
+        found = largest(found, where(jams, changes, 0.0))
+    return found
 
 
 def _late_contacts(
