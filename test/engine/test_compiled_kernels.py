@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the LLVM code of kernels tells about accesses and calls."""
 
 import pytest
@@ -6,6 +7,9 @@ import rbdyn_ros as rb
 from rbdyn_ros.engine.compiler import jit
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
+
+#: Numba shows no LLVM code of cached kernels.
+uncached = jit.kernels_in("")
 
 
 @jit.apart
@@ -23,12 +27,12 @@ def first_caller(x):
     return far(x) + near(x)
 
 
-@jit.kernel
+@uncached
 def caller(x):
     return first_caller(x)
 
 
-@jit.kernel
+@uncached
 def masses_around_a_store(m, d):
     before = m.body_mass[1]
     d.qpos[0] = before
@@ -36,7 +40,7 @@ def masses_around_a_store(m, d):
     return before + m.body_mass[1]
 
 
-@jit.kernel
+@uncached
 def counts_around_a_store(m, d):
     before = d.body_touches[1]
     d.qpos[0] = 2.0 * m.body_mass[1]

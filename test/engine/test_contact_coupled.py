@@ -158,6 +158,24 @@ def test_free_bodies_accelerate_as_in_scenes_of_their_own(damping):
     np.testing.assert_allclose(whole.qacc, qacc, rtol=0, atol=1e-6 * np.abs(qacc).max())
 
 
+def test_one_pass_solves_a_push_that_moves_no_contact():
+    """The forces change linearly, so a pass with the right matrix finds them."""
+    cube = rb.Box((0.2, 0.2, 0.2))
+    places = {"alone": (1.0, 0.0, 0.1), "low": (0.0, 0.0, 0.1), "high": (0.0, 0.0, 0.3)}
+    m = rb.scene(
+        objects=[rb.Object(n, cube, mass=1.0, pose=rb.pose(x)) for n, x in places.items()]
+    )
+    d = rb.make_data(m)
+    rb.step(m, d, 60)
+    d.xfrc_applied[1:, :3] = (0.5, -0.3, -2.0), (-0.2, 0.4, -1.0), (0.3, 0.2, -0.5)
+    rb.step(m, d)
+    assert d.nmutual > 0
+    assert d.solver_niter == 1
+    pushed = d.contact_force[:4].sum(axis=0)  # by the floor, on the first cube
+    # D = 10 m / h: friction holds 10/11 of the push in the first step
+    assert pushed == pytest.approx((-0.5 * 10 / 11, 0.3 * 10 / 11, G + 2.0), abs=1e-3)
+
+
 @each_kind
 def test_without_opt_passive_contact_forces_remain(kind):
     m, d = touching_one(kind)
