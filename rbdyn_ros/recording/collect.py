@@ -79,6 +79,7 @@ class Collected:
     Attributes:
         outside: whether there are states outside the span.
         kinds: types of the topics with states.
+        robots: the robots by namespace.
     """
 
     kinds = (STATE,)
@@ -87,7 +88,7 @@ class Collected:
         self._start, self._end = start, end
         self._budget = Budget()
         self._first: int | None = None
-        self._robots: dict[str, RobotData] = {}
+        self.robots: dict[str, RobotData] = {}
         self._schemas = Schemas()
         self._schemas.define(topics.BY_MODE, _BY_MODE_FIELDS)
         for known in range(len(LATER)):
@@ -100,14 +101,9 @@ class Collected:
 
     def of(self, space: str) -> RobotData:
         """Return the data of the robot in a namespace."""
-        if space not in self._robots:
-            self._robots[space] = RobotData(self._budget)
-        return self._robots[space]
-
-    @property
-    def robots(self) -> dict[str, RobotData]:
-        """The robots by namespace."""
-        return self._robots
+        if space not in self.robots:
+            self.robots[space] = RobotData(self._budget)
+        return self.robots[space]
 
     def take(self, message: Message) -> None:
         """Add the data of a message.

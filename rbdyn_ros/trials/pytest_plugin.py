@@ -12,6 +12,8 @@
 This module imports nothing of the engine until a fixture is used.
 """
 
+from __future__ import annotations
+
 import hashlib
 import os
 import re
@@ -49,7 +51,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
-def rbdyn_trial(request: pytest.FixtureRequest, tmp_path: Path) -> "Callable[..., Results]":
+def rbdyn_trial(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Results]:
     """Provide a function that runs a trial and writes its reports.
 
     The function takes the path of a trial file, relative to the folder of the test, and the
@@ -57,7 +59,7 @@ def rbdyn_trial(request: pytest.FixtureRequest, tmp_path: Path) -> "Callable[...
     in JUnit XML.
     """
 
-    def run(path: str | Path, *, runs: int | None = None, workers: int | None = None) -> "Results":
+    def run(path: str | Path, *, runs: int | None = None, workers: int | None = None) -> Results:
         from rbdyn_ros import trials
 
         trial = trials.load(request.path.parent / path)

@@ -71,6 +71,19 @@ def test_every_public_name_is_listed(topics):
         assert hasattr(rb, name)
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        "rb.Servos.efforts(d: Data, control: ArrayLike) -> Array\n",
+        "    line: int | None = None,\n",  # rb.Finding, a dataclass
+        "rb.DescriptionError(findings: Finding | Iterable[Finding], source: str = '')\n",
+    ],
+)
+def test_signatures_show_types_as_the_source_writes_them(topics, part):
+    """They are annotations of a method, of a dataclass's fields, and of an inherited __init__."""
+    assert part in "".join(topics.values())
+
+
 def test_docstring_sections_become_lists(topics):
     part = topics["Toolbox"].split("## rb.frame_jacobian\n")[1].split("\n## ")[0]
     assert part.strip().startswith("```text\nrb.frame_jacobian(")

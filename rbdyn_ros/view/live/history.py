@@ -7,14 +7,13 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rbdyn_ros.dynamics.instant import Instant
 from rbdyn_ros.errors import counted
+from rbdyn_ros.sensors.sights import Sight
 from rbdyn_ros.view.live.link import Numbers, Simulated
 
 if TYPE_CHECKING:
     import viser
-
-    from rbdyn_ros.dynamics.instant import Instant
-    from rbdyn_ros.sensors.sights import Sight
 
 #: Number of orders that are kept.
 MOST = 50
@@ -71,7 +70,7 @@ class OrderHistory:
 
     # the methods of Simulated
 
-    def instants(self, energy: bool = False) -> "list[Instant]":
+    def instants(self, energy: bool = False) -> list[Instant]:
         found = self._simulated.instants(energy)
         self._time = found[0].time if found else self._time
         return found
@@ -79,7 +78,7 @@ class OrderHistory:
     def recast(self, robot: int) -> Any:
         return self._simulated.recast(robot)
 
-    def sights(self, robot: int) -> "list[Sight]":
+    def sights(self, robot: int) -> list[Sight]:
         return self._simulated.sights(robot)
 
     def pause(self, paused: bool) -> str:
