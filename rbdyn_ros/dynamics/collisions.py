@@ -200,7 +200,7 @@ def named_distance(m: Model, g: int, h: int, row: Array) -> Distance:
 
 
 def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
-    """Return a flag for each pair, 1 if it overlaps at qpos0 within one robot, and these pairs."""
+    """Return for each pair 1 if it overlaps at qpos0 within one robot, and all these overlaps."""
     kept: tuple[Ints, Sequence[Distance]] | None = m.kept.get("start_overlaps")
     if kept is None:
         d = make_data(m)

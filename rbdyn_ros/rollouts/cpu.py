@@ -165,7 +165,7 @@ class Cpu:
             self.friction.load(robots)
 
     def _settle(self, robots: Ints) -> None:
-        """Copy the memory of friction from the lanes into the robots' states."""
+        """Copy the memory of friction from lanes to rows of robots where the lanes are newer."""
         if self.friction is not None:
             self.friction.settle(robots)
 

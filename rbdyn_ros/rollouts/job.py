@@ -199,7 +199,7 @@ def _read_only(rows: Array) -> Array:
 
 
 def _numbers(step: Step, given: Sequence[Columns]) -> Numbers:
-    """Return the positions of the numbers that the step reads."""
+    """Return the addresses and the slots of the given columns, without unused entries."""
     at, by, slots = [_ALL], [_ALL], [_ALL]
     for each in given:
         first, count = step.slots.get(each.array, (0, 0))

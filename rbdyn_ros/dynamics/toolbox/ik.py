@@ -193,7 +193,7 @@ def _leave(
     report: Array,
     attempts: int,
 ) -> None:
-    """Solve target k again from other starts until links and obstacles are far enough apart."""
+    """Solve target k again until links and obstacles are far enough apart, or mark TOO_NEAR."""
     near, steps = None, 0.0
     while report[SOLVED] == 1.0:
         d.qpos[:] = qpos
@@ -280,7 +280,7 @@ def _weight(m: Model, frame: int) -> float:
 
 
 def _moving_dofs(m: Model, frame: int, fixed: tuple[str, ...]) -> Ints:
-    """Return the dofs that move the frame or the loops that contain it."""
+    """Return the dofs that move the frame or its loops; raise ModelError if all are fixed."""
     moves = np.zeros(m.nv, bool)
     body = int(m.frame_bodyid[frame])
     while body > 0:

@@ -49,7 +49,7 @@ def reach(m: Model, g: int, speeds: Objects, arm: Objects, change: Objects | Non
 
 
 def near_pairs(m: Model, graph: SymbolGraph, centres: Any, reaches: dict[int, Any]) -> list[Any]:
-    """Return 1 if the bounding spheres of a pair can meet in the step.
+    """Return the list of one number: 1 if bounding spheres of a pair can meet in the step.
 
     Args:
         m: the Model.
