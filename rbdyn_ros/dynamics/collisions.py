@@ -217,7 +217,7 @@ def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
 
 
 def skipped_pairs(m: Model) -> Ints:
-    """Return flags of pairs that overlap at qpos0. The first call for a Model logs a warning."""
+    """Return flags of pairs that overlap at qpos0; the first call for a Model warns of them."""
     known = "start_overlaps" in m.kept
     flags, overlaps = _overlaps(m)
     if overlaps and not known:

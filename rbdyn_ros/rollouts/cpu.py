@@ -160,7 +160,7 @@ class Cpu:
         return self._robots.kept[:, place].copy() if size else np.zeros(self.nsim, np.int64)
 
     def load(self, robots: Ints) -> None:
-        """Copy the memory of friction from the robots' states into the lanes."""
+        """Copy the memory of friction from rows of robots to lanes where the rows are newer."""
         if self.friction is not None:
             self.friction.load(robots)
 

@@ -183,7 +183,7 @@ def step_rows(step: Step, name: str, ctrl: Array, nbatch: int) -> Rows:
 
 
 def remembered(step: Step) -> int:
-    """Return how many entries the memory of a step has."""
+    """Return the number of entries in the memory of a step."""
     return max((first + count for first, count in step.places.values()), default=0)
 
 

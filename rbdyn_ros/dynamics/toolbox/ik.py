@@ -301,7 +301,7 @@ def _moving_dofs(m: Model, frame: int, fixed: tuple[str, ...]) -> Ints:
 
 
 def mark_joint(m: Model, moves: Any, j: int, moving: bool) -> None:
-    """Mark the dofs of a joint, or the dofs of the leader of a mimic joint."""
+    """Write to `moves` whether the dofs of a joint move, or of the leader of a mimic joint."""
     leader = int(m.jnt_mimic[j]) if m.jnt_mimic[j] >= 0 else j
     moves[m.dof_jntid == leader] = moving
 

@@ -72,7 +72,7 @@ def geometries(m: Model) -> list[int]:
 def place_pairs(
     m: Model, shelf: Shelf, graph: SymbolGraph, d: Any, pairs: Sequence[Pair], memory: Objects
 ) -> list[Place]:
-    """Return where pairs touch, and the remembered friction along the axes there."""
+    """Return the contacts of pairs, with the remembered friction along their axes."""
     found = []
     rows = shelf.inputs(graph, "pairs", PAIR * len(pairs)).reshape(-1, PAIR)
     for pair, row, old in zip(pairs, rows, memory.reshape(-1, BY_KEY), strict=True):
