@@ -198,7 +198,7 @@ class Face:
 
 
 def place_on_field(shelf: Shelf, graph: SymbolGraph, memory: Objects) -> list[dict[str, Any]]:
-    """Return the contacts of spheres with fields, with the remembered friction along their axes."""
+    """Return the contacts of spheres and fields, with the remembered friction along their axes."""
     rows = memory.reshape(-1, BY_KEY)
     found = []
     for place, old in zip(_ground(shelf, graph, len(rows)), rows, strict=True):
