@@ -125,7 +125,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def _leave_out(config, items, those):
-    """Remove the tests whose function requests it."""
+    """Remove the tests for which the function `those` returns True."""
     left_out = [item for item in items if those(item)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if not those(item)]
@@ -189,7 +189,7 @@ def pytest_addoption(parser):
 
 
 def pytest_sessionfinish(session, exitstatus):
-    """Let workers hand over their refusals; the first process writes those of all."""
+    """Let workers hand over their refusals; the first process writes the refusals of all."""
     config = session.config
     if hasattr(config, "workeroutput"):
         config.workeroutput["refusals"] = SEEN.refusals()

@@ -27,7 +27,7 @@ STATES = 4
 #: farther away than FAR are ignored: some files write 1e16 for no limit.
 BEYOND, FAR = 0.05, 1e3
 
-#: Largest state of an actuator [A, K, rad, N m]: bristles are stiff.
+#: Largest state of an actuator [A, K, rad, N m]; it is small, because bristles are stiff.
 SMALL = 1e-3
 
 #: Allowed rounding, in units of the last place of the largest entry: some thousands of operations
@@ -35,7 +35,7 @@ SMALL = 1e-3
 #: change of accelerations over that of positions, which is large beyond stiff limits.
 ROUNDING, INVERSION = 1024.0, 2.0
 
-#: Relative change of a position for this measurement.
+#: Relative change of positions with which the change of accelerations is measured.
 STEP = 1e-7
 
 
@@ -118,7 +118,7 @@ def _condition(m: Model, d: Data) -> float:
 
 
 def _beyond_limits(m: Model, qpos: Array, distance: float) -> Array:
-    """Return positions with single-coordinate joints this distance beyond their upper limits."""
+    """Move single-coordinate joints this distance beyond their upper limits; return qpos."""
     if distance > 0.0:
         near = (m.jnt_limited == 1) & (np.abs(m.jnt_range[:, 1]) < FAR)
         for j in np.flatnonzero(near & (m.jnt_dofnum == 1) & (m.jnt_mimic < 0)):

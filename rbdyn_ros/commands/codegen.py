@@ -145,7 +145,7 @@ def _wanted(options: argparse.Namespace) -> Wanted:
 
 
 def _check_use(options: argparse.Namespace, functions: Sequence[str]) -> None:
-    """Raise ParameterError if none of the functions uses a given option."""
+    """Raise ParameterError if no function uses a given option, or jacobian has no --frame."""
     from rbdyn_ros.codegen.table import SPECS
 
     heavy = [name for name, spec in SPECS.items() if spec.heavy]

@@ -116,7 +116,7 @@ def is_closed(m: Model, qpos: ArrayLike) -> bool:
 
 
 def _size(m: Model) -> float:
-    """Return the size of a mechanism: the longest distance within one of its bodies [m]."""
+    """Return the size of a mechanism: the longest distance within a body [m], 1 if that is 0."""
     places = np.concatenate([m.body_pos[1:], m.loop_pos.reshape(-1, 3), m.point_pos])
     return float(np.linalg.norm(places, axis=1).max(initial=0.0)) or 1.0
 

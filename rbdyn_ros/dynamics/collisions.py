@@ -198,7 +198,7 @@ def named_distance(m: Model, g: int, h: int, row: Array) -> Distance:
 
 
 def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
-    """Return a flag for each pair, 1 if it overlaps at qpos0 within one robot, and these pairs."""
+    """Return for each pair 1 if it overlaps at qpos0 within one robot, and all these overlaps."""
     kept: tuple[Ints, Sequence[Distance]] | None = m.kept.get("start_overlaps")
     if kept is None:
         d = make_data(m)
@@ -215,7 +215,7 @@ def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
 
 
 def skipped_pairs(m: Model) -> Ints:
-    """Return flags of pairs that overlap at qpos0. The first call for a Model logs a warning."""
+    """Return flags of pairs that overlap at qpos0; the first call for a Model warns of them."""
     known = "start_overlaps" in m.kept
     flags, overlaps = _overlaps(m)
     if overlaps and not known:

@@ -214,7 +214,7 @@ class ExplicitConstraint:
         return _vector("y", y, self.ny), _vector("yd", yd, self.ny)
 
     def _check_at(self, y: Array, yd: Array) -> None:
-        """Raise ModelError unless G and g agree with differences of gamma, at one y and yd."""
+        """Raise ModelError unless G has full rank, and G and g agree with differences of gamma."""
         m, gamma = self.m, self._gamma
         q, G, g = self.evaluate(y, yd)
         gamma.check_quaternions(y, q)

@@ -158,7 +158,7 @@ _UNSOLVED = (
 
 
 def _warn(m: Model, d: Data, found: int, stacklevel: int = 3) -> None:
-    """Log the warnings of `step`; contacts that do not fit are reported once for a Data."""
+    """Give the warnings of `step`; warn of contacts that do not fit once for a Data."""
     texts = []
     if found & _forward.SINGULAR:
         texts.append(_NEAR)

@@ -261,7 +261,7 @@ def complete(
 
 
 def _assembled(model: Model) -> tuple[Model, list[Finding]]:
-    """Return the Model with its loops closed at qpos0, and a finding unless qpos0 is zero."""
+    """Return the Model, with loops closed at qpos0 if possible, and a finding if any was open."""
     if is_closed(model, model.qpos0):
         return model, []
     try:

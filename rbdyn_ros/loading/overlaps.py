@@ -62,7 +62,7 @@ def _pair(m: Model, one: collisions.Distance) -> _Pair:
 
 
 def _with_pairs(m: Model, own: set[_Pair]) -> Model:
-    """Return the Model in which, of the pairs within one robot, only these have contact."""
+    """Return the Model without contact within a robot, except in the pairs `own`."""
     several = ~of_one_robot(vars(m), m.push_geom)
     kept = [tuple(pair) in own for pair in m.push_geom.tolist()]
     arrays = {name: getattr(m, name) for name in PRIMARY}

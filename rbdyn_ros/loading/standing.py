@@ -100,7 +100,7 @@ def _height_entry(m: Model, j: int) -> int:
 
 
 def _raise(m: Model, d: Data, at: int) -> None:
-    """Raise a floating robot until it just touches; entry `at` of qpos is its height."""
+    """Raise a floating robot out of the world; entry `at` of qpos is its height."""
     for _ in range(ROUNDS):
         depth = _depth(m, d)
         if depth == 0.0:

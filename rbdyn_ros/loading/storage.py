@@ -233,7 +233,7 @@ def _text(value: object, what: str, audit: Audit) -> str:
 
 
 def _names(header: Mapping[str, Any], audit: Audit) -> dict[str, list[str]]:
-    """Return every list in NAMES, empty where there is an error."""
+    """Return every list in NAMES; add an error for a missing list or a name that is no string."""
     given = header.get("names")
     if not isinstance(given, dict) or set(given) != set(NAMES):
         audit.error("bad-header", HEADER, None, f"'names' must have {', '.join(NAMES)}")

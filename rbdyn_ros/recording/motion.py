@@ -137,7 +137,7 @@ def _matched(
 
 
 def _held(rows: Array, start: Array) -> Array:
-    """Return rows with each unknown value copied from the last row with a known value."""
+    """Return rows with unknown values filled: the last known value, else the first, else start."""
     n = len(rows)
     known = np.isfinite(rows)
     last = np.maximum.accumulate(np.where(known, np.arange(n)[:, None], -1), axis=0)

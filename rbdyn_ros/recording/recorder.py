@@ -130,7 +130,7 @@ class Recorder(Output):
         return self._messages.state(stamp, self._tick, float(d.time), self._epoch, lists)
 
     def _show(self, stamp: int, d: Data) -> None:
-        """Record the messages for other tools."""
+        """Record /joint_states and /tf for other tools."""
         m, scratch = self._m, self._scratch
         scratch.qpos, scratch.qvel, scratch.time = d.qpos, d.qvel, d.time
         kinematics(m, scratch)

@@ -59,7 +59,7 @@ def control(given: ArrayLike | None, nstep: int, width: int | None) -> Array:
 
 
 def _numbers(name: str, given: ArrayLike) -> Array:
-    """Return an array of floats; an array of floats is not copied."""
+    """Return an array of floats: an array of float64 itself, unchecked, else a finite copy."""
     masked = isinstance(given, np.ma.MaskedArray)
     if isinstance(given, np.ndarray) and given.dtype == np.float64 and not masked:
         return given

@@ -44,7 +44,7 @@ DATA_NAMES = (*INPUTS, *OBSERVED_OUTPUTS)
 
 #: Upper limit of the number of robots, more than any memory holds.
 MAX_ROBOTS = 2**40
-#: Number of calls between two checks of limits.
+#: Limits are checked after the first call, and then once in this many calls.
 LOOK = 64
 
 DEVICES = ("cpu", "cuda")
@@ -354,14 +354,14 @@ class Batch:
         return f"<Batch of {self.nsim} '{self.model.name}' by {self._device}>"
 
     def _allocate(self, name: str, shape: tuple[int, ...], kind: DTypeLike = float) -> Array:
-        """Return a new live array."""
+        """Allocate an array in the memory of the device; return the live view of it."""
         memory = self._device.zeros(name, shape)
         memory = self._memory[name] = memory if kind != np.int64 else memory.view(np.int64)
         view: Array = memory.transpose(len(shape), *range(len(shape)))
         return view
 
     def _ready(self) -> None:
-        """Prepare the code for the present options and arrays."""
+        """Prepare the code anew if an option has changed since the last call."""
         opt = self.model.opt
         now = opt.timestep, opt.integrator_id, opt.passive, opt.exact_stops, opt.gravity.tobytes()
         if now != self._options:
@@ -376,7 +376,7 @@ class Batch:
             self._watch()
 
     def _watch(self) -> None:
-        """Log each kind of problem once; check after the first call, then after some calls."""
+        """Warn of each kind of problem once."""
         m = self.model
         if self._watched and self.specialized:
             instead = "rb.Batch(m, nsim, specialize=False)"

@@ -115,7 +115,7 @@ def _call_stage(context, address, m, d):
 
 
 def code_address(code: Callable[[int], None]) -> int:
-    """Return the address of begin, advance or observe."""
+    """Compile a function of an address, such as advance; return the address of its code."""
     return int(_compiled(code).address)
 
 

@@ -174,7 +174,7 @@ def _solve(plan, row, memory):
 
 @kernel
 def _left_by_loops(plan, memory, left):
-    """Return `left` with lanes that other loops leave to the engine; mark its lanes as solved."""
+    """Add to `left` the lanes that other loops leave to the engine; mark all of them as solved."""
     width = plan.width
     if plan.touch == 0:
         return left
@@ -284,7 +284,7 @@ def _unpack(plan, header, row, lane):
 
 @kernel
 def _unpack_field(plan, bits, kept, memory, first, key):
-    """Write the memory of contacts with keys from `key` on."""
+    """Write the memory of a sphere or pair, whose contacts have FEATURES keys from `key` on."""
     width, found = plan.width, 0
     for k in range(BY_KEY):
         memory[first + k * width] = 0.0

@@ -115,7 +115,7 @@ def _start(
 
 
 def _near(m: Model, graph: Any, d: Any) -> list[Any]:
-    """Return 1 if own pairs may touch."""
+    """Return the list of one number: 1 if own pairs may touch, else 0."""
     arms = {g: _arm(m, d, g) for g in geometries(m)}
     centres = {g: in_world(m, d, g, np.zeros(3)) for g in arms}
     reaches = {g: reach(m, g, d.cvel, arm) for g, arm in arms.items()}

@@ -222,7 +222,7 @@ class ContactMemory:
         self._each(contact_drive.load, robots, 0.0)
 
     def _each(self, code: Callable[[int], None], robots: Ints, idle: float) -> None:
-        """Call code for all robots; lanes without a robot have the flag `idle`."""
+        """Call code for the given robots; lanes without a robot have the flag `idle`."""
         first, count = self._step.slots[MEMORY]
         row, width = self._step.slots[ROW][0], self._step.width
         call = ctypes.CFUNCTYPE(None, ctypes.c_int64)(call_plan.code_address(code))

@@ -160,12 +160,12 @@ class Cpu:
         return self._robots.kept[:, place].copy() if size else np.zeros(self.nsim, np.int64)
 
     def load(self, robots: Ints) -> None:
-        """Copy the memory of friction from the robots' states into the lanes."""
+        """Copy the memory of friction from rows of robots to lanes where the rows are newer."""
         if self.friction is not None:
             self.friction.load(robots)
 
     def _settle(self, robots: Ints) -> None:
-        """Copy the memory of friction from the lanes into the robots' states."""
+        """Copy the memory of friction from lanes to rows of robots where the lanes are newer."""
         if self.friction is not None:
             self.friction.settle(robots)
 

@@ -263,7 +263,7 @@ def _enter(memory, address, work, first, last):
 
 @kernel
 def _leave(memory, address, work, first, last):
-    """Write the numbers of a block from the memory of the thread to the robots."""
+    """Write the numbers of a block, nbad, diverged and the engine's memory to the robots."""
     width, write, health = memory.shape[1], work.write, work.health
     whole = len(work.ids) == 0 and last - first == width
     for k in range(len(write.slots)):

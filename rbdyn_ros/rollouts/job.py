@@ -183,7 +183,7 @@ def step_rows(step: Step, name: str, ctrl: Array, nbatch: int) -> Rows:
 
 
 def remembered(step: Step) -> int:
-    """Return how many entries the memory of a step has."""
+    """Return the number of entries in the memory of a step."""
     return max((first + count for first, count in step.places.values()), default=0)
 
 
@@ -199,7 +199,7 @@ def _read_only(rows: Array) -> Array:
 
 
 def _numbers(step: Step, given: Sequence[Columns]) -> Numbers:
-    """Return the positions of the numbers that the step reads."""
+    """Return the addresses and the slots of the given columns, without unused entries."""
     at, by, slots = [_ALL], [_ALL], [_ALL]
     for each in given:
         first, count = step.slots.get(each.array, (0, 0))

@@ -208,7 +208,7 @@ def _parts(m: Model, name: str, given: Mapping[Any, ArrayLike]) -> list[Columns]
 
 
 def _place(m: Model, name: str, kind: str, part: Any) -> tuple[Ints, str]:
-    """Return the rows of an array that belong to a body or joint, and its name."""
+    """Return the rows of an array that belong to a body, joint or actuator, and its name."""
     try:
         number = m.body_id(part) if kind == "body" else m.jnt_id(part)
     except ModelError as error:

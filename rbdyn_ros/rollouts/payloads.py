@@ -78,7 +78,7 @@ def _lumped(
 
 
 def _checked(mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -> tuple[Array, Array, Array]:
-    """Return masses (n,), centres (n, 3) and inertias (n, 6), which rigid bodies can have."""
+    """Return masses (n,), centres (n, 3), inertias (n, 6); raise if a body cannot have them."""
     given = {"mass": (mass, ()), "com": (com, (3,)), "inertia": (inertia, (6,))}
     found = [_rows(what, *each) for what, each in given.items()]
     count = max(map(len, found))

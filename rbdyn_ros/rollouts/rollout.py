@@ -205,7 +205,7 @@ def _lost(shard: tuple[slice, Any], error: LostError) -> Rollout:
 
 @contextlib.contextmanager
 def _bar(total: int, wanted: bool) -> Iterator[Callable[[int], None] | None]:
-    """Open a progress bar; yield a function that shows the number of robot-steps done."""
+    """Open a progress bar; yield a function that shows the robot-steps done, or None."""
     if not wanted:
         yield None
         return

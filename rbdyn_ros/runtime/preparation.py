@@ -20,7 +20,8 @@ from rbdyn_ros.runtime.types import Faults, TrajectoryOrder
 #: Shortest time constant of a servo [ticks]; a faster servo would ring.
 TICKS_OF_SERVO = 5.0
 
-#: The same for a joint with an actuator, in delays of its efforts and in decay times of its gear.
+#: Shortest time constant of the servo of an actuator: in delays of its efforts, and in decay times
+#: of its gear.
 LAGS_OF_SERVO, GEARS_OF_SERVO = 4.0, 2.0
 
 #: Largest time constant that a gear can require [s].

@@ -34,7 +34,7 @@ _ANGLES = "azimuth and elevation of each ray, at most a turn"
 
 @dataclass(frozen=True, slots=True)
 class Fan:
-    """Rays at equal angles, with one at each end; the ends of a full turn are one ray.
+    """Rays at equal angles, with a ray at each end; the ends of a full turn are one ray.
 
     Attributes:
         first: angle of the first ray [rad].
@@ -104,7 +104,7 @@ TYPES: dict[str, tuple[Any, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaySpec:
-    """The base of sensors that measure by rays; all values are checked when one is made.
+    """The base of sensors that measure by rays; all values are checked at the start.
 
     Attributes:
         name: name of the sensor.

@@ -57,7 +57,7 @@ def _smaller(pixels: NDArray[Pixel]) -> NDArray[Pixel]:
 
 
 def _grey(depth: Array) -> NDArray[np.uint8]:
-    """Return depths (height, width) as shades of grey over the full range."""
+    """Return depths (height, width) as grey: the nearest is white, unknown depths are black."""
     known = np.isfinite(depth)
     near, far = (depth[known].min(), depth[known].max()) if known.any() else (0.0, 0.0)
     share = (np.where(known, depth, far) - near) / max(far - near, LEAST_SPAN)

@@ -85,7 +85,7 @@ class ForceTorqueSpec:
 
 @dataclass(frozen=True, slots=True)
 class ContactSpec:
-    """Contact of a link: whether there is one, and the sum of the contact wrenches on it.
+    """Contact of a link: whether the link is in contact, and the sum of its contact wrenches.
 
     Attributes:
         name: name of the sensor.

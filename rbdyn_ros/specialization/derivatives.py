@@ -18,7 +18,7 @@ from rbdyn_ros.specialization.programs.program import needed, operands_of
 from rbdyn_ros.specialization.programs.symbols import CONDITIONS, Condition, Symbol, SymbolGraph
 from rbdyn_ros.specialization.symbolic import Objects
 
-# by number of an operation, its derivative: a symbol, or a known number
+# maps the number of an operation to its derivative, a symbol or a known number
 Slopes: TypeAlias = dict[int, Any]
 
 #: Partial derivatives of an operation y by its operands. A quotient uses 1 / b, which all

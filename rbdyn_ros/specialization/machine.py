@@ -129,7 +129,7 @@ def _directory() -> Path | None:
 
 
 def _prune(folder: Path) -> None:
-    """Remove the least recently used files above MOST_ON_DISK."""
+    """Remove the least recently used files until the others fit in MOST_ON_DISK."""
     with contextlib.suppress(OSError):  # another process may prune too
         used = sorted((file.stat().st_mtime_ns, file) for file in folder.glob("*.o"))
         total = 0

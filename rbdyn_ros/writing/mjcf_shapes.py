@@ -112,10 +112,7 @@ _SURFACE = ("friction", "torsional", "rolling")
 
 
 def _masks(geom: ET.Element, masks: Filter, touching: bool = True) -> None:
-    """Set contype and conaffinity of a geom.
-
-    Without self-collision it only touches other robots.
-    """
+    """Set contype and conaffinity of a geom; without `touching` the conaffinity is 0."""
     affinity = masks.conaffinity if touching else 0
     for name, value in (("contype", masks.contype), ("conaffinity", affinity)):
         if value != 1:

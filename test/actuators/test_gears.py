@@ -62,7 +62,7 @@ def test_the_rotor_moves_freely_within_the_backlash(one):
     n = round(d.time / H)
     assert d.act[TWIST] == pytest.approx(0.1 / ROTOR * H * H * n * (n + 1) / 2, rel=1e-12)
     rb.step(m, d, 3000)
-    # both accelerate together: the gear carries the torque of the joint's inertia
+    # rotor and joint accelerate together: the gear carries the torque of the joint's inertia
     twist = 0.5 * play + 0.1 * INERTIA / (INERTIA + ROTOR) / stiffness
     assert d.act[TWIST] == pytest.approx(twist, rel=1e-4)
 

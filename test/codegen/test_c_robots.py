@@ -25,7 +25,7 @@ pytestmark = needs_gcc
 
 ALL = ("gravity", "bias", "inverse", "forward", "step", "mass_matrix", "kinematics", "jacobian")
 
-#: Largest errors of double and float, in units of the last place.
+#: Largest relative errors of double and float, equal in units of the last place.
 DOUBLE_ERROR, FLOAT_ERROR = 1e-12, 1e-12 / DOUBLE.eps * FLOAT.eps
 
 ROBOTS = {

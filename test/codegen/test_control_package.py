@@ -171,7 +171,7 @@ class Pair:
         return self.controller.on_state(self.names, q, v, effort, self.now, self.now)
 
     def __call__(self, q, v, reference=None):
-        """Send a state to both, compare their answers, and return the efforts."""
+        """Send a state to both controllers, compare their answers, and return the efforts."""
         self.now += round(H * NANOSECONDS)
         return self.compared(self.python(q, v), self.native.update(q, v, H, reference))
 

@@ -329,7 +329,7 @@ def beyond(q, reference):
 def cases(
     kinds=(), robots=(FILES[0],), frictions=(False,), modes=MODES, speeds=SPEEDS, periods=(0.001,)
 ):
-    """Return all cases."""
+    """Return the possible cases of these lies, robots, frictions, modes, speeds and periods."""
     names = [lie.name for lie in LIES if LOOP in lie.where]
     chosen = [name for name in names if not kinds or name in kinds]
     rows = itertools.product(robots, frictions, periods, modes, speeds, chosen)

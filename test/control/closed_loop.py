@@ -115,7 +115,7 @@ class ClosedLoop:
         self.applied[:] = self.watchdog(self.d.qpos, self.d.qvel, Target(self.plant.nv))
 
     def kick(self, velocity, joints=slice(None)):
-        """Give joints a velocity that no effort caused; the controller starts with it as well."""
+        """Give joints a velocity that no effort caused; the controller begins with it, too."""
         self.d.qvel[joints] = velocity
         seen = self.gate.measured  # so that earlier states fit this velocity
         seen.qvel[:], seen.qpos[:] = self.d.qvel, self.d.qpos - self.h * self.d.qvel

@@ -5,11 +5,11 @@ from support.robots import find
 
 @pytest.fixture
 def said():
-    """Messages that boxes have logged."""
+    """Return a list for the messages that boxes log."""
     return []
 
 
 @pytest.fixture(scope="module")
 def text():
-    """The URDF of the UR5."""
+    """Return the URDF of the UR5."""
     return find("ur5_robot.urdf").read_text()

@@ -81,7 +81,7 @@ def upload(text):
 
 @contextlib.contextmanager
 def driven(said, **more):
-    """A box, and a client whose program it runs."""
+    """Yield a box, and a client whose program the box runs."""
     with boxed(said, **more) as box, Driver(address()) as driver:
         upload(driver.program)
         driver.accept()

@@ -30,7 +30,7 @@ def visual(shape=BOX, more="", kind="visual"):
 
 
 def robot(*parts, materials=""):
-    """The parts are on lines 2, 3, ... of link 'a'."""
+    """Return a URDF whose parts are on lines 2, 3, ... of link 'a'."""
     head = f'<robot name="r" version="1.1">{materials}<link name="a">'
     return "\n".join([head, *parts, "</link></robot>"])
 

@@ -33,7 +33,7 @@ MASS = (
 
 
 def robot(*collisions):
-    """The collisions are on lines 2, 3, ... of link 'a', which hangs on the link 'root'."""
+    """Return a URDF with collisions on lines 2, 3, ... of link 'a', which hangs on 'root'."""
     lines = "\n".join(collisions)
     return (
         '<robot name="r" version="1.1"><link name="root"/>'

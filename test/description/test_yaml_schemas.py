@@ -135,7 +135,7 @@ def plain(node):
 
 
 def verdicts(dialect, text):
-    """Return whether the table and the schema refuse a document; None if it is not one."""
+    """Return whether the table and the schema refuse a document; None if it cannot be parsed."""
     try:
         top = dialect.parse(text, "file.yaml", Audit())
     except RbdynError:

@@ -90,7 +90,7 @@ def flyer_model():
 
 
 def flyer(y, yd, q, G, g):
-    """Return a body on a circle with the rotation Rz(y0) Ry(y1), on a free joint."""
+    """Write q, G and g of a free body on a circle, with the rotation Rz(y0) Ry(y1)."""
     (f, t), (wf, wt) = y, yd
     cf, sf, ct, st = np.cos(f), np.sin(f), np.cos(t), np.sin(t)
     q[:3] = RADIUS * cf, RADIUS * sf, HEIGHT * st

@@ -31,7 +31,7 @@ def tumbling_box(friction=0.6):
 
 
 def future(m, d):
-    """Return the position of a Data later on, after a push that ends."""
+    """Return all numbers of a Data, as bytes, after some steps with a push that ends."""
     for k in range(40):
         d.qfrc_applied[0] = 1.0 if k < 20 else 0.0
         rb.step(m, d, 3)

@@ -186,9 +186,7 @@ def numeric_K(m, d):
 
 
 def holonomic(m):
-    """Return the equations with a position error; of rolling bodies only the first equation has
-    one.
-    """
+    """Return a mask of the equations with a position error: of a rolling body only the first."""
     rows = np.ones(m.nefc, bool)
     if m.nroll:
         rows[1:] = False

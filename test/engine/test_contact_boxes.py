@@ -119,7 +119,7 @@ def leads_out(m, d, p, turn):
 def separation(p, R, half, q, T, block):
     """Return the largest distance of two boxes along the normals of faces and pairs of edges.
 
-    Return whether it is that of a pair of edges, too.
+    The second value is whether this distance is along the normal of a pair of edges.
     """
     across = np.cross(R.T[:, None], T.T[None]).reshape(9, 3)
     directions = np.vstack([R.T, T.T, across / np.linalg.norm(across, axis=1)[:, None]])

@@ -36,7 +36,7 @@ def scene(shape, obstacle):
 def meet(m, pos, turn=None):
     """Return the contacts of a body; its pose and the contacts are in the obstacle's frame.
 
-    Each is (pos, normal, dist).
+    Each contact is (pos, normal, dist).
     """
     d = touching.placed(m, AWAY + TURN.apply(pos), TURN * (turn or Rotation.identity()))
     rb.forward(m, d)

@@ -93,7 +93,7 @@ def with_field(system, ground):
 def slide(m, turn, speed, h, way=0.25, start=-0.13):
     """Slide a body over a seam from its depth at rest; return the Data and the largest deviation.
 
-    The change is the largest change of a velocity, as a share of the speed.
+    The deviation is the largest change of a velocity, as a share of the speed.
     """
     m.opt.timestep = h
     d = touching.placed(m, (start, 0.0, 0.1), turn)

@@ -305,7 +305,7 @@ def test_robots_other_than_arms_are_refused():
 
 
 def test_a_motion_excites_the_parameters_that_an_earlier_motion_did_not(ur5):
-    # the earlier motion moves only the wrist, so the next one must move the shoulder and elbow
+    # the earlier motion moves only the wrist, so the next motion must move the others
     centre = np.array([0.3, -1.2, 1.0, -0.5, 0.4, 0.0])
     wrist = [f"wrist_{k}_joint" for k in (1, 2, 3)]
     first = excite(ur5, joints=wrist, harmonics=3, centre=centre, duration=10.0)

@@ -73,7 +73,7 @@ def test_a_slider_moved_in_the_browser_moves_the_joint_in_the_program(arm):
 def test_a_floating_base_is_turned_by_its_angles(arm):
     page, _, sliders = arm
     slider(page, "root_joint yaw").press("End")
-    # z of the quaternion of half a turn about z
+    # half a turn about z makes z of the quaternion 1 or -1
     wait_until(lambda: abs(sliders.qpos[6]) > 0.99, "half a turn about z", page)
     slider(page, "root_joint x").press("End")
     wait_until(lambda: sliders.qpos[0] >= 1.0, "the base to move", page)

@@ -49,7 +49,7 @@ def variables(m: Model) -> list[Variable]:
 
 
 def _places(m: Model, count: int, addresses: object) -> list[str]:
-    """Return a name for each entry of q or v: its joint, and an index if there are several."""
+    """Return a name for each entry of q or v: its joint, with an index if there are several."""
     owners = [""] * count
     for j, name in enumerate(unique(m.jnt_names)):
         if m.jnt_mimic[j] < 0 and m.jnt_dofnum[j] > 0:

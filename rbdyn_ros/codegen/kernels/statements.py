@@ -133,7 +133,7 @@ class KernelBody:
                 yield from self._unpack(target, node.value)
 
     def _store_each(self, target: ast.Tuple, value: ast.Tuple) -> Iterator[str]:
-        """Assign several values at once; no value may use the target of another value."""
+        """Assign several values at once; no value may use the target of an earlier value."""
         if len(target.elts) != len(value.elts):
             raise TranslationError(target, f"`{ast.unparse(target)}` of another length")
         texts = [expression(part, self) for part in value.elts]

@@ -2,9 +2,9 @@
 """Kernels for a generated controller only: start, modes, references, and one update.
 
 They call the kernels of control/. A reference is the desired motion of the controlled joints that
-another controller or a topic gives; without one the target comes to rest. `m` and `d` are the arm,
-`bare` and `own` the robot that compensates its own gravity; `b` is the memory of control/blind,
-`s` the memory of the loop, and `c` the memory of this file.
+another controller or a topic gives; without a reference the target comes to rest.
+`m` and `d` are the arm, `bare` and `own` the robot that compensates its own gravity; `b` is the
+memory of control/blind, `s` the memory of the loop, and `c` the memory of this file.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ from rbdyn_ros.nanoseconds import NANOSECONDS
 GRAVITY, PD_GRAVITY, COMPUTED_TORQUE, IMPEDANCE = range(4)
 #: Outcome of an update: new efforts, the last efforts again, or no more efforts.
 EFFORTS, KEEP, SILENT = range(3)
-#: Reasons for which the arm does not start or refuses a request; 0: none.
+#: Reasons for which the arm does not start or refuses a request; 0: no reason.
 LATCHED, UNREADABLE, BEYOND, FAST, MOVING, UNMEASURED, MISMATCH, TOO_HEAVY, SHAKES = range(1, 10)
 REFERENCE, ROOM, FOUND, STOPPED = range(10, 14)
 #: The same reasons in words.

@@ -36,7 +36,7 @@ DEFAULTS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
 }
 
 
-#: Conditions of a fault in C++.
+#: Texts for the numbers of a fault in C++, by the code of the fault.
 NUMBERS = dict.fromkeys(
     ("age", "target", "latency", "clock"), "{value} s, allowed are {bound} s"
 ) | {
@@ -129,7 +129,7 @@ def fault_rows() -> str:
 
 
 def _words(code: str, reaction: str) -> str:
-    """Return code, numbers, cause and remedy of a fault; its row is the one with this reaction."""
+    """Return code, numbers, cause and remedy of a fault as C++; the cause is for this reaction."""
     kinds = [kind for kind in FAULTS if kind.code == code]
     kind = next((kind for kind in kinds if kind.reaction == reaction), kinds[0])
     found, cause = NUMBERS.get(code, OTHER_NUMBERS), kind.cause.replace("`", "")

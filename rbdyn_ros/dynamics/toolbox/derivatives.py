@@ -108,7 +108,7 @@ def linear_system(
 
 
 def _carried_along(m: Model, d: Data) -> Array:
-    """Return G (nv, nv): by qvel alone a small change x of position grows at the rate G x."""
+    """Return G (nv, nv): a small change x of position has the rate G x while qvel is the same."""
     G = np.zeros((m.nv, m.nv))
     for j in range(m.njnt):
         kind, v = JointType(m.jnt_type[j]), int(m.jnt_dofadr[j])

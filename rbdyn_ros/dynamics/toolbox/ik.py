@@ -191,7 +191,7 @@ def _leave(
     report: Array,
     attempts: int,
 ) -> None:
-    """Solve target k again from other starts until links and obstacles are far enough apart."""
+    """Solve target k again until links and obstacles are far enough apart, or mark TOO_NEAR."""
     near, steps = None, 0.0
     while report[SOLVED] == 1.0:
         d.qpos[:] = qpos
@@ -278,7 +278,7 @@ def _weight(m: Model, frame: int) -> float:
 
 
 def _moving_dofs(m: Model, frame: int, fixed: tuple[str, ...]) -> Ints:
-    """Return the dofs that move the frame or the loops that contain it."""
+    """Return the dofs that move the frame or its loops; raise ModelError if all are fixed."""
     moves = np.zeros(m.nv, bool)
     body = int(m.frame_bodyid[frame])
     while body > 0:
@@ -299,7 +299,7 @@ def _moving_dofs(m: Model, frame: int, fixed: tuple[str, ...]) -> Ints:
 
 
 def mark_joint(m: Model, moves: Any, j: int, moving: bool) -> None:
-    """Mark the dofs of a joint, or the dofs of the leader of a mimic joint."""
+    """Write to `moves` whether the dofs of a joint move, or of the leader of a mimic joint."""
     leader = int(m.jnt_mimic[j]) if m.jnt_mimic[j] >= 0 else j
     moves[m.dof_jntid == leader] = moving
 

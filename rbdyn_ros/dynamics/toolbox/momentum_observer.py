@@ -47,7 +47,7 @@ class MomentumObserver:
         self.residual = np.zeros(m.nv)
 
     def change(self, m: Model) -> None:
-        """Continue with another Model with the same joints, such as with another payload."""
+        """Continue with another Model of the same joints, such as the arm with another payload."""
         d, last = make_data(m), self._d
         d.qpos[:], d.qvel[:] = last.qpos, last.qvel
         self._m, self._d = m, d

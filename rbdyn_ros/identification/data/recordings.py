@@ -134,7 +134,7 @@ def _at(
     topic: str,
     what: str,
 ) -> tuple[NDArray[np.bool_], Array]:
-    """Return a mask of the stamps within another topic's time, and its columns (p, k) there."""
+    """Return which stamps are within another topic's time, and the columns (p, k) at them."""
     whole = np.isfinite(columns).all(axis=1) & (columns.shape[1] > 0)
     stamps_there, columns = other[whole], columns[whole]
     growing = len(stamps_there) > 0 and (np.diff(stamps_there) >= 0).all()

@@ -174,7 +174,7 @@ class FitOfMotion:
 def _searched(
     run: FitOfMotion, kinds: Sequence[str], kept: list[str]
 ) -> "tuple[_Fit, Array, Array, list[Term]]":
-    """Return the fit with all terms that improve it, its solution and the tried terms.
+    """Return the fit with all terms that improve it, its x and sigma, and the tried terms.
 
     Args:
         run: the motion and the values that are known in advance.

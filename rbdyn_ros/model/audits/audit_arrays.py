@@ -113,7 +113,7 @@ def _name_lists(names: object, audit: Audit) -> dict[str, tuple[str, ...]]:
 
 
 def _frozen_fields(arrays: object, audit: Audit) -> Arrays:
-    """Return copies of the fields PRIMARY; add an error for each missing field or wrong type."""
+    """Return copies of the fields PRIMARY; add errors for missing, unknown and wrong fields."""
     if not isinstance(arrays, Mapping):
         audit.error("missing-field", "arrays", None, f"is {shown(arrays)}, not arrays by name")
         return {}
@@ -259,7 +259,7 @@ def _audit_types(arrays: NamedArrays, names: Names, audit: Audit) -> None:
 
 
 def _audit_couplings(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Audit) -> None:
-    """Check that classes and leaders agree; a leader must not be a mimic joint itself."""
+    """Check classes, and that leaders and mimic joints have one coordinate and form no chain."""
     mimic, classes = arrays["jnt_mimic"], arrays["jnt_class"]
     is_mimic = mimic >= 0
     leaders = mimic[is_mimic]
@@ -273,7 +273,7 @@ def _audit_couplings(arrays: NamedArrays, kinds: Sequence[JointKind], audit: Aud
 def _audit_coordinates(
     arrays: NamedArrays, kinds: Sequence[JointKind], sizes: Sizes, audit: Audit
 ) -> None:
-    """Check the number of coordinates."""
+    """Check that the numbers of coordinates are those that the joints need."""
     classes = arrays["jnt_class"]
     nq, nv = (np.array([getattr(kind, n) for kind in kinds], np.int64) for n in ("nq", "nv"))
     counts = {

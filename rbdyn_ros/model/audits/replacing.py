@@ -42,7 +42,7 @@ _FLAGS = ("jnt_limited", "jnt_actuated")
 
 
 def check_replacements(current: Current, arrays: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-    """Return the arrays; raise ModelError if an array cannot replace the current array."""
+    """Return the arrays, and inertias that follow; raise ModelError if an array is refused."""
     checked = {name: _checked(current, name, values) for name, values in arrays.items()}
     if not set(INERTIAS).isdisjoint(checked):
         checked |= _inertias(current, checked)

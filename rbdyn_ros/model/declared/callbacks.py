@@ -75,7 +75,7 @@ class Callback:
 JOINTS: dict[str, Callback] = {}
 MOTIONS: dict[str, Callback] = {}
 
-#: All callbacks ever registered: a Model may still call one that has been replaced since.
+#: All callbacks ever registered: a Model may still call a callback that has been replaced.
 _KEPT: list[Callback] = []
 
 

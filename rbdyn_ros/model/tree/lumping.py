@@ -128,7 +128,7 @@ def _root_joint(description: Description, base: str, joint_type: str) -> Joint:
 
 
 def _cross(tree: Tree, edge: Edge, place: Placement) -> Placement:
-    """Follow a joint from the link at `place`; return the placement of the joint's other link."""
+    """Add the body of a joint unless it is fixed; return the placement of its other link."""
     joint = edge.joint
     near, far = joint.origin, joint.child_origin
     if not edge.forward:

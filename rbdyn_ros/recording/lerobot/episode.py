@@ -140,7 +140,7 @@ def _frame_times(run: RecordedRun, sources: Sequence[Array], fps: int) -> Array:
 
 
 def _last(times: Array, wanted: Array) -> NDArray[np.int64]:
-    """Return the index of the last time at or before each wanted time."""
+    """Return the index of the last time at or before each wanted time, or 0."""
     found = np.searchsorted(times, wanted + ROUNDING, side="right") - 1
     return np.maximum(found, 0).astype(np.int64)
 

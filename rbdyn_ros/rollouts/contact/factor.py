@@ -56,7 +56,7 @@ def factor(m: Model, shelf: Shelf, stops: Stops, graph: Any) -> dict[str, Any]:
 def _reduced(
     h: float, inverse: list[Any], rows: list[list[Any]], y: list[Any], u: Objects
 ) -> tuple[Objects, Objects]:
-    """Return G times the timestep, and the velocities after the step without contact forces."""
+    """Return h J M^-1 J^T, and the contact velocities after the step without contact forces."""
     G = np.full((len(rows), len(rows)), 0.0, object)
     free = np.full(len(rows), 0.0, object)
     for a, row in enumerate(rows):
@@ -87,7 +87,7 @@ def _eliminate(m: Model, L: list[list[Any]]) -> tuple[list[Any], list[Any]]:
 
 
 def _half_solved(m: Model, L: list[list[Any]], x: list[Any]) -> list[Any]:
-    """Return L^-T x."""
+    """Overwrite x with L^-T x and return it."""
     for k in range(m.nv - 1, -1, -1):
         for i in _above(m, k):
             x[i] = x[i] - L[k][i] * x[k]

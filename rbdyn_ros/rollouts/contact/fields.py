@@ -102,7 +102,7 @@ class Face:
         self._take(self._u * self._dy > self._v * self._dx)  # the triangle of the foot
 
     def _take(self, lower: Any) -> None:
-        """Select a triangle of the middle cell."""
+        """Select a triangle of the middle cell, and find the foot of the sphere on its plane."""
         h, self.lower = self._heights, lower
         self._a = where(lower, h[1, 2] - h[1, 1], h[2, 2] - h[2, 1]) / self._dx
         self._b = where(lower, h[2, 2] - h[1, 2], h[2, 1] - h[1, 1]) / self._dy
@@ -113,7 +113,7 @@ class Face:
         self._u, self._v = u + part * self._a, v + part * self._b
 
     def _if_seen(self, room: Any) -> Any:
-        """Return a room if the known heights extend that far around the sphere, or -1."""
+        """Return `room`, or -1 if the known heights do not cover the reach of the sphere."""
         most, (u, v, _z) = self._radius + 2.0 * self._reach, self._x
         beyond_x = abs(u - 0.5 * self._dx) + most - 1.5 * self._dx
         beyond_y = abs(v - 0.5 * self._dy) + most - 1.5 * self._dy
@@ -138,7 +138,7 @@ class Face:
         return self._if_seen(where(self.dist < 0.0, -1.0, apart)), self._if_seen(touching)
 
     def _distances(self) -> tuple[Any, Any]:
-        """Return the least squared distance of any triangle, and of triangles above the plane."""
+        """Return bounds of the squared distance of any triangle, and of any rising triangle."""
         nearest = self.dist * self.dist
         rising = (self._radius + 2.0 * self._reach) * (self._radius + 2.0 * self._reach)
         for r in range(3):
@@ -177,7 +177,7 @@ class Face:
         return least - self._beside
 
     def _distance(self, r: int, c: int, side: int) -> tuple[Any, Any]:
-        """Return the rise of a triangle above the plane, and a bound of its squared distance.
+        """Return a triangle's rise above the plane, and a lower bound of its squared distance.
 
         A triangle is at least as far away as its plane, and as its projection along its normal.
         """
@@ -198,7 +198,7 @@ class Face:
 
 
 def place_on_field(shelf: Shelf, graph: SymbolGraph, memory: Objects) -> list[dict[str, Any]]:
-    """Return where spheres touch fields, and the remembered friction along the axes there."""
+    """Return the contacts of spheres and fields, with the remembered friction along their axes."""
     rows = memory.reshape(-1, BY_KEY)
     found = []
     for place, old in zip(_ground(shelf, graph, len(rows)), rows, strict=True):

@@ -269,7 +269,10 @@ def _linear_force(line: LinearForce, way: Any) -> list[Any]:
 def _missed(
     point: dict[str, Any], u: Any, force: list[Any], lagged: Any, listed: Any
 ) -> tuple[Any, Any, Any]:
-    """Return three errors: of a force by the law, of the force for `lagged`, and of `lagged`."""
+    """Return the errors of a force: by the law, and if `lagged` bounds friction.
+
+    The third value is the error of `lagged`, times mu.
+    """
     raw, (wanted, length) = normal_force(point, u), _wanted(point, u)
     presses = where(raw > 0.0, listed, 0.0)
     normal = where(presses > 0.0, raw, 0.0)
@@ -284,9 +287,10 @@ def _missed(
 
 
 def _if_numbers(found: Any, yes: Any, no: Any) -> Any:
-    """Return `yes` if all entries are finite, else `no`; `largest` ignores nan.
+    """Return `yes` if the sum of all entries is finite, else `no`.
 
-    A lane whose state is not finite has no solution and is skipped.
+    `largest` cannot check this, because it ignores NaN. A lane whose state is not finite has no
+    solution and is skipped.
     """
     return where(abs(sum(found, 0.0)) < MOST, yes, no)
 
@@ -337,7 +341,10 @@ def _dot(a: Any, b: Any) -> Any:
 
 
 def _solved(A: Objects, right: list[Any], order: list[int]) -> Objects:
-    """Return the solution of A x = right by elimination in the given order."""
+    """Return the solution x of A x = right; overwrite A and right.
+
+    The rows and columns of A are in the order of the elimination; column k belongs to x[order[k]].
+    """
     size = len(right)
     inverse: list[Any] = [0.0] * size
     for k in range(size):

@@ -49,7 +49,7 @@ def reach(m: Model, g: int, speeds: Objects, arm: Objects, change: Objects | Non
 
 
 def near_pairs(m: Model, graph: SymbolGraph, centres: Any, reaches: dict[int, Any]) -> list[Any]:
-    """Return 1 if the bounding spheres of a pair can meet in the step.
+    """Return the list of one number: 1 if bounding spheres of a pair can meet in the step.
 
     Args:
         m: the Model.
@@ -72,7 +72,7 @@ def geometries(m: Model) -> list[int]:
 def place_pairs(
     m: Model, shelf: Shelf, graph: SymbolGraph, d: Any, pairs: Sequence[Pair], memory: Objects
 ) -> list[Place]:
-    """Return where pairs touch, and the remembered friction along the axes there."""
+    """Return the contacts of pairs, with the remembered friction along their axes."""
     found = []
     rows = shelf.inputs(graph, "pairs", PAIR * len(pairs)).reshape(-1, PAIR)
     for pair, row, old in zip(pairs, rows, memory.reshape(-1, BY_KEY), strict=True):

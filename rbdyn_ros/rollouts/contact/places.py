@@ -131,7 +131,7 @@ def _moves(m: Model, d: Any, pair: Pair, place: Place) -> Objects:
 
 
 def _friction_rows(m: Model, d: Any, pair: Pair, place: Place, lever: Objects) -> list[Objects]:
-    """Return the rows of J of friction at its lever."""
+    """Return the rows of J for friction that acts at `lever`."""
     axes, body = place["axes"], int(m.geom_bodyid[pair.geom])
     rows = [*(axes[:2] @ _moves(m, d, pair, place)), np.full(m.nv, 0.0, object)]
     for k in path_of(m, body) if pair.parts > 2 else ():
@@ -144,7 +144,7 @@ def _friction_rows(m: Model, d: Any, pair: Pair, place: Place, lever: Objects) -
 def _sliding(
     m: Model, tracing: Tracing, d: Any, pair: Pair, place: Place, lever: Objects
 ) -> Objects:
-    """Return the velocity of friction in the step."""
+    """Return the velocity against which friction acts in the step, along the axes of friction."""
     body = int(m.geom_bodyid[pair.geom])
 
     def run() -> Place:

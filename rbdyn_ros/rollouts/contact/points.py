@@ -37,8 +37,8 @@ FEW_PAIRS = 4
 #: Geometries that touch planes and each other in lanes.
 ROUND = (SPHERE, CAPSULE)
 
-#: Memory of friction of a contact that a loop lists: normal force, friction in the world, or in
-#: axes of the first body of an own pair, and the key.
+#: Length of the memory of friction of a contact that a loop lists: the normal force, friction in
+#: the world, or in axes of the first body of an own pair, and the key.
 BY_KEY = 5
 
 #: Radius of the balls around the corners of a guarded mesh, as a part of the size of the mesh, and
@@ -191,7 +191,7 @@ def _parents(m: Model, body: int) -> set[int]:
 
 
 def _of_joints(m: Model) -> str:
-    """Return the reason why the joints of a Model need the engine, or ""."""
+    """Return the reason why joints, actuators or the integrator need the engine, or ""."""
     if m.opt.integrator_id not in (EULER, IMPLICIT_DAMPING):
         allowed = f"{INTEGRATORS[EULER]} and {INTEGRATORS[IMPLICIT_DAMPING]}"
         name = INTEGRATORS[m.opt.integrator_id]

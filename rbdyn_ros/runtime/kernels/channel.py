@@ -47,7 +47,7 @@ def pass_commands(s: Shared) -> None:
 
 @kernel
 def _is_faultless(s, delay, jitter, drop):
-    """Return whether messages in one direction all arrive at once."""
+    """Return whether messages in one direction arrive without delay and without loss."""
     return delay + jitter + s.link_loss == 0 and drop == 0.0
 
 

@@ -114,7 +114,7 @@ def _learn_load(d, m, still, s, k, share):
 
 @kernel
 def _ratio(s, k, effort, need, share):
-    """Return the ratio of the apparent inertia of a joint to its own."""
+    """Update the memory of a joint; return its apparent inertia over the inertia in the Model."""
     memory = s.load_memory
     change, needed = effort - memory[EFFORT, k], need - memory[NEED, k]
     # this is the first tick, without changes yet

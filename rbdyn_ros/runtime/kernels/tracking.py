@@ -99,7 +99,7 @@ def _segment(s, t, last):
 
 @kernel
 def _sample(s, k, i, x, h):
-    """Evaluate the polynomial from point i to i + 1 at the part x of its duration h."""
+    """Write traj_now: the polynomial from point i to i + 1 at the part x of its duration h."""
     at = i * s.traj_dofs + s.traj_column[k]
     first, last = _point(s, at), _point(s, at + s.traj_dofs)
     position, velocity, acceleration = hermite(s.traj_order, x, h, first, last)

@@ -32,9 +32,9 @@ LONGEST_FUNCTION = 5200
 #: Number of operations in each part of a longer program.
 BLOCK = 2000
 
-#: If a long function uses fewer registers and more local memory [bytes] than this, the compiler
-#: has failed to optimise it and keeps all numbers in memory. Divided into blocks, the function is
-#: several times as fast.
+#: If a long function uses fewer registers than FEW_REGISTERS and more bytes of local memory than
+#: MUCH_MEMORY, the compiler has failed to optimise it and keeps all numbers in memory. Divided
+#: into blocks, the function is several times as fast.
 FEW_REGISTERS, MUCH_MEMORY = 64, 4096
 
 #: The counter of a step, which begins at 0.

@@ -22,7 +22,7 @@ from rbdyn_ros.specialization.programs.vectorize import Vectorizer
 #: Numbers of similar limbs that are computed side by side.
 LANES = (2, 4, 8)
 
-#: Numbers per body in which limbs may differ and still count as similar.
+#: Limbs count as similar if at most this many numbers per body and limb differ.
 FEW = 2
 
 Limbs = tuple[tuple[int, ...], ...]  # for each lane, the bodies of its limbs, in the same order

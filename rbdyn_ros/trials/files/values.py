@@ -65,7 +65,7 @@ def read_distribution(
 
 
 def _unsound(found: Distribution, what: str) -> str:
-    """Return what is wrong with the numbers of a distribution, or ""."""
+    """Return the error in the numbers of a distribution, or ""."""
     if not isinstance(found, Uniform | LogUniform | Normal):
         return ""
     begin = f"the {type(found).__name__.lower()} distribution of {what} has"

@@ -95,7 +95,7 @@ def junit(results: Results) -> bytes:
 
 
 def _listed(results: Results, begin: str) -> list[str]:
-    """Return the reasons that begin with this text, the worst run first."""
+    """Return at most MOST reasons that begin with this text, the worst run first."""
     lines = [
         f"seed {seed}: {reason}"
         for seed, reasons in results.verdict.failures.items()
@@ -107,5 +107,5 @@ def _listed(results: Results, begin: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Return a text without the characters that XML does not allow."""
+    """Return a text with spaces for characters that XML may not allow, cut to a limited length."""
     return "".join(c if c.isprintable() else " " for c in text)[: 10 * LONGEST_NAME]

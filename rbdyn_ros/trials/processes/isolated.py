@@ -88,7 +88,7 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
 
 @contextlib.contextmanager
 def _sigterm(how: signal.Sigmasks) -> Iterator[None]:
-    """Block or unblock SIGTERM in this thread."""
+    """Block or unblock SIGTERM in this thread, and restore it at the end."""
     before = signal.pthread_sigmask(how, {signal.SIGTERM})
     try:
         yield
@@ -158,7 +158,7 @@ def _be_child(
 
 
 def _result(answer: bytes) -> Run | tuple[str, str]:
-    """Return the run that a child sent; after a failure, a run with its status and reason."""
+    """Return the run that a child sent, or the status and the reason of a failure."""
     try:
         found = pickle.loads(answer)  # noqa: S301 - from our own child
     except Exception:  # noqa: BLE001 - bytes that are cut off raise many types

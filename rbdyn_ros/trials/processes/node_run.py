@@ -103,7 +103,7 @@ def run_node(trial: Trial, seed: int, quiet: bool = True, recorded: Path | None 
 
 
 def _waits(trial: Trial, time: float, unanswered: Sequence[str]) -> str:
-    """Return what was missing when the time of the run was over, such as commands for joints."""
+    """Return a sentence about missing topics or commands when the time of the run is over."""
     after = f"after {trial.allowance.time:g} s the node has not"
     if time < 0.0:
         return (

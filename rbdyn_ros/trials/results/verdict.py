@@ -148,7 +148,7 @@ def _excess(trial: Trial, run: Run) -> float:
 
 
 def _beyond(trial: Trial, name: str, value: float | None) -> float:
-    """Return the distance of a measure beyond its limit, relative to it; negative inside."""
+    """Return the relative distance of a measure beyond its limit, or the value without a limit."""
     if value is None:
         return np.inf
     limit = trial.limits.get(name)

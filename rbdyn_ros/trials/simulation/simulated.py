@@ -17,7 +17,7 @@ from rbdyn_ros.trials.simulation.sampling import faults, params, run_model, samp
 from rbdyn_ros.trials.simulation.score import Score
 from rbdyn_ros.trials.trial import Trial
 
-#: The states of the actuators of a robot that has none.
+#: The states of the actuators of a robot without actuators.
 NO_ACTUATORS: Array = np.zeros(0)
 
 #: Called after every timestep with the batch.

@@ -142,7 +142,7 @@ class Hand:
         self._follow(event)
 
     def _follow(self, event: Any) -> None:
-        """Move the goal to the cursor."""
+        """Move the goal to the cursor, or rotate it by the drag."""
         grip, cursor = self._grip, np.asarray(event.end_position, np.float64)
         if grip is None or not np.isfinite(cursor).all():
             return

@@ -57,7 +57,7 @@ class OrderHistory:
             self._shown.content = f'<div style="{style}">{lines}</div>'
 
     def _note(self, reason: str, robot: int | None, text: str, kind: object = None) -> str:
-        """Record an order, unless it was refused; it replaces a last order of its kind."""
+        """Record an order unless it was refused; replace a last order of the same kind."""
         if reason:
             return reason
         name = "" if robot is None else self._names[robot]

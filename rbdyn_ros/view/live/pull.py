@@ -22,7 +22,7 @@ RATE, MOST_RATE = 22.0, 0.2
 #: load.
 DAMPING = 1.4
 #: Distance to the goal at which the spring overcomes dry friction, or carries the weight of a
-#: standing robot [m], [rad]. For this it gets at most MOST_STIFFER times as stiff.
+#: standing robot [m], [rad]. For this the spring becomes up to MOST_STIFFER times stiffer.
 SAG, SAG_ANGLE, MOST_STIFFER = 0.03, 0.1, 10.0
 #: Rate at which the hand takes over the weight that stretches the spring [1/s], and the largest
 #: load, relative to the weight of the bodies joined to the link.

@@ -193,7 +193,7 @@ def _head(
     columns: list[str],
     height: float,
 ) -> None:
-    """Write the name of the robot and the legend."""
+    """Write the names of the run and the robot, and the legend."""
     from matplotlib.lines import Line2D
 
     kinds = {

@@ -228,7 +228,7 @@ def _layers_shown(looks: Appearance) -> tuple[str, ...]:
 
 
 def _floor(m: Model, lowest: float, size: float) -> float:
-    """Return the height of the grid: a level floor, else 0, else below the robot."""
+    """Return the height of the grid: the highest level plane, else 0, or lower if the robot is."""
     level = (m.geom_type == GeomType.PLANE) & (m.geom_mat[:, 8] > 1.0 - 1e-9)
     if level.any():
         return float(m.geom_pos[level, 2].max())

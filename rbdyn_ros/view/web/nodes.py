@@ -432,7 +432,7 @@ class Nodes:
 
 
 def _key(scene: Scene, part: Part) -> tuple[Any, ...]:
-    """Return the key of a part: shape and pose; equal parts of one body have equal keys."""
+    """Return the key of a part: its body, pose, colour, scale, shape and image."""
     numbers = np.concatenate([part.pos, part.quat, part.color, part.scale])
     surface = part.surface
     shape = surface.vertices.tobytes(), surface.faces.tobytes(), id(part.image)

@@ -57,7 +57,7 @@ class View:
             self._follower.start()
 
     def _follow(self, d: Data) -> None:
-        """Show a Data whenever its state has changed, until the view is closed."""
+        """Show a Data whenever its qpos has changed and is finite, until the view is closed."""
         last = b""
         while not self._closing.wait(FRAME):
             now = d.qpos.tobytes()

@@ -185,7 +185,7 @@ def _name(m: Model, one: coordinates.Coordinate) -> str:
 
 
 def _label(m: Model, one: coordinates.Coordinate, number: float) -> str:
-    """Return the label of a slider; angles, which the slider has in rad, also in degrees."""
+    """Return the label of a slider: its name, and the angle in degrees or the unit of a length."""
     if one.unit != "rad":
         return f"{_name(m, one)} [m]"
     # browsers break lines at a hyphen, not at a minus sign

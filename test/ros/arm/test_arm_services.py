@@ -154,7 +154,7 @@ def test_computed_torque_uses_present_or_given_gains(peer, robot):
         finger = -40.0 * v[7]  # the target is the present position, at rest
         expected = Twin().inverse(q, v, np.append(qacc, finger))[:7]
         answer = answered(peer, GetComputedTorque, "get_computed_torque", **asked, **extra)
-        # efforts of thousands of N m, with errors of 1e-13 of each
+        # the efforts are thousands of N m, with relative errors of 1e-13
         np.testing.assert_allclose(answer.effort, expected, rtol=1e-12, atol=1e-10)
         assert answer.saturated == bool((np.abs(expected) > 20.0).any())
 

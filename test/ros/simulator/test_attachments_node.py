@@ -110,7 +110,7 @@ def test_a_body_attached_to_the_world_stays_until_a_reset(simulate, peer, ask, s
     assert peer.trigger("simulator/state_hash") == start
     refused(ask("detach", "ball", "world"), "nothing is attached")
 
-    # the saved state has it
+    # the saved state has the attachment
     loaded = peer.call(own.LoadState, "/simulator/load_state", own.LoadState.Request(name="held"))
     assert (loaded.success, loaded.state_hash) == (True, saved.state_hash), loaded.message
     steps(peer, 100)

@@ -18,7 +18,7 @@ print(json.dumps(told), sorted(globals()), sys.stdin.fileno())
 print("an error", file=sys.stderr)
 sys.exit("a reason" if sys.argv[1:] else 3)
 """
-#: A signal just before a sleep does not end it, so each is short.
+#: A signal just before a sleep does not end the sleep, so each sleep is short.
 SLEEPS = """
 import time
 print("ready", flush=True)

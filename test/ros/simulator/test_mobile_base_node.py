@@ -109,7 +109,7 @@ class Rover:
 
 
 #: A scene file gives the kind of the base. A caster with friction would move the turning point of
-#: a wheel with two contact points to its edge, so this one is smooth.
+#: a wheel with two contact points to its edge, so this caster is smooth.
 SCENE = """rbdyn_scene: 1
 surfaces: {smooth: {friction: 0.05}}
 robot: {file: rover.urdf, floating_base: true, base: auto, surfaces: {caster-0.081: smooth}}

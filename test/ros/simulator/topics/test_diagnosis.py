@@ -135,7 +135,7 @@ def test_one_tick_on_the_edge_of_a_short_window_is_ignored():
 def test_the_limit_of_jitter_is_relative_to_the_period(late, level):
     # half come at 0, half at `late`: the deviation is late / 2, of the period late / sqrt(2) [us]
     assert level_of("loop", window=timing(lateness=[0, late])) == level
-    # at a tenth of the rate it is ten times as much
+    # at a tenth of the rate the limit is ten times as large
     slow = timing(100, lateness=[0, 10 * late], period_ns=10 * MS)
     assert level_of("loop", window=slow, period_ns=10 * MS) == level
 
