@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks before an arm is armed: the measured efforts must agree with the model."""
 
+from __future__ import annotations
+
 import math
 
 import numpy as np
