@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic")
 FLOAT_WARNINGS = ("-Wdouble-promotion",)
 
-#: Functions with more operations than this are split into blocks.
+#: Largest number of operations of a function that is not split into blocks.
 LONGEST_FUNCTION = 5000
 
 #: Operations of a block. For Talos, shorter blocks compile little faster and run slower.
