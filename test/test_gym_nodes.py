@@ -85,7 +85,7 @@ def env():
 
 
 def simulated(env, seed, actions, factor=1.0):
-    """Return the states of an episode, computed by the engine, and its start."""
+    """Return the states of an episode from the start of env, computed by the engine."""
     env.reset(seed=seed)
     m = rb.load_urdf(ROBOT)
     d = rb.make_data(m)

@@ -20,7 +20,7 @@ from rbdyn_ros.specialization.programs.program import LEAVES, Program
 WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-pedantic")
 FLOAT_WARNINGS = ("-Wdouble-promotion",)
 
-#: Functions with more operations than this are split into blocks.
+#: Largest number of operations of a function that is not split into blocks.
 LONGEST_FUNCTION = 5000
 
 #: Operations of a block. For Talos, shorter blocks compile little faster and run slower.

@@ -22,8 +22,8 @@ from rbdyn_ros.model.tree.constraints import ROLL_ROWS
 MAX_STEPS = 100
 LONGEST_STEP = 0.5
 
-#: Constraints hold if the error is less than this [m or rad], and if the displacement that removes
-#: it is less than this [rad, or parts of the size].
+#: Largest error of constraints that hold [m or rad], and largest displacement that removes it
+#: [rad, or parts of the size].
 CLOSED, NEARLY = 1e-6, 1e-4
 
 #: Rounding error of positions, as a part of the size.

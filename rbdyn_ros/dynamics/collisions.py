@@ -28,7 +28,7 @@ _near_pairs, _distance = Entry(near_pairs), Entry(distance_of_pair)
 #: Entries that a kernel does not write stay NaN.
 _NOWHERE = np.full(10, np.nan)
 
-#: Geometries that overlap by less than this at qpos0 count as only touching [m].
+#: Overlap at qpos0 below which geometries count as only touching [m].
 TOUCHING = 1e-6
 
 

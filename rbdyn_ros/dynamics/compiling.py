@@ -8,7 +8,7 @@ from typing import Any
 
 from numba.core import event
 
-#: Compilations that take less time than this in total print no notice [s].
+#: Total time of compilations from which they print a notice [s].
 PATIENCE = 2.0
 
 TEXT = (

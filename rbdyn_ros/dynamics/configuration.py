@@ -20,7 +20,7 @@ from rbdyn_ros.errors import Finding, ParameterError
 from rbdyn_ros.model.declared.joints import TYPE_OF_NAME, JointClass, JointKind, JointType
 from rbdyn_ros.model.model import Model, check_model
 
-#: A limit with a larger absolute value than this counts as no limit [rad or m].
+#: Largest absolute value of a limit; a larger value counts as no limit [rad or m].
 FAR = 1e6
 
 _integrate_pos = Entry(_integrate.integrate_pos)
@@ -271,7 +271,7 @@ _SHIFTS: dict[JointType, dict[int, int]] = {
     JointType.SIXDOF_FS: {3: 4, 4: 5, 5: 6},
 }
 
-#: A translation without limits is drawn between plus and minus this [m].
+#: Largest absolute value of a drawn translation without limits [m].
 _WAY = 1.0
 
 _NAME_OF_TYPE = {kind: name for name, kind in TYPE_OF_NAME.items()}

@@ -15,7 +15,7 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.geometry.geom_pairs import MOST_PAIRED
 from rbdyn_ros.model.model import Model
 
-#: For more dofs than this, or without M, only the mass of the body is used.
+#: Largest number of dofs; with more dofs, or without M, only the mass of the body is used.
 MOST_DOFS = 1000
 
 #: Largest ratio of the masses of two moving bodies that touch.

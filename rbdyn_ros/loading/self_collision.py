@@ -17,7 +17,7 @@ from rbdyn_ros.report.self_collision import CollisionSamples, LinkPair
 
 SAMPLES, MOST_SAMPLES = 10_000, 1_000_000
 
-#: A pair that overlaps in more than this part of the samples always overlaps, as in MoveIt.
+#: Share of samples with overlap above which a pair always overlaps, as in MoveIt.
 ALWAYS = 0.95
 
 

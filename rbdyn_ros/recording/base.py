@@ -22,7 +22,7 @@ MOST_FRAMES = 16
 FAR = 1e9
 #: Size of a transform in memory, counted in numbers.
 ROW = 64
-#: A base that moves by less than this counts as fixed [m, rad].
+#: Motion below which a base counts as fixed [m, rad].
 STANDS = 1e-6
 
 

@@ -15,7 +15,7 @@ from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.recording.series import Series
 
-#: Positions [rad or m] and times [timesteps] that differ by no more than this count as equal.
+#: Largest difference of positions [rad or m] and times [timesteps] that count as equal.
 SAME = 1e-9
 
 

@@ -20,7 +20,7 @@ from rbdyn_ros.runtime.stream import StateStream
 from rbdyn_ros.runtime.timing import Timing
 from rbdyn_ros.runtime.wakeup import Wakeup
 
-#: A reader that is behind by more than this share of all slots skips to the latest state.
+#: Share of all slots; a reader that is further behind skips to the latest state.
 BACKLOG = 0.75
 
 

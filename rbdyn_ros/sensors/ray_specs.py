@@ -23,7 +23,7 @@ MAX_RAYS = 1_000_000
 #: A full turn and a quarter turn, rounded up to six digits as in files [rad].
 TURN, QUARTER = 6.28319, 1.5708
 
-#: If the ends of a full turn are nearer than this, they share a ray [rad].
+#: Angle between the ends of a full turn below which they share a ray [rad].
 FULL_TURN = 1e-4
 
 #: Upper limit of latencies and sweeps [s].

@@ -22,7 +22,7 @@ from rbdyn_ros.sensors.scanning import Drawn, RangingSpec, RayNoise, Scan, Scann
 from rbdyn_ros.sensors.scene import Payload, SensorScene
 from rbdyn_ros.sensors.specs import ContactSpec, NoiseSpec, Spec, parts_of
 
-#: A note warns if more than this share of the rays ends at the housing.
+#: Share of the rays that end at the housing above which a note warns.
 ENCLOSED = 0.5
 
 #: The sensors that measure by rays.

@@ -90,7 +90,7 @@ class Slave:
 
 @pytest.fixture(scope="module")
 def slaves(tmp_path_factory):
-    """Return a function that makes a Slave: slaves(m, version)."""
+    """Yield a function that makes a Slave: slaves(m, version)."""
     made = []
 
     def make(m, version):

@@ -28,7 +28,7 @@ def connected():
 
 @pytest.fixture
 def waiting():
-    """A box that waits for the next servoj of one client, while another client listens."""
+    """Yield an arm whose box waits for the next servoj of a client, the box, and the client."""
     said = []
     with rb.BoxedArm(
         find("ur5_robot.urdf"), [f"ur@{address()}"], patience=math.inf, log=said.append

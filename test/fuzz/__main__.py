@@ -85,7 +85,7 @@ def main() -> int:
 def _results(
     names: list[str], seconds: float, seed: int, unchecked: bool = False
 ) -> Iterator[tuple[str, tuple[int, list[dict[str, Any]]]]]:
-    """Run each target with the number of its inputs, and return its failures."""
+    """Run the targets; yield the name, the number of inputs and the failures of each."""
     started: deque[tuple[str, int]] = deque()
     for name in names:
         if len(started) == TOGETHER:
@@ -97,7 +97,7 @@ def _results(
 
 
 def _start(name: str, seconds: float, seed: int, unchecked: bool) -> int:
-    """Start the process of a target, with its output in the target's folder; return it."""
+    """Start the process of a target, with its output in the target's folder; return its id."""
     from fuzz import worker
 
     folder = KEPT / name

@@ -131,7 +131,7 @@ def _install(prefix, executables):
 
 @pytest.fixture
 def launch_file(tmp_path, domain):
-    """Return the function launch_file(name, *arguments); all processes end with the test.
+    """Yield the function launch_file(name, *arguments); all processes end with the test.
 
     real: with our nodes; without: packages that are not installed.
     """

@@ -35,7 +35,7 @@ def kernels():
 
 @pytest.fixture
 def listening(monkeypatch):
-    """Return a function that switches progress bars on until the end of the test."""
+    """Yield a function that switches progress bars on until the end of the test."""
     registered = []
 
     def listen(stream, patience=0.0):

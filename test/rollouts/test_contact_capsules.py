@@ -15,7 +15,7 @@ LYING = (0.0, np.pi / 2, 0.0)
 
 
 def rod(ground=None, pose=None, friction=0.8, inertia=0.02):
-    """A capsule on three slides and three hinges, so that it slides, spins and rolls."""
+    """Return a capsule on three slides and three hinges, so that it slides, spins and rolls."""
     system = rb.SystemBuilder("rod", base="world")
     system.obstacle("ground", ground or rb.Plane(), origin=pose or rb.pose(), friction=friction)
     parent = "world"

@@ -196,7 +196,7 @@ class Peer:
     def call(self, kind, name, request, again=None):
         """Call a service; `again`: time after which an unanswered request is repeated [s].
 
-        By default only harmless requests are: an answer may be lost on a busy machine.
+        By default only harmless requests are repeated: a busy machine may lose an answer.
         """
         if again is None:
             again = 10.0 if is_harmless(kind, name) else math.inf
@@ -279,10 +279,10 @@ def simulators(folder, domain, fresh=False):
 
 @pytest.fixture
 def simulate(request, tmp_path, domain):
-    """Return simulate(*arguments), which starts a simulator that ends with the test.
+    """Yield simulate(*arguments), which starts a simulator that ends with the test.
 
-    They do not publish /clock, which takes seconds to start, unless clock is true. prelude: Python
-    code that runs first.
+    Simulators do not publish /clock, which takes seconds to start, unless clock is true. The code
+    `prelude` runs first.
     """
     with simulators(tmp_path, domain, is_fresh(request)) as start:
         yield start
@@ -381,7 +381,7 @@ def ask(peer):
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory):
-    """simulate, control and peer that all tests of a module share."""
+    """Yield simulate, control and peer, which all tests of a module share."""
     folder = tmp_path_factory.mktemp("shared")
     with (
         domains.free_domain() as domain,
@@ -412,7 +412,7 @@ TWO_JOINTS = """<robot name="two">
 
 @pytest.fixture
 def two_joints(tmp_path) -> Path:
-    """A robot whose slide cannot be at 0."""
+    """Return the file of a robot whose slide cannot be at 0."""
     path = tmp_path / "two.urdf"
     path.write_text(TWO_JOINTS)
     return path

@@ -177,7 +177,7 @@ BENT = ("-p", "initial_positions.shoulder_pitch:=0.5", "-p", "initial_positions.
 
 @pytest.fixture
 def gravity_node(domain):
-    """Start the controller of the tutorial as on the page."""
+    """Yield a function that starts the controller of the tutorial as on the page."""
     started = []
 
     def start():

@@ -40,7 +40,7 @@ def tool(domain, monkeypatch):
 
 @pytest.fixture
 def peer(domain, monkeypatch):
-    """A node `/peer` with a topic, a service and a parameter, served in a thread."""
+    """Yield a node `/peer` with a topic, a service and a parameter, served in a thread."""
     monkeypatch.setenv("ROS_DOMAIN_ID", str(domain))
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     context = rclpy.Context()

@@ -41,7 +41,7 @@ def states_until(loop, condition):
 #: Settings of a loop that moves only by step(n), independent of the clock.
 WALKING = {"time_mode": "fast", "start_paused": True, "command_timeout": 1e6}
 
-#: Ticks between two reads; the loop stores a few more states than these.
+#: Ticks between two reads; the loop stores the states of a few more ticks.
 STRIDE = 25
 
 

@@ -218,7 +218,7 @@ def compiled_motion():
 
 
 def driven_and_free(motion):
-    """Joint 0 has a prescribed motion; the entries of joint 1 come first."""
+    """Return a Model whose joint 0 has a prescribed motion; the entries of joint 1 come first."""
     return rb.build(
         rb.SystemBuilder("driven")
         .body("a", BOX)

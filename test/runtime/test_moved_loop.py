@@ -39,7 +39,7 @@ def scene():
 
 
 def go_on(loop, described, of_new=None):
-    """Exchange the objects of a loop meanwhile; return the states of this time."""
+    """Exchange the objects of a loop; return the states that it sends meanwhile."""
     base = complete(described, before=loop.m)
     read_states = []
 

@@ -19,7 +19,7 @@ N = 20_000
 
 
 def splitmix(word):
-    """The generator of the paper in exact integers."""
+    """Return a number of the generator of the paper, in exact integers."""
     z = (word + 0x9E3779B97F4A7C15) & MASK
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK

@@ -38,7 +38,7 @@ def program(tmp_path_factory):
 
 @pytest.fixture
 def client(program):
-    """Return a function that starts clients: client(count, flaw)."""
+    """Yield a function that starts clients: client(count, flaw)."""
     processes = []
 
     def start(*words):
@@ -55,7 +55,7 @@ def client(program):
 
 @pytest.fixture
 def serve():
-    """Return a function that serves the shared memory of a loop: serve(m, joints, **settings)."""
+    """Yield a function that serves the shared memory of a loop: serve(m, joints, **settings)."""
     made = []
 
     def begin(m, joints=None, **settings):

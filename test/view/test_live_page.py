@@ -359,7 +359,7 @@ def only_page(browser, shown):
 
 @pytest.fixture
 def page(only_page, shown):
-    """The one page of the view; the arm begins at its start and without any order."""
+    """Yield the one page of the view; the arm begins at its start and without any order."""
     loop, _ = shown
     loop.loop.plant.reset()
     loop.loop.time.pause(False)

@@ -96,7 +96,7 @@ CASES = [
 
 @pytest.fixture
 def begin():
-    """Return begin(m, qpos, **settings), which starts a stepped loop that holds a robot."""
+    """Yield begin(m, qpos, **settings), which starts a stepped loop that holds a robot."""
     loops = []
 
     def start(m, qpos=None, **settings):

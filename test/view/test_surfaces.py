@@ -168,7 +168,7 @@ RED, PICTURE = (f'<instance_material symbol="m" target="#{name}"/>' for name in 
 
 
 def dae(**parts):
-    """Two tetrahedra with legs of length 1, the second at x = 5, both red by default."""
+    """Return a file of two tetrahedra, the second at x = 5, with legs of 1, red by default."""
     default = {
         "unit": "1", "picture": "none.png", "alpha": "", "sampled": "s", "z": "1",
         "scale": "1 1 1", "bind": RED, "bind2": RED,

@@ -230,7 +230,7 @@ def children(pid):
 
 @pytest.fixture
 def shown(path):
-    """A pendulum in a loop, and a function that starts a view: the view, and its messages."""
+    """Yield a pendulum in a loop, and a function that returns a new view and its messages."""
     views = []
 
     def start(loop, **options):

@@ -25,7 +25,7 @@ from rbdyn_ros.model.model import Model
 
 _pose_error, _separation_rows, _survey = Entry(pose_error), Entry(separation_rows), Entry(survey)
 
-#: Pairs whose distance exceeds the clearance by more than this are ignored in a step [m].
+#: Distance beyond the clearance from which a step ignores a pair [m].
 SIGHT = 0.1
 #: Numbers of daqp: a missing bound, and the marks of inequalities and equalities.
 UNBOUNDED, WITHIN, EQUAL = 1e30, 0, 5

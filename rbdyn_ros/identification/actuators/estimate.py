@@ -11,7 +11,7 @@ from rbdyn_ros.identification.equations.residuals import memory
 
 #: A number is found if its standard deviation is at most this part of its value.
 LARGEST_STD = 0.1
-#: Directions in which the equations are weaker than this, relative to the strongest, are unknown.
+#: Strength of the equations, relative to the strongest, below which a direction is unknown.
 WEAKEST = 1e-10
 
 

@@ -41,7 +41,7 @@ MOST_OF_NYQUIST = 0.8
 RATE_RATIO = 5.0
 #: Time cut off at both ends because of transients of the filter [1 / cutoff].
 TRIMMED = 2.0
-#: Efforts that are interpolated over more than this many periods are not used.
+#: Most periods over which an effort is interpolated; beyond them it is not used.
 BRIDGED = 3.5
 #: Shortest and longest period of a recording [s].
 PERIODS = 1e-5, 0.2

@@ -23,7 +23,7 @@ from rbdyn_ros.model.model import Model
 #: with five digits, and a tenth of a millimetre has no measurable effect.
 DEPENDENT = 1e-4
 
-#: Entries of combinations below this are rounding errors.
+#: Size below which entries of combinations are rounding errors.
 ROUNDING = 1e-9
 
 

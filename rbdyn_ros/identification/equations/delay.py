@@ -28,7 +28,7 @@ PARTS = 8
 MOST = 2_000
 #: Number of repetitions of the linear estimate.
 ROUNDS = 3
-#: Columns shorter than this fraction of the longest column count as dependent.
+#: Length, relative to the longest column, below which a column counts as dependent.
 DEPENDENT = 1e-7
 
 

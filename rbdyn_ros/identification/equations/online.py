@@ -52,7 +52,7 @@ EXACT = 1e-3
 ENOUGH = 100
 #: An effort above this multiple of the limit is spurious: a saturated drive stays near the limit.
 SPURIOUS = 2.0
-#: A joint still rests if it moved less than this during an interruption [rad or m].
+#: Motion during an interruption below which a joint still rests [rad or m].
 SAME = 1e-3
 
 

@@ -16,7 +16,7 @@ from rbdyn_ros.identification.equations.regressor import TILTS, Extra, Linearise
 from rbdyn_ros.identification.equations.residuals import friction_effort
 from rbdyn_ros.model.model import Model
 
-#: A sample shows friction if the joint is faster than this multiple of the smoothing.
+#: Multiple of the smoothing above which the speed of a sample shows friction.
 MOVING = 5.0
 #: Friction of a joint is identified if this fraction of its samples shows friction, and few of
 #: these samples are saturated, see MOST_LOST.

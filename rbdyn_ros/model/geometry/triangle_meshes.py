@@ -28,7 +28,7 @@ LEAF = 4
 #: CONCAVE: the edge is concave.
 EDGE, PEAK, BORDER, CONCAVE = 1, 8, 64, 512
 
-#: Two triangles are in one plane if the sine of the angle between them is at most this.
+#: Largest sine of the angle between two triangles in one plane.
 BENT = 1e-6
 
 _BITS = 20  # bits of a coordinate in a Morton number

@@ -38,7 +38,7 @@ from rbdyn_ros.specialization.symbolic import Objects
 #: Largest error of a force in the solution, as a part of the largest force; the engine has 5e-7.
 TOLERANCE = 1e-9
 
-#: The lagged forces of a step move if the error of the law is less than this part of their error.
+#: Ratio of the error of the law to that of the lagged forces of a step below which they move.
 SETTLED = 0.3
 #: After 1 / PATIENCE passes the lagged forces move in any case.
 PATIENCE = 0.2
@@ -46,7 +46,7 @@ PATIENCE = 0.2
 #: Relative rounding error of a velocity.
 ROUNDING = 4e-16
 
-#: A solution whose sum of velocities and forces exceeds this, or is NaN, is rejected.
+#: Largest sum of the velocities and forces of a solution; larger sums and NaN are rejected.
 MOST = 1e300
 
 #: Inputs of the law of a contact in addition to its velocity.

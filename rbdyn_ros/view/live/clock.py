@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SPEEDS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 SLOWER, FASTER = "\N{MINUS SIGN}", "+"
 MOST_TICKS = 100_000
-#: The requested speed is shown if the measured speed differs from it by more than this share.
+#: Relative difference to the measured speed above which the requested speed is shown, too.
 APART = 0.05
 #: Period of the state line [s].
 REFRESH = 0.2

@@ -31,12 +31,12 @@ LOST = (
     '<div style="padding: 0 0.75em; font-size: 0.85em; font-weight: 600">'
     "The robot has left the picture: key F follows it, R resets.</div>"
 )
-#: A robot has left the picture if its distance from the target of the camera, relative to the
-#: distance of the camera, is larger than this.
+#: Distance of a robot from the target of the camera, relative to the distance of the camera,
+#: beyond which the robot has left the picture.
 FAR = 1.5
 #: Names of keys on the sheet that differ from viser's.
 NAMES = {"arrowright": "right arrow", "escape": "Esc"}
-#: The camera follows motions larger than this part of its distance.
+#: Largest motion, as a part of the distance of the camera, that the camera does not follow.
 LEAST_MOTION = 1e-4
 
 MOUSE = (

@@ -24,7 +24,7 @@ _FORCES = {"rad": "N m", "m": "N"}
 _MORE = (BLUE, VERMILLION, "#009E73", "#CC79A7", SKY, "#E69F00", GREY, INK, "#B8A800")
 #: Points of a curve: two per bucket; a bucket is narrower than a printed dot.
 MOST_POINTS = 4000
-#: A gap of more than this many usual time steps means that the recording has lost states.
+#: Usual time steps; a longer gap means that the recording has lost states.
 GAP = 5.0
 
 

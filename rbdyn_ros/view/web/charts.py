@@ -39,8 +39,7 @@ AXIS: Any = {
     "ticks": {"stroke": "#80889040"},
 }
 STEPPED: Any = {**AXIS, "incrs": TICKS}
-#: If all signals of a chart are smaller than this, its axis has this range instead of fitting
-#: them.
+#: Half the least range of the axis of a chart; larger signals set the range.
 FLAT = 0.01
 ENERGIES = ("potential", "kinetic", "total")
 

@@ -52,7 +52,7 @@ FLOOR_OPACITY, SHADOW = 0.75, 0.3
 
 #: Thicknesses and lengths relative to the size of the robot.
 LINE, AXES, TRIAD = 0.004, 0.06, 0.2
-#: Frames of a body nearer to each other than this, relative to the robot's size, share a label.
+#: Distance, relative to the robot's size, below which frames of a body share a label.
 NEAR = 0.05
 
 #: The layer of the name of a clicked body.

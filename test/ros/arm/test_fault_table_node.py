@@ -55,7 +55,7 @@ def pulsing(_memory, state, time, joint, speed, length, period):
 
     Args:
         _memory: nothing.
-        state: the true one.
+        state: the true state.
         time: since the onset [s].
         joint: its number.
         speed: the largest [rad/s].

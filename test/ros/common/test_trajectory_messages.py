@@ -26,7 +26,7 @@ NOW = 20 * SECOND
 
 
 def robot():
-    """A lift from -1 to 2 with a speed of 4, a turn without limits, a jaw that mimics it."""
+    """Return a lift from -1 to 2 with speed 4, a turn without limits, and a jaw that mimics it."""
     builder = rb.SystemBuilder("two")
     for name in ("lift", "turn", "jaw"):
         builder.body(f"{name}_body", BOX)

@@ -19,7 +19,7 @@ PATIENCE = 60.0
 
 @pytest.fixture
 def environment(monkeypatch, tmp_path):
-    """An environment with wheels of ROS 2 and all tools, and without the packages."""
+    """Make an environment with wheels of ROS 2 and all tools, and without the packages."""
     prefix = tmp_path / "prefix"
     (prefix / "share" / "rosidl_default_generators").mkdir(parents=True)
     (prefix / "share" / "rbdyn_interfaces").mkdir()

@@ -33,7 +33,7 @@ class Robot:
 
 @pytest.fixture
 def robot(simulate, peer, two_joints):
-    """A robot strong enough to reach every target at once."""
+    """Yield a robot strong enough to reach every target at once."""
     two_joints.write_text(two_joints.read_text().replace('effort="8"', 'effort="500"'))
     bridge = (
         *("-p", "topic_based_commands:=true", "-p", "topic_based_position_joints:=[lift]"),

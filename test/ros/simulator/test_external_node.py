@@ -21,7 +21,7 @@ PUSH = np.array([6.0, -4.0, 3.0, 0.2, 0.5, -0.3])
 
 @pytest.fixture
 def arm(tmp_path):
-    """The file of an arm without dry friction, which would hide a part of a push."""
+    """Return the file of an arm without dry friction, which would hide a part of a push."""
     path = tmp_path / "arm.urdf"
     path.write_text(re.sub(' friction="[^"]*"', "", bundled_robot("seven_dof_arm").read_text()))
     return path

@@ -16,7 +16,7 @@ from rbdyn_ros.ros.common.graph.qos import LATCHED
 
 @pytest.fixture
 def beside(peer):
-    """Return beside(name), which makes a node in the graph of the simulator."""
+    """Yield beside(name), which makes a node in the graph of the simulator."""
     nodes = []
 
     def make(name):

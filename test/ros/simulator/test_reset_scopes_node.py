@@ -59,7 +59,7 @@ def reset(peer, scope):
 
 @pytest.fixture
 def stamps(simulate, peer, two_joints):
-    """The stamps of a simulator that ends with SIGTERM, paused, when the test is over."""
+    """Yield the stamps of a simulator that ends with SIGTERM, paused, when the test is over."""
     sha = rb.load_urdf(two_joints).sha256()
     simulator = simulate(
         two_joints, "--ros-args", *OFTEN, "-p", f"required_sha256:={sha}", clock=True

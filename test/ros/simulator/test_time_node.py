@@ -101,7 +101,7 @@ def test_messages_of_one_stamp_agree_and_precede_their_clock(simulate, peer, two
     peer.until_tf(lambda: all(0 in of for of in sent.values()))
 
     def comes(tick):
-        """Make a tick; return whether its messages arrive. Lost ones come late or never."""
+        """Make a tick; return whether its messages arrive. Lost messages come late or never."""
         assert peer.trigger("simulator/step") == "one tick"
         end = time.monotonic() + 0.5  # less than the time between two heartbeats
         complete = lambda: all(tick * TICK in of for of in sent.values())  # noqa: E731

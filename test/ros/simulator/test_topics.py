@@ -136,7 +136,7 @@ def test_the_srdf_beside_the_robot_is_published(simulate, peer, two_joints, text
 
 @pytest.fixture
 def spinning_top(tmp_path):
-    """A tiny inertia about one axis, without an effort limit: a large effort makes it diverge."""
+    """Return the file of a tiny inertia without effort limit: a large effort makes it diverge."""
     path = tmp_path / "light.urdf"
     path.write_text(
         '<robot name="light"><link name="base"/><joint name="spin" type="continuous">'

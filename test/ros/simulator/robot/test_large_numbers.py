@@ -50,7 +50,7 @@ def test_a_state_that_would_count_as_diverged_is_refused(description):
 
 
 def loop_of(m):
-    """A loop that notes the exchanged Models in `plants`."""
+    """Return a stand-in for a loop that records the exchanged Models in `plants`."""
     plants = []
     return SimpleNamespace(m=m, plants=plants, plant=SimpleNamespace(exchange=plants.append))
 

@@ -112,7 +112,7 @@ class CountingSimulation:
 
 @pytest.fixture
 def simulation(peer):
-    """A simulation that is served by a node named /sim."""
+    """Yield a simulation that is served by a node named /sim."""
     simulation = CountingSimulation()
     node = rclpy.create_node("sim", context=peer.context)
     executor = SingleThreadedExecutor(context=peer.context)

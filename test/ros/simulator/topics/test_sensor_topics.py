@@ -43,7 +43,7 @@ def robot():
 
 @pytest.fixture
 def node(domain, peer):
-    """A node in a participant of its own."""
+    """Yield a node in a participant of its own."""
     context = rclpy.Context()
     rclpy.init(context=context, domain_id=domain)
     node = rclpy.create_node("robot", context=context, namespace="left")

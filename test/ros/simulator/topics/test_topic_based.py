@@ -26,7 +26,7 @@ NAMES = ["a", "b", "c"]
 
 
 def robot():
-    """Joints a, b and c, a jaw that mimics a, and a fixed mount."""
+    """Return joints a, b and c, a jaw that mimics a, and a fixed mount."""
     builder = rb.SystemBuilder("arm")
     for name in ("a", "b", "c", "jaw", "mount"):
         builder.body(f"{name}_body", BOX)
@@ -129,7 +129,7 @@ SAMPLE = Path(__file__).parents[4] / "config" / "ros2_control"
 
 @pytest.fixture(scope="module")
 def sample():
-    """The robot of the sample, and its <ros2_control> tag by the arguments of the xacro file."""
+    """Return the robot of the sample, and a function from xacro arguments to its tag."""
     path = SAMPLE / "seven_dof_arm.urdf.xacro"
 
     def tag(**arguments):

@@ -35,7 +35,7 @@ def begin():
 
 @pytest.fixture(scope="module")
 def world(begin):
-    """The arm with a ball and a crate."""
+    """Return the world of the arm with a ball and a crate."""
     with_ball = changes.spawned(begin, BALL, None, begin.m.qpos0)
     return changes.spawned(with_ball, CRATE, None, with_ball.m.qpos0)
 
