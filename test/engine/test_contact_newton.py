@@ -136,6 +136,26 @@ def test_each_island_is_solved_by_itself():
         assert both[:3] == pytest.approx(end[:3], abs=1e-3)
 
 
+def test_a_contact_that_begins_in_a_step_leaves_other_islands_alone():
+    """A ball hits the next one, which hits a third one in the same step, or does not reach it."""
+    row = [((50.0 + x, 0.0, 0.1), (0.0, 0.0, 0.0)) for x in (0.0, 0.201, 0.4015)]
+    box, ball = rb.Box((0.2, 0.2, 0.2)), rb.Sphere(0.1)
+    m = rb.scene(objects=[*heap(places(10), box), *heap(row, ball, "ball")])
+    d = rb.make_data(m)
+    d.qvel[:60] = np.random.default_rng(8).uniform(-1.0, 1.0, 60)
+    rb.step(m, d, 250)
+    d.qvel[60] = 2.0
+    ends = []
+    for shift in (0.0, 1.0):
+        end = d.copy()
+        end.qpos[84] += shift
+        rb.step(m, end)
+        ends.append(end)
+    assert ends[0].qvel[72] > 0.1 > abs(ends[1].qvel[72])
+    assert ends[1].solver_niter > 1  # Newton's method has solved the heap
+    assert ends[0].qvel[:60].tobytes() == ends[1].qvel[:60].tobytes()
+
+
 def run(m, d):
     passes = []
     for _ in range(300):

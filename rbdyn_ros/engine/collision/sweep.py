@@ -96,11 +96,16 @@ def sweep(m, count, place, order, pairs, first, number_of, found):
     number = 0
     for n in range(count):
         g = order[n]
+        right, low_y, low_z = place[g, HIGH], place[g, LOW + 1], place[g, LOW + 2]
+        high_y, high_z = place[g, HIGH + 1], place[g, HIGH + 2]
         for k in range(n + 1, count):
             h = order[k]
-            if place[h, LOW] > place[g, HIGH]:
+            if place[h, LOW] > right:
                 break
-            if not bounds_near(m, place, g, h):
+            # one branch, because no processor can predict which of four tests fails
+            gap = max(place[h, LOW + 1] - high_y, low_y - place[h, HIGH + 1])
+            gap = max(gap, place[h, LOW + 2] - high_z, low_z - place[h, HIGH + 2])
+            if gap > 0.0 or not bounds_near(m, place, g, h):
                 continue
             low = min(g, h)
             pair = _pair(pairs, first[low], first[low] + number_of[low], max(g, h))
@@ -132,6 +137,10 @@ def _sort_along_x(place, order, count):
 @inline
 def _pair(pairs, low, end, h):
     """Return the number of the pair whose later geometry is h, from `low` to `end`, or -1."""
+    if low < end:
+        place = low + h - pairs[low, 1]  # right if no pair of the geometry is left out
+        if low <= place < end and pairs[place, 1] == h:
+            return place
     high = end
     while low < high:
         middle = (low + high) // 2

@@ -58,10 +58,14 @@ def flies(m, d, body):
     """Return whether a body is a single body in flight, which moves by itself in a step."""
     if m.opt.integrator_id == EULER:
         return False
-    for n in range(m.nflight):
-        if m.flight_bodyid[n] == body:
-            return not has_drive(m, d, body)
-    return False
+    low, high = 0, m.nflight  # flight_bodyid ascends
+    while low < high:
+        middle = (low + high) // 2
+        if m.flight_bodyid[middle] < body:
+            low = middle + 1
+        else:
+            high = middle
+    return low < m.nflight and m.flight_bodyid[low] == body and not has_drive(m, d, body)
 
 
 @inline

@@ -8,16 +8,20 @@ there are more contacts. Contacts that the forces now keep apart stay on the lis
 bodies would collide again. A contact found with the velocities of the end has another position,
 but if the list has the same contacts as before, the old positions are kept, because the forces are
 solved for them.
+
+Contacts keep their forces, and new contacts begin without a force. So Newton's method starts from
+the solution, and factors only the islands that a new contact touches.
 """
 
 from __future__ import annotations
 
+from rbdyn_ros.engine.algebra.spatial import ZERO3, load3, store3
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.optional import call_stage
 from rbdyn_ros.engine.contact.points.contact_list import copy_contact, is_asked, may_begin
 from rbdyn_ros.engine.contact.points.hits import keep_first_hits
 from rbdyn_ros.engine.contact.solve.passes import keep_iterate
-from rbdyn_ros.model.declared.contact_arrays import AT_END, AT_START, FEATURES, PREPARE
+from rbdyn_ros.model.declared.contact_arrays import AT_END, AT_START, FEATURES, NORMAL, PREPARE
 
 
 @kernel
@@ -40,6 +44,7 @@ def list_late_contacts(m, d):
     d.contact_phase[0] = PREPARE
     found = _differs(d, number)
     if found:
+        _carry_forces(d, number)
         call_stage(m.contact_stage, m, d)
     else:
         _take_back(m, d, number)
@@ -58,7 +63,7 @@ def _any_begins(m, d):
 
 @inline
 def _keep_list(d):
-    """Keep the list of contacts in contact_old and contact_before."""
+    """Keep the list in contact_old and contact_before, and its forces in contact_step."""
     for c in range(d.ncon):
         d.contact_old[c] = d.contact_key[c]
         before = d.contact_before[c]
@@ -67,6 +72,20 @@ def _keep_list(d):
             before[6 + k], before[9 + k] = d.contact_arm1[c, k], d.contact_arm2[c, k]
         before[12], before[13] = d.contact_dist[c], d.contact_time[c]
         before[14], before[15] = d.contact_geom[c, 0], d.contact_geom[c, 1]
+        store3(d.contact_step, c, load3(d.contact_end, c))
+        d.contact_step[c, NORMAL] = d.contact_end[c, NORMAL]
+
+
+@kernel
+def _carry_forces(d, number):
+    """Write contact_end: the forces of the `number` contacts that were listed, zero for others."""
+    old = 0
+    for c in range(d.ncon):
+        while old < number and d.contact_old[old] < d.contact_key[c]:
+            old += 1
+        listed = old < number and d.contact_old[old] == d.contact_key[c]
+        store3(d.contact_end, c, load3(d.contact_step, old) if listed else ZERO3)
+        d.contact_end[c, NORMAL] = d.contact_step[old, NORMAL] if listed else 0.0
 
 
 @inline

@@ -81,13 +81,18 @@ def linearise_after_step(m, d, share):
 
 @kernel
 def linearise_at_iterate(m, d):
-    """Linearise a new list of contacts at the iterate iterate_a; write the sums of the bodies."""
+    """Linearise a new list of contacts at the iterate iterate_a; write the sums of the bodies.
+
+    contact_step becomes zero, so that Newton's method can start from this iterate, too.
+    """
     h = m.opt.timestep
     clear_sums(m, d)
     for c in range(d.ncon):
         across, away, turn = moved_contact(d, c, d.iterate_a)
         store3(d.contact_change, c, scaled3(across, h))
         d.contact_change[c, NORMAL] = h * away
+        store3(d.contact_step, c, ZERO3)
+        d.contact_step[c, NORMAL] = 0.0
         if has_torque(d, c):
             store3(d.contact_spin_change, c, scaled3(turn, h))
         force, _ = normal_force(d, c, d.contact_vel[c, NORMAL] + h * away)

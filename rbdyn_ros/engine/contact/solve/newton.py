@@ -146,11 +146,14 @@ def newton_applies(m, d):
 def solve_by_newton(m, d):
     """Solve the step from the end of a pass of dynamics; write newton_passes and newton_solved.
 
-    It reads contact_step and contact_end of that pass. The iterate is then in qacc_step, a,
-    contact_change, contact_end, and contact_lagged, solved or not.
+    It reads contact_step and contact_end of that pass. Before the first pass (solver_niter is 0)
+    it starts from the solution for a shorter list of contacts.
+
+    The iterate is then in qacc_step, a, contact_change, contact_end, and contact_lagged, solved or
+    not.
     """
     d.newton_solved[0] = d.newton_passes[0] = 0
-    if d.nmutual == 0:
+    if d.nmutual == 0 or d.solver_niter == 0:
         begin_coupled(m, d)
     find_islands(m, d)
     for c in range(d.ncon):

@@ -14,7 +14,7 @@ that the first pass has not solved. If it does not converge, the iteration above
 Newton's method is tried again from its iterates.
 
 Contacts that begin in the step because of the forces are then listed, too, and the iteration
-continues (late_contacts.py).
+continues, with Newton's method first (late_contacts.py).
 
 A body at rest needs one pass: its remembered forces are the solution. If a step is not solved
 after STUBBORN passes, near-rigid contacts become softer. If it has not converged after MAX_PASSES,
@@ -153,6 +153,10 @@ def _solve(m, d, stops, moved):
     retry = 0 if m.nskyline > 0 and not stops else MAX_PASSES + 1
     _restart_lagged(d)
     n = d.solver_niter = 0
+    if moved and retry == 0 and newton_applies(m, d):
+        if _solved_by_newton(m, d):
+            return True, True
+        retry, newton = RETRY, d.newton_passes[0]
     while held < HELD_PASSES:
         if n >= STUBBORN and not softer:
             softer = True
@@ -173,17 +177,12 @@ def _solve(m, d, stops, moved):
         if solved:
             break
         if retry <= n <= MAX_PASSES and newton_applies(m, d):
-            retry = 2 * n + RETRY
-            _restart_lagged(d)
-            call_stage(m.newton_stage, m, d)
+            retry, moved = 2 * n + RETRY, True
+            solved = exact = _solved_by_newton(m, d)
             newton += d.newton_passes[0]
             d.solver_niter = n + newton
-            solved = exact = d.newton_solved[0] == 1
             if solved:
                 break
-            keep_iterate(m, d)
-            moved = True
-            linearise_after_step(m, d, 0.0)
             continue
         missed, disc, wrong, most, gained, curve, before = compare_with_law(d)
         there = missed <= FORCE_TOLERANCE * most and not wrong_piece
@@ -250,6 +249,19 @@ def _solve_again(m, d, stops, share):
     weaken_rebounds(m, d, share)
     linearise_at_iterate(m, d)
     return _solve(m, d, stops, True)
+
+
+@kernel
+def _solved_by_newton(m, d):
+    """Return whether Newton's method solves the step. If not, its end becomes the iterate."""
+    _restart_lagged(d)
+    call_stage(m.newton_stage, m, d)
+    d.solver_niter = d.newton_passes[0]
+    if d.newton_solved[0] == 1:
+        return True
+    keep_iterate(m, d)
+    linearise_after_step(m, d, 0.0)
+    return False
 
 
 @inline
