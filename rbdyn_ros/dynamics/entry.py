@@ -52,23 +52,26 @@ class Substitute:
 class Entry:
     """The entry point of a kernel, which is compiled at the first call.
 
+    The annotations of the kernel's arguments must be names in TYPES, as text; so its module has
+    `from __future__ import annotations`.
+
     Attributes:
         call: function of the kernel's arguments, with addresses for m and d, see `handles`. It
             skips Numba's type dispatch, which would take as long as a small stage, and checks
             nothing: d must have been made for m, and arrays must have exactly the annotated types.
     """
 
-    __slots__ = ("call", "kernel")
+    __slots__ = ("_signature", "call", "kernel")
 
     def __init__(self, kernel: Any) -> None:
-        self.kernel = kernel
+        kinds = dict(getattr(kernel, "py_func", kernel).__annotations__)
+        kinds.pop("return", None)
+        self.kernel, self._signature = kernel, tuple(TYPES[kind] for kind in kinds.values())
         self.call: Callable[..., Any] = kernel if DISABLED else self._compile_and_call
 
     def _compile_and_call(self, *args: Any) -> Any:
-        annotations = self.kernel.py_func.__annotations__
-        signature = tuple(TYPES[kind] for name, kind in annotations.items() if name != "return")
-        self.kernel.compile(signature)
-        self.call = self.kernel.overloads[signature].entry_point
+        self.kernel.compile(self._signature)
+        self.call = self.kernel.overloads[self._signature].entry_point
         return self.call(*args)
 
 
