@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the LLVM code of kernels tells about accesses and calls."""
 
+import numpy as np
 import pytest
+from support.mechanisms import grashof
 
 import rbdyn_ros as rb
 from rbdyn_ros.engine.compiler import jit
+from rbdyn_ros.runtime.kernels.edits import _forget_loops
+from rbdyn_ros.runtime.shared import Shared
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
 
@@ -47,6 +51,34 @@ def counts_around_a_store(m, d):
     return before + d.body_touches[1]
 
 
+@uncached
+def bits_around_a_store(m, d):
+    bits = d.qpos.view(np.int64)
+    before = bits[0]
+    d.qpos[0] = m.body_mass[1]
+    return before != bits[0]
+
+
+@uncached
+def models_around_a_store(s):
+    before = s.plant
+    s.models[0] = 5
+    return s.plant - before
+
+
+@uncached
+def loop_numbers_around_clearing(m, d):
+    before = d.loops.joint_now[0]
+    _forget_loops(d)
+    return before - d.loops.joint_now[0]
+
+
+@uncached
+def fill(m, d):
+    d.qpos[:] = m.body_mass[1]
+    d.xmat[1, 7:] = 3.0
+
+
 def code_of(kernel):
     (text,) = kernel.dispatcher.inspect_llvm().values()
     return text
@@ -77,3 +109,23 @@ def test_a_kernel_sees_what_it_has_stored():
     d.body_touches[1] = 5
     assert counts_around_a_store(m, d) == 10
     assert d.qpos[0] == 4.0
+
+
+def test_a_kernel_sees_what_it_has_stored_as_numbers_of_another_kind():
+    """Three places where memory is read in two ways: a view, a scalar in an array, a loop's row."""
+    m = rb.scene(objects=[rb.Object("box", rb.Box((0.2, 0.2, 0.2)), mass=2.0)])
+    d = rb.make_data(m)
+    assert bits_around_a_store(m, d)
+    assert models_around_a_store(Shared(m)) == 5
+    m = rb.build(grashof())
+    d = rb.make_data(m)
+    d.loops.joint_now[0] = 7
+    assert loop_numbers_around_clearing(m, d) == 7
+
+
+def test_slices_can_be_filled():
+    m = rb.scene(objects=[rb.Object("box", rb.Box((0.2, 0.2, 0.2)), mass=2.0)])
+    d = rb.make_data(m)
+    fill(m, d)
+    assert (d.qpos == 2.0).all()
+    assert d.xmat[1, 6:].tolist() == [0.0, 3.0, 3.0]

@@ -33,8 +33,10 @@ _INT64 = ir.IntType(64)
 class PlainArray(types.Array):
     """Numba type of arrays of a Model, of a Data and on the stack, and of their slices."""
 
-    def copy(self, *args: Any, **changes: Any) -> PlainArray:
+    def copy(self, *args: Any, **changes: Any) -> types.Array:
         same = super().copy(*args, **changes)
+        if same.dtype != self.dtype:  # a view of the same memory as numbers of another kind
+            return same
         return PlainArray(same.dtype, same.ndim, same.layout, readonly=not same.mutable)
 
     def above(self) -> types.Array:
@@ -74,18 +76,26 @@ def _lowered(operation: Callable[..., Any]) -> Callable[..., Any]:
         index, at = _unsigned(context, builder, index_type, args[1])
         typed = signature(sig.return_type, array.above(), index, *rest)
         result = context.get_function(operation, typed)(builder, (args[0], at, *args[2:]))
-        last = builder.block.instructions[-1]
-        if last is result or isinstance(last, ir.StoreInstr):
-            mark(builder, last, array.dtype.name, not array.mutable)
+        if _selects_number(index_type, array):
+            last = builder.block.instructions[-1]
+            if last is result or isinstance(last, ir.StoreInstr):
+                mark(builder, last, array.dtype.name, not array.mutable)
         return result
 
     return access
 
 
+def _selects_number(index: types.Type, array: types.Array) -> bool:
+    parts = index.types if isinstance(index, types.BaseTuple) else (index,)
+    return len(parts) == array.ndim and all(isinstance(part, types.Integer) for part in parts)
+
+
 def mark(builder: Any, access: Any, kind: str, constant: bool) -> None:
     """Tell LLVM what a load or a store of a number cannot affect.
 
-    Stores of one kind do not change numbers of another kind, and no store changes a constant.
+    Stores of one kind do not change numbers of another kind, and no store changes a constant. So
+    memory that a kernel reads as two kinds, as the rows of rollouts, must lie in arrays of Numba's
+    own type, which are not marked.
     """
     module = builder.module
     root = module.add_metadata(["rbdyn_ros"])

@@ -179,7 +179,7 @@ def _lower_getattr(context: Any, builder: Any, kind: ViewType, view: Any, name: 
     pointer = builder.inttoptr(start, element)
     if not field.dims:
         value = builder.load(pointer)
-        mark(builder, value, f"scalar {array_type.dtype.name}", kind.read_only)
+        mark(builder, value, _kind_of(field, array_type.dtype), kind.read_only)
         return value
     shape = [
         _load(builder, table, kind.sizes.index(dim)) if isinstance(dim, str) else INT64(dim)
@@ -230,11 +230,17 @@ def _lower_setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -
     if kind.read_only:
         raise TypeError(f"a kernel writes {kind.name}.{name}, which is read-only")
     view, value = args
-    element = kind.array_type(kind.fields[name][1]).dtype
+    field = kind.fields[name][1]
+    element = kind.array_type(field).dtype
     value = context.cast(builder, value, value_type, element)
     _, start = _locate(context, builder, kind, view, name)
     pointer = builder.inttoptr(start, context.get_data_type(element).as_pointer())
-    mark(builder, builder.store(value, pointer), f"scalar {element.name}", False)
+    mark(builder, builder.store(value, pointer), _kind_of(field, element), False)
+
+
+def _kind_of(field: Field, element: types.Type) -> str:
+    """Return the kind of a single number, which inside an array is also an entry of this array."""
+    return str(element.name if field.inside else f"scalar {element.name}")
 
 
 @unbox(ViewType)

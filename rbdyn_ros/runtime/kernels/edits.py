@@ -8,6 +8,7 @@ fills them again.
 from __future__ import annotations
 
 from rbdyn_ros.engine.contact.points.contact_list import bodies_of_pair
+from rbdyn_ros.engine.joints.coordinates import clear
 from rbdyn_ros.engine.joints.follow import expand
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.declared.contact_arrays import FEATURES
@@ -205,8 +206,7 @@ def _jump(m, d, s):
 @kernel
 def _forget_loops(d):
     """Clear the last positions of loop joints: the solver would never recover from a NaN."""
-    for k in range(len(d.loop_data)):
-        d.loop_data[k] = 0.0
+    clear(d.loop_data)
 
 
 @kernel
