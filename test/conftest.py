@@ -51,8 +51,12 @@ IN_CONTACT = (
     "test_builder",
     "test_collisions",
     "test_decomposition",
+    "test_geometry_check",
+    "test_kinds",
     "test_mjcf",
     "test_scene_files",
+    "test_sdf_refused",
+    "test_sdf_worlds",
     "test_triangle_meshes",
 )
 #: Tests with a browser, which takes all cores: one at a time.

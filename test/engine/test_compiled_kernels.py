@@ -112,7 +112,7 @@ def test_a_kernel_sees_what_it_has_stored():
 
 
 def test_a_kernel_sees_what_it_has_stored_as_numbers_of_another_kind():
-    """Three places where memory is read in two ways: a view, a scalar in an array, a loop's row."""
+    """Memory is read in two ways by a view, by a scalar in an array, and by the loops' Data."""
     m = rb.scene(objects=[rb.Object("box", rb.Box((0.2, 0.2, 0.2)), mass=2.0)])
     d = rb.make_data(m)
     assert bits_around_a_store(m, d)

@@ -67,18 +67,20 @@ class FaultKind:
 
 FAULTS = (
     FaultKind("finite", "NaN, infinity or a number above 1e9 in a state", "blind"),
-    FaultKind("names", "a joint is missing or named twice, wrong lengths", "blind"),
+    FaultKind(
+        "names", "a joint is missing or occurs twice, or an array has the wrong length", "blind"
+    ),
     FaultKind(
         "age",
-        "no state for `state_timeout`; or states come so rarely, or in bursts, that an effort "
-        "acts for more than 20 ms on average (0.25 s), or longer than after a single pause of "
+        "no state for `state_timeout`; or states so rare, or in such bursts, that an effort acts "
+        "for more than 20 ms (average over 0.25 s), or longer than after a single pause of "
         "`state_timeout`",
         "blind",
     ),
     FaultKind(
         "latency",
-        "for `state_timeout` every state is later than `latency_limit`, compared with the fastest "
-        "state; a constant offset between two clocks is not a lag",
+        "for `state_timeout` every state is late by more than `latency_limit`, compared with the "
+        "fastest state; a constant offset between two clocks is no lag",
         "blind",
     ),
     FaultKind(
@@ -89,15 +91,20 @@ FAULTS = (
     ),
     FaultKind(
         "clock",
-        "the same, and the positions do not follow from the state before and the elapsed time",
+        "such a stamp, and the positions do not follow from the previous state and the elapsed "
+        "time",
         "blind",
     ),
     FaultKind("position", "a joint is 0.0087 rad or m beyond its limit", "brake"),
-    FaultKind("velocity", "a joint is faster than its limit, and its positions agree", "brake"),
     FaultKind(
         "velocity",
-        "positions jump, or do not change as the velocities say: joints, signs or units are mixed "
-        "up, or an encoder drifts",
+        "a joint is faster than its limit, and its positions agree with its velocity",
+        "brake",
+    ),
+    FaultKind(
+        "velocity",
+        "positions jump, or contradict the velocities: joints, signs or units are mixed up, or an "
+        "encoder drifts",
         "blind",
     ),
     FaultKind(
@@ -110,8 +117,9 @@ FAULTS = (
     FaultKind(
         "frozen",
         "a joint stops, or its numbers repeat (within 1e-4 rad or m), although the efforts sent "
-        "should have moved it by 0.04 rad or m, or its repeated velocity by 0.015 rad or m; or it "
-        "stands still, and its measured effort does not follow the commands",
+        "should have moved it by 0.04 rad or m, or its repeated velocity should have moved it by "
+        "0.015 rad or m; or a joint stands still, and its measured effort does not follow the "
+        "commands",
         "blind",
     ),
     FaultKind("effort", "a law's effort is not a number", "brake"),

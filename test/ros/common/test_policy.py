@@ -69,8 +69,8 @@ def full(name, space, node):
 
 
 TABLES = {
-    "simulator": ("\nRelative names", "\nThe services of"),
-    "arm_controller": ("\nRelative names", "\nAll services"),
+    "simulator": ("\nRelative names", "The other services"),
+    "arm_controller": ("\nRelative names", "\nThese services"),
 }
 
 
