@@ -235,6 +235,8 @@ class Controller(ControlLoop):
             others = ", ".join(map(quote, self._strangers[:5]))
             first = self.gate.measured.arrival is None and others
             hint = f"; there are states of {others}" if first else ""
+            if wrong.code == "latency":  # the stamps stay behind until they are compared anew
+                hint = "; if their sender stalled, call clear_fault"
             raise refusal(replace(wrong, text=wrong.text + hint).advice, "state", wrong.code)
         self._check_load()
         self._check_gains(self.mode)

@@ -178,6 +178,25 @@ def test_a_low_rate_of_states_prevents_arming():
         loop.controller.try_arm(loop.now)
 
 
+def test_after_a_stall_of_the_sender_arming_needs_clear_fault():
+    loop = ClosedLoop(model(), mode="hold")
+    loop.run(0.5)
+    loop.now += 500 * MS
+    behind(loop, 1000)
+    with refused(RbdynError, "state", "latency") as refusal:
+        loop.controller.try_arm(loop.now)
+    assert "stalled, call clear_fault" in str(refusal.value)
+    loop.controller.clear_fault()
+    behind(loop, 500)
+    loop.controller.try_arm(loop.now)
+
+
+def behind(loop, ticks):
+    """Send states of a clock that is 0.5 s behind."""
+    for _ in range(ticks):
+        loop.tick(stamp=loop.now - 500 * MS)
+
+
 def test_unknown_modes_are_refused_and_idle_disarms():
     loop = armed()
     with refused(RbdynError, "mode", "gravty"):

@@ -184,7 +184,7 @@ class Pair:
 
         def asked():
             why[0] = self.ask("arm")
-            if "clear_fault takes" in why[0]:  # the simulator stalled; its clock stays behind
+            if "stalled, call clear_fault" in why[0]:  # the clock of the simulator stays behind
                 self.do("clear_fault")
             return ends(why[0])
 

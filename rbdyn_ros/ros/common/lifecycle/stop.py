@@ -46,8 +46,8 @@ PRESSURE = Path("/proc/pressure/cpu")
 ZERO, NINE, NEWLINE = b"09\n"
 
 #: Words: time of the stop (0: no stop), cost of the naps since then, allowed cost, exit status,
-#: length of the message, and from MESSAGE on the message itself.
-STOPPED, SPENT, ALLOWED, STATUS, LENGTH, MESSAGE = range(6)
+#: whether the thread listens, length of the message, and from MESSAGE on the message itself.
+STOPPED, SPENT, ALLOWED, STATUS, LISTENS, LENGTH, MESSAGE = range(7)
 POLLIN, POLLOUT, STDERR = 1, 4, 2
 #: The byte in the pipe after `Stop.set`, which is not a signal.
 BY_CALL = 0
@@ -113,6 +113,7 @@ def watch(
         scratch: two words.
         text: memory for a line of PRESSURE.
     """
+    store_release(words, LISTENS, 1)
     number = -1
     while not (number == BY_CALL or is_signal(number)):
         number = _next(pipe, scratch)
@@ -174,6 +175,8 @@ class Stop(threading.Event):
         # compiled here, not in the thread, which must listen at once
         watch.compile(tuple(map(typeof, given)))  # type: ignore[attr-defined]
         threading.Thread(target=watch, args=given, name="rbdyn-stop", daemon=True).start()
+        while words[LISTENS] == 0:  # until then the thread needs the lock of Python
+            time.sleep(1e-3)
 
     def take_signals(self) -> None:
         """Let signals stop the process from now on, except ignored signals, as with nohup."""
