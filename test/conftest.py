@@ -63,26 +63,28 @@ IN_CONTACT = (
 BROWSER = ("test_live_page", "test_replay_page", "test_view_page", "test_view_node")
 #: Tests that share the runs of the examples, which take long.
 SHARED = ("test_docs_commands", "test_examples")
-#: Files that mostly wait, or are the longest that compute: none of them may be the last.
-LONG_FILES = (
+#: Groups that mostly wait, longest first. Workers begin them at intervals between files that
+#: compute, so that a worker waits while the others compute.
+WAITS = (
+    "arms",
+    "shared",
+    "browser",
     "test_stops_by_signal",
+    "test_documented_motion",
     "test_graph_tools",
     "test_gym_nodes",
-    "test_documented_motion",
+    "test_trial_boxes",
+    "test_trial_nodes",
+    "test_trial_processes",
     "test_policy_node",
     "test_pick_node",
-    "test_trial_processes",
-    "test_trial_nodes",
-    "test_trial_boxes",
-    "test_contact_lanes",
-    "test_lanes_of_pairs",
-    "test_traced_robots",
 )
+#: Part of the other files before which the last of WAITS begins.
+BEGUN = 0.6
+#: Files that compute longest: none of them may be the last.
+LONGEST = ("test_contact_lanes", "test_lanes_of_pairs", "test_traced_robots")
 #: Fixtures that start nodes or a browser: tests with one of them mostly wait.
 WAITING = {"simulate", "control", "policy_node", "peer", "browser"}
-#: Groups that begin early because they take longest. Other files follow, each a group, and fill
-#: the remaining time of the workers.
-FIRST = ("on time", "plain", "arms", "browser", "shared", *LONG_FILES)
 
 
 @cache
@@ -101,13 +103,25 @@ def _is_below(path, folders):
     return any(path.is_relative_to(tests / folder) for folder in folders)
 
 
-@cache
-def _turn(path):
-    """Return a sort key of a file: groups that begin early come first, and in them the loop."""
-    plain = _is_below(path, PLAIN) and path.stem not in IN_CONTACT
-    group = "plain" if plain else _group(path)
-    turn = FIRST.index(group) if group in FIRST else len(FIRST)
-    return turn, not _is_below(path, ON_TIME[:1])
+def _turns(paths):
+    """Return the place of each group of tests in the order in which workers begin them."""
+    computes = sorted(paths, key=_kind)
+    computes = list(dict.fromkeys(_group(path) for path in computes))
+    computes = [group for group in computes if group not in {"on time", *WAITS}]
+    places = {group: k for k, group in enumerate(computes)} | {"on time": -1.0}
+    first = sum(_is_plain(path) for path in paths) / 2  # the loop is compiled by then
+    last = max(BEGUN * len(computes), first)
+    gap = (last - first) / (len(WAITS) - 1)
+    return places | {group: first + k * gap - 0.5 for k, group in enumerate(WAITS)}
+
+
+def _kind(path):
+    """Return a sort key of a file: plain files come first, then the longest."""
+    return not _is_plain(path), path.stem not in LONGEST
+
+
+def _is_plain(path):
+    return _is_below(path, PLAIN) and path.stem not in IN_CONTACT
 
 
 def pytest_itemcollected(item):
@@ -125,7 +139,9 @@ def pytest_collection_modifyitems(config, items):
         _leave_out(config, items, lambda item: item.get_closest_marker("nightly"))
     if config.getoption("--quick"):
         _leave_out(config, items, _takes_long)
-    items.sort(key=lambda item: _turn(item.path))
+    turns = _turns(list(dict.fromkeys(item.path for item in items)))
+    loop = ON_TIME[:1]
+    items.sort(key=lambda item: (turns[_group(item.path)], not _is_below(item.path, loop)))
 
 
 def _leave_out(config, items, those):
