@@ -412,7 +412,11 @@ class Controller(ControlLoop):
                 self._use(arm)
 
     def _use(self, arm: Arm) -> None:
-        """Continue with another payload."""
+        """Continue with another payload.
+
+        Raise RbdynError during the start-up test, and if an armed arm cannot hold the payload or
+        its measured efforts contradict it.
+        """
         limits, qpos = self.gate.limits, self.gate.measured.qpos
         if self.testing:
             raise refusal("a payload cannot be set during the start-up test", "testing")

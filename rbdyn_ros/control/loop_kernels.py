@@ -195,7 +195,7 @@ def trip(b: BlindState, s: ArmLoopState) -> None:
 
 @kernel
 def overdue(s: ArmLoopState, now: int) -> float:
-    """Return for how long the newest state has been too old [s].
+    """Return for how long the newest state has been too old [s]; 0 if it is not too old.
 
     `now` is on the steady clock [ns].
     """

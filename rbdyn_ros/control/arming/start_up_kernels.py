@@ -377,7 +377,7 @@ def record(
 
 @kernel
 def judge_when_due(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
-    """Judge the reply to a pulse once the joint rests again, and go on; return the finding."""
+    """Judge the reply to a pulse once the joint rests, and go on; return the finding, or 0."""
     over, moved = s.time - s.duration, has_moved(s)
     if over < AFTER or (over < LONGEST_DELAY and not (moved and rests(s, r))):
         return 0

@@ -239,7 +239,7 @@ def _lower_setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -
 
 
 def _kind_of(field: Field, element: types.Type) -> str:
-    """Return the kind of a single number, which inside an array is also an entry of this array."""
+    """Return the kind of access to a single number; inside an array it is the kind of an entry."""
     return str(element.name if field.inside else f"scalar {element.name}")
 
 

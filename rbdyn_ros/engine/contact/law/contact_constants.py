@@ -132,7 +132,7 @@ def rebound(m, d, c, leaving, share):
 
 @inline
 def _is_closed(d, c, way):
-    """Return whether a contact presses, or its gap closes within `way` along its normal."""
+    """Return whether a contact presses or has no gap, now or after the displacement `way`."""
     return d.contact_pressed[c] > 0.0 or d.contact_dist[c] + min(way, 0.0) <= 0.0
 
 
@@ -241,6 +241,6 @@ def _gravity(m):
 
 @inline
 def _least_stiffness(m, tree, h):
-    """Return the stiffness that carries a tree's weight at depth DEEPEST, or 2 g h^2 if larger."""
+    """Return the stiffness with which a mass sinks to max(DEEPEST, 2 g h^2) by its weight."""
     g = _gravity(m)
     return tree * g / max(DEEPEST, 2.0 * g * h * h)
