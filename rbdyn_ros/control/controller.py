@@ -114,7 +114,7 @@ class Controller(ControlLoop):
             raise refusal(fault.report, "fault", fault.code)
 
     def _check_gains(self, mode: str) -> None:
-        """Raise RbdynError if the gains of a mode are too high for the rate of the states."""
+        """Raise RbdynError if states come too slowly, or too slowly for the gains of a mode."""
         if math.isnan(self.period):
             return
         if self.period > LONGEST:
@@ -340,7 +340,7 @@ class Controller(ControlLoop):
 
     @property
     def ending(self) -> list[str]:
-        """The reaction of an armed arm to a fault, and the reason for the reaction."""
+        """The reaction of an arm to a fault, and why braking was given up, if it was."""
         reason = self._blind.reason
         return [self._blind.phase, *([reason] if reason else [])]
 

@@ -179,7 +179,7 @@ class ControlLoop:
         return self._sent(self.gate.effort if _coast.call(*self._at, now) else None)
 
     def _tried(self) -> Array | None:
-        """Return the efforts of the start-up test, of the mode after it, or None if it fails."""
+        """Return efforts of the start-up test, or of the mode after it; None if the test fails."""
         seen, gate, test = self.gate.measured, self.gate, self._test
         assert isinstance(test, StartUpTest)
         self.arm.hold(seen.qpos, self._holding)

@@ -167,7 +167,7 @@ class Measured:
         return stored
 
     def _find(self, names: Sequence[str]) -> str:
-        """Find the joints of a message with other names than the last; return the refusal, or "".
+        """Find the joints of a message whose names differ from the names of the last message.
 
         Return the refusal, or "".
         """

@@ -81,7 +81,7 @@ def overloaded_joints(m):
 
 @inline
 def too_fast(m, d):
-    """Return FAST or LOST if a body rotates too fast or is lost for the first time.
+    """Return FAST or LOST if a body rotates too fast or is lost for the first time, else 0.
 
     GROWING is returned if a large velocity grew in the last timestep: `step` then checks the
     energy.

@@ -86,7 +86,7 @@ def _place_at_start(m, d, body, x, t, late):
 
 @kernel
 def list_hit(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, t, late):
-    """List a contact of flying bodies that touch at the time t of a path, if they approach then.
+    """List a contact of bodies in flight that touch at the time t of a path of the step.
 
     The arm of each body leads from its position at that time to the point. Nothing is listed if
     the touch is after the step, or if the bodies are apart at the end of the step.
