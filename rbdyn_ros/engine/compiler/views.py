@@ -56,7 +56,7 @@ _VIEWS: dict[str, types.Type] = {}
 
 
 class _AbsentView(types.Type):
-    """A view, in the signature of an overload, whose module is not imported."""
+    """Stands in for a view whose module is not imported, in the signature of an overload."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _named, (self.name,)

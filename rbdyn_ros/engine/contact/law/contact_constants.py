@@ -138,7 +138,7 @@ def _is_closed(d, c, way):
 
 @inline
 def _copy_constants(d, c):
-    """Copy the constants of the contact c - 1."""
+    """Copy the constants of contact c - 1 that all contacts of a pair share."""
     s, last = d.contact_spring[c], d.contact_spring[c - 1]
     s[K], s[B], s[MASS_BY_H], s[MOST_PUSH], s[IS_SPRING] = (
         last[K], last[B], last[MASS_BY_H], last[MOST_PUSH], last[IS_SPRING],
