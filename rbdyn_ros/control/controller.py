@@ -340,7 +340,7 @@ class Controller(ControlLoop):
 
     @property
     def ending(self) -> list[str]:
-        """The reaction of an arm to a fault, and why braking was given up, if it was."""
+        """The reaction of an arm to a fault, and the reason if braking was given up."""
         reason = self._blind.reason
         return [self._blind.phase, *([reason] if reason else [])]
 
