@@ -113,7 +113,7 @@ def _joints(project: CProject) -> Iterator[list[str]]:
 
 
 def _bodies(project: CProject) -> list[str]:
-    """Return the indices of bodies; body 0 is the world with a fixed base link."""
+    """Return lines that define the indices of the bodies, and that say what body 0 is."""
     text = "Bodies; links connected by fixed joints are one body. Body 0 is the"
     lines = comment(f"{text} {project.world}.")
     for i, name in enumerate(unique(project.m.body_names)):

@@ -69,7 +69,7 @@ def tolerance(project: CProject, function: CFunction, found: list[Sample]) -> fl
 
 
 def least(project: CProject, argument: Argument) -> float:
-    """Return the smallest scale for relative errors of an argument.
+    """Return the smallest scale for relative errors of an argument, which is 0 except for tau.
 
     Forces may cancel, so their scale is at least the weight of the robot times a centimetre. It is
     0 for other quantities.

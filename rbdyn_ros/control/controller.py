@@ -114,7 +114,7 @@ class Controller(ControlLoop):
             raise refusal(fault.report, "fault", fault.code)
 
     def _check_gains(self, mode: str) -> None:
-        """Raise RbdynError if the gains of a mode are too high for the rate of the states."""
+        """Raise RbdynError if states come too slowly, or too slowly for the gains of a mode."""
         if math.isnan(self.period):
             return
         if self.period > LONGEST:
@@ -342,7 +342,7 @@ class Controller(ControlLoop):
 
     @property
     def ending(self) -> list[str]:
-        """The reaction of an armed arm to a fault, and the reason for the reaction."""
+        """The reaction of an arm to a fault, and the reason if braking was given up."""
         reason = self._blind.reason
         return [self._blind.phase, *([reason] if reason else [])]
 
@@ -414,7 +414,11 @@ class Controller(ControlLoop):
                 self._use(arm)
 
     def _use(self, arm: Arm) -> None:
-        """Continue with another payload."""
+        """Continue with another payload.
+
+        Raise RbdynError during the start-up test, and if an armed arm cannot hold the payload or
+        its measured efforts contradict it.
+        """
         limits, qpos = self.gate.limits, self.gate.measured.qpos
         if self.testing:
             raise refusal("a payload cannot be set during the start-up test", "testing")

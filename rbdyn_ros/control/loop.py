@@ -179,7 +179,7 @@ class ControlLoop:
         return self._sent(self.gate.effort if _coast.call(*self._at, now) else None)
 
     def _tried(self) -> Array | None:
-        """Return the efforts of the start-up test, of the mode after it, or None if it fails."""
+        """Return efforts of the start-up test, or of the mode after it; None if the test fails."""
         seen, gate, test = self.gate.measured, self.gate, self._test
         assert isinstance(test, StartUpTest)
         self.arm.hold(seen.qpos, self._holding)
@@ -234,7 +234,10 @@ class ControlLoop:
             self.period += 0.02 * (min(step, 2.0 * self.period) - self.period)
 
     def _sent(self, effort: Array | None) -> Array | None:
-        """Write `sending`; return a copy of the efforts that other threads do not change."""
+        """Return a copy of the efforts that other threads do not change, or None without efforts.
+
+        If there are efforts, write `sending`.
+        """
         if effort is None:
             return None
         copy.call(effort, self._returned)
@@ -330,4 +333,4 @@ class ControlLoop:
             self._prepare_stop()
 
     def _prepare_stop(self) -> None:
-        """Prepare to stop after a fault; an arm that takes efforts is braked by kernels."""
+        """Do nothing here: kernels brake an arm that takes efforts after a fault."""

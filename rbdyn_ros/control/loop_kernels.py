@@ -170,7 +170,7 @@ def look(
 
 @kernel
 def recall_command(s: ArmLoopState) -> None:
-    """Write the commands sent last; joints that are not controlled are held."""
+    """Write the commands sent last and the measured efforts; uncontrolled joints are held."""
     for k in range(len(s.command)):
         s.command[k] = s.holding[k]
         s.measured[k] = s.state[2, k] if s.measures > 0 else np.nan
@@ -195,7 +195,7 @@ def trip(b: BlindState, s: ArmLoopState) -> None:
 
 @kernel
 def overdue(s: ArmLoopState, now: int) -> float:
-    """Return for how long the newest state has been too old [s].
+    """Return for how long the newest state has been too old [s]; 0 if it is not too old.
 
     `now` is on the steady clock [ns].
     """

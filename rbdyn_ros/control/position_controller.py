@@ -210,7 +210,7 @@ class PositionController(Controller):
         return self.gate.fault is not None
 
     def _yielding(self, step: float) -> Array:
-        """Return the positions (nv,) of mode admittance."""
+        """Return the positions (nv,) of mode admittance; trip without a valid wrench."""
         assert self._compliance is not None
         assert self.wrench is not None
         seen, target, command = self.gate.measured, self._whole(), self._whole()

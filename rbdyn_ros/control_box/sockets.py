@@ -262,7 +262,7 @@ class Peers(End, Generic[S]):
             self._flush(peer)
 
     def told(self, peer: ClientLink[S], say: Callable[[S], bytes]) -> bytes:
-        """Return the bytes that a session sends; if it fails, end its connection."""
+        """Return the bytes that a session sends; if the session fails, end its connection."""
         try:
             with parting():
                 return say(peer.session)
@@ -474,7 +474,7 @@ class Dialled(Peers[S]):
 
 
 def check_address(address: str, anywhere: bool) -> str:
-    """Return a warning about an address, or "".
+    """Return a warning about an address that other machines can reach, or "".
 
     Raises:
         RbdynError: the text is not an address, or not a loopback address although `anywhere` is

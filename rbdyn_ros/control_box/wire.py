@@ -67,7 +67,7 @@ class WireLine(Generic[P]):
         self._drawn(0, _DROP)  # compile the kernel before a client waits
 
     def send(self, tick: int, packet: P) -> None:
-        """Send a packet at a tick."""
+        """Send a packet at a tick; the faults can drop, delay or double it."""
         f = self.faults
         self._count += 1
         self._nth = self._nth + 1 if tick == self._tick else 0
@@ -103,7 +103,7 @@ class WireLine(Generic[P]):
         self._last = 0
 
     def _queue(self, tick: int, packet: P) -> None:
-        """Send a packet over TCP, behind all earlier packets."""
+        """Send a packet over TCP, behind all earlier packets; a full buffer drops it."""
         f = self.faults
         if len(self._way) >= MOST_QUEUED:
             return  # the sender's buffer is full

@@ -128,7 +128,7 @@ def _units(m: Model, size: float) -> Array:
 
 
 def _terms(d: Data, unit: Array) -> Array:
-    """Return the largest change of each equation (nefc,) by displacements of these units."""
+    """Return the largest change of each equation (nefc,) by one unit of a dof; 1 instead of 0."""
     terms: Array = np.abs(d.efc_J * unit).max(axis=1, initial=0.0)
     terms = np.maximum(terms, d.row_terms * unit.min(initial=1.0))
     return np.where(terms > 0.0, terms, 1.0)

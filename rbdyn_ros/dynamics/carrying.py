@@ -129,7 +129,7 @@ class _Pairs:
         return None if found is None else found * FEATURES + feature
 
     def _with_obstacle(self, pair: int) -> int | None:
-        """Return the new number of a pair of a geometry and an obstacle."""
+        """Return the new number of a pair with an obstacle, or None if the pair is gone."""
         old, new = self._old, self._new
         g, o = divmod(pair, old.nobstacle)
         geom, obstacle = self._geom.get(g), self._geom.get(old.ngeomlink + o)
@@ -137,6 +137,6 @@ class _Pairs:
         return None if gone else geom * new.nobstacle + obstacle - new.ngeomlink
 
     def pushing(self, pair: int) -> int | None:
-        """Return the new number of a pair of push_geom."""
+        """Return the new number of a pair of push_geom, or None if the pair is gone."""
         g, h = (self._geom.get(int(geom)) for geom in self._old.push_geom[pair])
         return None if g is None or h is None else self._pushing.get((g, h))

@@ -278,7 +278,7 @@ _NAME_OF_TYPE = {kind: name for name, kind in TYPE_OF_NAME.items()}
 
 
 def _reach(m: Model, j: int, kind: JointKind) -> list[float]:
-    """Return half the range that each coordinate has without limits: pi or _WAY [m].
+    """Return half the range of each coordinate without limits: pi or _WAY [m].
 
     The list is empty for a joint with a quaternion.
     """

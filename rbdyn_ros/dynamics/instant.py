@@ -81,7 +81,7 @@ class Instant:
 
 
 def contact_on_bodies(m: Model, d: Data) -> Array | None:
-    """Return the contact forces (nbody, 6) in the form of Data.xfrc_applied, or None.
+    """Return the contact forces (nbody, 6) as in Data.xfrc_applied, or None if nothing can touch.
 
     Data.cfrc_contact is [moment; force] about the tree's centre of mass, so moments are shifted.
     """

@@ -88,7 +88,10 @@ def text_if_fast(m: Model, qvel: Array) -> str | None:
 
 
 def no_turn_is_fast(m: Model) -> float:
-    """Return the speed up to which `text_if_fast` returns None for any body [rad/s or m/s]."""
+    """Return the speed up to which `text_if_fast` returns None for any body [rad/s or m/s].
+
+    It is infinite for a Model without free and ball joints.
+    """
     return 0.5 * too_much.TURN_LIMIT / m.opt.timestep if _turning(m).size else math.inf
 
 

@@ -75,7 +75,7 @@ class NodeSimulation:
         return self.client
 
     def close(self) -> None:
-        """End the processes, unless they have ended."""
+        """Close the client, end the processes, and delete their folder."""
         if self.client is not None:
             self.client.close()
             self.client = None

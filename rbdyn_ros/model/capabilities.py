@@ -92,7 +92,7 @@ def check_mass_matrix_fits(m: Any) -> None:
 
 
 def too_large_matrix(m: Any) -> Finding | None:
-    """Return the error if a Model needs a matrix that would be too large."""
+    """Return the error if a Model needs a matrix that would be too large, else None."""
     if (m.nmimic > 0 or m.nefc > 0) and m.nM == 0 < m.nv:
         text = (
             f"'{m.name}' has mimic joints or constraints, which need the mass matrix, but "

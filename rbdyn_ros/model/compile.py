@@ -96,7 +96,10 @@ def _user_type(joint: Joint) -> str:
 
 
 def _motion_name(joint: Joint) -> str:
-    """Return the name of a joint's motion function; raise ModelError if its size does not fit."""
+    """Return the name of a joint's motion function, or "" if no function moves the joint.
+
+    Raise ModelError if the function and the joint have different numbers of coordinates.
+    """
     if not isinstance(joint.motion, str):
         return ""
     given, needed = registered_motion(joint.motion).nv, kind_of(joint).nv

@@ -77,7 +77,7 @@ def _refuse(path: Path, code: str, message: str, found: str = "", allowed: str =
 
 
 def _named(joints: Sequence[str], count: int, path: Path) -> list[str]:
-    """Return the names of joints that were given for an export without names."""
+    """Return the given names of joints for an export without names; refuse a wrong number."""
     if len(joints) != count:
         message = (
             f"the export has numbers for {counted(count, 'joint')} but no names, and the "

@@ -106,7 +106,7 @@ def _refused(path: Path, code: str, text: str) -> DescriptionError:
 
 
 def _size(dimension: Any) -> int:
-    """Return a dimension as a number; a dimension without a number is the batch."""
+    """Return a dimension as a number: 1 for a dimension without a number, which is the batch."""
     return dimension if isinstance(dimension, int) else 1
 
 

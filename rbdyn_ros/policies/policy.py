@@ -108,7 +108,7 @@ class LearnedPolicy:
 
     @staticmethod
     def _with_history(past: list[Array], value: Array, term: ObservationTerm) -> list[Array]:
-        """Return the latest values of a term, including a new value.
+        """Return the latest values of a term, including the new value.
 
         At first all values are the new value.
         """

@@ -274,7 +274,10 @@ def kernels_of(
 def _with_contact(
     m: Model, own: Mapping[str, Collection[int]], given: Collection[str]
 ) -> tuple[dict[str, Any], int]:
-    """Return the programs of a step with contact, and the length of the memory of friction."""
+    """Return the programs of a step with contact, and the length of the memory of friction.
+
+    Raise ModelError for contact other than with planes.
+    """
     found = touching(m)
     if found.loops:
         text = f"'{m.name}' cannot be specialised: contact other than with planes"

@@ -92,7 +92,7 @@ def _slope(
     slopes: Slopes,
     partials: dict[int, tuple[Any, ...]],
 ) -> Any:
-    """Return the derivative of an operation from the derivatives of its operands."""
+    """Return the derivative of an operation from its operands' derivatives; 0 for a condition."""
     name = graph.operations[number][0]
     if name in CONDITIONS:
         return 0.0

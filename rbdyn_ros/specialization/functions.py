@@ -194,7 +194,7 @@ def run_traced(
 
 
 def _with_actuators(function: Function, what: str) -> Function:
-    """Return a function of a Model with actuators.
+    """Return a function with the inputs and outputs of actuators; refuse derivatives.
 
     Raises:
         ModelError: the function does not exist for Models with actuators.

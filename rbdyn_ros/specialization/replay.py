@@ -104,7 +104,7 @@ def _exact_product(a: Any, b: Any) -> bool:
 
 
 def _fused(graph: SymbolGraph, kind: str, a: Any, b: Any, c: Any) -> Any:
-    """Return a multiply-add, or its value, rounded once, if all operands are finite numbers."""
+    """Return a multiply-add; for finite numbers return its value, which is rounded once."""
     if all(not isinstance(x, Symbol) and isfinite(x) for x in (a, b, c)):
         product, other = Fraction(a) * Fraction(b), Fraction(c)
         signs = {"fma": (1, 1), "fms": (1, -1), "fnma": (-1, 1)}[kind]

@@ -159,7 +159,7 @@ def symbolic_entries(m: Model, symbolic: Collection[Any]) -> dict[str, Collectio
 
 
 def _all_entries(m: Model, name: str) -> Collection[int]:
-    """Return the indices of an array that may be symbols: mimic joints have no spring."""
+    """Return the indices of an array that can be symbols: no springs of driven or mimic joints."""
     if name == "jnt_stiffness":
         return [int(j) for j in np.flatnonzero(m.jnt_class == JointClass.FREE)]
     return range(getattr(m, name).size)

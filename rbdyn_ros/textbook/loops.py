@@ -128,7 +128,7 @@ def displacement(X: Array) -> Array:
 
 
 def _starts(kind: JointKind) -> Iterator[Array]:
-    """Yield the neutral position, then others: Newton's method can end at a wrong position."""
+    """Yield the neutral position, then other starts, as Newton's method can end elsewhere."""
     steps = np.pi * np.array([0.0, 0.5, -0.5, 1.0, -1.0])
     if (
         kind.nq == 1

@@ -86,7 +86,7 @@ class TranslationError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A kernel as its callers in C++ see it.
+    """The signature of a kernel in C++.
 
     Attributes:
         name: its name, with its namespace.

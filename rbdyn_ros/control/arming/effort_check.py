@@ -72,7 +72,7 @@ class EffortCheck:
         return measured
 
     def check(self, arm: Arm | None = None) -> None:
-        """Raise RbdynError if the arm moves or its efforts disagree with the model.
+        """Raise RbdynError if the arm moves, or if efforts are missing or disagree with the model.
 
         Args:
             arm: the model, for example with another payload; None: the present one.

@@ -150,7 +150,10 @@ class PositionTest:
         raise _refused(f"{text}. Check the order of the joints", self._names[other])
 
     def _judge_when_due(self, place: Array) -> None:
-        """Judge the reply once it can be complete; go on to the next joint or a larger attempt."""
+        """Judge the reply once it can be complete; go on to the next joint or a larger attempt.
+
+        Raise RbdynError if the last attempt fails.
+        """
         if self._time < self._moving() + LONGEST_DELAY:
             return
         last = self._attempt + 1 == len(ATTEMPTS)

@@ -377,7 +377,7 @@ def record(
 
 @kernel
 def judge_when_due(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
-    """Judge the reply to a pulse once the joint rests again, and go on; return the finding."""
+    """Judge the reply to a pulse once the joint rests, and go on; return the finding, or 0."""
     over, moved = s.time - s.duration, has_moved(s)
     if over < AFTER or (over < LONGEST_DELAY and not (moved and rests(s, r))):
         return 0
@@ -395,7 +395,7 @@ def judge_when_due(s: StartUp, r: Reply, a: Actuation, qpos: Vector) -> int:
 
 @kernel
 def start_next(s: StartUp, r: Reply, qpos: Vector) -> None:
-    """Go on with the next joint."""
+    """Go on with the next joint, or end the test after the last joint."""
     s.stuck = 0
     if s.k + 1 < len(s.dofs):
         start_pulse(s, r, s.k + 1, 0, qpos)

@@ -124,7 +124,7 @@ def hears_nothing(s: BlindState) -> bool:
 
 @kernel
 def weigh(m: Model, d: Data, s: BlindState, qpos: Vector) -> None:
-    """Convert dry friction and the largest efforts to accelerations at a position."""
+    """Write the mass matrix, and dry friction and the largest efforts as accelerations."""
     for k in range(m.nv):
         d.qpos[k] = qpos[k]
     mass_matrix(m, d, s.mass)

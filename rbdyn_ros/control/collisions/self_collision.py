@@ -140,7 +140,10 @@ def _reach_of_dofs(m: Model) -> Array:
 
 
 def _reach(m: Model) -> Array:
-    """Return the largest speed of a point per unit of velocity of each joint, (njnt,)."""
+    """Return the largest speed of a point per unit of velocity of each joint, (njnt,).
+
+    Raise ParameterError unless each joint is a hinge, or a slide with limits, and is not reversed.
+    """
     sliding = m.jnt_type == JointType.SLIDE
     travel = np.where(sliding, _travel(m), 0.0)
     known = (sliding | (m.jnt_type == JointType.HINGE)) & (m.jnt_reversed == 0)

@@ -116,7 +116,7 @@ class EstimatedWrench:
         self._dofs, self._includes = np.array(dofs), includes_gravity
 
     def take(self, _link: str, _force: Any, _torque: Any, _now: int) -> None:
-        """Refuse a measurement."""
+        """Raise RbdynError: the wrench is estimated, so no measurement can be stored."""
         text = "the wrench is estimated from joint efforts; set admittance.wrench to sensor"
         raise refusal(text, "wrench")
 

@@ -192,7 +192,7 @@ def _geoms(m: Model, body: int) -> list[int]:
 
 
 def _reach(m: Model, d: Data, g: int, hub: Array, axis: Array) -> float:
-    """Return how far a geometry reaches from an axis [m]."""
+    """Return how far a geometry reaches from an axis [m]; 0 for a geometry without corners."""
     body = m.geom_bodyid[g]
     turn = _base(m, d).T @ d.xmat[body].reshape(3, 3)
     middle = _place(m, d, body) + turn @ m.geom_pos[g] - hub

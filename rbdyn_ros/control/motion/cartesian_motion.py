@@ -151,7 +151,7 @@ def _ramp(x: Array) -> Array:
 
 
 def _segments(start: Array, targets: Array) -> list[_Segment]:
-    """Return the segments between poses that differ."""
+    """Return the segments between poses that differ; raise ParameterError if no pose differs."""
     from scipy.spatial.transform import Rotation
 
     found, place, rotation = [], start[:3], Rotation.from_matrix(start[3:].reshape(3, 3))

@@ -139,7 +139,10 @@ def _targets(start: Array, positions: ArrayLike | None, rotations: ArrayLike | N
 def _followed(
     m: Model, d: Data, frame: str | int, motion: CartesianMotion, times: Array, fixed: list[str]
 ) -> Array:
-    """Return the configurations (n, nq) at times, each found from the configuration before."""
+    """Return the configurations (n, nq) at times, each found from the configuration before.
+
+    Raise RbdynError at the first pose that the frame cannot reach.
+    """
     places, turns = motion.poses(times)
     found = np.empty((len(times), m.nq))
     found[0] = d.qpos

@@ -66,7 +66,7 @@ class WayIn:
     approach: Path
 
     def pieces(self, path: Path, at: float) -> tuple[Piece, ...]:
-        """Return the motion to the end of the path, if the departure is at a time of the clock."""
+        """Return the motion to the end of the path, for a departure at time `at` of the clock."""
         shift, first, last = at - self.since, float(path.times[0]), float(path.times[-1])
         whole = Piece(path, shift, shift + last)
         return (Piece(self.approach, shift, shift + first), whole) if first > 0.0 else (whole,)

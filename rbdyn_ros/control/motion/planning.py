@@ -60,7 +60,10 @@ def quintic(
 
 
 def _least_jerk(plain: Path) -> tuple[Array, Array]:
-    """Return velocities and accelerations at the points, (p, n) each."""
+    """Return the velocities and accelerations of least jerk at the points, (p, n) each.
+
+    Raise ParameterError if the times are too uneven.
+    """
     from scipy.interpolate import make_interp_spline  # slow to import
 
     still = np.zeros(plain.positions.shape[1])
@@ -148,7 +151,7 @@ def _segment(start: Array, goal: Array, limits: list[Array], i: int) -> tuple[Ar
 
 
 def _trajectory(start: Array, goal: Array, limits: list[Array], i: int) -> Any:
-    """Return ruckig's trajectory from rest to rest."""
+    """Return ruckig's trajectory from rest to rest; raise ParameterError if there is none."""
     try:
         import ruckig
     except ModuleNotFoundError:

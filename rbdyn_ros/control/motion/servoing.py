@@ -273,7 +273,7 @@ class TwistServo:
         self.path(m.qpos0, here, still, settings.frame, np.full(6, 1e-6))
 
     def _rank(self, frame: str, jacobian_at: Callable[[Array], Array]) -> int:
-        """Return the rank of the followed rows of the Jacobian in most postures."""
+        """Return the largest rank of the followed rows of the Jacobian in random postures."""
         if frame not in self._ranks:
             kept = [part not in self.settings.drift_dimensions for part in PARTS]
             low = np.where(np.isfinite(self.limits.lower), self.limits.lower, -np.pi)

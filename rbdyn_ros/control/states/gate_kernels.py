@@ -173,7 +173,10 @@ def is_late(s: ArmLoopState, now: int) -> bool:
 
 @kernel
 def age(s: ArmLoopState, now: int) -> float:
-    """Return the time since the newest state arrived [s]; `now` is on the steady clock [ns]."""
+    """Return the time since the newest state arrived [s], infinity before the first state.
+
+    `now` is on the steady clock [ns].
+    """
     return seconds(s.arrival, now) if s.known > 0 else np.inf
 
 

@@ -86,7 +86,7 @@ class Measured:
         return int(self.s.arrival) if self.s.known else None
 
     def age(self, now: int) -> float:
-        """Return the time since the newest state arrived [s].
+        """Return the time since the newest state arrived [s], infinity before the first state.
 
         `now` is on the steady clock [ns].
         """
@@ -167,7 +167,7 @@ class Measured:
         return stored
 
     def _find(self, names: Sequence[str]) -> str:
-        """Find the joints of a message, unless its names are those of the last message.
+        """Find the joints of a message whose names differ from the names of the last message.
 
         Return the refusal, or "".
         """

@@ -132,7 +132,10 @@ class GripperServer(FrankaServer):
         return self.packet() if self._number % EVERY == 0 else None
 
     def _judge(self) -> None:
-        """End the command when its width is reached or the fingers have stopped."""
+        """End the command when its width is reached or the fingers have stopped.
+
+        A grasp ends only when the fingers have stopped.
+        """
         assert self._running is not None
         command, there = self._running[0], self._is_there()
         if command == GripperRequest.GRASP:

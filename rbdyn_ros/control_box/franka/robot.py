@@ -282,7 +282,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         return number if motion.answered < number <= self._number else 0
 
     def command(self, data: bytes) -> None:
-        """Process a datagram."""
+        """Store the command in a datagram if the datagram answers the present state."""
         if self.answered_by(data):
             assert self._motion is not None
             self._motion.take(np.frombuffer(data, packets.COMMAND)[0])
@@ -296,7 +296,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         return replace(torques, effort=torques.effort + self.sensing.gravity)
 
     def _pass(self) -> None:
-        """Advance the desired pose by a cycle."""
+        """Advance the desired joints by a cycle, along a motion, into their limits, or to rest."""
         assert self._joints is not None
         motion = self._motion
         if motion is not None and motion.begun:

@@ -124,7 +124,10 @@ def _frame(m: Model, name: str, other: str) -> str:
 
 
 def _arm_joints(description: Description, prefix: str) -> list[Joint]:
-    """Return the six joints."""
+    """Return the six joints of the arm whose names begin with `prefix`.
+
+    Raise RbdynError if there is no such arm, or more than one.
+    """
     found: dict[str, list[Joint]] = {}
     for joint in description.joints:
         match = ARM_JOINT.search(joint.name)

@@ -91,7 +91,7 @@ class ControlScript(CommandQueue):
         return self._serve(r, self.number(r, 0), fresh)
 
     def _serve(self, r: UrRobot, number: int, fresh: bool) -> bool:
-        """Execute a command; return whether it ends the program."""
+        """Execute a command once until the client writes 0; return whether it ends the program."""
         if number == 0 or number in STREAMED:
             self._executing = False
             if number and fresh:

@@ -80,7 +80,7 @@ class Move(ABC):
 
     @property
     def waits(self) -> bool:
-        """Return whether the time of the newest command of a stream is over."""
+        """Return False; a stream returns whether the time of its newest command is over."""
         return False
 
 

@@ -177,7 +177,7 @@ class TrajectoryThread:
     def _motion_to(
         self, r: UrRobot, p: TrajectoryPoint, before: SplineMove | None, first: bool
     ) -> tuple[int, Move | None]:
-        """Return the result so far, and the motion to a point."""
+        """Return the result so far, and the motion to a point or, after a failure, None."""
         if p.kind in KINDS:
             return SUCCESS, KINDS[p.kind][1](r, p)
         if p.kind != "SPLINE":

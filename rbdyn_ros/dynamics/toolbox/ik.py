@@ -278,7 +278,7 @@ def _weight(m: Model, frame: int) -> float:
 
 
 def _moving_dofs(m: Model, frame: int, fixed: tuple[str, ...]) -> Ints:
-    """Return the dofs that move the frame or its loops; raise ModelError if all are fixed."""
+    """Return the dofs that move the frame or its loops; raise ModelError if no dof does."""
     moves = np.zeros(m.nv, bool)
     body = int(m.frame_bodyid[frame])
     while body > 0:

@@ -98,6 +98,8 @@ def manifold(m, a, b, R, t, nearest, reach, points, names):
 def _with_nearest(points, names, number, normal, nearest, bias):
     """Add the nearest point unless a point is as deep; return the number and the normal.
 
+    If the list is full, the nearest point replaces the point with the largest distance.
+
     Round faces have few corners, so it can be the deepest point.
     """
     dist, along, x, y = nearest

@@ -98,7 +98,11 @@ def _pseudo_normal(m, o, y, on):
 
 @inline
 def _angle_at(corners, normal, y, on):
-    """Return the angle of a triangle at a point of its plane: pi on an edge, 0 outside."""
+    """Return the angle of a triangle at a point of its plane.
+
+    The angle is 2 pi inside, pi on an edge, the angle between the edges at a corner, and 0
+    outside.
+    """
     angle = 2.0 * np.pi
     for k in range(3):
         p = corners[0] if k == 0 else (corners[1] if k == 1 else corners[2])

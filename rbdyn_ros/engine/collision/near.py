@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @kernel
 def measure(m, place, g, h, reach, axis, out):
-    """Write the distance, normal and nearest points of a pair in the world, and return True.
+    """Write distance, normal and nearest points of a pair; return whether it is within `reach`.
 
     If the two are farther apart than `reach`, write nothing and return False. At most one of them
     may be a plane or a triangle mesh, and neither may be a height field. `out` receives the

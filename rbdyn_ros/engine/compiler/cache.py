@@ -42,7 +42,7 @@ _warned: list[str] = []
 
 
 def read(file: str | Path) -> bytes | None:
-    """Return the content of a file, or None if it is missing or damaged."""
+    """Return the content of a file, or None if it is missing or damaged; delete a damaged file."""
     try:
         whole = Path(file).read_bytes()
     except OSError:

@@ -91,7 +91,7 @@ def _selects_number(index: types.Type, array: types.Array) -> bool:
 
 
 def mark(builder: Any, access: Any, kind: str, constant: bool) -> None:
-    """Tell LLVM what a load or a store of a number cannot affect.
+    """Tell LLVM that accesses of different kinds never overlap, and that constants never change.
 
     Stores of one kind do not change numbers of another kind, and no store changes a constant. So
     memory that a kernel reads as two kinds, as the rows of rollouts, must lie in arrays of Numba's

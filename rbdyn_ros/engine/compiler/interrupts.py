@@ -40,7 +40,7 @@ SIZE = 256
 
 
 class _Waiting:
-    """The state of the main thread, the only one that receives signals."""
+    """Defers Ctrl-C in the main thread, the only thread that receives signals."""
 
     def __init__(self) -> None:
         self.depth = 0  # number of nested blocks, with the handler below installed

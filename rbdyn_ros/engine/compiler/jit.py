@@ -106,7 +106,10 @@ CACHE_DIRECTORY = "" if DISABLED else _cache_directory()
 
 
 def cache_below(name: str, sources: Iterable[Path]) -> str:
-    """Return a subdirectory of the engine's cache; edits of `sources` do not affect the engine."""
+    """Return a subdirectory of the engine's cache, or "" if there is no cache.
+
+    Its name contains a hash of `sources`, so that edits of `sources` do not affect the engine.
+    """
     if not CACHE_DIRECTORY:
         return ""
     folder = Path(CACHE_DIRECTORY)
@@ -207,7 +210,7 @@ def _keep_in(
 
 
 def is_cached(kernel: Any, directory: str) -> bool:
-    """Return whether machine code of a kernel is in `directory`, or nothing is compiled."""
+    """Return whether machine code of a kernel is in `directory`; True if nothing is compiled."""
     if DISABLED or not directory:
         return DISABLED
     found = Path(directory).rglob(f"{_name(kernel.py_func)}-*.nbi")

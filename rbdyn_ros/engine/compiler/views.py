@@ -56,7 +56,7 @@ _VIEWS: dict[str, types.Type] = {}
 
 
 class _AbsentView(types.Type):
-    """A view, in the signature of an overload, whose module is not imported."""
+    """Stands in for a view whose module is not imported, in the signature of an overload."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _named, (self.name,)
@@ -239,7 +239,7 @@ def _lower_setattr(context: Any, builder: Any, sig: Any, args: Any, name: str) -
 
 
 def _kind_of(field: Field, element: types.Type) -> str:
-    """Return the kind of a single number, which inside an array is also an entry of this array."""
+    """Return the kind of access to a single number; inside an array it is the kind of an entry."""
     return str(element.name if field.inside else f"scalar {element.name}")
 
 

@@ -95,7 +95,7 @@ def jacobian(m, d):
 
 @kernel
 def _clean_row(m, d, r):
-    """Make a row of rounding errors zero: the constraint cannot be violated in this pose."""
+    """Set row r of efc_J to zero if all its entries are rounding errors."""
     longest = 0.0
     for k in range(m.nv):
         longest = max(longest, abs(d.efc_J[r, k]))

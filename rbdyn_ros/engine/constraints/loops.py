@@ -128,7 +128,7 @@ def _find_position(m, d, i, r, E, S, R):
 
 @kernel
 def _see_joint(m, d, i, r, E, S, R):
-    """Write S and R of joint i at its position; return the displacement from there to r, E."""
+    """Write S (orthonormal rows) and R of joint i; return the displacement to r, E."""
     first, number = m.jnt_dofadr_all[i], m.jnt_dofnum[i]
     r_J, R_J = ZERO3, IDENTITY
     if number > 0:
@@ -151,7 +151,7 @@ def _see_joint(m, d, i, r, E, S, R):
 
 @kernel
 def _step_along(S, R, number, motion, out):
-    """Write the joint velocities that give the part of `motion` along S; return the largest."""
+    """Write velocities for the part of `motion` along S; return the largest absolute value."""
     for k in range(number):
         out[k] = dot6(load6(S, k), motion)
     solve_upper(R, number, out)

@@ -82,7 +82,7 @@ def _see_rows(m, d):
 
 @kernel
 def _take_rows(m, d):
-    """Write K without driven dofs to row_response."""
+    """Write K to row_response, with zeros in the columns of driven dofs."""
     for r in range(m.nefc):
         for k in range(m.nv):
             d.row_response[r, k] = d.efc_J[r, k]
@@ -149,7 +149,7 @@ def _is_force(d, i, n):
 
 @inline
 def bend(m, d, rest, x):
-    """Write the solution x = Q t of Y x = rest, and t to row_step."""
+    """Write the shortest x = Q t with Y x = rest, and t to row_step."""
     shortest(
         d.row_response, d.row_rank[0], m.nv, d.row_order, d.row_diag, d.row_beta,
         rest, d.row_step, x,

@@ -65,7 +65,7 @@ def _drive_forces(m, d):
 
 @kernel
 def _driven_forces(m, d):
-    """Write qfrc_driven: the forces that joints driven over time need in addition."""
+    """Write qfrc_driven: the forces that joints driven over time need beyond all other forces."""
     body_loads(m, d, d.pA)
     sum_subtrees(m, d.pA)
     load_drives(m, d, d.pA)

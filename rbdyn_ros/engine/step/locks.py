@@ -90,7 +90,10 @@ def _has_drive(m, d, j):
 
 @kernel
 def opening(m, d):
-    """Return the least displacement that can remove the largest constraint error [rad or m]."""
+    """Return the least displacement that can remove the largest constraint error [rad or m].
+
+    It is at most LARGE, which also stands for errors that are not finite.
+    """
     most = 0.0
     for r in range(m.nefc):
         if d.row_terms[r] > 0.0:

@@ -67,7 +67,7 @@ def _is_too_stiff(m, d, c):
 
 @kernel
 def overloaded_joints(m):
-    """Return STIFF_JOINT and STIFF_LIMIT if a spring in a joint exceeds inertia / h^2."""
+    """Return the sum of STIFF_JOINT and STIFF_LIMIT, if such springs exceed inertia / h^2."""
     h2, spring, limit = m.opt.timestep * m.opt.timestep, 0, 0
     for k in range(m.nv):
         if h2 * m.jnt_stiffness[m.dof_jntid[k]] > m.dof_inertia0[k]:
@@ -81,7 +81,7 @@ def overloaded_joints(m):
 
 @inline
 def too_fast(m, d):
-    """Return FAST or LOST if a body rotates too fast or is lost for the first time.
+    """Return FAST or LOST if a body rotates too fast or is lost for the first time, else 0.
 
     GROWING is returned if a large velocity grew in the last timestep: `step` then checks the
     energy.

@@ -69,7 +69,7 @@ def spring_in_step(k, b, by_h, h, dist, leaving):
 
 @inline
 def at_its_edge(force, slope, spring, past, width):
-    """Return the force and slope in the first (width < 0) or the last step.
+    """Return force and slope of a spring-damper in the first (width < 0) or the last step.
 
     Args:
         force: push - slope u.

@@ -76,7 +76,7 @@ INSIDE, AT, BEYOND = 0, 1, 2
 
 @inline
 def exact_stops(m, d):
-    """Return whether friction and limits of joints act exactly, not by the smooth law."""
+    """Return whether the Model has dry friction or joint limits, and they act exactly."""
     exact = m.opt.exact_stops != 0 and d.step_stage == 0
     return exact and m.nstop > 0 and m.opt.passive != 0
 
@@ -171,7 +171,7 @@ def _spring(m, j, inertia, beyond, speed, memory):
 
 @kernel
 def ends_beyond_limit(m, d):
-    """Return whether the step has ended with a joint beyond a limit.
+    """Return whether the step has ended with a joint at or beyond a limit.
 
     Overwrites qfrc_passive and the stop_ and cone_ fields with values of the present state.
     """

@@ -14,7 +14,7 @@ MIN_INERTIA = 1e-6
 
 @inline
 def bounded_pivot(m, k, D):
-    """Return the pivot D of a dof, but at least MIN_INERTIA of the dof's own inertia.
+    """Return a positive pivot D of a dof, but at least MIN_INERTIA of the dof's own inertia.
 
     A limit can hold joints where M is singular, as at the gimbal lock of three hinges. Without
     inertia even a small force would cause a velocity there that no later step could resolve.

@@ -92,7 +92,7 @@ def _inertias(current: Current, given: dict[str, NDArray[Any]]) -> dict[str, NDA
 
 
 def followed(fields: Mapping[str, Any], changed: Collection[str]) -> dict[str, Any]:
-    """Return the fields, without derived fields if a changed field can affect them."""
+    """Return the fields, without the derived fields if masses or inertias have changed."""
     if set(INERTIAS).isdisjoint(changed):
         return dict(fields)
     return {name: array for name, array in fields.items() if name not in DERIVED}

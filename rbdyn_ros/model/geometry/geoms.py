@@ -149,7 +149,7 @@ def geoms(description: Description, frames: Frames) -> Arrays:
 
 
 def geom_names(description: Description, frames: Frames) -> list[str]:
-    """Return geom_names; an obstacle with the name of a geometry gets a number."""
+    """Return geom_names; a name that is already used gets a number."""
     names = dict[str, None]()
     for part in _parts(description, frames):
         name, count = part.name, 0

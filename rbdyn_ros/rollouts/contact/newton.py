@@ -269,7 +269,7 @@ def _linear_force(line: LinearForce, way: Any) -> list[Any]:
 def _missed(
     point: dict[str, Any], u: Any, force: list[Any], lagged: Any, listed: Any
 ) -> tuple[Any, Any, Any]:
-    """Return the errors of a force: by the law, and if `lagged` bounds friction.
+    """Return the errors of a force by the law and by friction within `lagged`, and of `lagged`.
 
     The third value is the error of `lagged`, times mu.
     """

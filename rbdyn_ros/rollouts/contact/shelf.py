@@ -41,7 +41,7 @@ class Shelf:
         self._kept[name], self._new[name] = (array.shape, entries), symbols
 
     def get(self, graph: SymbolGraph, name: str) -> Objects:
-        """Return an array as symbols of another graph, and numbers."""
+        """Return an array for another graph: its symbols, and numbers where they are known."""
         shape, entries = self._kept[name]
         found, place = np.empty(len(entries), object), 0
         for k, known in enumerate(entries):

@@ -87,7 +87,7 @@ extern "C" void {name}({parameters})
 
 
 def gave_up(registers: int, local_memory: int) -> bool:
-    """Return whether a compiler keeps all numbers of a kernel in memory.
+    """Return whether a compiler keeps the numbers of a kernel in memory instead of registers.
 
     Args:
         registers: number of registers of a thread.

@@ -91,7 +91,7 @@ def _as_array(x: Any) -> Any:
 def _reduced(
     name: str, given: list[Any], options: dict[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Return inputs and options of a reduction along one axis; any and all reduce conditions."""
+    """Return inputs and options of a reduction along one axis; `any` and `all` get conditions."""
     if name in ("logical_and", "logical_or"):
         given = [np.frompyfunc(lambda x: x != 0.0, 1, 1)(given[0])]
     if options.get("axis", 0) is None and not options.get("keepdims"):

@@ -74,7 +74,7 @@ def add_to_bodies(d, moved):
 
 @inline
 def next_bodies(d, c):
-    """Return the first contact after c with other bodies or another contact_time (hits.py)."""
+    """Return the next contact with other bodies or another contact_time (hits.py), or ncon."""
     first, body1, body2 = c, d.contact_body[c, 0], d.contact_body[c, 1]
     while c < d.ncon and d.contact_body[c, 0] == body1 and d.contact_body[c, 1] == body2:
         if d.contact_time[c] != d.contact_time[first]:

@@ -132,13 +132,13 @@ def rebound(m, d, c, leaving, share):
 
 @inline
 def _is_closed(d, c, way):
-    """Return whether a contact presses, or its gap closes within `way` along its normal."""
+    """Return whether a contact presses or has no gap, now or after the displacement `way`."""
     return d.contact_pressed[c] > 0.0 or d.contact_dist[c] + min(way, 0.0) <= 0.0
 
 
 @inline
 def _copy_constants(d, c):
-    """Copy the constants of the contact c - 1."""
+    """Copy the constants of contact c - 1 that all contacts of a pair share."""
     s, last = d.contact_spring[c], d.contact_spring[c - 1]
     s[K], s[B], s[MASS_BY_H], s[MOST_PUSH], s[IS_SPRING] = (
         last[K], last[B], last[MASS_BY_H], last[MOST_PUSH], last[IS_SPRING],
@@ -241,6 +241,6 @@ def _gravity(m):
 
 @inline
 def _least_stiffness(m, tree, h):
-    """Return the stiffness that carries a tree's weight at depth DEEPEST, or 2 g h^2 if larger."""
+    """Return the stiffness with which a mass sinks to max(DEEPEST, 2 g h^2) by its weight."""
     g = _gravity(m)
     return tree * g / max(DEEPEST, 2.0 * g * h * h)

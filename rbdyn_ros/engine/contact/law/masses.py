@@ -82,7 +82,7 @@ def _is_prescribed(m, i):
 
 @inline
 def _own_mass(m, d, c, side):
-    """Return the mass that a geometry moves."""
+    """Return the mass that a geometry moves, at least SHARE of its tree's mass."""
     tree = _mass_of_tree(m, d, m.body_rootid[d.contact_body[c, side]])
     return max(m.geom_mass0[d.contact_geom[c, side]], SHARE * tree)
 

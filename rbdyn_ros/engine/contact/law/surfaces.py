@@ -21,7 +21,7 @@ DEFAULT_SOLREF = (1e-6, 1.0)
 
 @inline
 def grip_of(m, d, c):
-    """Return the friction coefficient, torsional and rolling friction, and the size."""
+    """Return the friction coefficient, torsional and rolling friction, and the smaller radius."""
     geom1, geom2 = d.contact_geom[c, 0], d.contact_geom[c, 1]
     mu = min(m.geom_friction[geom2], m.geom_friction[geom1])
     torsional = max(m.geom_torsional[geom2], m.geom_torsional[geom1])

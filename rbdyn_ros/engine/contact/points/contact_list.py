@@ -101,7 +101,7 @@ def list_contact(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, featur
 
 @inline
 def reach_of(m, d, body, centre, radius):
-    """Return the largest distance at which a point of a body in a ball can make contact."""
+    """Return the largest gap that the points of a body within a ball can close in the step."""
     v, w = point_velocity(m, d, body, centre), turn_rate(d, body)
     speed = np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius
     if d.contact_phase[0] == AT_END:
@@ -163,7 +163,7 @@ def change_of_turn_rate(m, d, body):
 
 @inline
 def velocity_in_step(m, d, body, x, late):
-    """Return the velocity of the point of a body at x: at the start of the step, or at its end."""
+    """Return the velocity of a body's point at x at the start, or if late, the end of the step."""
     v = point_velocity(m, d, body, x)
     return add3(v, change_of_velocity(m, d, body, x)) if late > 0 else v
 
@@ -204,7 +204,7 @@ def flush_depth(m):
 
 @inline
 def _is_listed(m, geom1, geom2, dist, leaving, change, touches):
-    """Return whether a point is listed: it is inside, or would be at the end of the step.
+    """Return whether a point is listed: it is inside, or ends inside, or the surfaces rest there.
 
     Without restitution a point is also listed if the forces of the step close its gap, or if it
     rests within `near`, so that a push is passed on in the same step. `change` is what these

@@ -96,7 +96,7 @@ def _lowest_points(m, g, o, R, centre, reach, points, names):
 
 @inline
 def _holds(m, g, o, triangle, x, centre, dist):
-    """Return whether a triangle of a mesh, and no nearer triangle, supports a point of a rim."""
+    """Return whether this triangle of a mesh supports a point of a rim; True on a height field."""
     if m.geom_type[o] != TRIMESH:
         return True
     deep = deepest_of(m, g)

@@ -105,7 +105,7 @@ def list_hit(m, d, pair, geom1, geom2, body1, body2, x, normal, dist, feature, t
 
 @kernel
 def clear_hits(m, d):
-    """Clear the hits."""
+    """Set body_hit and body_shift to zero if they were written."""
     if d.hits[0] != 0:
         d.hits[0] = 0
         for i in range(m.nbody):
@@ -115,7 +115,7 @@ def clear_hits(m, d):
 
 @kernel
 def keep_first_hits(m, d):
-    """Mark later hits: their bodies have another contact with a body, or an earlier hit.
+    """Mark later hits, whose bodies have another contact with a body or an earlier hit.
 
     The contact_time of a later hit becomes negative. If its pair bounces, the bodies stop where
     they touch instead, and the hit leaves the list.

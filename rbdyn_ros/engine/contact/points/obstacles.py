@@ -167,7 +167,10 @@ def _solids(m, d, g, o, reach):
 
 @kernel
 def _time_of_touch(m, g, o, p, R, v, w, reach):
-    """Return the time at which a geometry touches an obstacle on its path, or NEVER."""
+    """Return the time at which a geometry touches an obstacle on its path, or NEVER.
+
+    The time is 0 if the geometry hardly moves in the step.
+    """
     radius, flush = m.geom_rbound[g], touch_depth(m, g, o)
     way = m.opt.timestep * (np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius)
     if way < still_way(m):
@@ -280,7 +283,10 @@ def _corner(m, d, g, o, x, reach, feature):
 
 @kernel
 def _time_of_corner(m, o, x, v, radius, flush):
-    """Return the time at which a sphere touches an obstacle on its path, or NEVER."""
+    """Return the time at which a sphere touches an obstacle on its path, or NEVER.
+
+    The time is 0 if the sphere hardly moves in the step.
+    """
     way = m.opt.timestep * np.sqrt(dot3(v, v))
     if way < still_way(m):
         return 0.0
@@ -317,7 +323,7 @@ def _lowest_corners(m, d, g, o, reach):
 
 @kernel
 def _next_low(corners, n, normal, low):
-    """Return the number of the next corner, from n on, that is below a height.
+    """Return the number of the next corner below a height, from n on, or the number of corners.
 
     A separate loop keeps all its numbers in registers, so a corner takes half the time.
     """

@@ -157,7 +157,7 @@ def _edge_of_mesh(m, vert, n, k, p, q, wing, up):
 
 @inline
 def _is_beside(m, g, R, t, p, q, reach):
-    """Return whether an edge from p to q reaches into the bounding box of a geometry."""
+    """Return whether no face of a geometry's bounding box separates it from an edge p to q."""
     turn = transposed(R)
     a, b = mat_vec(turn, sub3(p, t)), mat_vec(turn, sub3(q, t))
     for n in range(3):
@@ -272,7 +272,10 @@ def _edge(m, d, g, o, R, t, edge, q, feature, reach):
 
 @kernel
 def _time_of_touch(m, g, R, t, p, line, path):
-    """Return the time at which a geometry touches an edge, or a corner, of the field on a path."""
+    """Return the time at which a geometry touches an edge or a corner of the field, or NEVER.
+
+    The time is 0 if the geometry hardly moves in the step.
+    """
     (v, w), radius, flush = path, m.geom_rbound[g], flush_depth(m)
     way = m.opt.timestep * (np.sqrt(dot3(v, v)) + np.sqrt(dot3(w, w)) * radius)
     if way < still_way(m):

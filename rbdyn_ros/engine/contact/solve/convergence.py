@@ -68,7 +68,7 @@ def write_step_and_forces(m, d):
 
 @inline
 def _all_right(d, largest):
-    """Return whether friction is right at all contacts, and no contact pulls."""
+    """Return whether friction and torques are right at all contacts, and no contact pulls."""
     for c in range(d.ncon):
         pressing = d.contact_end[c, NORMAL]
         pulls = d.contact_force_slope[c, ALONG] > 0.0 and pressing < -PULL * largest

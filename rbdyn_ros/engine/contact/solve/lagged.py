@@ -56,7 +56,7 @@ def approach_lagged(d):
 
 @kernel
 def _take_move(d):
-    """Add the last move to lagged_move, and its orthonormalised effect to lagged_effect.
+    """Store the last move in lagged_move, and its orthonormalised effect in lagged_effect.
 
     The effect is the change of the gap. Older moves are dropped if the effect is a combination of
     their effects, or if the gap has grown.

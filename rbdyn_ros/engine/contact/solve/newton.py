@@ -134,7 +134,7 @@ def _by_address(table, row):
 
 @inline
 def newton_applies(m, d):
-    """Return whether the method can solve the step: it covers all forces besides contact."""
+    """Return whether the method covers all forces and couplings of the step."""
     applies = m.nmimic + m.nefc == 0 and d.accelerate_stage == 0
     applies = applies and (d.nmutual > 0 or m.opt.integrator_id < IMPLICIT)
     for c in range(d.ncon):

@@ -111,7 +111,7 @@ def _of_cylinder(m, d, c, side, normal, tilt):
 
 @inline
 def _curvature(m, d, c, side, normal, way):
-    """Return the curvature of geometry `side` of a contact along the tangent `way`."""
+    """Return the curvature of geometry `side` of a contact along `way`; infinity on an edge."""
     g = d.contact_geom[c, side]
     if m.geom_radius[g] > 0.0:
         return 1.0 / m.geom_radius[g]
