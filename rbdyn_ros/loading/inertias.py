@@ -184,7 +184,7 @@ def _measure(m: Model) -> tuple[Array, Array]:
 
 
 def _above_any(m: Model, chosen: Bools) -> Bools:
-    """Return the dofs between a chosen dof and the root."""
+    """Return a mask (nv,) of the dofs from the parents of chosen dofs to the root."""
     above = np.zeros(m.nv, bool)
     for k in range(m.nv - 1, -1, -1):
         parent = m.dof_parentid[k]

@@ -202,7 +202,10 @@ class _Sensors:
         return self._made(SPECS[kind], name, given) if given.sound else None
 
     def _made(self, kind: Any, name: str, given: Given) -> Spec | None:
-        """Return the sensor made of valid values; add an error if they do not fit together."""
+        """Return the sensor made of valid values.
+
+        If the values do not fit together, add an error and return None.
+        """
         try:
             spec: Spec = kind(name, **given)
         except ParameterError as error:

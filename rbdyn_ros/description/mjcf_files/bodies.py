@@ -23,7 +23,7 @@ _REFUSED = ("composite", "flexcomp", "replicate", "attach", "plugin")
 
 @dataclass(slots=True, eq=False)
 class MjcfBody:
-    """A body.
+    """A body of an MJCF.
 
     Attributes:
         name: name of its link.

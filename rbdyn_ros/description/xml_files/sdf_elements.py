@@ -42,7 +42,7 @@ class SdfFile:
 
     @property
     def folder(self) -> Path | None:
-        """The folder from which it names other files."""
+        """The folder to which paths in the file are relative, or None for a text."""
         return None if self.path is None else self.path.parent
 
     @property

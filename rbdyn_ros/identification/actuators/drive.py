@@ -66,7 +66,7 @@ class _Units:
 
     @property
     def rotor(self) -> float | None:
-        """The known inertia of the rotor, at the joint."""
+        """The inertia of the rotor, reflected to the joint, or None if it is unknown."""
         return self.spec.gear**2 * self.spec.armature or None
 
 

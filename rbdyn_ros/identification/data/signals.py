@@ -263,7 +263,10 @@ def regular_period(time: Array) -> float:
 def _regular(
     samples: Samples, period: float, usable: Bools
 ) -> tuple[Array, Array | None, Array, Bools]:
-    """Return positions, velocities, efforts and usable marks at multiples of the period."""
+    """Return positions, velocities, efforts and usable marks at multiples of the period.
+
+    The velocities are None if they were not recorded.
+    """
     time = samples.time
     grid, is_regular = _grid(time, period)
     if is_regular:

@@ -309,7 +309,7 @@ class Robot:
         self._actions = open_grippers(self.node, [*self.grippers], self.values)
 
     def _open_port(self, settings: LoopSettings) -> Port | None:
-        """Make the memory that another process shares, if a parameter gives its name."""
+        """Make the memory that another process shares; None if no parameter gives its name."""
         given = self.values.shared_memory
         if not given:
             return None
@@ -340,7 +340,7 @@ class Robot:
 
     @property
     def receptions(self) -> tuple[Reception, ...]:
-        """Its reception, and the receptions of the robots that were spawned."""
+        """The reception of this robot, and the receptions of the robots that were spawned."""
         return self.reception, *self.spawned.receptions
 
     @property
