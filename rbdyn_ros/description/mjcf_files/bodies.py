@@ -46,7 +46,7 @@ class MjcfBody:
 
     @property
     def group(self) -> "MjcfBody":
-        """The body whose joints move it, or the world."""
+        """The nearest body with joints, from this body up; without such a body the world."""
         body = self
         while not body.moves and body.parent is not None:
             body = body.parent

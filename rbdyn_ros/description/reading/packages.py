@@ -214,7 +214,7 @@ def _is_top(folder: Path) -> bool:
 
 
 def is_open(folder: Path) -> bool:
-    """Return whether everybody can write to a folder, such as /tmp."""
+    """Return whether everybody can write to a folder, such as /tmp; True if this is unknown."""
     try:
         return bool(folder.stat().st_mode & stat.S_IWOTH)
     except (OSError, ValueError):

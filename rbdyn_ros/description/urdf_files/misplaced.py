@@ -176,7 +176,7 @@ class _Near:
         return ", ".join(owners), False, False
 
     def of_child(self, word: str, *, attribute: bool = False) -> _Found | None:
-        """Return the nearest place of an element, or None if no element near has it.
+        """Return the nearest place of an element, or None if it belongs in no element nearby.
 
         Args:
             word: tag of the element.

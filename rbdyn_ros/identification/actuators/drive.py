@@ -61,7 +61,7 @@ class _Units:
 
     @property
     def is_assumed(self) -> bool:
-        """Return whether the known actuator has a torque constant."""
+        """Return whether a torque constant is known, or the efforts are torques already."""
         return not self.current or self.spec.motorconst != (1.0, 0.0)
 
     @property

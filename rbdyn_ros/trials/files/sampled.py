@@ -53,7 +53,7 @@ class SampledReader:
         return tuple(found), link
 
     def _link(self, payload: Given) -> str:
-        """Return the link that carries the payload, or "" without one."""
+        """Return the link that carries the payload, or "" without a link or after an error."""
         m, name = self._m, payload.get("link", "")
         moving = [x for f, x in enumerate(m.frame_names) if m.frame_bodyid[f] > 0]
         if not name or not is_known(

@@ -21,7 +21,7 @@ def end_with(parent: int) -> None:
 
 
 def signal_name(number: int) -> str:
-    """Return the name of a signal; real-time signals have none."""
+    """Return the name of a signal, or "signal N" for a number without a name."""
     try:
         return signal.Signals(number).name
     except ValueError:
