@@ -74,7 +74,7 @@ class RecordedRun:
         return float(self.time[-1] - self.time[0])
 
     def at(self, time: float) -> int:
-        """Return the index of the last sample at or before a time [s]; 0 if there is none."""
+        """Return the index of the last sample at or before a time [s], at least 0."""
         return max(int(np.searchsorted(self.time, time, side="right")) - 1, 0)
 
     def restore(self, d: Data, k: int) -> None:

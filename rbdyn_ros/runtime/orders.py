@@ -170,7 +170,7 @@ class Orders:
             self._trajectory = keep
 
     def release(self, hold: bool) -> None:
-        """End the lent commands that no other command or trajectory has replaced.
+        """End the commands sent with `lent`, unless another command or trajectory replaced them.
 
         Args:
             hold: whether dofs that LoopSettings.held names wait for a first command again.

@@ -71,7 +71,10 @@ class _Units:
 
 
 def _scaled(findings: Findings, drive: DriveRecord, units: _Units) -> DriveFit | None:
-    """Return the drive with the best torque constant, or None if no constant fits."""
+    """Return the drive with the best torque constant, or else with the assumed constant.
+
+    Return None if there is no constant to assume, or if the best constant has the wrong sign.
+    """
     fit = fit_drive(drive, rotor=units.rotor)
     if not fit.scale.is_found:
         reason = "gravity and inertia load it too little or too evenly"
