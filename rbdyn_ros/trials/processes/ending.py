@@ -29,7 +29,7 @@ def signal_name(number: int) -> str:
 
 
 def adopt() -> None:
-    """Become the parent of all processes that descendants of this one leave behind."""
+    """Become the parent of all processes that a descendant of this process leaves behind."""
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 

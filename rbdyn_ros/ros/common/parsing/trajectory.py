@@ -33,7 +33,7 @@ FIELDS = {"position": "positions", "velocity": "velocities", "acceleration": "ac
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryPoints:
-    """The numbers of a message, (p, n) each; None for a kind that it does not have."""
+    """The numbers of a message, (p, n) each; None for a kind that the message lacks."""
 
     position: Array
     velocity: Array | None

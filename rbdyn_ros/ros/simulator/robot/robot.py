@@ -345,13 +345,13 @@ class Robot:
 
     @property
     def accepted(self) -> int:
-        """Number of accepted messages, including those of spawned robots."""
+        """Number of accepted messages, including messages for spawned robots."""
         shared = 0 if self.shared_memory is None else self.shared_memory.accepted
         return self.reception.log.accepted + self.spawned.accepted + shared
 
     @property
     def rejected(self) -> int:
-        """Number of rejected messages, including those of spawned robots."""
+        """Number of rejected messages, including messages for spawned robots."""
         return self.reception.log.rejected + self.spawned.rejected
 
     @property
