@@ -176,7 +176,7 @@ class ArmEstimate:
             return before.said.text
 
     def _begun(self, before: _EstimateRun | None) -> _EstimateRun:
-        """Start a run and return it; its thread waits for the end of the thread before."""
+        """Start a run and return it; its thread waits for the end of the last run's thread."""
         run = _EstimateRun(self._new_blocks())
         last = None if before is None else before.thread
         args = run, last

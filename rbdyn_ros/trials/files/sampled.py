@@ -34,7 +34,7 @@ class SampledReader:
         self._m, self._duration, self._actuators = m, duration, actuators
 
     def varied(self, top: Given) -> tuple[tuple[Varied, ...], str]:
-        """Return the varied values, and the link that carries the payload ("" without one)."""
+        """Return the varied values, and the link with the payload ("" without a payload)."""
         link = self._link(section(top, "payload"))
         start, payload, vary, faults = (
             section(top, name) for name in ("start", "payload", "vary", "faults")
