@@ -105,7 +105,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _check_folders(options: argparse.Namespace) -> int:
-    """Print the verdicts of all robot files below the folders."""
+    """Print the verdicts of all robot files below the folders; return the exit status."""
     from rbdyn_ros.commands.checking.folders import as_json, check_folder, status, summary
 
     if options.fix or options.graph is not None or is_sampling(options):

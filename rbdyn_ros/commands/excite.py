@@ -145,7 +145,10 @@ def _series(options: argparse.Namespace) -> tuple[str, Callable[[Path], None]]:
 
 
 def _check_of(options: argparse.Namespace) -> "Callable[[Motion, Array], None] | None":
-    """Return a check for collisions if --contact or --scene is given; switch --contact off."""
+    """Return a check for collisions if --contact or --scene is given, else None.
+
+    Switch --contact off.
+    """
     from rbdyn_ros.control.collisions.self_collision import SelfCollision
     from rbdyn_ros.identification.excitation.excite import dofs_of_joints
 

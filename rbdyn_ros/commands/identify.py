@@ -112,7 +112,7 @@ def _identify(options: argparse.Namespace) -> int:
 
 
 def _document(path: Path, found: Source | None) -> bytes:
-    """Return the URDF that a patch changes: the file as it is, or as expanded by xacro."""
+    """Return the URDF that a patch changes, expanded if it is xacro; empty without a URDF."""
     if found is None or not found.text:
         return b""
     return path.read_bytes() if path.suffix.lower() == ".urdf" else found.text.encode()

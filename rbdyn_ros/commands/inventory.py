@@ -79,7 +79,10 @@ def inventory() -> dict[str, Any]:
 
 
 def _distribution_of_wheels(extras: dict[str, dict[str, str | None]]) -> str | None:
-    """Return the distribution from the names of ROS 2 wheels, which set no ROS_DISTRO."""
+    """Return the distribution from the names of ROS 2 wheels, or None without such wheels.
+
+    The wheels set no ROS_DISTRO.
+    """
     for needed in extras.values():
         for name, version in needed.items():
             named = _DISTRIBUTION.match(name)

@@ -110,7 +110,7 @@ def _film(run: "RecordedRun", options: argparse.Namespace) -> int:
 
 
 def _looks_file(options: argparse.Namespace) -> Path | None:
-    """Return the file of the robot, unless it is a saved Model, which has no visuals."""
+    """Return the file of the robot; None without a file, or for a saved Model (no visuals)."""
     from rbdyn_ros.loading.storage import SUFFIX
 
     file: Path | None = options.robot

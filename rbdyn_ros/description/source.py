@@ -48,7 +48,7 @@ class Source:
 
     @property
     def path(self) -> Path | None:
-        """The path of the file, or None."""
+        """The path of the file, or None for a text."""
         return None if self.file is None else self.file.located()
 
     @property
@@ -61,7 +61,7 @@ class Source:
 
     @property
     def is_scene(self) -> bool:
-        """Return whether it came from a scene file."""
+        """Return whether the description came from a scene file."""
         return self.parts is not None
 
     @property

@@ -155,7 +155,7 @@ class _Search:
                 raise DescriptionError(Finding("object-overlaps", text), self._source)
 
     def check(self, only: str = "") -> None:
-        """Raise DescriptionError if objects overlap; `only` limits the check to one object."""
+        """Raise DescriptionError if an object, or the object `only`, overlaps anything."""
         names, findings = self.m.geom_names, []
         for pair, distance in zip(*self._overlaps(-TOUCHING), strict=True):
             objects = self._object[pair].tolist()

@@ -46,7 +46,7 @@ def with_masses(m: Model) -> Model:
 
 
 def _own_masses(m: Model) -> Array:
-    """Return the mass of each moving geometry's body; for a massless body, that of its subtree."""
+    """Return the mass of each moving geometry's body, or of the subtree of a massless body."""
     mass = np.where(m.body_mass > 0.0, m.body_mass, m.body_subtreemass)
     masses: Array = mass[m.geom_bodyid[: m.ngeommoving]]
     return masses

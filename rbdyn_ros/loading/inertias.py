@@ -184,7 +184,10 @@ def _measure(m: Model) -> tuple[Array, Array]:
 
 
 def _above_any(m: Model, chosen: Bools) -> Bools:
-    """Return the dofs between a chosen dof and the root."""
+    """Return a mask (nv,) of the dofs on the paths from chosen dofs to the root.
+
+    A chosen dof itself is in the mask only if it is on the path of another chosen dof.
+    """
     above = np.zeros(m.nv, bool)
     for k in range(m.nv - 1, -1, -1):
         parent = m.dof_parentid[k]

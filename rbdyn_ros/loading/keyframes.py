@@ -39,7 +39,10 @@ def with_keys(m: Model, states: Iterable[GroupState]) -> Model:
 
 
 def given_by(m: Model, state: GroupState) -> dict[int, float]:
-    """Return the values that a state gives, by index into qpos."""
+    """Return the values that a state gives, by index into qpos.
+
+    Joints that the Model lacks, or that have another number of coordinates, are left out.
+    """
     found: dict[int, float] = {}
     for name, given in state.positions.items():
         if name not in m.jnt_numbers:

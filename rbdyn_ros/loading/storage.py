@@ -171,7 +171,7 @@ def _read_archive(
 
 
 def _array(archive: zipfile.ZipFile, part: zipfile.ZipInfo, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return one array of the archive; raise ValueError for another element type."""
+    """Return one array of the archive; raise ValueError unless it is as `save` writes it."""
     if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ValueError(f"{quote(part.filename)} has a compression that save does not use")
     file = io.BytesIO(archive.read(part))
@@ -221,7 +221,7 @@ def _check_fields(names: Sequence[str], source: str, needed: Sequence[str]) -> N
 
 
 def _text(value: object, what: str, audit: Audit) -> str:
-    """Return a string that can be encoded; for any other value add an error."""
+    """Return a string that can be encoded; for any other value add an error and return ""."""
     try:
         if isinstance(value, str):
             value.encode()  # a lone surrogate has no encoding

@@ -147,7 +147,7 @@ def _held(rows: Array, start: Array) -> Array:
 
 
 def _place(qpos: Array, qvel: Array, stamps: Ints, base: list[tuple[int, Any]]) -> None:
-    """Set the pose of the root link from odom."""
+    """Set the pose and the velocity of the root link at each stamp from odom."""
     order = sorted(base, key=lambda one: one[0])
     when = np.array([stamp for stamp, _ in order], np.int64)
     rows = np.array([row for _, row in order])
@@ -180,7 +180,10 @@ def _commands(m: Model, found: RobotData, first: np.int64, lag: int) -> dict[str
 
 
 def _named(m: Model, series: Series) -> Series:
-    """Add joint names to a topic of efforts without names, in the order of commanded joints."""
+    """Return a series in which efforts without names have the names of the commanded joints.
+
+    If the numbers of efforts and joints differ, the result has no joints.
+    """
     if not series.topic.endswith("/effort_commands"):
         return series
     names = tuple(m.jnt_names[k] for k in commanded_joints(m))

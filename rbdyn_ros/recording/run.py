@@ -74,7 +74,7 @@ class RecordedRun:
         return float(self.time[-1] - self.time[0])
 
     def at(self, time: float) -> int:
-        """Return the index of the last sample at or before a time [s]."""
+        """Return the index of the last sample at or before a time [s], at least 0."""
         return max(int(np.searchsorted(self.time, time, side="right")) - 1, 0)
 
     def restore(self, d: Data, k: int) -> None:
@@ -93,7 +93,7 @@ class RecordedRun:
         d.act = 0.0 if self.act is None else self.act[k]
 
     def instant(self, k: int) -> Instant:
-        """Return a sample as an Instant; unknown values are zero.
+        """Return a sample as an Instant; unknown velocities and efforts are zero.
 
         Contact points are not recorded. They are computed again if the recording has successive
         steps.

@@ -130,7 +130,7 @@ class Schemas:
 
 
 def _parts(definition: Any) -> list[str]:
-    """Return the type names of the fields of a type."""
+    """Return the names of the message types that the fields of a type have."""
     names: list[str] = []
 
     def collect(field: Any) -> None:

@@ -136,7 +136,7 @@ class JointTopic:
         return sum(len(stamps) for stamps, _, _ in self._tables.values())
 
     def lag(self) -> int:
-        """Return the delay between stamp and arrival of the messages [ns]."""
+        """Return the median delay from stamp to arrival [ns], or 0 without messages."""
         lags = [
             np.array(times, np.int64) - np.array(stamps, np.int64)
             for stamps, times, _ in self._tables.values()
@@ -234,7 +234,10 @@ class StateTopic:
         return self._widths.get(name, 0)
 
     def rows(self, name: str) -> Array | None:
-        """Return a field (p, width), 0 in states without the field, or None if all lack it."""
+        """Return a field (p, width), or None if no state has the field.
+
+        States without the field get 0.
+        """
         width = self._widths.get(name, 0)
         if not width:
             return None

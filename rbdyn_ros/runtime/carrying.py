@@ -64,7 +64,10 @@ def carry_shared(old: Shared, new: Shared, match: Match) -> None:
 
 
 def measure_new(new: Shared, d: Data, match: Match) -> None:
-    """Write the positions of new joints into the measurements, including those under way."""
+    """Write the positions of new joints with one dof into all measurements.
+
+    These include the measurements under way.
+    """
     m = match.new
     for j in np.setdiff1d(np.arange(m.njnt), match.places["njnt"][1]).tolist():
         if m.jnt_dofnum[j] == 1:

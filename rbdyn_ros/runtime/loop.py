@@ -102,7 +102,7 @@ class Loop:
 
     @property
     def holding(self) -> bool:
-        """Return whether a dof is held that waits for its first command, see LoopSettings.held."""
+        """Return whether a dof is held until its first command, see LoopSettings.held."""
         s = self._shared
         return bool(s.nheld and (s.dof_held[s.commanded == 0] > 0).any())
 
@@ -266,7 +266,10 @@ class Loop:
 
 
 def _carried_fault(joint: int, match: Match) -> int:
-    """Return the joint of a fault in the new Model, or 0 if it is gone, or -1 without a fault."""
+    """Return the joint of a fault in the new Model, or 0 if the joint is gone.
+
+    Return -1 without a fault, or if the new Model has no joints.
+    """
     old, new = (numbers.tolist() for numbers in match.places["njnt"])
     if joint < 0 or match.new.njnt == 0:
         return -1

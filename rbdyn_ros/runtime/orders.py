@@ -133,7 +133,7 @@ class Orders:
         return mark
 
     def _replaced(self, mark: OrderMark) -> bool:
-        """Return whether a command or a trajectory replaced a command for one of its dofs."""
+        """Return whether a later command or trajectory replaced a command for any of its dofs."""
         new = self._trajectory
         if new is not None and new is not mark.trajectory and np.isin(new.dofs, mark.dofs).any():
             return True
@@ -170,7 +170,7 @@ class Orders:
             self._trajectory = keep
 
     def release(self, hold: bool) -> None:
-        """End the lent commands that no other command or trajectory has replaced.
+        """End the commands sent with `lent`, unless another command or trajectory replaced them.
 
         Args:
             hold: whether dofs that LoopSettings.held names wait for a first command again.

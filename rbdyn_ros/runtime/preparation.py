@@ -125,7 +125,7 @@ def _hash(name: str) -> int:
 
 
 def actuated(m: Model) -> Words:
-    """Return 1 for each dof that commands act on (nv,).
+    """Return (nv,) 1 for each dof that commands act on, and 0 for all other dofs.
 
     They act on the joint of the dof or on a mimic joint of it, with one coordinate.
     """

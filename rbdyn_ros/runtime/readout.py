@@ -75,7 +75,7 @@ class Readout:
         return bool(self._states.version[0] > 0)
 
     def next_state(self, timeout: float) -> LoopState | None:
-        """Wait for the state after the last returned one; None after the timeout.
+        """Wait for the state after the last returned state; return None after the timeout.
 
         Every state is returned once and in order, unless the caller falls far behind.
 

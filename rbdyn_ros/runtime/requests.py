@@ -43,13 +43,13 @@ class Requests:
         self._wakeup.notify()
 
     def send(self, word: int, value: int) -> None:
-        """Write a word of `asked`; return at once."""
+        """Write a word of `asked` and wake the loop; return at once."""
         with self.lock:
             write_word(self._shared.asked, word, value)
         self._wakeup.notify()
 
     def wait(self, word: int, value: int, ticks: int = 0) -> None:
-        """Wait until the loop has acknowledged a value, longer for more ticks.
+        """Wait until the loop has acknowledged a value; more `ticks` give it more time.
 
         Raises:
             RbdynError: the loop does not answer, or the steps were cancelled.

@@ -287,7 +287,7 @@ FIELDS = (
 
 
 def stick_length(m: Model) -> int:
-    """Return the numbers of a state's memory of friction, of at most MOST_STICKS contacts."""
+    """Return the length of a state's memory of friction, for at most MOST_STICKS contacts."""
     return 1 + STICK_NUMBERS * min(m.ncontact, MOST_STICKS) if m.ncontact else 0
 
 

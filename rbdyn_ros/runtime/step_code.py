@@ -37,7 +37,7 @@ class StepCode:
         d.take_step_code(self._address)
 
     def check(self, m: Model) -> None:
-        """Raise ModelError if m differs from the compiled Model in more than READ and gravity."""
+        """Raise ModelError if m differs from the compiled Model in numbers fixed in the code."""
         ours = self._model
         fixed = [f.name for f in MODEL_FIELDS if f.name not in READ + UNREAD]
         pairs = {name: (getattr(m, name), getattr(ours, name)) for name in fixed}

@@ -42,7 +42,7 @@ class StreamTopic:
 
     @property
     def words(self) -> list[int]:
-        """Its row in the table of the kernels."""
+        """The row of this topic in the table of the kernels."""
         address = np.frombuffer(self.content, np.uint8).ctypes.data
         head = [self.publish, self.publisher, self.message.ctypes.data, address]
         head += [self.of_measurement, self.every, len(self.stamps), self.stamps.ctypes.data]
@@ -101,13 +101,13 @@ class StateStream:
 
     @property
     def last(self) -> tuple[int, int] | None:
-        """Epoch and tick of the state that was published last, or None."""
+        """Epoch and tick of the state that was published last, or None before the first state."""
         s = self._shared
         return (int(s.stream_epoch), int(s.stream_tick)) if s.stream_epoch >= 0 else None
 
     @property
     def newest(self) -> tuple[int, int]:
-        """Epoch and stamp [ns] of the state published last, or (-1, 0) before any."""
+        """Epoch and stamp [ns] of the state published last, or (-1, 0) before the first state."""
         last, s = self.last, self._shared
         return (-1, 0) if last is None else (last[0], self.time_base + last[1] * int(s.period))
 

@@ -150,7 +150,7 @@ class Window:
 
 
 def percentile(counts: Ints, percent: int) -> float:
-    """Return a percentile of a histogram: the first bin whose cumulative share reaches it.
+    """Return a percentile of a histogram: the first bin whose cumulative share reaches `percent`.
 
     Args:
         counts: number of values in each bin.
@@ -200,7 +200,10 @@ def coarse(counts: Ints) -> dict[int, int]:
 
 
 def _worst_after(counts: Ints, worst: float, before: float) -> float:
-    """Return the worst value of a window with histogram `counts`: exact if it is a new maximum."""
+    """Return the worst value of a window with histogram `counts`.
+
+    The value is exact if it is a new maximum; else it is the number of the last bin with a count.
+    """
     if worst > before:
         return worst
     filled, _ = _filled(counts)

@@ -80,7 +80,7 @@ def divide(m: Model, description: Description, cuts: Mapping[str, str]) -> Divid
 
 
 def copy_options(parts: Model, m: Model) -> None:
-    """Copy gravity and the other options of the robot to the parts."""
+    """Copy gravity, timestep, `passive` and `exact_stops` of the robot to the parts."""
     parts.opt.gravity = copy.copy(m.opt.gravity)
     parts.opt.timestep = m.opt.timestep
     parts.opt.passive, parts.opt.exact_stops = m.opt.passive, m.opt.exact_stops
@@ -113,7 +113,10 @@ def _has_layout(parts: Model, m: Model, cuts: Collection[str]) -> bool:
 
 
 def _part_pushed(parts: Model, part: int, sides: Mapping[int, str]) -> int:
-    """Return the part on which external wrenches act, beyond each cut with side "child"."""
+    """Return the part on which external wrenches act, from `part` outwards.
+
+    It is beyond each cut whose side is its outer link.
+    """
     for j, side in sides.items():
         if parts.body_parentid[j + 1] == part:
             outward = "parent" if parts.jnt_reversed[j] else "child"

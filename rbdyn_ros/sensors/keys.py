@@ -39,7 +39,7 @@ def _type(word: str) -> Key:
 
 
 def _noise(*quantities: str) -> Key:
-    """Return the row of the noise of vectors."""
+    """Return the row of the key `noise`, with a table of errors for each quantity."""
     rows = tuple(Key(name, _errors(name), f"errors of {name}") for name in quantities)
     return Key("noise", Table("noise", rows, make=dict), "default: none")
 

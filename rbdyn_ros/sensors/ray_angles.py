@@ -41,7 +41,7 @@ def read_angles(text: bytes, source: str) -> tuple[tuple[float, float], ...]:
 
 
 def _ray(line: str) -> tuple[float, float] | None:
-    """Return the two finite numbers of a line, or None."""
+    """Return the two numbers of a line, or None unless the line has two finite numbers."""
     try:
         azimuth, elevation = map(float, line.split(","))
     except ValueError:

@@ -150,7 +150,9 @@ def _as_yaml(name: str, entry: SensorEntry, description: Description) -> str:
 
 
 def _holders(link: str, description: Description) -> list[str]:
-    """Return the links to which a frame is fixed, up to a link with a shape.
+    """Return a link and the links to which it is fixed, up to a link with a shape.
+
+    If no such link has a shape, return only the link itself.
 
     Robot files put sensors into frames without shapes, inside the shape of the link that carries
     them.
@@ -202,7 +204,10 @@ class _Sensors:
         return self._made(SPECS[kind], name, given) if given.sound else None
 
     def _made(self, kind: Any, name: str, given: Given) -> Spec | None:
-        """Return the sensor made of valid values; add an error if they do not fit together."""
+        """Return the sensor made of valid values.
+
+        If the values do not fit together, add an error and return None.
+        """
         try:
             spec: Spec = kind(name, **given)
         except ParameterError as error:

@@ -155,7 +155,7 @@ class SensorScene:
         return float(axis @ part)
 
     def contact_wrench(self, spec: ContactSpec) -> Array:
-        """Return the contact force and torque (6,) on the body of a link."""
+        """Return the contact force and torque (6,) on the body of a link, in the link's frame."""
         body, whole = self._body_of[spec.link], self._evaluation
         force, moment = whole.contact[body, :3], whole.contact[body, 3:]
         return self._seen_from(spec.link, force, moment, whole.d.xipos[body])

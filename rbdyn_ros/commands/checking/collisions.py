@@ -90,7 +90,7 @@ def wanted_contact(options: argparse.Namespace) -> "bool | Contact":
 def sampled(
     m: "Model", description: "Description", options: argparse.Namespace
 ) -> "CollisionSamples | None":
-    """Return how often the links overlap, if an option asks for it; write the SRDF.
+    """Return how often the links overlap, and write the SRDF; None if no option asks for this.
 
     Raises:
         RbdynError: there is nothing to sample, or the file cannot be written.

@@ -265,7 +265,10 @@ def _names_in(path: Path) -> list[tuple[str, str]]:
 
 
 def _mapped(name: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """Return the recording's name of a joint: by a pair with its name, else with its beginning."""
+    """Return the recording's name of a joint: by the pair with its name or its beginning.
+
+    Without such a pair the recording has the same name.
+    """
     whole = dict(pairs)
     if name in whole:
         return whole[name]

@@ -42,7 +42,7 @@ class Colors:
                 self._named.setdefault(name, (color, texture))
 
     def of(self, visual: Element, owner: str) -> tuple[Color | None, Path | None]:
-        """Return the color of a `<visual>` and the image of its texture.
+        """Return the color of a `<visual>` and the image of its texture; None if missing.
 
         Args:
             visual: not pruned yet.
@@ -56,7 +56,10 @@ class Colors:
         return self._named.get(material.get("name", "").strip(), own)
 
     def _texture(self, material: Element) -> Path | None:
-        """Return the image of a material; warn once if it is missing."""
+        """Return the image of a material, or None without an image.
+
+        Warn once if a file is missing.
+        """
         texture = material.find("texture")
         # exporters also write a texture without a file
         name = "" if texture is None else texture.get("filename", "").strip()

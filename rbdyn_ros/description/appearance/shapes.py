@@ -400,7 +400,10 @@ class NamedMeshes:
         self._refused = set[str]()
 
     def read(self, name: str, scale: Vec3, at: Subject) -> MeshFile | Placeholder | None:
-        """Return the mesh of a name, or a Placeholder, or None if its scale is 0."""
+        """Return the mesh of a name, or a Placeholder if no file can be used.
+
+        Return None for a wrong scale.
+        """
         if not audit_scale(scale, at):
             return None
         if name not in self._found and name not in self._missing and name not in self._refused:

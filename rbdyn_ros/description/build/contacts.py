@@ -117,7 +117,11 @@ def _together(own: tuple[Obstacle, ...], wanted: tuple[Obstacle, ...]) -> tuple[
 def _dressed(
     geometries: tuple[Geometry, ...], contact: Contact, audit: Audit
 ) -> tuple[Geometry, ...]:
-    """Return geometries with the surfaces of a Contact, which replace their own surfaces."""
+    """Return geometries with the surfaces and filters of a Contact.
+
+    A surface by name replaces the own surface of a geometry; the common surface replaces only a
+    default surface.
+    """
     _audit_named(contact.surfaces, geometries, audit)
     dressed = []
     for part in geometries:

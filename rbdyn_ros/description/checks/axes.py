@@ -36,7 +36,11 @@ def unit_vector(what: str, axis: Vec3, needing: str, at: Subject) -> Vec3 | None
 
 
 def audit_axes(joint: Joint, spec: JointSpec, at: Subject) -> tuple[Vec3, Vec3 | None]:
-    """Return the axes of a joint as perpendicular unit vectors; unused axes have defaults."""
+    """Return the axes of a joint as perpendicular unit vectors.
+
+    A first axis that is unused or wrong becomes DEFAULT_AXIS. The second axis is None if it is
+    unused, missing or wrong.
+    """
     first, second = joint.axis, joint.axis2
     needless = [("axis", first)] if spec.axes == 0 and first != DEFAULT_AXIS else []
     needless += [("second axis", second)] if spec.axes < 2 and second is not None else []
@@ -63,7 +67,10 @@ def _scaled(axis: Vec3, divisor: float) -> Vec3:
 
 
 def _squared(axis: Vec3, axis2: Vec3, at: Subject) -> Vec3:
-    """Return the second axis without its component along the first axis."""
+    """Return the second axis without its component along the first axis.
+
+    If this component is large, add an error and return the axis unchanged.
+    """
     cosine = sum(a * b for a, b in zip(axis, axis2, strict=True))
     if abs(cosine) > SQUARE_AXES:
         angle = math.degrees(math.acos(max(-1.0, min(1.0, cosine))))

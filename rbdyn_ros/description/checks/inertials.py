@@ -69,7 +69,10 @@ def audit_inertials(links: Sequence[Link], audit: Audit) -> None:
 
 
 def _audit_inertial(link: Link, audit: Audit) -> bool:
-    """Return whether the link has an inertial with valid numbers."""
+    """Return whether the link has an inertial with numbers in range; add errors.
+
+    A negative mass is an error, too, but does not change the result.
+    """
     inertial = link.inertial
     if inertial is None:
         return False

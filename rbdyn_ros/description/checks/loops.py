@@ -114,7 +114,7 @@ def _cycle(chord: Joint, above: Mapping[str, tuple[Joint, str]]) -> list[Joint]:
 
 
 def _path(link: str, above: Mapping[str, tuple[Joint, str]]) -> Iterator[Joint]:
-    """Return the joints that move, from a link to the base."""
+    """Yield the joints that are not fixed, from a link to the base."""
     while link in above:
         joint, link = above[link]
         if joint.type != "fixed":
@@ -122,7 +122,7 @@ def _path(link: str, above: Mapping[str, tuple[Joint, str]]) -> Iterator[Joint]:
 
 
 def _with(description: Description, *changed: Joint) -> Description:
-    """Return the description with changed joints, found by their names."""
+    """Return the description with changed joints, found by their names, and new joints."""
     by_name = {joint.name: joint for joint in changed}
     joints = tuple(by_name.pop(joint.name, joint) for joint in description.joints)
     return replace(description, joints=(*joints, *by_name.values()))
@@ -197,7 +197,7 @@ def _split(description: Description, cycle: list[Joint], base: str, audit: Audit
 
 
 def _bodies(description: Description, cycle: list[Joint], base: str) -> Iterator[_Body]:
-    """Return the bodies of a loop that move, the bodies at the chord first."""
+    """Yield the bodies of a loop that move, the bodies at the chord first."""
     group = rigid_groups(description)
     inertials = {link.name: link.inertial for link in description.links}
     chord, last = cycle[0], len(cycle) - 1
@@ -245,7 +245,7 @@ def _frames(description: Description, link: str) -> dict[str, Pose]:
 
 
 def _neighbours(description: Description, far: str, body: _Body) -> Iterator[Exclusion]:
-    """Return the pairs of links that the split joint connected, which may overlap."""
+    """Yield the pairs of links that the split joint connected, which may overlap."""
     solid = {geometry.link for geometry in description.geometries}
     beyond = solid.intersection(_frames(description, far))
     for one in sorted(beyond):

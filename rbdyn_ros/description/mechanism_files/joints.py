@@ -131,7 +131,10 @@ def read_loops(section: Given) -> list[Joint]:
 def _joint(
     name: str, given: Given | None, line: int, audit: Audit, before: Joint | None, *, new: bool
 ) -> Joint | None:
-    """Return a joint, changed by its table, or the unchanged joint after an error."""
+    """Return a joint, changed by its table.
+
+    After an error return `before`, which is None for a new joint.
+    """
     if given is not None:
         _check_keys(given, new=new)
     if given is None or not given.sound:

@@ -82,7 +82,7 @@ def read_links(section: Given, known: Sequence[Link]) -> list[Link]:
 
 
 def _inertials(part: Given) -> list[Inertial]:
-    """Return the inertials of a part without an error."""
+    """Return the inertials of a part by numbers or by shapes; shapes with errors are left out."""
     if "mass" in part and part.sound:
         xx, yy, zz, xy, xz, yz = part.get("inertia", (0.0,) * 6)
         return [Inertial(part["mass"], pose_of(part), (xx, yy, zz, xy, xz, yz))]

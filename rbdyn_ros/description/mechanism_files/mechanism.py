@@ -218,7 +218,10 @@ def _robot(
     xacro_args: Mapping[str, object] | None,
     touches: bool,
 ) -> Description | None:
-    """Return the robot to start from, without line numbers, or None after an error."""
+    """Return the robot to start from, without line numbers.
+
+    Return None without a robot, or after an error.
+    """
     given = top.get("robot")
     if given is None or not is_sound(given):
         return None

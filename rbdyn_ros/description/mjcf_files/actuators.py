@@ -137,7 +137,7 @@ class _ServoReader:
         return found or UNLIMITED
 
     def _inherited(self, servo: Servo, part: float) -> tuple[float, float]:
-        """Return the range of a joint, scaled about its middle."""
+        """Return the range of a servo's only joint, scaled about its middle, or UNLIMITED."""
         limit = self._joints[servo.terms[0].joint].limit
         if limit is None or len(servo.terms) > 1 or math.isinf(limit.upper - limit.lower):
             return UNLIMITED

@@ -23,7 +23,7 @@ _REFUSED = ("composite", "flexcomp", "replicate", "attach", "plugin")
 
 @dataclass(slots=True, eq=False)
 class MjcfBody:
-    """A body.
+    """A body of an MJCF.
 
     Attributes:
         name: name of its link.
@@ -46,7 +46,7 @@ class MjcfBody:
 
     @property
     def group(self) -> "MjcfBody":
-        """The body whose joints move it, or the world."""
+        """The nearest body with joints, from this body up; without such a body the world."""
         body = self
         while not body.moves and body.parent is not None:
             body = body.parent

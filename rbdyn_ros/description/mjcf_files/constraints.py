@@ -197,7 +197,11 @@ class _CouplingReader:
         return constant, ratio
 
     def _coupling(self, item: Item, name: str) -> None:
-        """Let a joint follow another; add a gear if it has a leader or would follow itself."""
+        """Let a joint follow another joint.
+
+        Add a gear instead if the joint follows a joint already, would follow itself, or if no
+        other joint is named.
+        """
         line, follower = self._line(item), self._joint(item, "joint1")
         leader = self._joint(item, "joint2") if item.given("joint2") else ""
         if line is None or not follower or (item.given("joint2") and not leader):

@@ -320,7 +320,7 @@ class Item:
         return (found[0], found[1], found[2]) if found else default
 
     def whole(self, name: str, default: int) -> int:
-        """Return a whole number of 0 or more, in 31 bits."""
+        """Return a whole number from 0 to 2^31 - 1, or the default after an error."""
         found = self.number(name, default)
         if 0.0 <= found < 2**31 and found == int(found):
             return int(found)

@@ -59,7 +59,7 @@ def read_looks(
 
 
 def _shape(geom: Geom, meshes: MeshShapes) -> tuple[Shape | MeshName | None, Pose]:
-    """Return the shape or the mesh of a geom, and its place."""
+    """Return the shape or the mesh of a geom, and its pose; None if no shape is to be drawn."""
     if geom.mesh is not None and geom.kind in ("mesh", "sdf") and geom.mesh.file:
         return MeshName(geom.mesh.file, geom.mesh.scale), geom.placed()
     resolved = geom.resolved(meshes)

@@ -23,7 +23,7 @@ LEAST = 1e-15
 def read_masses(
     bodies: Mapping[str, MjcfBody], settings: CompilerSettings, meshes: MeshShapes
 ) -> dict[str, Inertial | None]:
-    """Return the inertial of each body but the world."""
+    """Return the inertial of each body except the world, or None for a body without mass."""
     found = {
         name: _bounded(_inertial(body, settings, meshes), body, settings)
         for name, body in bodies.items()

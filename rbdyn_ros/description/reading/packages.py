@@ -112,7 +112,7 @@ def is_of_package(path: Path, name: str) -> bool:
 
 
 def own_package(folder: Path) -> Path | None:
-    """Return the nearest folder above, or the folder itself, that has a package.xml."""
+    """Return the folder or the nearest folder above that has a package.xml, or None."""
     return next((x for x in (folder, *folder.parents) if (x / MANIFEST).is_file()), None)
 
 
@@ -214,7 +214,7 @@ def _is_top(folder: Path) -> bool:
 
 
 def is_open(folder: Path) -> bool:
-    """Return whether everybody can write to a folder, such as /tmp."""
+    """Return whether everybody can write to a folder, such as /tmp; True if this is unknown."""
     try:
         return bool(folder.stat().st_mode & stat.S_IWOTH)
     except (OSError, ValueError):

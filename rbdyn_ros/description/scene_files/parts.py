@@ -43,7 +43,7 @@ class Surfaces:
         return self._known[name]
 
     def of(self, given: Given) -> Surface | None:
-        """Return the surface of an element; None if it has no surface, or after an error."""
+        """Return the surface that an element names, or None without a name or after an error."""
         return self.named(given["surface"], given, "surface") if "surface" in given else None
 
 
@@ -83,7 +83,7 @@ def _robot(
 
 
 def _contact(given: Given, surfaces: Surfaces) -> Contact:
-    """Return the surfaces of a robot, and its pairs that may overlap."""
+    """Return the Contact of a robot: surfaces, filters, pairs that may overlap, furniture."""
     surface = surfaces.of(given) or Surface()
     named = section(given, "surfaces")
     found = {part: surfaces.named(name, named, part) for part, name in named.items()}

@@ -169,7 +169,7 @@ def _audit_items(
 
 
 def _base(robots: Mapping[str, Description], placed: Mapping[str, Placed]) -> str:
-    """Return the name of the base: `world`, unless that is a link that cannot be the base."""
+    """Return the name of the base: `world`, or a free name if this link cannot be the base."""
     robot = robots.get("")
     if robot is None:
         return WORLD

@@ -147,7 +147,7 @@ def with_shapes_of_links(found: Description) -> Description:
 
 
 def only_solid(item: Object, found: Description) -> geometries.Obstacle | None:
-    """Return the obstacle that an object of a file is: one shape at the origin of its world.
+    """Return an object of a file as an obstacle; None unless it is one fixed shape at its origin.
 
     A triangle mesh may be elsewhere: its corners are moved, so that the obstacle has the pose of
     the object.

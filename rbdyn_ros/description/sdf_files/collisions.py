@@ -127,7 +127,10 @@ class SolidReader:
         return compose(self._places.between(base, link, self._top), own)
 
     def _filter(self, part: SdfElement) -> geometries.Filter:
-        """Return the bits of a collision: it touches collisions whose category is in its mask."""
+        """Return the contact filter of a collision: of its own bits, or else the usual filter.
+
+        A collision touches collisions whose category is in its mask.
+        """
         contact = part.child("surface", "contact")
         if contact is None or all(contact.child(tag) is None for tag in MASKS):
             return self._usual

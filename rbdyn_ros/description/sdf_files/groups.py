@@ -64,7 +64,7 @@ class SdfGroup:
 
     @property
     def is_object(self) -> bool:
-        """Return whether it is a free rigid body."""
+        """Return whether the group is a free rigid body."""
         return not self.is_static and self.floats and not self.moves
 
     def in_scene(self, link: str) -> str:
@@ -196,7 +196,10 @@ class Grouping:
         return next(link for link in members if link.full == name)
 
     def _root(self, members: list[Frame], joints: list[Joint], model: Scope) -> str:
-        """Return the world if a joint has it, else the only root, the canonical or first link."""
+        """Return the root: the world if a joint has it, else the only link without a parent.
+
+        If this link is not unique, the root is the canonical link, or the first link.
+        """
         ends = {end for joint in joints for end in (joint.parent, joint.child)}
         if WORLD in ends:
             return WORLD

@@ -211,7 +211,11 @@ def _bounded(value: float) -> float:
 
 
 def _passive(axes: list[SdfElement | None]) -> dict[str, Any]:
-    """Return damping, friction, spring and start of a joint, the same for all its axes."""
+    """Return damping, friction, spring and start of a joint.
+
+    Damping, friction and stiffness are those of the first axis; each axis has a rest and a start
+    of its own.
+    """
     dynamics = [_dynamics(axis) for axis in axes]
     first, *others = (each[:3] for each in dynamics)
     for other, axis in zip(others, axes[1:], strict=True):

@@ -87,7 +87,7 @@ def _alone(group: SdfGroup, audit: Audit) -> Description:
 
 
 def _in_model(group: SdfGroup) -> Description:
-    """Return the floating part below a massless link at the origin of the model."""
+    """Return the part; if it floats away from the origin, below a massless link at the origin."""
     own = group.description
     if not group.floats or group.at == IN_PLACE:
         return own

@@ -176,7 +176,7 @@ class _Near:
         return ", ".join(owners), False, False
 
     def of_child(self, word: str, *, attribute: bool = False) -> _Found | None:
-        """Return the nearest place of an element, or None if no element near has it.
+        """Return the nearest place of an element, or None if it belongs in no element nearby.
 
         Args:
             word: tag of the element.
@@ -190,7 +190,7 @@ class _Near:
         return None
 
     def anywhere(self, tag: str) -> _Found | None:
-        """Return the places of an element in all of a URDF."""
+        """Return the elements in which an element is allowed, or None if it is allowed nowhere."""
         above = [f"<{name}>" for name, spec in self._schema.items() if tag in spec.children]
         # some robots of vendors have an <inertial> directly in <robot>, where it has no effect
         return (", ".join(above), False, self._element.tag != "robot") if above else None

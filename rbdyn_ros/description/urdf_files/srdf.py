@@ -180,7 +180,10 @@ class _Reader:
         return names if len(names) == len(_LINKS[element.tag]) else []
 
     def states(self, robot: guard.Element) -> Iterator[GroupState]:
-        """Return the poses, without joints with several coordinates such as a floating base."""
+        """Yield the poses, without joints with several coordinates such as a floating base.
+
+        Report poses with errors and leave them out.
+        """
         for element in robot.findall(_STATE):
             assert isinstance(element, guard.Element)
             name, positions = element.get("name", ""), dict[str, float]()

@@ -42,7 +42,7 @@ class SdfFile:
 
     @property
     def folder(self) -> Path | None:
-        """The folder from which it names other files."""
+        """The folder to which paths in the file are relative, or None for a text."""
         return None if self.path is None else self.path.parent
 
     @property
@@ -135,7 +135,7 @@ class SdfElement:
         return SdfElement(self.document, child, owner)
 
     def child(self, *path: str) -> "SdfElement | None":
-        """Return a child, or a deeper element, that is allowed only once; None without it."""
+        """Return a child or a deeper element, allowed only once, or None if it is missing."""
         part: SdfElement | None = self
         for tag in path:
             if part is None:
@@ -167,7 +167,7 @@ class SdfElement:
         return default if found is None else (found[0], found[1], found[2])
 
     def flag(self, *path: str, default: bool = False) -> bool:
-        """Return whether a child says true."""
+        """Return the truth value of a child, or the default if the child is missing or wrong."""
         part = self.child(*path)
         return default if part is None else part.truth(part.text, default)
 

@@ -267,7 +267,7 @@ def _magnetometer(part: SdfElement) -> dict[str, Any]:
 
 
 def _gps(part: SdfElement) -> dict[str, Any]:
-    """Return the values of a GPS; its reference is in the world, which a robot file lacks."""
+    """Return the values of a GPS whose origin is at latitude 0 and longitude 0; add a warning."""
     tag = "navsat" if part.child("navsat") is not None else "gps"
     place = part.child(tag, "position_sensing")
     level, up = (

@@ -130,7 +130,7 @@ class Kind:
         return value
 
     def value(self, node: Node) -> Any:
-        """Return the value of a node, or None."""
+        """Return the value of a node, or None if the value is not allowed."""
         raise NotImplementedError
 
     def schema(self) -> Schema:

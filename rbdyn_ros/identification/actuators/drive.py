@@ -61,17 +61,20 @@ class _Units:
 
     @property
     def is_assumed(self) -> bool:
-        """Return whether the known actuator has a torque constant."""
+        """Return whether a torque constant is known, or the efforts are torques already."""
         return not self.current or self.spec.motorconst != (1.0, 0.0)
 
     @property
     def rotor(self) -> float | None:
-        """The known inertia of the rotor, at the joint."""
+        """The inertia of the rotor, reflected to the joint, or None if it is unknown."""
         return self.spec.gear**2 * self.spec.armature or None
 
 
 def _scaled(findings: Findings, drive: DriveRecord, units: _Units) -> DriveFit | None:
-    """Return the drive with the best torque constant, or None if no constant fits."""
+    """Return the drive with the best torque constant, or else with the assumed constant.
+
+    Return None if there is no constant to assume, or if the best constant has the wrong sign.
+    """
     fit = fit_drive(drive, rotor=units.rotor)
     if not fit.scale.is_found:
         reason = "gravity and inertia load it too little or too evenly"

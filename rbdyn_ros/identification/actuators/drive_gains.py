@@ -74,7 +74,7 @@ class DriveGains:
 
 
 def not_separable(found: DriveGains) -> list[str]:
-    """Return a sentence for every gain whose ratio to the others is not determined."""
+    """Return a sentence for every gain that has no well-known ratio to another gain."""
     return [
         f"the gain of joint {quote(name)} is not separable from masses and friction: its standard "
         f"deviation is {std:.0%}, allowed is {LARGEST_STD:.0%}. Neither gravity nor the joints "

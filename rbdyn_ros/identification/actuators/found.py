@@ -55,7 +55,10 @@ def _with_number(spec: ActuatorSpec, key: str, value: float) -> ActuatorSpec:
 
 
 def _lugre(spec: ActuatorSpec, key: str, value: float) -> tuple[float, float, float, float, float]:
-    """Return the friction with another number; set coulomb first, because it resets the others."""
+    """Return the friction with another number.
+
+    Set coulomb first, because it resets stiffness, static and stribeck.
+    """
     stiffness, damping, coulomb, static, stribeck = spec.lugre
     if key == "coulomb":
         return (value / BEND, damping, value, value, 1.0)

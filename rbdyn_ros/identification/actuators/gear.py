@@ -27,7 +27,7 @@ EACH_WAY = 0.02
 
 @dataclass(frozen=True, slots=True)
 class GearFit:
-    """A gear.
+    """The gear between a motor and its joint.
 
     Attributes:
         ratio: angle of the motor per position of the joint.
@@ -68,7 +68,7 @@ def transmitting(torque: Array) -> Bools:
 
 
 def _per_ratio(x: Array, C: Array, k: int, factor: float) -> estimate.Estimate:
-    """Return factor x[k] / x[0]."""
+    """Return factor x[k] / x[0] with its deviation, or 0 and infinity if x[0] is 0."""
     if x[0] == 0.0:
         return estimate.Estimate(0.0, np.inf)
     gradient = np.zeros(len(x))

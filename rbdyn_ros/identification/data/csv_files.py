@@ -32,7 +32,9 @@ SHOWN = 12
 def read_csv(
     path: Path, names: Sequence[str], others: Sequence[str] = (), *, partly: bool = False
 ) -> Samples:
-    """Read a recording of some joints, and positions of others; other columns are ignored.
+    """Read a recording of some joints, and positions of the joints `others`.
+
+    Columns of all other joints are ignored.
 
     A column <joint>.motor has the angle of the motor of a joint.
 

@@ -168,7 +168,10 @@ def without_repeats(samples: Samples) -> tuple[Samples, str]:
 
 
 def _bend(time: Array, qpos: Array, places: Ints) -> float:
-    """Return the mean change of speed at some samples, relative to the samples next to them."""
+    """Return the mean change of speed at some samples, relative to the samples next to them.
+
+    Return infinity if the times do not increase, and 0 without usable samples.
+    """
     if not (np.diff(time) > 0.0).all():
         return float("inf")
     speed = np.diff(qpos, axis=0) / np.diff(time)[:, np.newaxis]
@@ -192,7 +195,10 @@ def _on_grid(time: Array, rows: Array) -> Array:
 
 
 def _grid(time: Array, period: float) -> tuple[Array, bool]:
-    """Return multiples of the period until the last time, and whether they equal the times."""
+    """Return multiples of the period until the last time, and whether they equal the times.
+
+    If they differ, the last multiple becomes the last time.
+    """
     grid = period * np.arange(round(time[-1] / period) + 1)
     if len(grid) == len(time) and np.abs(time - grid).max() <= REGULAR * period:
         return grid, True
@@ -263,7 +269,10 @@ def regular_period(time: Array) -> float:
 def _regular(
     samples: Samples, period: float, usable: Bools
 ) -> tuple[Array, Array | None, Array, Bools]:
-    """Return positions, velocities, efforts and usable marks at multiples of the period."""
+    """Return positions, velocities, efforts and usable marks at multiples of the period.
+
+    The velocities are None if they were not recorded.
+    """
     time = samples.time
     grid, is_regular = _grid(time, period)
     if is_regular:
@@ -281,7 +290,7 @@ def _regular(
 
 
 def _highest_frequency(qpos: Array, period: float) -> float:
-    """Return the frequency below which nearly all power of the velocities lies.
+    """Return the frequency [Hz] below which nearly all power of the velocities lies; 0 at rest.
 
     Differentiation amplifies noise with frequency, so the noise floor is subtracted first. Coarse
     positions and irregular stamps make noise that is not white; it is far below the peak.

@@ -116,7 +116,7 @@ def _tried(
     x: Array,
     sigma: Array,
 ) -> list[Term]:
-    """Try the terms one after the other, each together with the terms kept so far."""
+    """Return the terms, tried one after the other, each together with the terms kept so far."""
     fit = fit_of(kept)
     found: list[Term] = []
     largest = fit.unknowns.largest

@@ -83,7 +83,7 @@ def bodies_of(x: Array) -> tuple[Array, Array, Array]:
 
 
 def consistent_prior(m: Model) -> tuple[Array, list[str]]:
-    """Return physically consistent parameters (nbody - 1, 10) near those of a Model.
+    """Return physically consistent parameters (nbody - 1, 10) near the parameters of a Model.
 
     Also return the names of the changed bodies: bodies without mass, points, rods, plates, and
     bodies with an impossible inertia.

@@ -251,7 +251,7 @@ def _result(
 
 
 def _by_joint(payload: PayloadEstimate) -> Array:
-    """Return the mass that the efforts of each joint alone give for the payload."""
+    """Return the payload's mass by each joint's efforts alone; NaN if they hardly show it."""
     before, after = payload.before, payload.after
     load = np.where(after.kept, after.predicted - before.predicted, 0.0)
     rest = np.where(after.kept, before.measured - before.predicted, 0.0)

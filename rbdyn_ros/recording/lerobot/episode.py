@@ -95,7 +95,7 @@ def episode(run: RecordedRun, cameras: Cameras, fps: int) -> Episode:
 
 
 def _repeated(source: str, what: str, chosen: NDArray[np.int64]) -> list[str]:
-    """Return a note on frames that repeat an earlier frame."""
+    """Return a note on frames that repeat the frame before, or an empty list."""
     count = int((np.diff(chosen) == 0).sum())
     return [f"{source} has no new {what} in {count} of {len(chosen)} frames"] if count else []
 

@@ -49,7 +49,7 @@ class PictureStatistics:
         self.count += times
 
     def merge(self, others: "Sequence[PictureStatistics]") -> "PictureStatistics":
-        """Return the statistics of the pictures of this object and of others together."""
+        """Return the statistics of the pictures of this object and of `others` together."""
         whole = PictureStatistics()
         for part in (self, *others):
             whole.histogram += part.histogram

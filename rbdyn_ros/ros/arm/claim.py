@@ -38,7 +38,7 @@ class StateSource:
 
     @property
     def owner(self) -> bytes | None:
-        """GID of the publisher of the arm's states."""
+        """GID of the publisher of the arm's states; None before the first state."""
         return self._owner
 
     def accepts(self, sender: bytes, arrival: int) -> bool:
@@ -141,7 +141,7 @@ class ArmClaim:
             self._devices = (self._devices - same) | {joints.union(*same)}
 
     def foreign(self, sender: bytes | None, arrival: int) -> Fault | None:
-        """Return the fault if the publisher of a state is not the only one of the arm, or None.
+        """Return the fault if another publisher also sends the arm's states, or None.
 
         For the thread that receives the states.
 

@@ -72,7 +72,10 @@ class CommandTopics:
         self._message = _prepared(controller.names, self._moves)
 
     def publish(self, commands: Array, stamp: int) -> None:
-        """Publish commands (n,) for the state of a stamp [ns]; a disarmed arm gets none."""
+        """Publish commands (n,) for the state of a stamp [ns] if the arm is armed or being tested.
+
+        Publish them on the topic `shown` in any case.
+        """
         controller, numbers = self._controller, commands
         if isinstance(controller, PositionController):
             numbers = np.concatenate([commands, controller.velocity])

@@ -11,7 +11,10 @@ REMEMBERED = 4096
 
 
 class AnswerTimes:
-    """The latest durations from a state to its efforts [us]; one thread adds, others read."""
+    """The latest durations from a state to its efforts [us].
+
+    One thread adds durations, other threads read them.
+    """
 
     def __init__(self) -> None:
         self._ring = np.full(REMEMBERED, np.nan)

@@ -176,7 +176,7 @@ class ArmEstimate:
             return before.said.text
 
     def _begun(self, before: _EstimateRun | None) -> _EstimateRun:
-        """Start a run and return it; its thread waits for the end of the thread before."""
+        """Start a run and return it; its thread waits for the end of the last run's thread."""
         run = _EstimateRun(self._new_blocks())
         last = None if before is None else before.thread
         args = run, last
@@ -194,7 +194,10 @@ class ArmEstimate:
         return StateBlocks(names, self._dofs, self._controller.arm.m.nv)
 
     def _online(self, arm: Arm) -> OnlinePayload:
-        """Return a new estimate for an arm with its payloads on other links."""
+        """Return a new estimate for an arm.
+
+        Its Model has the arm's payloads on other links, but not the payload that is estimated.
+        """
         bare = arm.with_payload(self._link, 0.0, (0.0, 0.0, 0.0))
         link, adds = bare.m.frame_id(self._link), bare.bare if self._adds else None
         return OnlinePayload(bare.m, self._dofs, link, self._friction, adds)

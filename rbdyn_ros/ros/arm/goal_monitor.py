@@ -151,7 +151,7 @@ class GoalMonitor:
         return now.time - self._begin_ns
 
     def index(self, now: Progress) -> int:
-        """Return the index of the next point."""
+        """Return the index of the next point, or of the last point after the end."""
         at = int(np.searchsorted(self._times, self.time_ns(now), side="right"))
         return min(at, len(self._times) - 1)
 

@@ -232,7 +232,7 @@ def _simulator(context: Any, arm: Mapping[str, Any], names: list[tuple[str, str]
 
 
 def _robot_of_scene(arm: Mapping[str, Any]) -> RobotFile | None:
-    """Return the robot of the arm's scene, or None."""
+    """Return the robot of the arm's scene; None without a scene, or a scene without a robot."""
     if "scene" not in arm:
         return None
     return read_arm_scene(arm["scene"], arm.get("package_dirs", ())).robot

@@ -115,13 +115,13 @@ def settings(values: SimpleNamespace) -> ControlSettings:
 
 
 def _chosen(values: SimpleNamespace, kind: Any) -> dict[str, Any]:
-    """Return the fields of a class of settings that are parameters."""
+    """Return the values of the parameters that are fields of a class of settings, by field."""
     names = {field.name for field in fields(kind)}
     rows = {row.setting or row.name: row for row in PARAMETERS}
     return {name: _one_or_all(getattr(values, rows[name].name)) for name in names & rows.keys()}
 
 
 def _one_or_all(value: Any) -> Any:
-    """Return the only number of a list, which applies to all joints; or else the value."""
+    """Return the only number of a list, which applies to all joints; else the value unchanged."""
     single = not isinstance(value, str) and hasattr(value, "__len__") and len(value) == 1
     return value[0] if single else value

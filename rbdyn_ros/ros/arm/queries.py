@@ -139,7 +139,7 @@ class ArmQueries:
         positions: Sequence[float],
         velocities: Sequence[float],
     ) -> _State:
-        """Return the state of a request; joints that it does not name are as measured."""
+        """Return the state of a request; joints that the request does not name are as measured."""
         check_state(measured, position=positions, velocity=velocities)
         if not measured and not len(positions):
             raise refusal(
@@ -193,7 +193,7 @@ def _put(row: Array, joints: SingleJoints, numbers: Array | None) -> None:
 def _answer(
     arm: Arm, joints: SingleJoints, state: _State, effort: Array, *, as_command: bool
 ) -> JointEfforts:
-    """Return the efforts of the joints; raise RbdynError if one is not finite."""
+    """Return the efforts of the joints; raise RbdynError if an effort is not finite."""
     if as_command:
         arm.without_own(effort, state.qpos, state.qvel)
     chosen = effort[joints.dofadr]

@@ -114,7 +114,7 @@ def _check_srdf(srdf: str, source: Source) -> None:
 def _with_geometries(
     values: SimpleNamespace, source: Source, scene: ArmScene | None
 ) -> Description:
-    """Return the robot with its geometries, which its other users do not need."""
+    """Return the robot with its geometries, and with the obstacles of the scene."""
     own = source.description.obstacles
     contact, srdf = scene.beside(own) if scene else Contact(obstacles=()), values.srdf or True
     contact = replace(contact, self_collision=False)  # no step is made with this Model

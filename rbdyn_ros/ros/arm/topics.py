@@ -117,7 +117,10 @@ class ArmTopics:
         return node.resolve_topic_name(self._preset.topics[name].value)
 
     def _commanding(self, node: Node) -> dict[str, bool]:
-        """Return the topics that command the arm, and whether this node publishes there."""
+        """Return the topics that command the arm, and whether this node publishes there.
+
+        In a dry run there are none.
+        """
         if self._controller.settings.dry_run:
             return {}
         return {self._topic(node, name): name in self._commands.names for name in TOPICS}

@@ -30,7 +30,7 @@ BUFFER = "60"
 
 
 def plotjuggler_layout(topics: Sequence[ShownTopic], joints: Sequence[str]) -> str:
-    """Return a layout of PlotJuggler: a tab for the joints, and one for the sensors.
+    """Return a layout of PlotJuggler: a tab for the joints, and a tab for the sensors.
 
     Args:
         topics: topics of the robot.

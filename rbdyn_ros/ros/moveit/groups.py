@@ -91,7 +91,7 @@ def groups_of(m: Model, description: Description, tip: str = "", gripper: str = 
 
 
 def _path(link: str, rises: Rises) -> list[tuple[str, Joint]]:
-    """Return the links between a link and the root, each with the joint that carries it."""
+    """Return a link and the links above it except the root, each with its carrying joint."""
     path = []
     while link in rises:
         joint, above = rises[link]

@@ -117,7 +117,10 @@ class MoveItPackage:
         return [name for name in names if not (_is_in_package(name) or self._file(name))]
 
     def _file(self, name: str) -> Path | None:
-        """Return the file of a mesh to copy, or None."""
+        """Return the file of a mesh to copy.
+
+        Return None if the mesh is in a package, or no file is found.
+        """
         if _is_in_package(name):
             return None
         try:

@@ -53,7 +53,7 @@ def _is_faultless(s, delay, jitter, drop):
 
 @kernel
 def _drop_other_ticks(s):
-    """Drop commands that are stamped for an earlier tick, in lock-step."""
+    """Drop new commands that are stamped for an earlier tick, as they can be in lock-step."""
     for k in range(len(s.due)):
         if s.inbox_new[k] == 1 and 0 <= s.due[k] < s.tick:
             s.inbox_new[k] = 0
@@ -180,7 +180,7 @@ def measure(m: Model, s: Shared) -> None:
 
 @kernel
 def _effort_of(m, s, a):
-    """Return the reported value of an actuator's drive: its current, or the assumed torque."""
+    """Return the reported value of an actuator's drive: its current, or its torque."""
     current = s.row_act[m.actuator_actadr[a] + CURRENT]
     if s.report_current == 1:
         return current

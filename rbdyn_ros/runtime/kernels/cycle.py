@@ -93,7 +93,7 @@ def _nominal(s):
 
 @kernel
 def _ages(s):
-    """Return how much commands age in this tick: never more than the simulated time."""
+    """Return the time by which commands age in this tick [ns]: at most the period."""
     return min(s.elapsed, s.period) if ages_by_wall_clock(s) else s.period
 
 

@@ -128,7 +128,7 @@ def _is_of_moved(m, s, pair):
 
 @kernel
 def _set_state(m, d, still, s):
-    """Set some coordinates, all between the same two ticks; the others continue unchanged.
+    """Set some coordinates, all between the same two ticks; all other coordinates continue.
 
     While time runs, the next tick starts from the new state. While paused or in lock-step, the new
     state gets a stamp of its own: then return True.

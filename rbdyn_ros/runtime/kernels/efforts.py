@@ -150,13 +150,16 @@ def _starts_anew(before, servo):
 
 @kernel
 def _hold_time(s):
-    """Return the time constant of the brake; a faster brake would reverse a joint in a tick."""
+    """Return the time constant of the brake [s]: HOLD_TIME, or ten ticks if they are longer.
+
+    A faster brake would reverse a joint in a tick.
+    """
     return max(HOLD_TIME, 10.0 * s.period / NANOSECONDS)
 
 
 @kernel
 def _current_mode(s, k):
-    """Return the mode of a dof; count it and return _STALE if its command is too old."""
+    """Return the mode of a dof; if its command is too old, count it and return _held_mode."""
     if s.traj_column[k] >= 0:
         return POSITION
     age = s.watch - s.since[k]
@@ -264,7 +267,7 @@ def _exceeds_a_limit(s):
 
 @kernel
 def _is_too_fast(s, k):
-    """Return whether a servo needs too much effort for its motion, apart from its load."""
+    """Return whether a servo needs more effort than the limit, and its load is not the reason."""
     limit = effort_limit(s, k)
     serves = s.servo[k] > 0 and s.dof_acts[k] != 0.0
     return serves and abs(s.effort[k]) > limit and abs(s.load[k]) < LARGE_LOAD * limit

@@ -96,7 +96,7 @@ def read_port(s: Shared) -> None:
 
 @kernel
 def _is_late(s, t, record):
-    """Return whether a command answers a state that is much older than the newest state."""
+    """Return whether, in mode realtime, a command answers a state older than answer_timeout."""
     most, tick = word_at(t, layout.T_ANSWER), word_at(record, layout.COMMAND_TICK)
     if s.time_mode != REALTIME or most == 0 or not 0 <= tick < s.measured_tick:
         return False
@@ -117,7 +117,7 @@ def _refuse(t, joint, reason):
 
 @kernel
 def _is_good(t, record):
-    """Return whether every joint has a mode and finite numbers; note the first bad joint."""
+    """Return whether all joints have valid modes and numbers; note the first bad joint."""
     n = word_at(t, layout.T_JOINTS)
     for j in range(n):
         mode = word_at(record, layout.COMMAND_WORDS + j)
@@ -139,7 +139,7 @@ def _is_good(t, record):
 
 @kernel
 def _take(s, t, record):
-    """Copy commands into the inbox; in lock-step they are the answer to their tick."""
+    """Copy commands into the inbox; in lock-step they are for the tick of their record."""
     n = word_at(t, layout.T_JOINTS)
     arrival = steady_clock(s.scratch)
     tick = word_at(record, layout.COMMAND_TICK) if s.time_mode == LOCKSTEP else -1

@@ -129,7 +129,7 @@ def _turn(d, s, n, i):
 
 @kernel
 def _spring(s, n, away, speed):
-    """Return the force of a spring and a damper; the spring's force is limited."""
+    """Return the force or torque of a spring and a damper; only the spring's part is limited."""
     first = NPUSH_FLOATS * n
     floats = s.push_inbox_floats
     x = mat_vec(_floats9(s, n, STIFFNESS), away)

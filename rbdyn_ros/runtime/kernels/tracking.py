@@ -86,7 +86,7 @@ def track_trajectory(s: Shared) -> None:
 
 @kernel
 def _segment(s, t, last):
-    """Return the last point that is not after time t, by bisection."""
+    """Return the last point before point `last` that is not after time t, by bisection."""
     low, high = 0, last
     while high - low > 1:
         middle = (low + high) // 2

@@ -42,7 +42,10 @@ def wait_for_turn(s: Shared) -> None:
 
 @kernel
 def _sleep_to_deadline(s):
-    """Sleep until the deadline; return False if a request comes first, in a long period."""
+    """Sleep until the deadline; return False if a request comes first.
+
+    Requests are noticed only while the deadline is more than LONG away.
+    """
     while s.deadline - steady_clock(s.scratch) > LONG:
         sleep_until(steady_clock(s.scratch) + LONG, s.scratch)
         if _is_requested(s):
@@ -96,7 +99,7 @@ def _is_requested(s):
 
 @kernel
 def _is_complete(s):
-    """Return whether each joint that lock-step waits for has a command for this tick or grips."""
+    """Return whether each joint that lock-step waits for grips, or has a command for this tick."""
     for k in range(len(s.dof_required)):
         grips = s.mode[k] == GRIP and s.held[k] == 1
         if s.dof_required[k] == 1 and s.due[k] != s.tick and not grips:

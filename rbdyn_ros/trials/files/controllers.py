@@ -54,7 +54,7 @@ def read_controller(given: Given | None, m: Model, folder: Path) -> TrialControl
 
 
 def _every(given: Given, m: Model) -> int:
-    """Return the number of timesteps from one command to the next."""
+    """Return the number of timesteps from one command to the next; 1 without a rate."""
     if "rate" not in given:
         return 1
     step = float(m.opt.timestep)
@@ -79,7 +79,7 @@ def _policy(given: Given, m: Model) -> Policy | None:
 
 
 def _gain(given: Given, key: str, m: Model) -> Any:
-    """Return a gain, one number or (nv,)."""
+    """Return a gain: one number for all joints, or (nv,) with 0 for joints without a number."""
     value = given[key]
     if not isinstance(value, Given):
         return value

@@ -34,7 +34,7 @@ class SampledReader:
         self._m, self._duration, self._actuators = m, duration, actuators
 
     def varied(self, top: Given) -> tuple[tuple[Varied, ...], str]:
-        """Return the varied values, and the link that carries the payload ("" without one)."""
+        """Return the varied values, and the link with the payload ("" without a payload)."""
         link = self._link(section(top, "payload"))
         start, payload, vary, faults = (
             section(top, name) for name in ("start", "payload", "vary", "faults")
@@ -53,7 +53,7 @@ class SampledReader:
         return tuple(found), link
 
     def _link(self, payload: Given) -> str:
-        """Return the link that carries the payload, or "" without one."""
+        """Return the link that carries the payload, or "" without a link or after an error."""
         m, name = self._m, payload.get("link", "")
         moving = [x for f, x in enumerate(m.frame_names) if m.frame_bodyid[f] > 0]
         if not name or not is_known(

@@ -131,7 +131,10 @@ def _plots(results: Results) -> str:
 
 
 def influences(results: Results, measure: str) -> list[str]:
-    """Return the sampled numbers in order of their rank correlation, the strongest first."""
+    """Return the names of sampled numbers by their rank correlation, the strongest first.
+
+    Numbers that are equal in all runs are left out.
+    """
     from scipy.stats import spearmanr
 
     runs = [run for run in results.runs if run.measures.get(measure) is not None]

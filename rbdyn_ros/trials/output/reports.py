@@ -95,7 +95,7 @@ def junit(results: Results) -> bytes:
 
 
 def _listed(results: Results, begin: str) -> list[str]:
-    """Return at most MOST reasons that begin with this text, the worst run first."""
+    """Return MOST reasons that begin with this text, the worst run first, and count the rest."""
     lines = [
         f"seed {seed}: {reason}"
         for seed, reasons in results.verdict.failures.items()

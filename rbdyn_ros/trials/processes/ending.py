@@ -21,7 +21,7 @@ def end_with(parent: int) -> None:
 
 
 def signal_name(number: int) -> str:
-    """Return the name of a signal; real-time signals have none."""
+    """Return the name of a signal, or "signal N" for a number without a name."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -29,7 +29,7 @@ def signal_name(number: int) -> str:
 
 
 def adopt() -> None:
-    """Become the parent of all processes that descendants of this one leave behind."""
+    """Become the parent of all processes that a descendant of this process leaves behind."""
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 

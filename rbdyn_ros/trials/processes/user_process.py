@@ -77,7 +77,10 @@ class UserProcess:
         return self._process.poll()
 
     def ended(self) -> str:
-        """Return a sentence about the end of the process, with its error or last line, or ""."""
+        """Return a sentence about the end of the process; "" while the process runs.
+
+        The sentence quotes an error in the output, or the last line.
+        """
         if self.status is None:
             return ""
         lines = [line.strip() for line in self._output().splitlines() if line.strip()]

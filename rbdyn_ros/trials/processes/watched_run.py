@@ -103,7 +103,7 @@ def warm_score(trial: Trial) -> None:
 
 
 def checked(trial: Trial, m: Model) -> Model:
-    """Return the Model of the simulator, which must be the trial's."""
+    """Return the Model of the simulator; raise RbdynError if it is not the trial's Model."""
     if m.sha256() != trial.m.sha256():
         text = f"the robot of {quote(trial.robot_file.path, 200)} has changed since the trial"
         raise refusal(f"{text} was read, or this machine has another file", "changed-file")

@@ -135,13 +135,13 @@ def _line(run: Run, trial: Trial) -> str:
 
 
 def _hash(numbers: dict[str, Any], trial: Trial) -> str:
-    """Return the hash of the numbers of a run."""
+    """Return the hash of the numbers of a run and of the trial's digest."""
     text = json.dumps([trial.digest, numbers], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def _lock(file: TextIO, path: Path) -> None:
-    """Lock a file against other processes, where the file system can."""
+    """Lock a file, where the file system can; raise an error if another process holds it."""
     with contextlib.suppress(OSError):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -90,7 +90,7 @@ class Verdict:
 
 
 def reasons(trial: Trial, run: Run) -> tuple[str, ...]:
-    """Return the reasons why a run failed, or an empty list if it passed."""
+    """Return the reasons why a run failed, or an empty tuple if the run passed."""
     if run.status != FINISHED:
         return (f"{run.status}: {run.why}",)
     found = []
@@ -148,7 +148,10 @@ def _excess(trial: Trial, run: Run) -> float:
 
 
 def _beyond(trial: Trial, name: str, value: float | None) -> float:
-    """Return the relative distance of a measure beyond its limit, or the value without a limit."""
+    """Return the relative distance of a measure beyond its limit, negative within the limit.
+
+    Return the value itself without a limit, and infinity without a value.
+    """
     if value is None:
         return np.inf
     limit = trial.limits.get(name)

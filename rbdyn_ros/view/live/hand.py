@@ -194,7 +194,7 @@ class Hand:
         self._note_standing_time(grip)
 
     def _note_standing_time(self, grip: Grip) -> None:
-        """Tell the user of a drag once that the simulation is paused."""
+        """Tell the user once per drag if time stands still, so that the pull does not act."""
         instant, now = self._instant, time.monotonic()
         if instant is None or instant.tick != grip.tick:
             grip.tick, grip.since = -1 if instant is None else instant.tick, now
@@ -220,7 +220,7 @@ def rotation(vector: Array) -> Array:
 
 
 def _strength(instant: Instant, body: int, turns: bool) -> str:
-    """Return the force or the torque of the pull as text."""
+    """Return the force or the torque of the pull as text, or "" if the wrenches are unknown."""
     if instant.xfrc is None or body >= len(instant.xfrc):
         return ""
     wrench = instant.xfrc[body, 3:] if turns else instant.xfrc[body, :3]

@@ -57,7 +57,10 @@ class OrderHistory:
             self._shown.content = f'<div style="{style}">{lines}</div>'
 
     def _note(self, reason: str, robot: int | None, text: str, kind: object = None) -> str:
-        """Record an order unless it was refused; replace a last order of the same kind."""
+        """Record an order unless it was refused; return the reason of the refusal.
+
+        The order replaces the last order if both have the same `kind`.
+        """
         if reason:
             return reason
         name = "" if robot is None else self._names[robot]

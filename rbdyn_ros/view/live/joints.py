@@ -34,7 +34,10 @@ Drive = Callable[[Mapping[str, float], Mapping[str, float]], str]
 
 
 def effort_range(m: Model, name: str) -> float:
-    """Return the range of the slider of a joint [N m or N]: its effort limit or a large value."""
+    """Return the largest effort on the slider of a joint [N m or N].
+
+    It is the effort limit of the joint, or a large value if the limit is 0 or infinite.
+    """
     j = m.jnt_names.index(name)
     limit = float(m.jnt_effort[j])
     if math.isfinite(limit) and limit > 0.0:

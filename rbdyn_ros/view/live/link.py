@@ -145,7 +145,7 @@ class Cast:
 
     @property
     def folder(self) -> Path | None:
-        """Folder of its file, which relative mesh paths refer to."""
+        """Folder of the robot file, to which mesh paths are relative; None without a file."""
         return None if self.path is None else self.path.parent
 
 
@@ -207,7 +207,10 @@ def serve(
 
 
 def answered(simulated: Simulated, what: str, arguments: Sequence[Any]) -> Any:
-    """Return the answer to a request; an exception becomes a refusal and ends no process."""
+    """Return the answer to a request; an exception ends no process.
+
+    After an exception an order returns a refusal, and a query an empty answer.
+    """
     if not isinstance(what, str) or what not in PROMPT | QUEUED:
         return f"there is no request '{what}'"
     try:

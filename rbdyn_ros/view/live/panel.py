@@ -231,7 +231,7 @@ class LiveRobot:
         self._world = world
 
     def put(self, instant: Instant) -> None:
-        """Show an instant of the present world if it is new."""
+        """Show an instant, unless it belongs to another world than the shown world."""
         if instant.world != self._world:
             return
         self.joints.put(instant)

@@ -77,7 +77,7 @@ class ViewProcess:
             thread.start()
 
     def wait(self, timeout: float) -> bool:
-        """Wait until it serves or fails; return whether it serves."""
+        """Wait until the view serves or fails, at most `timeout` [s]; return whether it serves."""
         self._settled.wait(timeout)
         return bool(self.address)
 

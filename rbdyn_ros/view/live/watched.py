@@ -112,7 +112,10 @@ class Watched:
         return contact_points(self._loop.plant.d)
 
     def _energy(self, state: LoopState) -> tuple[float, float] | None:
-        """Return potential and kinetic energy with the current payloads and gravity."""
+        """Return potential and kinetic energy with the current payloads and gravity [J].
+
+        Return None while the objects are changing.
+        """
         plant = self._loop.plant.m
         if plant.data_slots != state.m.data_slots:
             return None  # the objects are changing

@@ -209,7 +209,7 @@ def _bezier(a: Array, b: Array, c: Array, d: Array) -> Array:
 
 
 def _crossed(curve: Array, bodies: Array, radius: float) -> int:
-    """Return the number of bodies closer to a curve than `radius`."""
+    """Return the number of bodies whose distance from a curve is below `radius`."""
     distance = np.linalg.norm(bodies[:, None] - curve[None], axis=2)
     return int((distance < radius).any(axis=1).sum())
 

@@ -175,7 +175,10 @@ def _add_commands(
 
 
 def energies(run: RecordedRun) -> list[Curve]:
-    """Return the energies of a run, or an empty list if its velocities are unknown."""
+    """Return the energies at up to MOST_ENERGIES instants.
+
+    Return an empty list if no sample has known velocities, or nv is 0.
+    """
     known = np.flatnonzero(np.isfinite(run.qvel).all(axis=1))
     if not len(known) or not run.m.nv:
         return []
@@ -191,7 +194,10 @@ def energies(run: RecordedRun) -> list[Curve]:
 
 
 def contact_forces(run: RecordedRun, most: int = 8) -> list[Curve]:
-    """Return magnitudes of contact forces: on the most loaded bodies, and on all other bodies."""
+    """Return magnitudes of contact forces: of the most loaded bodies, and the sum of the rest.
+
+    Return an empty list if the recording has no contact forces.
+    """
     if run.contact is None:
         return []
     sizes = np.linalg.norm(run.contact[:, :, :3], axis=2)

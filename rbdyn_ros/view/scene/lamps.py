@@ -51,7 +51,7 @@ class Lamp:
 
 
 def lamps_of(m: Model, lights: Sequence[LinkLight]) -> list[Lamp]:
-    """Return the lights of the links that a Model has."""
+    """Return the lights whose links are in a Model."""
     found = []
     for light in lights:
         if light.link not in m.frame_names:

@@ -67,7 +67,7 @@ class Part:
     image: Pixels | None = None
 
     def corners(self) -> Array:
-        """Return the corners (8, 3) of its bounding box, in the body."""
+        """Return the corners (8, 3) of the bounding box of the part, in the frame of its body."""
         points = np.asarray(self.surface.vertices, np.float64) * self.scale
         box: Array = np.where(_PICKS, points.max(axis=0), points.min(axis=0))
         placed: Array = box @ quat_to_mat(self.quat).T + self.pos
@@ -122,7 +122,10 @@ def parts_of_looks(
 
 
 def _textured(part: Part, look: LinkShape) -> tuple[Part, Finding | None]:
-    """Return a part with its texture, or as it is and a warning if the texture is unusable."""
+    """Return a part with its texture, and a warning if the texture is unusable (else None).
+
+    A part without a usable texture is returned unchanged.
+    """
     surface, name = part.surface, ""
     try:
         if surface.texture and isinstance(look.shape, MeshFile):
@@ -150,7 +153,7 @@ def _without(name: str, reason: str, error: UnusableMeshError | None = None) -> 
 
 
 def geometry_parts(m: Model, color: Color) -> list[Part]:
-    """Return the geometries of links that have a volume."""
+    """Return the parts of the geometries of links, without geometries that have no volume."""
     parts = []
     for g in range(m.ngeomlink):
         shape = geometry_shape(m, g)
@@ -234,7 +237,7 @@ def mass_balls(m: Model, size: float) -> list[Part]:
 
 
 def obstacle_parts(m: Model) -> list[Part]:
-    """Return the obstacles; planes are drawn as the grid."""
+    """Return the parts of the obstacles, without planes, because the grid shows a plane."""
     parts = []
     for g in range(m.ngeomlink, m.ngeom):
         kind, half = m.geom_type[g], m.geom_size[g]

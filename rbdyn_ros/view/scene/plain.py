@@ -15,7 +15,7 @@ THINNEST = 0.02
 
 
 def plain_looks(m: Model) -> Appearance:
-    """Return the contact geometries of each body, else a box with its mass and inertia.
+    """Return the contact geometries of each body; other bodies get a box of their inertia.
 
     Colours of the palette alternate from body to body.
     """

@@ -144,7 +144,7 @@ class Scene:
 
     @functools.cached_property
     def obstacles(self) -> list[Part]:
-        """Boxes and balls of the world; the grid shows its planes."""
+        """The obstacles of the world without planes, because the grid shows a plane."""
         return obstacle_parts(self.m)
 
     @functools.cached_property
@@ -218,7 +218,7 @@ def _points(at: BodyPlacement, corners: Sequence[tuple[int, Array]]) -> Array:
 
 
 def _layers_shown(looks: Appearance) -> tuple[str, ...]:
-    """Return the layers that show the robot, whatever its file contains."""
+    """Return the layers to show: visuals, plus collisions or boxes if visuals cannot be drawn."""
     if can_be_drawn(looks.visuals):
         return (VISUALS,)
     beside = (VISUALS,) if looks.visuals else ()
@@ -228,7 +228,10 @@ def _layers_shown(looks: Appearance) -> tuple[str, ...]:
 
 
 def _floor(m: Model, lowest: float, size: float) -> float:
-    """Return the height of the grid: the highest level plane, else 0, or lower if the robot is."""
+    """Return the height of the grid: that of the highest level plane, if there is a plane.
+
+    Without a plane the height is 0, or that of the lowest point of a robot clearly below 0.
+    """
     level = (m.geom_type == GeomType.PLANE) & (m.geom_mat[:, 8] > 1.0 - 1e-9)
     if level.any():
         return float(m.geom_pos[level, 2].max())

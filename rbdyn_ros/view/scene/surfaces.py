@@ -177,7 +177,10 @@ def _scaled(part: FilePart, shape: MeshFile) -> TriangleSurface:
 def _kept(
     path: Path, only: Only, _changed: int, _size: int
 ) -> tuple[FilePart, ...] | UnusableMeshError:
-    """Return the content of a file, or its refusal; both are cached, as reading may take long."""
+    """Return the content of a mesh file, or the error of an unusable file.
+
+    Both are cached, because reading may take long.
+    """
     try:
         return _read(path, only)
     except UnusableMeshError as error:
@@ -206,7 +209,9 @@ def _read(path: Path, only: Only) -> tuple[FilePart, ...]:
 
 
 def _faces(part: MeshPart) -> tuple[Faces, Places | None]:
-    """Return the faces of a part, oriented outward, and the places of their corners in an image.
+    """Return the faces of a part, oriented outward, and the image coordinates of their corners.
+
+    The coordinates are None without a texture.
 
     Points and lines have no faces.
     """
@@ -221,7 +226,10 @@ def _faces(part: MeshPart) -> tuple[Faces, Places | None]:
 
 
 def _color(geometry: Any) -> Color | None:
-    """Return the colour of a trimesh geometry, or the mean of several colours."""
+    """Return the colour of a trimesh geometry, or the mean of its colours.
+
+    Return None without a colour.
+    """
     visual = geometry.visual
     if visual.kind == "texture":
         material = visual.material

@@ -51,7 +51,7 @@ def visual_shapes(
 
 
 def with_visuals(m: Model, looks: Appearance, others: Sequence[RayShape]) -> RayShapes:
-    """Return the visuals of a robot, and other shapes after them."""
+    """Return the visuals of a robot, then `others`, with warnings about unusable meshes."""
     shapes: list[RayShape] = []
     findings: dict[str, Finding] = {finding.message: finding for finding in looks.findings}
     for look in looks.visuals:

@@ -154,7 +154,7 @@ def graph_svg(scene: Scene) -> bytes:
 
 
 def _present(scene: Scene) -> list[str]:
-    """Return the layers of a robot."""
+    """Return the layers that have something to show for a robot."""
     m, looks = scene.m, scene.looks
     there = {
         VISUALS: bool(looks.visuals),

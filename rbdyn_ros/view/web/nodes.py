@@ -260,7 +260,7 @@ class Nodes:
         return LIGHTS not in self._hidden and len(self._layers.get(LIGHTS, ())) > 0
 
     def _light_page(self) -> None:
-        """Switch the lights of the page on unless a robot of the server shows lamps."""
+        """Switch the lights of the page on, or off while a robot of the server shows lamps."""
         if LIGHTS in self._layers:
             lit = any(nodes.shows_lamps for nodes in list(_OF_SERVER[self._server]))
             self._viser.configure_default_lights(enabled=not lit)

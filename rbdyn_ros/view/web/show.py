@@ -139,7 +139,7 @@ def stand_side_by_side(shows: Sequence[Show]) -> None:
 
 
 def frame_camera(server: "viser.ViserServer", shows: Sequence[Show]) -> None:
-    """Set the initial camera: the reach of all robots from the front, slightly from above."""
+    """Set the initial camera, which shows all robots from the front, slightly from above."""
     balls = [(show.nodes.origin + show.scene.middle, show.scene.radius) for show in shows]
     low = np.min([middle - radius for middle, radius in balls], axis=0)
     high = np.max([middle + radius for middle, radius in balls], axis=0)

@@ -169,12 +169,12 @@ class Sliders:
             _notify(event.client, str(error))
 
     def _closed(self, qpos: Array, fixed: tuple[str, ...]) -> Array:
-        """Return a configuration near qpos with closed loops; raise ModelError."""
+        """Return a configuration near qpos with closed loops, or raise ModelError."""
         return assemble(self._m, qpos, fixed) if self._m.nefc else qpos
 
 
 def _between(value: object, one: coordinates.Coordinate) -> float:
-    """Return a number limited to the range of a slider."""
+    """Return a number limited to the range of a slider; for any other value its low end."""
     number = float(value) if isinstance(value, int | float) else math.nan
     low, high = sorted((one.low, one.high))
     return min(max(number, low), high) if math.isfinite(number) else low

@@ -17,7 +17,10 @@ CREDENTIALS = struct.Struct("3i")
 
 
 def _socket(node: str) -> tuple[socket.socket, str]:
-    """Return a socket, and its abstract address, which needs no file, in the ROS domain."""
+    """Return a new socket, and the abstract address of a node in the ROS domain.
+
+    An abstract address needs no file.
+    """
     domain = os.environ.get("ROS_DOMAIN_ID", "0")
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     made.setblocking(False)  # a process that hangs accepts no connection

@@ -141,7 +141,7 @@ def watch(
 
 
 class Stop(threading.Event):
-    """Requests the end of a node's process, by a signal or by `set`; a process must have only one.
+    """Requests the end of a node's process, by a signal or by `set`; one process has one Stop.
 
     The process exits PATIENCE after a signal, or CALM after `set`, whatever it does then; on a
     busy machine after up to CALM_NAP / BUSY_NAP times as much. The methods take no lock.

@@ -212,7 +212,7 @@ class CommandParser:
 
 
 def _like(columns: Ints, last: Command, arrays: Arrays) -> Command:
-    """Return a command for the same joints, in the same modes.
+    """Return a command with new numbers for the joints and modes of an earlier command.
 
     Args:
         columns: indices of the arrays' joints in the command.

@@ -63,7 +63,7 @@ def check_numbers(arrays: Arrays, names: Sequence[str], largest: float = LARGEST
 
 
 def owner(names: Sequence[str], k: int) -> str:
-    """Return the owner of number k for a message; there may be more numbers than names."""
+    """Return the joint of number k as text, or "value k" if there are fewer names."""
     return f"joint {quote(names[k])}" if k < len(names) else f"value {k}"
 
 

@@ -18,7 +18,7 @@ LARGEST_GRAVITY = 1e4
 
 
 def check_magnitude(what: str, numbers: object, largest: float) -> None:
-    """Raise RbdynError if one of several numbers is not finite or too large.
+    """Raise RbdynError if any of several numbers is not finite, or is too large.
 
     Args:
         what: name of the quantity for the message, such as `the payload`.

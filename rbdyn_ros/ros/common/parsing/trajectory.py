@@ -33,7 +33,7 @@ FIELDS = {"position": "positions", "velocity": "velocities", "acceleration": "ac
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryPoints:
-    """The numbers of a message, (p, n) each; None for a kind that it does not have."""
+    """The numbers of a message, (p, n) each; None for a kind that the message lacks."""
 
     position: Array
     velocity: Array | None
@@ -120,7 +120,10 @@ class TrajectoryParser:
     def _rest(
         self, names: list[str], times: Ints, numbers: TrajectoryPoints, stamp_ns: int, now_ns: int
     ) -> TrajectoryOrder:
-        """Return the rest of the trajectory, with times counted from now."""
+        """Return the rest of the trajectory, with times counted from now.
+
+        Raise RbdynError if the trajectory has ended, or starts later than LONGEST_WAIT.
+        """
         start = stamp_ns or now_ns
         left = times + (start - now_ns) >= 0
         if start - now_ns > LONGEST_WAIT * NANOSECONDS:
@@ -144,7 +147,7 @@ class TrajectoryParser:
 
 
 def _first(wrong: NDArray[np.bool_]) -> list[tuple[int, ...]]:
-    """Return the index of the first true entry, or an empty list if no entry is true."""
+    """Return a list of the index of the first true entry; it is empty if no entry is true."""
     return [tuple(map(int, place)) for place in np.argwhere(wrong)[:1]]
 
 

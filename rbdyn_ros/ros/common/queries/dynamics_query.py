@@ -245,7 +245,7 @@ def _why_not(m: Model, name: str) -> str:
 
 
 def joint_numbers(joints: SingleJoints, kind: str, values: Sequence[float]) -> Array | None:
-    """Return the values of a field (n,), one per joint, or None if it is empty.
+    """Return the values of a field (n,), one per joint, or None if the field is empty.
 
     Raises:
         RbdynError: their number is wrong, or a value is not finite.

@@ -108,7 +108,10 @@ class IkQueries:
 
 
 def _pose(pose: Any, position_only: bool) -> tuple[Array, Array | None]:
-    """Return the position and, if it matters, the rotation of a message."""
+    """Return the position and the rotation in a message.
+
+    The rotation is None if position_only.
+    """
     p, q = pose.position, pose.orientation
     place, quat = (p.x, p.y, p.z), (q.w, q.x, q.y, q.z)
     if position_only:

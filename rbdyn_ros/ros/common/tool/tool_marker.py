@@ -90,7 +90,7 @@ class ToolMarker:
         )
 
     def twist(self, place: Array, R: Array) -> Array | None:
-        """Return the twist (6,) of the tool towards the marker, or None unless it is dragged.
+        """Return the twist (6,) of the tool towards the marker, or None while nobody drags it.
 
         After the end of a drag the twist is zero once, so that the tool stops at once.
 

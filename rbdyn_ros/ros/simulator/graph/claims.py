@@ -99,7 +99,7 @@ class Claims:
     def announce(
         self, topics: Sequence[str] | None = None, frames: Sequence[str] | None = None
     ) -> None:
-        """Announce topics and frames; None keeps those that were announced before."""
+        """Announce topics and frames; None keeps the topics or frames announced before."""
         topics = self.own.topics if topics is None else tuple(topics)
         frames = self.own.frames if frames is None else tuple(frames)
         self.own = replace(self.own, topics=topics, frames=frames)

@@ -126,7 +126,10 @@ class ClockClaim:
             self._node.get_logger().warning("no message came on /clock: stamps begin at 0")
 
     def watch(self) -> None:
-        """Warn once if a publisher that is no later simulator remains: it does not give way."""
+        """Warn once if another node keeps publishing /clock, unless it is a later simulator.
+
+        A later simulator gives way.
+        """
         now = time.monotonic()
         strangers: list[str] = []
         if self.publisher is not None and self._node.count_publishers(self._claims.clock) > 1:

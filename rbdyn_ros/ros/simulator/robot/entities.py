@@ -58,12 +58,12 @@ class Entities:
 
     @property
     def world_file(self) -> WorldFile | None:
-        """The world that is loaded."""
+        """The file of the loaded world, or None if no world is loaded."""
         return self._robots[0].world.file
 
     @property
     def first_scene(self) -> Path | None:
-        """The path of the scene that the simulator was started with."""
+        """The path of the scene that the simulator was started with, or None without a scene."""
         given = self._robots[0].given
         return given.path if given.is_scene else None
 

@@ -68,7 +68,7 @@ def given_state(
 
 
 def _looped_joints(m: Model, dofs: Ints) -> Bools:
-    """Return which joints (njnt,) move with some dofs in closed loops."""
+    """Return a mask (njnt,) of the joints that closed loops can move together with some dofs."""
     group = connected_trees(m)
     moved = np.intersect1d(group[m.dof_bodyid[dofs]], group[bodies_of_equations(m)])
     return np.isin(group[1:], moved)

@@ -309,7 +309,7 @@ class Robot:
         self._actions = open_grippers(self.node, [*self.grippers], self.values)
 
     def _open_port(self, settings: LoopSettings) -> Port | None:
-        """Make the memory that another process shares, if a parameter gives its name."""
+        """Make the memory that another process shares; None if no parameter gives its name."""
         given = self.values.shared_memory
         if not given:
             return None
@@ -340,18 +340,18 @@ class Robot:
 
     @property
     def receptions(self) -> tuple[Reception, ...]:
-        """Its reception, and the receptions of the robots that were spawned."""
+        """The reception of this robot, and the receptions of the robots that were spawned."""
         return self.reception, *self.spawned.receptions
 
     @property
     def accepted(self) -> int:
-        """Number of accepted messages, including those of spawned robots."""
+        """Number of accepted messages, including messages for spawned robots."""
         shared = 0 if self.shared_memory is None else self.shared_memory.accepted
         return self.reception.log.accepted + self.spawned.accepted + shared
 
     @property
     def rejected(self) -> int:
-        """Number of rejected messages, including those of spawned robots."""
+        """Number of rejected messages, including messages for spawned robots."""
         return self.reception.log.rejected + self.spawned.rejected
 
     @property

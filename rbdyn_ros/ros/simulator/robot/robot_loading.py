@@ -204,7 +204,7 @@ def _start(node: Node, setup: Setup | None, m: Model, stands: bool) -> Array:
 
 
 def _held(node: Node, m: Model, start: Array) -> tuple[Array, Held | None]:
-    """Return the start, and how the robot is held there; log how it is held."""
+    """Return the start, and how the robot is held there (None: not held); log how it is held."""
     held = held_at(m, start)
     if not held.text:
         return start, None

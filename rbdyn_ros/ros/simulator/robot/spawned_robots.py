@@ -67,12 +67,12 @@ class SpawnedRobots:
 
     @property
     def accepted(self) -> int:
-        """Number of accepted messages, including those of robots that are gone."""
+        """Number of accepted messages, including messages for robots that are gone."""
         return self._accepted + sum(one.log.accepted for one in self.receptions)
 
     @property
     def rejected(self) -> int:
-        """Number of rejected messages, including those of robots that are gone."""
+        """Number of rejected messages, including messages for robots that are gone."""
         return self._rejected + sum(one.log.rejected for one in self.receptions)
 
     def prepare(self, world: World) -> Callable[[], None]:

@@ -96,7 +96,10 @@ class Alarms:
             self._logger.warning(text)
 
     def fastest(self, m: Model) -> float:
-        """Return the speed up to which no warning about fast rotation is due [rad/s or m/s]."""
+        """Return the speed up to which no warning about fast rotation is due [rad/s or m/s].
+
+        The speed is infinite once the warning was given.
+        """
         return math.inf if self.said_fast else no_turn_is_fast(m)
 
     def _report_fault(self, m: Model, state: LoopState) -> None:
@@ -144,7 +147,7 @@ class Alarms:
             self._logger.warning(text)
 
     def _report_contact(self, m: Model, state: LoopState) -> None:
-        """Warn once if contact forces are wrong."""
+        """Warn once of contact forces that have not converged, and once of dropped contacts."""
         if state.unsolved > 0 and not self._unsolved:
             self._unsolved = True
             self._logger.warning(

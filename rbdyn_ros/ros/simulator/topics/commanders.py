@@ -105,7 +105,10 @@ class CommanderWatch:
         self._who, self._heard = who, time.monotonic()
 
     def poll(self, now: float) -> None:
-        """Log a change; `now` is on the steady clock [s]. Only one thread may call it."""
+        """Log when commands have stopped and when they are back; `now`: steady clock [s].
+
+        Only one thread may call it.
+        """
         heard, loop = self._heard, self._loop
         if heard is None:
             return

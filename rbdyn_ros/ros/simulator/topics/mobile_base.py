@@ -184,7 +184,7 @@ class MobileBase:
             self._transforms.publish(self._tf(stamp_ns, state))
 
     def _drive(self, stamp_ns: int, state: LoopState, period: float) -> None:
-        """Approach the twist of the newest cmd_vel."""
+        """Approach the twist of the newest cmd_vel, or rest after its timeout."""
         given = self._target
         if given is None:
             return
@@ -215,7 +215,10 @@ class MobileBase:
         return message
 
     def _tf(self, stamp_ns: int, state: LoopState) -> Any:
-        """Return odom -> base by the wheels, and world -> odom so that world -> base is exact."""
+        """Return odom -> base by the wheels, and world -> odom if there is a world frame.
+
+        With world -> odom, world -> base is exact.
+        """
         x, y, angle = self._joints.pose
         c, s = math.cos(angle), math.sin(angle)
         R, p = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]]), np.array([x, y, 0.0])

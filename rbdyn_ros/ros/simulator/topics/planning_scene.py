@@ -188,7 +188,7 @@ class PlanningSceneTopic:
         return {name: compose(back, pose) for name, pose in poses.items()}
 
     def _placed(self, name: str, frame: str, pose: Pose, stamp_ns: int, whole: bool) -> Any:
-        """Return an object at a pose: with its shapes, or only its motion if MoveIt has it."""
+        """Return an object at a pose: with its shapes if `whole`, else only its motion."""
         message = self._objects[name]
         if not whole:
             message = self._msgs.CollisionObject(id=name)
@@ -252,7 +252,7 @@ def _welded(welds: tuple[Weld, ...], links: list[str]) -> dict[str, str]:
 
 
 def _branch(m: Model, bodies: set[int]) -> int:
-    """Return the last body that carries each of these bodies or is one of them."""
+    """Return the nearest common ancestor of bodies; a body counts as its own ancestor."""
     chains = [_chain(m, body) for body in bodies]
     common = set.intersection(*map(set, chains))
     return max(common, key=chains[0].index)

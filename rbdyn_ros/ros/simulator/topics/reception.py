@@ -146,7 +146,9 @@ class Reception:
         self._loop.orders.command(command, tick)
 
     def _stamped_tick(self, stamp: int) -> int | None:
-        """Return the tick of a command.
+        """Return the tick of a command. Raise RbdynError if the loop does not accept this tick.
+
+        In lock-step the loop accepts only the present tick, otherwise past ticks, too.
 
         While time runs freely, the answer to a past tick also makes the loop wait again.
         """

@@ -171,7 +171,10 @@ class SensorTopics:
         return self._shared.names
 
     def share(self, write: Callable[[int, Array], None]) -> None:
-        """Call `write` with these readings at each tick from now on; they are NaN at first."""
+        """Call `write` with the readings of value_names at each tick from now on.
+
+        The readings are NaN at first.
+        """
         self._shared.share(write)
 
     @property
@@ -291,7 +294,7 @@ def _topic(
 
 
 def _marked(spec: NumbersSpec, prefix: str, world: str) -> tuple[str, Any, int]:
-    """Return the topic, the marked message and the number of its values."""
+    """Return the topic of a sensor, its marked message and the number of its values."""
     if isinstance(spec, ImuSpec):
         message = imu_message(spec, prefix + spec.link)
         return ("data", message, 10) if spec.orientation else ("data_raw", message, 6)

@@ -183,7 +183,7 @@ class ServoTopic:
         marker.show(place, R)
 
     def _counting(self, stamp_ns: int, state: LoopState) -> GivenTwist | None:
-        """Return the twist that counts now, or None.
+        """Return the twist to follow now, or None if no twist has arrived or the twist is too old.
 
         A twist that came while time was paused counts for single steps only: the arm should not
         move when time continues much later.
@@ -221,7 +221,7 @@ class ServoTopic:
             self._mark = None
 
     def _measure(self, state: LoopState, period: float) -> bool:
-        """Read the measured positions; return whether they are finite.
+        """Read the measured positions; return False if they have arrived, but are not finite.
 
         A motion begins with the measured velocities. Without measured values it keeps its
         velocities.

@@ -36,7 +36,7 @@ def stream_topic(
     picks: Ints,
     of_measurement: bool,
 ) -> StreamTopic | None:
-    """Return a topic for compiled code, or None if the publisher does more than rclpy's.
+    """Return a topic for compiled code, or None if only Python can publish it.
 
     Args:
         publisher: publisher of the topic.

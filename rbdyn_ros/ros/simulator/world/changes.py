@@ -216,7 +216,9 @@ def loaded(
 
 
 def without_namesakes(world: World, qpos: Array) -> World:
-    """Remove spawned objects that have the names of deleted objects, which return.
+    """Return a world without the spawned objects that have names of deleted first objects.
+
+    The deleted objects return at a reset.
 
     It raises RbdynError if an entity that returns would be inside another body.
 

@@ -34,7 +34,7 @@ class Renderers:
         self._depth = {spec: k for k, spec in cameras if spec.is_drawn}
 
     def start(self, suite: Suite) -> str:
-        """Start the process now if it has cameras; return a note if rays take its place, or "".
+        """Start the process if there are cameras; return a note if depth cameras cast rays, or "".
 
         Raises:
             ParameterError: no picture can be drawn on this machine, and a camera needs it.

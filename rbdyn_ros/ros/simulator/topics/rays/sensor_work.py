@@ -126,7 +126,7 @@ class SensorWork:
             self._failure = error
 
     def _next(self) -> _Job | None:
-        """Return the job that waits longest, or None at the end."""
+        """Wait for a job; return the job that has waited longest, or None at the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._closing or self._jobs)
             if self._closing:
