@@ -30,8 +30,8 @@ from rbdyn_ros.specialization.symbolic import Objects
 #: each capsule, and with more points the engine's own step is faster.
 MOST_POINTS = 8
 
-#: A robot with more own pairs has no contact points for them, because most of many pairs seldom
-#: touch.
+#: A robot with more pairs of its own geometries has no contact points for them: if there are many
+#: pairs, most of them seldom touch.
 FEW_PAIRS = 4
 
 #: Geometries that touch planes and each other in lanes.
