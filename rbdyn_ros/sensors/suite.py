@@ -175,8 +175,8 @@ class Suite:
             if gone := [name for name in parts_of(spec) if name not in there]:
                 part = quote(gone[0])
                 text = (
-                    f"sensor {quote(spec.name)} needs {part}, so {part} cannot be removed; start the "
-                    "simulator without this sensor"
+                    f"sensor {quote(spec.name)} needs {part}, so {part} cannot be removed; "
+                    "start the simulator without this sensor"
                 )
                 raise ModelError(Finding("sensor-part", text, "error", spec.name))
 

@@ -237,7 +237,7 @@ def _of_world(m: Model) -> str:
         known = m.geom_type[o] in (PLANE, HFIELD)
         if not known and (m.geom_touches[:, o - m.ngeomlink] != 0).any():
             what = f"contact with {quote(m.geom_names[o])}"
-            return f"{what}, which is no plane and no height field, runs only in the engine"
+            return f"{what}, which is neither a plane nor a height field, runs only in the engine"
     return ""
 
 
