@@ -79,6 +79,7 @@ class ValuePlace:
     def refuse(self, node: Node, allowed: str, *, verb: str = "is") -> None:
         """Add the error that a node has a value that is not allowed."""
         element = self.owner.removeprefix("the ").partition(" '")[0].removesuffix(" of")
+        element = element.rpartition(": ")[2]
         shown = "a table" if isinstance(node, YamlTable) else "a list"
         if isinstance(node, Scalar):
             shown = quote(node.text) if node.text else "empty"
