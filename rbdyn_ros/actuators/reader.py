@@ -86,8 +86,8 @@ def _check_joint(name: str, table: Given, m: Model) -> None:
     owner, audit = f"actuator {quote(name)}", table.audit
     if name in m.loop_names:
         message = (
-            f"the joint {quote(name)} closes a loop and has no coordinate; give it a property "
-            "that needs one, such as an effort limit, then its loop is cut elsewhere"
+            f"the joint {quote(name)} closes a loop and has no coordinate; give the joint an "
+            "effort limit, and the loop is cut at another joint"
         )
         audit.error("loop-joint", owner, table.lines[name], message, found=name)
         return

@@ -111,7 +111,8 @@ def check_prefix(text: str) -> str:
     if PREFIX.fullmatch(text) and len(text) <= LONGEST_IDENTIFIER:
         return text
     allowed = (
-        f"up to {LONGEST_IDENTIFIER} ASCII letters, digits and single underscores, a letter first"
+        f"up to {LONGEST_IDENTIFIER} ASCII letters, digits and single underscores, "
+        "beginning with a letter"
     )
     message = f"names in C cannot begin with the prefix {quote(text)}; allowed are {allowed}"
     raise ParameterError(Finding("bad-prefix", message, "error", "prefix", None, text, allowed))

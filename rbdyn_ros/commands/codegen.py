@@ -164,7 +164,8 @@ def _check_use(options: argparse.Namespace, functions: Sequence[str]) -> None:
     ):
         if is_given and set(users).isdisjoint(functions):
             words = f"{'function' if len(users) == 1 else 'functions'} {_and(users)}"
-            text = f"--{option} has an effect on the {words} only; add one to --functions"
+            text = f"--{option} has an effect on the {words} only; add "
+            text += f"{'it' if len(users) == 1 else 'one of them'} to --functions"
             raise ParameterError(Finding("useless-option", text))
 
 

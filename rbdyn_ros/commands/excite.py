@@ -100,7 +100,9 @@ def _excite(options: argparse.Namespace) -> int:
         )
     if options.scene is not None and options.floating_base:
         return common.report_error(
-            "excite", "--scene is for an arm; leave --floating-base out", common.USAGE
+            "excite",
+            "--scene is for an arm with a fixed base; leave --floating-base out",
+            common.USAGE,
         )
     with common.refusing("excite", common.USAGE):
         common.check_writable(options.output, "a motion", (".csv",))
@@ -179,7 +181,9 @@ def _in_scene(options: argparse.Namespace) -> "Model":
         raise refused_scene(scene.path, "a saved Model takes no scene; give the robot's own file")
     plain = common.opened_robot(options, options.robot, contact=False)
     if plain.is_scene:
-        raise refused_scene(scene.path, "the robot is a scene too; give the robot's own file")
+        raise refused_scene(
+            scene.path, "the robot file is a scene file; give the robot's own file"
+        )
     contact = scene.beside(plain.description.obstacles)
     found = common.opened_robot(options, options.robot, contact=contact).description
     scene.check_geometries(found)

@@ -105,7 +105,7 @@ class Controller(ControlLoop):
         message = f"there is no mode {quote(mode)}{did_you_mean(mode, self.modes)}"
         if mode in MODES:
             message = f"parameter output sends {self.takes}, for which there is no mode {mode}"
-        return refusal(f"{message}; there are {', '.join(self.modes)}", "mode", mode)
+        return refusal(f"{message}; the modes are {', '.join(self.modes)}", "mode", mode)
 
     def _check_no_fault(self) -> None:
         """Raise RbdynError if a fault is latched."""
@@ -310,7 +310,9 @@ class Controller(ControlLoop):
         """Raise RbdynError unless the arm is armed in a mode that follows paths."""
         if self.mode not in TRACKING:
             able = " or ".join(mode for mode in self.modes if mode in TRACKING)
-            raise refusal(f"the mode is {self.mode}; trajectories need {able}", "mode", self.mode)
+            raise refusal(
+                f"the mode is {self.mode}; trajectories need mode {able}", "mode", self.mode
+            )
         if self.mode == "impedance" and self.settings.frame:
             frame = self.settings.frame
             message = (
@@ -392,7 +394,9 @@ class Controller(ControlLoop):
     def _checked_pose(self, pose: Array) -> Array:
         """Check a pose and return it; raise RbdynError if the arm cannot move to it now."""
         if self.mode != "impedance":
-            raise refusal(f"the mode is {self.mode}; a pose needs impedance", "mode", self.mode)
+            raise refusal(
+                f"the mode is {self.mode}; a pose needs mode impedance", "mode", self.mode
+            )
         self._check_armed()
         self._check_measured()
         return self._modes.checked_pose(pose, self.gate.measured.qpos)

@@ -119,10 +119,7 @@ def _no_distance(m: Model, g: int, h: int) -> ParameterError:
         if m.geom_type[k] == GeomType.HFIELD:
             text = f"distance: {m.geom_names[k]!r} is a height field, which is not supported"
             return ParameterError(Finding("height-field", text, "error", "geom2"))
-    text = (
-        "distance: two planes or triangle meshes have no distance; at most one geometry may be "
-        "a plane or a triangle mesh"
-    )
+    text = "distance: geom1 and geom2 are planes or triangle meshes; at most one of them may be"
     return ParameterError(Finding("two-planes", text, "error", "geom2"))
 
 

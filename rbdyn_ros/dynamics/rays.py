@@ -139,7 +139,7 @@ def _rays(origins: ArrayLike, directions: ArrayLike) -> tuple[Array, Array]:
     n = max(len(starts), len(along)) if len(starts) and len(along) else 0
     largest = np.abs(along).max(axis=1, initial=0.0)
     if not largest.all():
-        text = f"directions[{int(np.argmin(largest))}] is 0; allowed is any length but 0"
+        text = f"directions[{int(np.argmin(largest))}] has length 0; allowed is any other length"
         raise ParameterError(Finding("bad-argument", text, "error", "directions"))
     unit = along / largest[:, None]  # no square overflows
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)

@@ -101,8 +101,8 @@ def too_large_matrix(m: Any) -> Finding | None:
         return Finding("no-mass-matrix", text)
     if m.nskyline == 0 < moving_pairs(vars(m)):
         text = (
-            f"'{m.name}' has moving bodies that touch each other and {m.nv} degrees of freedom, "
-            f"whose matrix would have more than {MAX_SKYLINE} entries; allowed are fewer bodies"
+            f"'{m.name}' has moving bodies that touch each other and {m.nv} degrees of freedom; "
+            f"their matrix would have more than {MAX_SKYLINE} entries. Use fewer bodies"
         )
         return Finding("no-contact-matrix", text)
     return None

@@ -138,8 +138,8 @@ class Port:
         """Raise RbdynError if a Model with other objects lacks a joint of the memory."""
         if gone := [name for name in self.joints if name not in m.jnt_names]:
             raise refusal(
-                f"the shared memory has joint {quote(gone[0])}, which would be gone; another "
-                "process may use it as long as the simulator runs"
+                f"joint {quote(gone[0])} cannot be removed while the simulator runs, because "
+                "another process may use it in the shared memory"
             )
 
     def bind(self, m: Model) -> None:

@@ -76,8 +76,8 @@ class CameraSpec(RaySpec):
         if self.intrinsics is not None:
             found += self._intrinsic_findings(self.intrinsics)
         if not found and not self._is_narrow():
-            text = f"a corner of the picture looks {SIDEWAYS:g} times as far sideways as ahead, "
-            text += "or more; allowed are intrinsics of a pinhole that sees less than 180 degrees"
+            text = "a corner of the picture is nearly 90 degrees from the optical axis; allowed "
+            text += "are intrinsics of a pinhole camera with a field of view below 180 degrees"
             found.append(Finding("bad-argument", text, "error", "intrinsics"))
         if len(self.distortion) not in COEFFICIENTS:
             text = f"distortion has {len(self.distortion)} numbers; allowed are 0, 4, 5 or 8"
@@ -85,7 +85,7 @@ class CameraSpec(RaySpec):
         found += checked(lambda: finite("distortion", self.distortion, (None,)))
         if not found and self.distortion and not self._is_invertible():
             text = (
-                "the distortion folds the picture: some pixels see no direction, or several; "
+                "the distortion folds the picture: some pixels have no direction, or several; "
                 "allowed are coefficients that are valid in the whole picture"
             )
             found.append(Finding("bad-argument", text, "error", "distortion"))
@@ -162,7 +162,7 @@ class DepthSpec(CameraSpec):
         found += one_of("method", self.method, METHODS)
         if not found and self.encoding == DEPTH[1] and self.far > LARGEST_MILLIMETRES:
             found_far, most = exactly(self.far), exactly(LARGEST_MILLIMETRES)
-            text = f"far is {found_far} m; allowed is at most {most} m in 16UC1"
+            text = f"far is {found_far} m; allowed is at most {most} m for encoding 16UC1"
             found.append(Finding("bad-argument", text, "error", "far"))
         return found
 

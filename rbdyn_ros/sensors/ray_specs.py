@@ -29,7 +29,7 @@ FULL_TURN = 1e-4
 #: Upper limit of latencies and sweeps [s].
 LONGEST = 60.0
 
-_ANGLES = "azimuth and elevation of each ray, at most a turn"
+_ANGLES = "azimuth and elevation of each ray, up to one full turn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,12 @@ class Fan:
         )
         if not found and not 0.0 <= self.last - self.first <= 2.0 * math.pi + FULL_TURN:
             first, last = apart(self.first, self.last)
-            text = f"{name} goes from {first} to {last} rad; allowed is a fan "
-            text += "anticlockwise or upwards that is at most a full turn"
+            text = f"{name} goes from {first} to {last} rad; allowed is a last "
+            text += "angle from the first one to a full turn above it"
             found = [Finding("bad-argument", text, "error", name)]
         if not found and self.rays > 1 and self.last == self.first:
-            text = f"{name} has {self.rays} rays at one angle; allowed is 1"
+            text = f"{name} has {self.rays} rays, but its first and its last angle are equal; "
+            text += "allowed is 1 ray"
             found = [Finding("bad-argument", text, "error", name)]
         return found
 

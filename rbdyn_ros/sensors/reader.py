@@ -267,8 +267,8 @@ class _Sensors:
             return
         if "pushes" in given.lines and joint.type != "fixed":
             message = (
-                f"'pushes' is for fixed joints; joint {quote(joint.name)} is {joint.type}, so the "
-                "side of an external force is known"
+                f"'pushes' is allowed for a fixed joint only; joint {quote(joint.name)} is "
+                f"{joint.type}, so it is known on which side an external force acts"
             )
             code = "pushes-at-moving-joint"
             given.error(code, "pushes", message, found=joint.type, allowed="fixed")
@@ -318,7 +318,9 @@ class _Sensors:
         if "angles" not in given or not given.sound:
             return
         if "vertical" in given:
-            text = "'vertical' is for rows; 'angles' has the elevation of each ray"
+            text = (
+                "'vertical' cannot be combined with 'angles', which has the elevation of each ray"
+            )
             given.error("unknown-key", "vertical", text, found="vertical")
             return
         path = self._folder / given["angles"]

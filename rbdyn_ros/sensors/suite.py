@@ -173,9 +173,10 @@ class Suite:
         there = {*m.frame_names, *m.jnt_names, *m.loop_names, *joints}
         for spec in self.specs:
             if gone := [name for name in parts_of(spec) if name not in there]:
+                part = quote(gone[0])
                 text = (
-                    f"sensor {quote(spec.name)} needs {quote(gone[0])}, which would be gone; "
-                    "start the simulator without this sensor to remove it"
+                    f"sensor {quote(spec.name)} needs {part}, so {part} cannot be removed; "
+                    "start the simulator without this sensor"
                 )
                 raise ModelError(Finding("sensor-part", text, "error", spec.name))
 

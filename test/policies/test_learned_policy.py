@@ -61,7 +61,7 @@ def test_observation_terms_have_the_values_of_isaac_lab(tmp_path):
     np.testing.assert_allclose(seen, [2, -1, 0.25])
 
 
-def test_a_history_begins_with_copies_and_ends_with_the_latest(tmp_path):
+def test_a_history_repeats_the_first_observation_until_full_and_ends_with_the_latest(tmp_path):
     term = {"term": "gait_phase", "history": 3}
     steps = np.array([0, 0, 0, 1, 2]) + 1  # steps of the phase at the first and the third action
     phase = 2 * np.pi * 0.02 * steps

@@ -123,7 +123,8 @@ def package_name(folder: Path) -> str:
     if PACKAGE.fullmatch(name) and len(name) <= LONGEST_PACKAGE:
         return name
     allowed = (
-        f"2 to {LONGEST_PACKAGE} lower-case letters, digits and single underscores, a letter first"
+        f"2 to {LONGEST_PACKAGE} lower-case letters, digits and single underscores, "
+        "beginning with a letter"
     )
     message = (
         f"the folder {quote(str(folder), 200)} names the package {quote(name)}, which colcon "

@@ -122,7 +122,9 @@ def _samples(m: Model, options: argparse.Namespace, path: Path) -> tuple[Array, 
     warnings = [*stamp_warnings(samples), *([note] if note else [])]
     lost = unknown_places(m, samples)
     if lost:
-        warnings.append(f"it lacks the positions of these joints, assumed to be 0: {_few(lost)}")
+        warnings.append(
+            f"it has no positions of these joints, which are assumed to be 0: {_few(lost)}"
+        )
     for warning in warnings:
         print(f"rbdyn {options.reader}: {path}: {warning}", file=sys.stderr)
     return rest, samples
@@ -258,7 +260,8 @@ def _names_in(path: Path) -> list[tuple[str, str]]:
     for name, node in top.nodes.items():
         if not isinstance(node, Scalar):
             raise argparse.ArgumentTypeError(
-                f"{path}:{top.lines[name]}: {quote(name)} has no name of the recording beside it"
+                f"{path}:{top.lines[name]}: {quote(name)} has no value, the name of the joint in "
+                "the recording"
             )
         pairs.append((name, node.text))
     return pairs

@@ -87,7 +87,7 @@ class EffortCheck:
         if unknown.any() and not self._unmeasured:
             name = self._names[int(unknown.argmax())]
             message = (
-                f"joint '{name}' measures no effort, so the model cannot be compared with the "
+                f"joint '{name}' reports no effort, so the model cannot be compared with the "
                 "arm; set parameter arm_without_effort to arm without this check"
             )
             raise refusal(message, "no-effort", name)

@@ -207,7 +207,10 @@ def _limit(name: str, limit: ArrayLike | None, robot: Limits | None, n: int) -> 
 
 
 def _own_limit(name: str, joints: Sequence[str], values: Array) -> Array:
-    """Return limits of the robot; raise ParameterError if a limit is missing."""
+    """Return limits of the robot.
+
+    Raise ParameterError if a limit is 0, or if a velocity or acceleration limit is missing.
+    """
     usable = (values > 0.0) & ((name == "jerk") | np.isfinite(values))
     for k in np.flatnonzero(~usable)[:1]:
         has = f"no {name} limit" if values[k] > 0.0 else f"a {name} limit of 0"

@@ -186,8 +186,8 @@ def check_tick(period_ns: int) -> None:
     """Raise RbdynError unless a tick of a loop is a cycle of the box."""
     if period_ns != round(CYCLE * NANOSECONDS):
         raise refusal(
-            f"a tick has {period_ns * 1e-6:g} ms; a control box of Franka needs 1 ms: "
-            "timestep 0.001 and control_decimation 1"
+            f"a tick lasts {period_ns * 1e-6:g} ms; a control box of Franka needs ticks of 1 ms, "
+            "so timestep 0.001 and control_decimation 1"
         )
 
 

@@ -260,8 +260,8 @@ def check_tick(period_ns: int) -> None:
     cycle = round(STEP * NANOSECONDS)
     if period_ns > cycle or cycle % period_ns:
         raise refusal(
-            f"a tick has {period_ns * 1e-6:g} ms; a control box of Universal Robots "
-            "needs ticks that divide 2 ms, as timestep 0.001 and control_decimation 1"
+            f"a tick lasts {period_ns * 1e-6:g} ms; a control box of Universal Robots "
+            "needs ticks that divide 2 ms, such as timestep 0.001 and control_decimation 1"
         )
 
 

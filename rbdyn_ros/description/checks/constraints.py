@@ -99,9 +99,9 @@ def _audit_length(line: Length, bodies: Mapping[str, str], audit: Audit) -> None
     if len(line.points) != count:
         message = (
             f"has {counted(count, 'link')} and {counted(len(line.points), 'point')}; it "
-            "needs one point a link"
+            "needs one point per link"
         )
-        at.error("bad-points", message, allowed="one point a link")
+        at.error("bad-points", message, allowed="one point per link")
     elif count < least:
         points = counted(count, "point")
         message = f"has {points}; a line that is {kind} needs at least {least}"

@@ -20,7 +20,7 @@ MOST_BYTES = 1 << 26
 
 
 class UnusableFieldError(Exception):
-    """Raised for a file without usable heights; the message follows the name of the file."""
+    """A file has no usable heights. Callers write the name of the file before the message."""
 
 
 HEIGHT_FIELD = table(

@@ -173,7 +173,9 @@ def _check_keys(given: Given, *, new: bool) -> None:
     own = [key for key in ("xyz", "rpy") if key in given.lines]
     origin = next((key for key in ("origin", "X_P") if key in given.lines), None)
     if own and origin is not None:
-        message = f"has both {quote(own[0])} and {quote(origin)}, which place it; delete one"
+        message = (
+            f"has both {quote(own[0])} and {quote(origin)}, which set the same pose; delete one"
+        )
         given.error("duplicate-key", origin, message, found=origin)
 
 

@@ -22,7 +22,10 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
 class UnusableMeshError(Exception):
-    """A mesh cannot be used; the message follows the name of the file.
+    """A mesh cannot be used.
+
+    The message is a predicate without a subject, such as "has no convex hull"; callers write the
+    name of the file before it.
 
     Attributes:
         code: code of the finding.

@@ -145,7 +145,10 @@ class _ServoReader:
         return middle - part * half, middle + part * half
 
     def changed(self, joint: Joint) -> Joint:
-        """Return a joint with its actuators' properties, or passive if only others have any."""
+        """Return a joint with the properties of its actuators.
+
+        A joint without actuators becomes passive, unless the file has no actuators.
+        """
         if joint.type in ("fixed", "floating") or not self._is_any:
             return joint
         if joint.name not in self._forces:

@@ -174,7 +174,9 @@ class MeshShapes:
             code = getattr(error, "code", "bad-mesh")
             what = str(error) or "has no convex hull"
             name = quote(asset.file, 200) if asset.file else "of the vertices"
-            asset.item.error(code, f"the mesh {name} {what}; a body takes its inertia from it")
+            asset.item.error(
+                code, f"the mesh {name} {what}; a body takes its inertia from this mesh"
+            )
             return None
         turned = np.trace(second) * np.eye(3) - second
         (xx, xy, xz), (_, yy, yz), (_, _, zz) = turned.tolist()

@@ -103,7 +103,7 @@ def read_settings(document: MjcfDocument) -> CompilerSettings:
     """Return the settings of all <compiler> of a document; the last value of a setting counts."""
     item = _merged(document, "compiler")
     if item.choice("coordinate", ("local", "global"), "local") == "global":
-        message = "coordinate is 'global'; MuJoCo no longer reads it, either"
+        message = "coordinate is 'global', which MuJoCo no longer supports; only 'local' is read"
         item.error("bad-value", message, found="global", allowed="local")
     if item.flag("alignfree", False):
         message = "alignfree moves the frames of free bodies, which is not read"

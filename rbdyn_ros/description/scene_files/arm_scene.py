@@ -120,8 +120,8 @@ def _check_distances(path: str, obstacles: Sequence[Obstacle], of: str = "") -> 
     """Raise ParameterError if the distance to an obstacle is not known."""
     for terrain in (one.name for one in obstacles if isinstance(one.shape, HeightField)):
         which = f"the obstacle {quote(terrain)}{of}"
-        text = f"{which} is a height field, to which no distance is known; put boxes or a plane "
-        raise refused_scene(path, f"{text}around it")
+        text = f"{which} is a height field, and the controller cannot compute distances to height "
+        raise refused_scene(path, f"{text}fields; replace it by boxes or a plane")
 
 
 def _excluded(parts: SceneParts, name: str, placed: Placed) -> tuple[tuple[str, str], ...]:

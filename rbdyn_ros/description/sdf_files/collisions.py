@@ -195,7 +195,9 @@ def _surface(part: SdfElement) -> geometries.Surface:
         mu = friction.number("bullet", "friction", default=mu)
         mu = friction.number("ode", "mu", default=mu)
     values: dict[str, Any] = {"friction": bounded(mu, surface)}
-    for engine in ("ode", "bullet"):  # mark them as read, so that notes name kp and kd
+    # mark <contact> and its engine as read, so that the notes on unread elements name their
+    # children, such as kp and kd
+    for engine in ("ode", "bullet"):
         surface.child("contact", engine)
     values["restitution"] = surface.number("bounce", "restitution_coefficient")
     if friction is not None:

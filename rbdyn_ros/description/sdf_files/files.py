@@ -31,7 +31,7 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(.*)")
 
 
 class MissingModelError(Exception):
-    """A file that is included cannot be found; the message follows its name.
+    """A file that is included cannot be found. Callers write its name before the message.
 
     Attributes:
         code: code of the finding.

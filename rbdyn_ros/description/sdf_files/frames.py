@@ -195,8 +195,11 @@ class FramePlaces:
         while frame is not None and frame.kind not in ("link", "world"):
             if frame in seen:
                 if self._broken.isdisjoint(seen) and start is not None:
-                    names = " -> ".join(one.full for one in list(seen)[:8])
-                    start.error("frame-cycle", f"it is attached to itself: {names}")
+                    around = [*seen, frame]
+                    names = " -> ".join(one.full for one in around[:8])
+                    more = " -> ..." if len(around) > 8 else ""
+                    text = f"the frames that it is attached to form a loop: {names}{more}"
+                    start.error("frame-cycle", text)
                 self._broken.update(seen)
                 return None
             seen[frame] = None

@@ -310,7 +310,10 @@ def _fan(part: SdfElement, tag: str, name: str, usual: int) -> dict[str, Any]:
 
 
 def _whole(number: float) -> float:
-    """Return the nearest whole number; the tables of a sensors file refuse infinity."""
+    """Return the nearest whole number.
+
+    Infinity is returned unchanged; the tables of a sensors file refuse it later.
+    """
     return round(number) if math.isfinite(number) else number
 
 

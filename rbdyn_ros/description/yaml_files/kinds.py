@@ -79,11 +79,12 @@ class ValuePlace:
     def refuse(self, node: Node, allowed: str, *, verb: str = "is") -> None:
         """Add the error that a node has a value that is not allowed."""
         element = self.owner.removeprefix("the ").partition(" '")[0].removesuffix(" of")
+        element = element.rpartition(": ")[2]
         shown = "a table" if isinstance(node, YamlTable) else "a list"
         if isinstance(node, Scalar):
             shown = quote(node.text) if node.text else "empty"
         advice = _advice(node) if "number" in allowed and "whole" not in allowed else ""
-        message = f"the {self.what or element} {verb} {shown}, not {allowed}{advice}"
+        message = f"{self.what or f'the {element}'} {verb} {shown}, not {allowed}{advice}"
         self.error("bad-value", node.line, message, found=shown, allowed=allowed)
 
     def refuse_several(self, node: Node, allowed: str) -> None:
@@ -298,7 +299,7 @@ class OneOf(Kind):
         if word is None or word in self.words:
             return word
         hint = at.audit.hint(word, self.words)
-        message = f"the {at.what} is {quote(word)}{hint}; allowed is {self.allowed}"
+        message = f"{at.what} is {quote(word)}{hint}; allowed is {self.allowed}"
         at.error(self.code, node.line, message, found=word, allowed=self.allowed)
         return None
 
@@ -327,7 +328,7 @@ class NumberList(Kind):
             at.refuse(node, self.allowed)
             return None
         if self.count is not None and len(node.nodes) != self.count:
-            message = f"the {at.what} has {counted(len(node.nodes), 'number')}, not {self.count}"
+            message = f"{at.what} has {counted(len(node.nodes), 'number')}, not {self.count}"
             at.error("bad-value", node.line, message, allowed=f"{self.count} numbers")
             return None
         known: list[float] = []

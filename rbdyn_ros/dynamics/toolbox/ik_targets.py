@@ -90,6 +90,6 @@ def _wrong_target(position: Any, rotation: Any, wrong: int) -> ParameterError:
     finite("rotation", rotation, None, code="target")
     text = (
         f"rotation {wrong} is not a rotation; allowed are right-handed orthonormal matrices and "
-        f"unit quaternions wxyz, to {NEARLY:g}"
+        f"unit quaternions wxyz, within {NEARLY:g}"
     )
     return ParameterError(Finding("not-a-rotation", text, "error", "rotation"))

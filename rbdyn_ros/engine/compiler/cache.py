@@ -223,7 +223,8 @@ class _CallableImplementation(_Implementation):
 
     def rebuild(self, target_context: Any, payload: Any) -> Any:
         result = super().rebuild(target_context, payload)
-        result.library._shared_module = None  # Numba refuses to link the code
+        # Numba then raises an error if other code links this code
+        result.library._shared_module = None
         return result
 
 

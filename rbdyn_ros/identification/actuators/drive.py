@@ -77,10 +77,12 @@ def _scaled(findings: Findings, drive: DriveRecord, units: _Units) -> DriveFit |
     """
     fit = fit_drive(drive, rotor=units.rotor)
     if not fit.scale.is_found:
-        reason = "gravity and inertia load it too little or too evenly"
+        reason = "gravity and inertia load the joint too little or too evenly"
         findings.lack("the torque constant", reason)
         if not units.is_assumed:
-            findings.lack("friction", "currents need a torque constant")
+            findings.lack(
+                "friction", "without a torque constant, currents do not give its torques"
+            )
             return None
         return fit_drive(
             drive, scale=units.assumed * (1.0 + units.spec.motorconst_error), rotor=units.rotor

@@ -173,7 +173,7 @@ def _first_gains(m: Model, currents: Motion, smoothing: float, rest: ArrayLike |
     if np.isnan(gains).all():
         text = (
             "the currents of no joint follow the load that the robot description gives, so no "
-            "drive gain is found; are they currents of this motion, and is gravity right?"
+            "drive gain is found; check that they are currents of this motion, and check gravity"
         )
         raise ParameterError(Finding("no-gain", text, "error", "motion"))
     return np.where(np.isnan(gains), np.exp(np.nanmean(np.log(gains))), gains)

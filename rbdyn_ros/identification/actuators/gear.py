@@ -122,8 +122,8 @@ def take_elastic(findings: Findings, elastic: Elastic) -> None:
     if lacks:
         numbers = ", ".join(f"{key.partition('.')[2]} {value}" for key, value in found.items())
         findings.say(
-            f"its gear has {numbers}, which the file cannot hold without "
-            f"{' and '.join(lacks)}; add it to the known actuators"
+            f"its gear has {numbers}, which an actuators file can contain only with "
+            f"{' and '.join(lacks)}; add {' and '.join(lacks)} to the known actuators"
         )
         findings.found.update(found)
         return
@@ -148,7 +148,10 @@ def _stiffness(compliance: estimate.Estimate) -> estimate.Estimate | None:
 
 def _backlash(findings: Findings, fit: GearFit) -> estimate.Estimate | None:
     if fit.backlash is None:
-        reason = "its gear hardly transmits torque in both directions; move it through balance"
+        reason = (
+            "its gear hardly transmits torque in both directions; record a motion in which its "
+            "load changes sign"
+        )
         findings.lack("backlash", reason)
         return None
     if fit.backlash.is_found and fit.backlash.value > 0.0:

@@ -143,7 +143,7 @@ def _check(given: Given) -> None:
             given.error("bad-value", key, text)
     for key, other in _WITHOUT_EFFECT.items():
         if key in given.lines and other in given.lines:
-            text = f"{key} of the columns file has no effect beside {other}; leave one out"
+            text = f"{key} of the columns file has no effect together with {other}; leave one out"
             given.error("bad-value", key, text)
 
 

@@ -72,7 +72,7 @@ def read_recording(
         given = next((name for name, value in topics.items() if value is not None), "")
         if given:
             raise recording_error(
-                "no-topics", f"a CSV file has no topics, so no {given}", str(source)
+                "no-topics", f"a CSV file has no topics; leave out {given}", str(source)
             )
         known = log_of(source)
         if known is not None:

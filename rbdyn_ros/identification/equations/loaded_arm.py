@@ -214,8 +214,8 @@ def _first(names: tuple[str, ...]) -> str:
 
 def _other_joints(names: set[str]) -> ParameterError:
     text = (
-        "the recordings with and without the payload must move the same joints; only one moves "
-        f"{', '.join(map(quote, sorted(names)))}"
+        "the recordings with and without the payload must move the same joints; only one of "
+        f"them moves {', '.join(map(quote, sorted(names)))}"
     )
     return ParameterError(Finding("payload", text, "error", "payload"))
 

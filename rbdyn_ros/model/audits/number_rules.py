@@ -47,7 +47,9 @@ def endless_friction(fields: NamedArrays) -> str:
     """
     endless = ~np.isfinite(fields["geom_friction"]) & (fields["geom_frameid"] >= 0)
     return (
-        "is infinite for a geometry of a link; allowed for obstacles only" if endless.any() else ""
+        "is infinite for a geometry of a link; only obstacles may have infinite friction"
+        if endless.any()
+        else ""
     )
 
 

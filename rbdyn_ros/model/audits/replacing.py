@@ -70,7 +70,9 @@ def _inertias(current: Current, given: dict[str, NDArray[Any]]) -> dict[str, NDA
     """
     new, by_matrix = {**current, **given}, "body_fullinertia" in given
     if by_matrix and not {"body_inertia", "body_iquat"}.isdisjoint(given):
-        raise _refused("body_fullinertia", "is given beside body_inertia or body_iquat; give one")
+        raise _refused(
+            "body_fullinertia", "is given together with body_inertia or body_iquat; give one"
+        )
     if new["body_mass"][0] != 0.0:
         raise _refused("body_mass", "must be 0 for body 0, the world")
     norm = np.linalg.norm(new["body_iquat"], axis=1)

@@ -134,8 +134,8 @@ def _frame_times(run: RecordedRun, sources: Sequence[Array], fps: int) -> Array:
     first, last = max(x[0] for x in sources), min(x[-1] for x in sources)
     count = int(np.floor((last - first + ROUNDING) * fps)) + 1
     if count < FEWEST:
-        text = f"states and pictures share {max(last - first, 0.0):.3g} s, which is shorter than "
-        raise _error(run, "too-short", f"{text}two frames at {fps} Hz")
+        text = f"states and pictures overlap for only {max(last - first, 0.0):.3g} s, which is "
+        raise _error(run, "too-short", f"{text}shorter than two frames at {fps} Hz")
     return np.asarray(first + np.arange(count) / fps, np.float64)
 
 

@@ -30,8 +30,8 @@ from rbdyn_ros.specialization.symbolic import Objects
 #: each capsule, and with more points the engine's own step is faster.
 MOST_POINTS = 8
 
-#: A robot with more own pairs has no contact points for them, because most of many pairs seldom
-#: touch.
+#: A robot with more pairs of its own geometries has no contact points for them: if there are many
+#: pairs, most of them seldom touch.
 FEW_PAIRS = 4
 
 #: Geometries that touch planes and each other in lanes.
@@ -237,7 +237,7 @@ def _of_world(m: Model) -> str:
         known = m.geom_type[o] in (PLANE, HFIELD)
         if not known and (m.geom_touches[:, o - m.ngeomlink] != 0).any():
             what = f"contact with {quote(m.geom_names[o])}"
-            return f"{what}, which is no plane and no height field, runs only in the engine"
+            return f"{what}, which is neither a plane nor a height field, runs only in the engine"
     return ""
 
 

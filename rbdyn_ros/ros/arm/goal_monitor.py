@@ -160,7 +160,7 @@ class GoalMonitor:
         cancelled = is_cancelled()
         replaced = now.number != self.number
         if replaced or now.failed:
-            why = "another trajectory replaced it" if replaced else now.failed
+            why = "another trajectory replaced this one" if replaced else now.failed
             return GoalEnding("canceled" if cancelled else "abort", "INVALID_GOAL", why)
         if cancelled:
             why = "the goal was cancelled; the arm holds"

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Setup:
-    """A simulator inside another program, alone in its ROS domain: it looks for no simulators.
+    """Settings of a simulator inside another program.
+
+    The simulator is alone in its ROS domain, so it publishes /clock without checking for another
+    publisher.
 
     Attributes:
         parameters: parameters of the node, by name.

@@ -93,5 +93,5 @@ def _refuse(joint: str, key: str, given: _Given, reason: str, audit: Audit) -> N
     samples = f"is {low:g}" if low == high else f"has samples from {low:g} to {high:g}"
     message = f"'{joint}' {samples}; {reason}"
     if isinstance(given.distribution, Normal) and math.isinf(high - low):
-        message += "; a normal distribution takes `low` and `high`"
+        message += "; bound a normal distribution by `low` and `high`"
     audit.error("bad-distribution", f"vary: {ACTUATORS}: {key}", given.line, message)

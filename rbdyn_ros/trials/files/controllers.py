@@ -37,13 +37,15 @@ def read_controller(given: Given | None, m: Model, folder: Path) -> TrialControl
         return None
     every = _every(given, m)
     if "box" in given.lines and "command" not in given.lines:
-        given.error("unknown-key", "box", "box needs the key 'command', the client of the box")
+        given.error(
+            "unknown-key", "box", "box needs the key 'command', which starts the client of the box"
+        )
     if "law" in given:
         policy = _policy(given, m)
         return None if policy is None else TrialController(policy, every=every)
     for key in OF_LAW:
         if key in given.lines and "law" not in given.lines:
-            message = f"{key} belongs to a law; your own controller sets its own numbers"
+            message = f"{key} is for the key 'law'; leave it out for a controller of your own"
             given.error("unknown-key", key, message)
     if given.keys() & {"node", "command"}:
         program = _node(given["node"], m, folder) if "node" in given else _client(given, folder)

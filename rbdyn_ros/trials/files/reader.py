@@ -112,7 +112,9 @@ def _actuators(top: Given, m: Model, folder: Path) -> ActuatorsDocument | None:
     """Return the actuators of the robot, or None without them, or after an error."""
     vary = section(top, "vary")
     if "actuators" not in top.lines and "actuators" in vary.lines:
-        message = "numbers of actuators can vary only with the key 'actuators', a file"
+        message = (
+            "numbers of actuators can vary only if the key 'actuators' names an actuators file"
+        )
         vary.error("no-actuators", "actuators", message)
     name = top.get("actuators")
     if name is None:

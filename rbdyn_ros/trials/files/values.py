@@ -56,7 +56,7 @@ def read_distribution(
             shown = f"is {exactly(low)}; allowed is"
         message = f"{what} {shown} {allowed}"
         if isinstance(found, Normal):
-            message += "; a normal distribution takes `low` and `high`"
+            message += "; bound a normal distribution by `low` and `high`"
     if not message:
         return found
     line = line_of(given, key)

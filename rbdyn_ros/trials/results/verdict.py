@@ -103,7 +103,7 @@ def reasons(trial: Trial, run: Run) -> tuple[str, ...]:
 
 
 def judge(trial: Trial, runs: Sequence[Run]) -> Verdict:
-    """Return the verdict of runs, in the order of their seeds."""
+    """Return the verdict of runs, which must be in the order of the trial's seeds."""
     from scipy.stats import binomtest  # slow to import
 
     broken = {run.seed: reasons(trial, run) for run in runs}

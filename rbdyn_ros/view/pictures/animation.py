@@ -124,7 +124,7 @@ def _given(
         text = f"the positions of frame {first} are not finite"
         raise ParameterError(Finding("bad-motion", text, "error", "motion"))
     if duration is not None:
-        text = "duration is for a Data to simulate; an array has one row per frame"
+        text = "duration is allowed for a Data only; an array has one row per frame"
         raise ParameterError(Finding("bad-duration", text, "error", "duration"))
     still = np.zeros(m.nv)
     touching = _contacts(contacts, len(qpos))

@@ -58,7 +58,10 @@ def make_context() -> Any:
 
 
 def square(context: Any, program: Any, name: str) -> Any:
-    """Return the corners of the whole picture as a strip of triangles, the input `name`."""
+    """Return a strip of two triangles that covers the whole picture.
+
+    `name` is the program's input for their corners.
+    """
     corners = np.array([-1, -1, 1, -1, -1, 1, 1, 1], np.float32)
     return context.vertex_array(program, [(context.buffer(corners.tobytes()), "2f", name)])
 

@@ -55,7 +55,7 @@ def render(
     if not isinstance(camera, ColorSpec):
         raise not_allowed("camera", camera, "a ColorSpec", "camera")
     if (eye is None) != (target is None):
-        raise bad_argument("eye", "eye and target are given together, or neither of them")
+        raise bad_argument("eye", "only one of eye and target is given; give both or neither")
     place = None if eye is None else looking(eye, target)
     if looks is None:
         looks = Appearance()

@@ -78,7 +78,7 @@ def steps(peer, number):
 
 def test_a_cube_moves_with_the_hand_and_falls_when_released(simulate, peer, ask, state):
     simulate("--scene", SCENE, *HOLD)
-    done(ask("attach", "cube", "hand"), "attached are 'cube' to 'hand'")
+    done(ask("attach", "cube", "hand"), "the attached pairs are 'cube' to 'hand'")
     lift = peer.hear(JointState, "joint_states")[-1].position[0]
     before = place(state("cube"))
     lift_to(peer, lift + 0.04)
@@ -92,8 +92,8 @@ def test_a_cube_moves_with_the_hand_and_falls_when_released(simulate, peer, ask,
 def test_a_body_attached_to_the_world_stays_until_a_reset(simulate, peer, ask, state):
     simulate("--scene", SCENE, "--paused", *HOLD)
     start = peer.trigger("simulator/state_hash")
-    done(ask("attach", "ball", "world"), "attached are 'ball' to 'world'")
-    said = "attached are 'ball' to 'world', 'cube' to 'ball'"
+    done(ask("attach", "ball", "world"), "the attached pairs are 'ball' to 'world'")
+    said = "the attached pairs are 'ball' to 'world', 'cube' to 'ball'"
     done(ask("attach", "cube", "ball"), said)
     assert peer.trigger("simulator/state_hash") == start
     before = place(state("cube")), place(state("ball"))
@@ -140,7 +140,7 @@ def test_a_falling_body_is_attached_at_its_present_place(simulate, peer, ask, st
         return bool(heights) and 20.0 < heights[-1] < 58.0
 
     peer.until(fallen)
-    done(ask("attach", "cube", "world"), "attached are 'cube' to 'world'")
+    done(ask("attach", "cube", "world"), "the attached pairs are 'cube' to 'world'")
     count = len(poses)
     peer.until(lambda: len(poses) > count + 5)
     fallen()
@@ -156,7 +156,7 @@ def test_a_floating_base_is_attached_to_the_world(simulate, peer, ask, state):
     high.pose.position.z = 2.0
     answer = put(peer, "gripper", high)
     assert answer.result.result == answer.result.RESULT_OK, answer.result.error_message
-    done(ask("attach", "mount", "world"), "attached are 'mount' to 'world'")
+    done(ask("attach", "mount", "world"), "the attached pairs are 'mount' to 'world'")
     steps(peer, 200)
     assert place(state("gripper"))[2] == pytest.approx(2.0, abs=1e-9)
     done(ask("detach", "mount", "world"), "nothing is attached")
@@ -172,7 +172,7 @@ def test_an_obstacle_is_deleted_beside_attached_objects(simulate, peer, ask):
     spawned.initial_pose.pose.position.x = 1.0
     answer = peer.call(srv.SpawnEntity, "/simulator/spawn_entity", spawned)
     assert answer.result.result == answer.result.RESULT_OK, answer.result.error_message
-    done(ask("attach", "ball", "world"), "attached are 'ball' to 'world'")
+    done(ask("attach", "ball", "world"), "the attached pairs are 'ball' to 'world'")
     deleted = srv.DeleteEntity.Request(entity="shelf")
     answer = peer.call(srv.DeleteEntity, "/simulator/delete_entity", deleted)
     assert answer.result.result == answer.result.RESULT_OK, answer.result.error_message

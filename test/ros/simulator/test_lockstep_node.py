@@ -130,7 +130,9 @@ def test_a_tick_uses_the_commands_with_its_stamp(simulate, peer, two_joints):
     base, both = answers.base, {"lift": 1.0, "turn": 0.5}
     wanted = f"the simulation waits for tick 0 (stamp {base // 10**9}.{base % 10**9:09d})"
     answers.refused(lambda: answers.send(base + 5_000_000, **both), f"for tick 5; {wanted}")
-    answers.refused(lambda: answers.send(base + 1, **both), f"which is not a tick; {wanted}")
+    answers.refused(
+        lambda: answers.send(base + 1, **both), f"which is not the time of a tick; {wanted}"
+    )
     unstamped = "refused a message on joint_commands: the command has no stamp"
     answers.refused(lambda: answers.send(0, **both), unstamped)
     efforts = peer.publisher(Float64MultiArray, "effort_commands")

@@ -72,7 +72,7 @@ class TickStamps:
         found = (
             f"for tick {stamped}"
             if stamped is not None
-            else f"{seconds(stamp_ns)}, which is not a tick"
+            else f"{seconds(stamp_ns)}, which is not the time of a tick"
         )
         if stamp_ns == 0:  # time began at 0, so a late answer to tick 0 looks unstamped
             found += ", or not at all"

@@ -128,12 +128,12 @@ class TrajectoryParser:
         left = times + (start - now_ns) >= 0
         if start - now_ns > LONGEST_WAIT * NANOSECONDS:
             raise refusal(
-                f"it starts at {seconds(start)} s, but it is {seconds(now_ns)} s now; if the "
-                "sender uses another clock, set its use_sim_time, or stamp 0 to start at once"
+                f"it starts at {seconds(start)} s, but the time is {seconds(now_ns)} s now; if "
+                "the sender uses another clock, set its use_sim_time, or stamp 0 to start at once"
             )
         if not left.any():
             end = seconds(start + int(times[-1]))
-            raise refusal(f"it ended at {end} s; it is {seconds(now_ns)} s now")
+            raise refusal(f"it ended at {end} s; the time is {seconds(now_ns)} s now")
         zeros = np.zeros((int(left.sum()), len(names)))
         velocity, acceleration = numbers.velocity, numbers.acceleration
         return TrajectoryOrder(

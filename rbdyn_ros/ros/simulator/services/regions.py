@@ -71,7 +71,7 @@ def region_of(bounds: Any) -> Region | None:
         return None
     check_magnitude("a point", points.ravel().tolist(), LARGEST_STATE)
     if bounds.type == bounds.TYPE_SPHERE:
-        _check_number(points, 2, 2, "a sphere", "its centre, and its radius as x")
+        _check_number(points, 2, 2, "a sphere", "its centre and a point whose x is the radius")
         if not points[1, 0] > 0.0:
             raise refusal(f"the radius is {points[1, 0]:g}; allowed is a number above 0")
         return _Ball(points[0], float(points[1, 0]))
@@ -88,7 +88,8 @@ def _check_number(points: Array, least: int, most: int, kind: str, meaning: str)
     allowed = str(least) if least == most else f"{least} to {most}"
     if not least <= len(points) <= most:
         raise refusal(
-            f"{kind} has {counted(len(points), 'point')}; allowed are {allowed}: {meaning}"
+            f"{kind} has {counted(len(points), 'point')}; allowed are {allowed} points, which are "
+            f"{meaning}"
         )
 
 

@@ -64,7 +64,8 @@ class SavedStates:
             known = listing(self._states, MOST_STATES) if self._states else "none"
             hint = did_you_mean(name, self._states)
             raise refusal(
-                f"there is no saved state {quote(name)}{hint}; saved are: {known}", "unknown-state"
+                f"there is no saved state {quote(name)}{hint}; the saved states are: {known}",
+                "unknown-state",
             )
         self._simulation.load_state(self._states[name])
         return f"at the state {quote(name)}"

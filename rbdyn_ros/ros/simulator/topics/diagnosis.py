@@ -162,7 +162,10 @@ def _unpunctual(w: Timing, rate: float, wanted: float, scatter: float) -> list[C
     off = RATE_ERROR.level(abs(rate - wanted)) if missing > 2.0 else Level.OK
     return [
         (off, f"the loop runs at {rate:.1f} Hz instead of {wanted:.1f} Hz"),
-        (RATE_SCATTER.level(scatter), f"the period of the loop scatters by {scatter:.1%}"),
+        (
+            RATE_SCATTER.level(scatter),
+            f"the standard deviation of the loop's period is {scatter:.1%}",
+        ),
         _warning(w.overruns > 0, f"{w.overruns} of {w.ticks} ticks ended late"),
     ]
 
@@ -171,7 +174,10 @@ def _slow(w: Timing) -> list[Complaint]:
     average, scatter = mean(w.step_histogram), deviation(w.step_histogram)
     return [
         (STEP_TIME.level(average), f"a tick takes {average:.0f} us on average"),
-        (STEP_TIME_SCATTER.level(scatter), f"the duration of a tick scatters by {scatter:.0f} us"),
+        (
+            STEP_TIME_SCATTER.level(scatter),
+            f"the standard deviation of the duration of a tick is {scatter:.0f} us",
+        ),
     ]
 
 
@@ -201,7 +207,7 @@ def _commands(o: Observation) -> Status:
         _warning(
             o.new.given_up > 0,
             f"lock-step timed out {counted(o.new.given_up, 'time')} without commands for "
-            f"{listing(o.unanswered)}; after that time ran freely",
+            f"{listing(o.unanswered)}; after that, time ran without waiting for commands",
         ),
     ]
     values: dict[str, object] = {
@@ -237,7 +243,7 @@ def _state(o: Observation) -> Status:
             o.new.dropped > 0,
             f"dropped {counted(o.new.dropped, 'reading')} of lidars, range sensors or cameras "
             "since "
-            "the last report: their thread cannot follow",
+            "the last report: the thread that computes them is too slow",
         ),
     ]
     values: dict[str, object] = {

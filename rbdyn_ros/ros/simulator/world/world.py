@@ -140,7 +140,7 @@ class World:
     def listed(self) -> str:
         """The list of attached links, for messages."""
         pairs = [f"{quote(weld.link)} to {quote(weld.to)}" for weld in self.attached]
-        return f"attached are {', '.join(pairs)}" if pairs else "nothing is attached"
+        return f"the attached pairs are {', '.join(pairs)}" if pairs else "nothing is attached"
 
     def obstacle(self, name: str) -> Obstacle | None:
         """Return an obstacle, or None if the name is not an obstacle's."""
