@@ -358,7 +358,7 @@ def test_names_of_a_yaml_file_replace_only_whole_names(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "part"), [("j1: [a]", ":1: 'j1' has no name"), ("- a", "joint names"), ("a: [", "")]
+    ("text", "part"), [("j1: [a]", ":1: 'j1' has no value"), ("- a", "joint names"), ("a: [", "")]
 )
 def test_a_yaml_file_without_names_is_refused(tmp_path, urdf, files, text, part):
     names = tmp_path / "names.yaml"
@@ -559,7 +559,7 @@ def test_scenes_that_excite_cannot_use_are_refused(tmp_path):
         ((arm, "--scene", tmp_path / "none.yaml"), 1, "none.yaml"),
         ((arm, "--scene", arm), 1, "swinger.urdf"),
         ((bare, "--scene", scene), 1, "no <collision> elements"),
-        ((scene, "--scene", scene), 1, "the robot is a scene too"),
+        ((scene, "--scene", scene), 1, "the robot file is a scene file"),
         ((arm, "--scene", scene, "--sweeps", 3), 2, "--after, --scene"),
         ((arm, "--scene", scene, "--floating-base"), 2, "leave --floating-base out"),
         ((arm, "--scene", scene, "--mounting", 1, 0, 0), 1, "differs from the robot's pose"),
