@@ -220,6 +220,6 @@ def test_a_model_with_contact_with_a_mesh_runs_on_the_engine():
     corners = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [0.0, 1.0, 0.0]])
     mesh = rb.Obstacle("ramp", rb.TriangleMesh(corners, np.array([[0, 1, 2]])))
     b = rb.Batch(walker(mesh), 2)
-    assert "contact with 'ramp', which is no plane and no height field" in repr(b)
+    assert "contact with 'ramp', which is neither a plane nor a height field" in repr(b)
     with refused(rb.ModelError, "not-traceable"):
         rb.Batch(walker(mesh), 2, specialize=True)

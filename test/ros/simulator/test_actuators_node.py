@@ -54,4 +54,4 @@ def test_a_wrong_file_ends_the_start_with_its_line(simulate, tmp_path):
     arguments = ("--ros-args", "-p", f"actuators:={tmp_path / 'motor.yaml'}")
     simulator = simulate(tmp_path / "cart.urdf", *arguments, wait=False)
     assert simulator.process.wait(120.0) != 0
-    assert "motor.yaml: line 3: actuator 'x': the gear is '0'" in simulator.text()
+    assert "motor.yaml: line 3: actuator 'x': gear is '0'" in simulator.text()

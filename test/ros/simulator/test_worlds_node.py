@@ -156,7 +156,7 @@ def test_a_world_that_is_refused_changes_nothing(simulate, peer, ask, load, tmp_
     size = "rbdyn_scene: 1\nobjects:\n  a: {box: {size: [1, 1, -1]}, mass: 1}\n"
     broken(size, codes.RESOURCE_PARSE_ERROR, "object 'a'")
     tags = "rbdyn_scene: 1\ntags: indoor\n"
-    broken(tags, codes.RESOURCE_PARSE_ERROR, "line 2: the tags are 'indoor', not a list of tags")
+    broken(tags, codes.RESOURCE_PARSE_ERROR, "line 2: tags are 'indoor', not a list of tags")
     mesh = "rbdyn_scene: 1\nobjects:\n  a: {mesh: {file: no.stl}, mass: 1}\n"
     broken(mesh, codes.MISSING_ASSETS, "no.stl")
     twice = "rbdyn_scene: 1\nobjects:\n  grip: {sphere: {radius: 1}, mass: 1}\n"
