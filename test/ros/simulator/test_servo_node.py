@@ -159,7 +159,7 @@ def test_the_tool_of_a_controlled_arm_follows_twists_and_holds(simulate, control
     )
     tool = Tool(peer, pair.arm, "arm_controller")
     refusals(tool, pair.controller.text)
-    words = "the mode is gravity; trajectories need computed_torque"
+    words = "the mode is gravity; trajectories need mode computed_torque"
     message = tool.message("tool0", (0.1, 0.0, 0.0))
     peer.insist(tool.publisher, message, lambda: words in pair.controller.text())
     pair.arm_it("computed_torque")
