@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pass of dynamics where all bodies of a Model are free and some touch each other.
 
-Its matrix has a block for each body (body_blocks.py). A body that touches no other one is solved
-for alone. With S the axes of a free joint, shifts e
-and turns r of which each moves the centre of mass by s, a = S qacc is
+Its matrix has a block for each body (body_blocks.py). A body that touches no other moving body is
+solved alone. With S the axes of a free joint, shifts e and turns r of which each moves the centre
+of mass by s, a = S qacc is
 
     w = sum of r q,  v = sum of e q' + sum of s q,  q being the turns and q' the shifts
 """
