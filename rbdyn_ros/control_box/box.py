@@ -126,7 +126,7 @@ class ControlBox(ABC):
     @property
     @abstractmethod
     def ends(self) -> Sequence[End]:
-        """The servers behind their sockets."""
+        """The ports of the box, each with its server."""
 
     @property
     def wire(self) -> WireFaults:

@@ -79,7 +79,7 @@ class LawCode:
 
 @kernel
 def run(address: int, table: int, row: int, memory: Matrix, target: Matrix) -> int:
-    """Call code on the Model and the Data at two addresses; return its result."""
+    """Copy a target to memory; return the result of code for the Model and Data at addresses."""
     for i in range(3):
         for k in range(target.shape[1]):
             memory[TARGET + i, k] = target[i, k]

@@ -51,7 +51,7 @@ class EffortCheck:
         self._qpos[:] = 0.0
 
     def use(self, arm: Arm) -> None:
-        """Continue with another arm of the same joints."""
+        """Continue with another arm with the same joints."""
         self._arm = arm
 
     def add(self, seen: Measured, dt: float) -> None:
@@ -60,7 +60,7 @@ class EffortCheck:
         self._speed = _average.call(seen.state, self._dofs, share, self._memory)
 
     def holding(self, arm: Arm | None = None) -> Array:
-        """Return the commands (nv,) that hold the arm according to the model."""
+        """Return the commands (nv,) that hold an arm by its model; None: the present arm."""
         arm = arm or self._arm
         return arm.without_own(arm.gravity_effort(self._qpos, np.empty(arm.m.nv)), self._qpos)
 

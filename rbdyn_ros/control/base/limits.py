@@ -39,11 +39,11 @@ class Limits:
         effort: (n,) [N m or N].
         gain: (n,) largest measured gain of speed, OVERSHOOT times the robot's acceleration limit
             [rad/s^2 or m/s^2], infinite if there is no limit.
-        effort_scale: effort limits as a fraction of the robot's.
-        velocity_scale: velocity limits as a fraction of the robot's.
+        effort_scale: effort limits as a fraction of the robot's effort limits.
+        velocity_scale: velocity limits as a fraction of the robot's velocity limits.
         inset: distance from the robot's position limits [rad or m].
         acceleration: largest measured change of a velocity [rad/s^2 or m/s^2].
-        latency: largest lag of states that may last [s].
+        latency: a lag of states above this must not last [s].
         power_limit: largest product of effort and velocity of every joint [W]; 0: no limit.
         contact: effort that a contact may withstand in mode impedance, as a share of the effort
             limits; a joint that withstands more counts as frozen.

@@ -145,7 +145,7 @@ def carry(
 
 @kernel
 def since(s: BlindState, now: int) -> float:
-    """Return the time since the last effort without states [s]; 1 ms before the first effort."""
+    """Return the time since the last effort without states [s], or 1 ms if there was none yet."""
     return max(seconds(s.answered, now), 0.0) if s.phase == BLIND else 1e-3
 
 

@@ -38,7 +38,7 @@ class WheelFit:
     inverse: Array
 
     def contradiction(self) -> float:
-        """Return the variance of the distances by their slip, divided by their mean square."""
+        """Return the variance that the slip shows, divided by the mean square of the distances."""
         spare = len(self.ways) - np.linalg.matrix_rank(self.inverse)
         length = float(self.ways @ self.ways) / len(self.ways)
         return float(self.slip @ self.slip) / (spare * length) if spare > 0 < length else 0.0
@@ -58,7 +58,7 @@ class TwistLimits:
 
 
 class WheelDrive:
-    """Converts between twists of a base and its joints.
+    """Converts between twists of a base and speeds of its wheels.
 
     Args:
         base: the wheels.
@@ -67,7 +67,7 @@ class WheelDrive:
 
     Attributes:
         moves: (3,) whether the base can move along each part of a twist.
-        reference: (2,) point of the base that never moves sideways, unless the base can [m].
+        reference: (2,) point of the base that moves sideways only if the base can do so [m].
     """
 
     def __init__(self, base: WheelBase, track_scale: float = 1.0) -> None:

@@ -23,7 +23,7 @@ DAMPING = 1e-4
 
 
 def broken(v: Array, a: Array, jerk: Array, limits: Sequence[Array] | Array) -> str:
-    """Return the limit that a motion exceeds: velocity, acceleration, jerk or ""."""
+    """Return which limit a motion exceeds: "velocity", "acceleration" or "jerk"; else ""."""
     for power, (name, x, most) in enumerate(
         zip(("velocity", "acceleration", "jerk"), (v, a, jerk), limits, strict=True), 1
     ):
@@ -40,7 +40,7 @@ _NAMES = {
 
 
 def joint_error(kind: str, stream: Stream, jerk: Array, arm: FrankaArm) -> str:
-    """Return the error of a joint motion by its name, or "".
+    """Return the name of the error of a joint motion, or "".
 
     Args:
         kind: `joint_motion_generator_` or `cartesian_motion_generator_joint_`.

@@ -105,7 +105,7 @@ class ClientTorque(Streamed):
     stiff = False
 
     def take(self, torque: Array, lasts: float) -> None:
-        """Store a command."""
+        """Store torques (6,) [N m] that last for a time [s]; 0: until the next command."""
         self.given = np.array(torque)
         self.last(lasts)
 

@@ -85,7 +85,7 @@ class Move(ABC):
 
 
 class Profile:
-    """A path of a length that begins and ends at rest: a trapezoid of the speed, or a triangle.
+    """A motion along a path, from rest to rest: over time the speed is a trapezoid or a triangle.
 
     Args:
         length: length of the path.

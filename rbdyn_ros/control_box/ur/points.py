@@ -113,7 +113,7 @@ def _optimovel(r: UrRobot, T: Array, p: TrajectoryPoint) -> Move:
     return line_move(r, T, float(v * OPTIMAL_V), float(a * OPTIMAL_A))
 
 
-#: Motions to a point, except splines: the kind of simulation, and the motion.
+#: For each kind of point except splines: how it is simulated, and the function of its motion.
 KINDS: dict[str, tuple[str, Callable[[UrRobot, TrajectoryPoint], Move]]] = {
     "MOVEJ": (
         "simulated, without blending",
