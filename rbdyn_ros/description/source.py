@@ -101,7 +101,8 @@ def opened(
         source: path of a `.urdf`, `.xacro`, `.sdf`, MJCF `.xml`, mechanism `.yaml` or scene
             `.yaml` file, the name of a robot such as panda, a RobotFile, or the text of a URDF,
             MJCF or SDF.
-        strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
+        strict: whether to refuse errors that can be repaired; otherwise they are repaired, each
+            with a warning.
         package_dirs: folders to search for packages, of `$(find package)` and of meshes.
         xacro_args: values for the `$(arg ...)` of a xacro file.
         contact: True or a Contact: use the `<collision>` elements of links for contact. A scene

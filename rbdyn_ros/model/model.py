@@ -284,12 +284,12 @@ class Model:
 
     @functools.cached_property
     def not_differentiable(self) -> tuple[str, str]:
-        """First part of motion and of passive forces without analytic derivatives, or ''."""
+        """The first part of the motion, and of the passive forces, without derivatives, or ''."""
         return without_derivatives(self)
 
     @functools.cached_property
     def not_implicit(self) -> str:
-        """First part without an implicit integrator, or ''."""
+        """The first part that implicit integrators do not support, or ''."""
         return without_implicit_step(self)
 
     def replaced(self, findings: Sequence[Finding] | None = None, **arrays: Any) -> Model:

@@ -48,7 +48,7 @@ def convert(
     Args:
         source: a file as for load, a Description or a SystemBuilder, which have no visible shapes.
         output: path of the file; an old file is replaced.
-        floating_base: let the base move freely, in formats that can express this.
+        floating_base: whether the base moves freely, in formats that can express this.
         strict: as for load.
         package_dirs: as for load.
         xacro_args: as for load.

@@ -245,7 +245,8 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
         """Return the checked Description; the builder remains usable.
 
         Args:
-            strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
+            strict: whether to refuse errors that can be repaired; otherwise they are repaired,
+                each with a warning.
 
         Raises:
             DescriptionError: with all errors.

@@ -88,7 +88,7 @@ class Trajectory:
         times: times of the samples, ascending [s].
         positions: one row per sample with one number per coordinate [rad or m]; for a joint of one
             coordinate a row may be a number.
-        periodic: the motion repeats after the last sample, which equals the first.
+        periodic: whether the motion repeats after the last sample, which then equals the first.
     """
 
     times: tuple[float, ...]

@@ -71,7 +71,8 @@ def read_scene(
 
     Args:
         path: path of the file.
-        strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
+        strict: whether to refuse errors that can be repaired; otherwise they are repaired, each
+            with a warning.
         package_dirs: folders to search for packages, of meshes and robots.
 
     Raises:

@@ -31,7 +31,8 @@ def corrected_text(text: str, continuous: bool = False) -> tuple[str, list[str]]
 
     Args:
         text: text of a URDF, which may be refused.
-        continuous: make revolute joints with the limits 0 and 0, which cannot move, continuous.
+        continuous: whether to make revolute joints with the limits 0 and 0, which cannot move,
+            continuous.
 
     Returns:
         The text, and a sentence for each correction.

@@ -58,8 +58,8 @@ def read_file(
 
     Args:
         path: path of a ``.urdf`` or ``.xacro`` file.
-        strict: refuse errors that can be repaired (an unknown leader, a missing limit); otherwise
-            repair them, each with a warning in ``findings``.
+        strict: whether to refuse errors that can be repaired (an unknown leader, a missing limit);
+            otherwise they are repaired, each with a warning in ``findings``.
         package_dirs: a folder, or a list of folders, to search for packages, of
             ``$(find package)`` and of meshes; each may contain the package or be it.
         xacro_args: values for the ``$(arg ...)`` of a xacro file: text, bools and numbers.
