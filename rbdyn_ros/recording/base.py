@@ -96,7 +96,7 @@ class Chain:
 
 
 def moves(poses: list[tuple[int, Array]]) -> bool:
-    """Return whether a link moves."""
+    """Return whether a link moves; each of its poses has a stamp [ns]."""
     from scipy.spatial.transform import Rotation  # slow to import
 
     rows = np.array([row for _, row in poses])

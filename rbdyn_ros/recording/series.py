@@ -147,7 +147,7 @@ class JointTopic:
         """Return times (p,) [ns], names (n) and rows (p, 3, n) in order of time.
 
         Args:
-            by_stamp: use the stamps of the messages, else their arrival times.
+            by_stamp: whether to use the stamps of the messages instead of their arrival times.
         """
         names = tuple(dict.fromkeys(name for key in self._tables for name in key))
         column = {name: k for k, name in enumerate(names)}

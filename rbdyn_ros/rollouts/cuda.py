@@ -75,7 +75,7 @@ class Cuda:
         return self._gpu.zeros(f"{name} of {self.nsim} robots", (*shape, self.nsim), self.number)
 
     def given(self, value: Any) -> Any:
-        """Return a value that can be assigned to an array."""
+        """Convert a value to an array of the GPU."""
         return self._gpu.arrays.asarray(value)
 
     def on_host(self, values: Any) -> Any:

@@ -100,13 +100,13 @@ def rollout(
             subtree_com, cvel, energy (of the new state).
         every: number of steps per row of outputs; must divide nstep.
         threads: number of threads; None: one per core.
-        specialize: compile code for this Model that advances several robots side by side, and
-            cache it on disk. Dry friction and limits of joints then follow the smooth law, as in
-            rb.specialize; robots that touch planes with spheres have the law of rb.step, as in
-            rb.Batch. False: use the engine's own code, which supports Models that cannot be
-            specialised and follows m.opt.exact_stops; without a policy it gives the bits of
-            rb.step. With m.opt.exact_stops off both give the same results up to rounding.
-        progress: show a progress bar if the output is a terminal.
+        specialize: whether to compile code for this Model that advances several robots side by
+            side, and cache it on disk. Dry friction and limits of joints then follow the smooth
+            law, as in rb.specialize; robots that touch planes with spheres have the law of
+            rb.step, as in rb.Batch. False: use the engine's own code, which supports Models that
+            cannot be specialised and follows m.opt.exact_stops; without a policy it gives the bits
+            of rb.step. With m.opt.exact_stops off both give the same results up to rounding.
+        progress: whether to show a progress bar if the output is a terminal.
         ray: address of a Ray cluster whose machines advance the robots instead, with the same
             results: 'auto' or True (the cluster of this machine), HOST:PORT of `ray start`, or
             ray://HOST:PORT. The cluster must be on a trusted network. If a machine is lost, its

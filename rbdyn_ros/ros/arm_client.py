@@ -107,7 +107,7 @@ class ArmClient:
         Args:
             position: positions of the joints to answer [rad or m]; the other joints are as
                 measured. None: all joints, as measured.
-            as_command: subtract the gravity compensation of the arm's own controller.
+            as_command: whether to subtract the gravity compensation of the arm's own controller.
         """
         return self._ask(
             "GetGravityEffort",
@@ -134,8 +134,8 @@ class ArmClient:
             acceleration: [rad/s^2 or m/s^2]; None: zeros.
             position: [rad or m]; None: positions and velocities as measured.
             velocity: [rad/s or m/s], only with position; None: zeros.
-            include_gravity: add g; as_command needs it.
-            include_friction: add the controller's model of joint friction.
+            include_gravity: whether to add g; as_command needs it.
+            include_friction: whether to add the controller's model of joint friction.
             as_command: as for gravity_effort.
         """
         return self._ask(
@@ -175,7 +175,8 @@ class ArmClient:
             damping: Kd [1/s]; None: the damping of the controller.
             include_friction: as for inverse_dynamics.
             as_command: as for gravity_effort.
-            clamp: clamp to the effort limits; the answer is `saturated` then.
+            clamp: whether to clamp efforts to their limits; `saturated` is then true if an effort
+                was clamped.
         """
         return self._ask(
             "GetComputedTorque",

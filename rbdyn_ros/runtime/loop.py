@@ -40,7 +40,7 @@ class Loop:
         start: (nq,) position at the start and after a reset; None: m.qpos0.
         wakeup: notified for every state, may be shared by several loops; None: the loop makes its
             own.
-        faults: from the first tick on; None: no fault.
+        faults: the faults from the first tick on; None: no fault.
         port: memory shared with another process, which the caller closes after the loop has
             stopped; None: no such memory.
 

@@ -33,8 +33,8 @@ class Plant:
         requests: to the loop.
         m: the robot.
         start: (nq,) position at the start.
-        faults: from the first tick on.
-        specialize: compile the timestep for this robot.
+        faults: the faults from the first tick on.
+        specialize: whether to compile the timestep for this robot.
 
     Attributes:
         m: the simulated Model, with exchanged parameters, stuck joints and specialised timesteps.

@@ -162,10 +162,10 @@ class Faults:
             jitter [s]; a command overtaken by a later one is lost.
         command_drop: probability that a command is lost.
         state_delay, state_jitter, state_drop: the same for the measured state.
-        link_loss: nothing passes in either direction.
+        link_loss: whether the link is lost, so that nothing passes in either direction.
         encoder_resolution: step of a measured position [m or rad]; 0: exact.
         encoder_noise: standard deviation of a measured position [m or rad].
-        encoder_bias: added to a measured position [m or rad].
+        encoder_bias: offset of a measured position [m or rad].
         velocity_noise: standard deviation of a measured velocity [m/s or rad/s].
         effort_noise: standard deviation of the noise added to an applied effort [N or N m].
         stuck: whether the dof is stuck.

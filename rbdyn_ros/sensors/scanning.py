@@ -229,8 +229,8 @@ def _cone(view: float, rays: int) -> Array:
 def instants(sensor: RangingSpec) -> Sequence[tuple[int, int, float]]:
     """Return (first column, column after the last, time before the state) of each instant.
 
-    Columns are measured at equal intervals; an instant is in the
-    middle of the times of its columns.
+    Columns are measured at equal intervals; an instant is in the middle of the times of its
+    columns.
     """
     if isinstance(sensor, RangeSpec):
         return [(0, sensor.rays, 0.0)]

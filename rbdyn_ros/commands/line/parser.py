@@ -71,8 +71,8 @@ class Parser(argparse.ArgumentParser):
     def check_options(self, words: Sequence[str]) -> None:
         """Exit if an option is unknown; the error names the nearest option.
 
-        Called before parsing: argparse would first report a missing argument, or take the value of
-        the mistyped option for a file.
+        It is called before parsing, because argparse would first report a missing argument, or
+        take the value of the mistyped option for a file.
         """
         known = [name for action in self._actions for name in action.option_strings]
         for word in words:

@@ -2,7 +2,7 @@
 """The depth of two overlapping cores by the expanding polytope algorithm.
 
 A polytope inside A - B is expanded where its surface is nearest to the origin, until that face
-lies on the surface of A - B. Its distance is the depth.
+lies on the surface of A - B. The distance of this face is the depth.
 
 Source: van den Bergen, Proximity queries and penetration depth computation on 3D game objects,
 2001.

@@ -83,7 +83,7 @@ def identify_actuators(
         rest: (nv,) positions of joints that are not in the motion; None: qpos0.
 
     Returns:
-        an estimate for each joint of the motion.
+        An estimate for each joint of the motion.
 
     Raises:
         ModelError: m has actuators, or see identify.

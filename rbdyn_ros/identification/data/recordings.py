@@ -57,7 +57,7 @@ def read_recording(
         motor_topic: in a bag, a topic of sensor_msgs/JointState whose positions are the angles of
             the motors of joints, before their gears; the angles are interpolated. In a CSV file
             the columns <joint>.motor have these angles.
-        partly: leave out joints, such as fingers, that the recording does not have.
+        partly: whether to leave out joints, such as fingers, that the recording does not have.
         gains: torque of the joints by current [N m/A], for a log of RTDE without torques.
         raw: whether currents of a log stay currents.
 

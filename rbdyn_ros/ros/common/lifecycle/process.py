@@ -56,7 +56,8 @@ class ManagedNode(LifecycleNode):
         spinner: executor of the node and its helper nodes, in a thread of its own.
         stop: as the argument.
         values: values of the parameters, from `begin` on.
-        loading: the node compiles or reads, see `load`; a signal ends the process at once.
+        loading: whether the node compiles or reads, see `load`; a signal then ends the process at
+            once.
         status: exit status of a process that was stopped; `end` may set it.
     """
 

@@ -147,7 +147,7 @@ class Stop(threading.Event):
     busy machine after up to CALM_NAP / BUSY_NAP times as much. The methods take no lock.
 
     Attributes:
-        interrupted: a signal raised KeyboardInterrupt.
+        interrupted: whether a signal raised KeyboardInterrupt.
 
     Raises:
         RbdynError: compilation is switched off.

@@ -73,7 +73,7 @@ class ViewedSimulation:
         self._begun: Simulation | None = None
         self._watched: list[Watched] = []
         self._hands: list[HandSpring] = []
-        self._driven: dict[int, bool] = {}  # by robot: was it held before its first order?
+        self._driven: dict[int, bool] = {}  # by robot: whether it was held before its first order
 
     def begin(self, simulation: Simulation) -> None:
         """Show and control the simulation of the robots, which are open now."""
@@ -94,7 +94,7 @@ class ViewedSimulation:
         return [watched.instant(energy) for watched in self._watched]
 
     def recast(self, robot: int) -> Cast | None:
-        """Return a robot with the objects of the last instant; None if outdated, or not begun."""
+        """Return a robot with the last instant's objects; None if outdated, or before `begin`."""
         if self._begun is None:
             return None
         watched, shown = self._watched[robot], self.robots[robot]

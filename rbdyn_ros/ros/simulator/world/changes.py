@@ -272,5 +272,5 @@ def _made(world: World, **changes: Any) -> World:
 
 
 def _in(new: World, old: World, qpos: Array) -> Array:
-    """Return a position (nq,) of the old world for the new world; new parts are at their qpos0."""
+    """Convert a position (nq,) of the old world to the new world; new parts are at their qpos0."""
     return Match(old.m, new.m).coordinates(qpos, new.m.qpos0)
