@@ -23,7 +23,7 @@ ROOM = 25.0
 class ActuatorSpec:
     """A motor, its gear and its drive. Speeds, torques and friction are those of the motor.
 
-    Names are those of MuJoCo's dcmotor if it has the same number.
+    Numbers that MuJoCo's dcmotor has, too, have the same names.
 
     Attributes:
         joint: the joint, with one degree of freedom.

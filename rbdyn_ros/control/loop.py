@@ -172,7 +172,7 @@ class ControlLoop:
         return self.armed and not self.settings.dry_run
 
     def _coast(self, now: int) -> Array | None:
-        """Return efforts for an arm whose newest state is late.
+        """Return efforts for an arm whose newest state is late, or None if it gets none.
 
         `now` is on the steady clock [ns].
         """

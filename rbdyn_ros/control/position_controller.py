@@ -148,7 +148,7 @@ class PositionController(Controller):
             return None
         if test.done:
             self._test, self.armed = None, True
-            # start from the position sent, not from the reported one, to avoid a jump
+            # start from the position sent, not from the reported position, to avoid a jump
             self._rest_here()
         return self._sent(self._passed(wanted))
 

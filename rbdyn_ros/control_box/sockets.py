@@ -458,7 +458,7 @@ class Dialled(Peers[S]):
 
     @property
     def sockets(self) -> list[socket.socket]:
-        """The sockets to wait for, except those of sessions that accept no bytes now."""
+        """The sockets to wait for, except the sockets of sessions that accept no bytes now."""
         return [peer.socket for peer in self.peers if not peer.session.is_full]
 
     def hang_up(self, reason: str) -> None:

@@ -128,7 +128,7 @@ def meet(
 
 
 def _rays(origins: ArrayLike, directions: ArrayLike) -> tuple[Array, Array]:
-    """Return origins and unit vectors, each (n, 3)."""
+    """Return origins and unit vectors, each (n, 3), or raise ParameterError."""
     starts, along = (
         _points(name, given) for name, given in (("origins", origins), ("directions", directions))
     )

@@ -82,7 +82,7 @@ def _take(take: Callable[[Message], None], message: Message, source: Path) -> No
 
 
 def _chosen(collected: Collected, recording: Recording, source: Path, name: str | None) -> str:
-    """Return the namespace of the robot to read."""
+    """Return the namespace of the robot to read, or raise ParameterError."""
     spaces = robots_in(collected)
     if not spaces:
         raise _no_states(recording, collected, source)

@@ -112,7 +112,7 @@ class JointTopic:
         velocity: Sequence[float] | Array,
         effort: Sequence[float] | Array,
     ) -> None:
-        """Add a message; lists shorter than `names` are padded with NaN."""
+        """Add a message, with NaN for missing numbers; raise ValueError for too many joints."""
         key = tuple(names)
         if key not in self._tables:
             self._known.update(key)

@@ -230,7 +230,7 @@ def _result(
 
 
 def _gains(m: Model, law: RolloutLaw) -> list[Columns]:
-    """Return the gains as rows (nbatch or 1, nv)."""
+    """Return the gains as rows (nbatch or 1, nv), or raise ParameterError."""
     found = []
     for name, values in law.gains.items():
         if values.ndim > 0 and values.shape[-1] not in (1, m.nv):

@@ -312,7 +312,7 @@ def _kind(title: str) -> Any:
 
 
 def _ordered(field: str, given: ByJoint, names: Sequence[str]) -> list[float]:
-    """Return the numbers in the order of the names."""
+    """Return the numbers in the order of the names; raise RbdynError if other joints are named."""
     if set(given) != set(names):
         raise client_error(
             f"{field} names {', '.join(given)}, but other arguments name {', '.join(names)}"
@@ -321,7 +321,7 @@ def _ordered(field: str, given: ByJoint, names: Sequence[str]) -> list[float]:
 
 
 def _by_joint(field: str, given: ByJoint) -> dict[str, float]:
-    """Return a checked copy of numbers by joint."""
+    """Return a checked copy of numbers by joint, or raise RbdynError."""
     if not isinstance(given, Mapping):
         raise client_error(
             f"{field} must be a mapping from joint names to numbers, got {shown(given)}"
@@ -344,7 +344,7 @@ def _number(name: str, given: float) -> float:
 
 
 def _string(name: str, given: str) -> str:
-    """Return a string that fits into a message."""
+    """Return a string that fits into a message; raise RbdynError for any other value."""
     if not isinstance(given, str) or "\0" in given:
         raise client_error(f"{name} must be a string without NUL, got {shown(given)}")
     return given

@@ -169,8 +169,8 @@ class Loop:
                 `m`.
             resets: whether the caller resets or loads the state next. Then the state may have
                 diverged, and stays frozen until the reset.
-            of_new: faults of the joints of `base`, of which only those of new joints are used;
-                None: no fault.
+            of_new: faults of the joints of `base`, of which only the faults of new joints are
+                used; None: no fault.
 
         Raises:
             RbdynError: the loop does not run, makes single steps, its state diverged, its timestep
@@ -230,8 +230,8 @@ class Loop:
     def load_state(self, saved: SavedLoop) -> None:
         """Continue from a saved state of this loop: equal orders give exactly the same future.
 
-        Time jumps to the tick of the state, in a new epoch. A pause stays. The faults become those
-        with which the state was saved; the Model must be the one with which it was saved.
+        Time jumps to the tick of the state, in a new epoch. A pause stays. The faults become the
+        faults with which the state was saved; the Model must be the Model with which it was saved.
 
         Raises:
             RbdynError: the loop does not answer.

@@ -159,7 +159,7 @@ class Faults:
 
     Attributes:
         command_delay, command_jitter: a command arrives after the delay plus a random part of the
-            jitter [s]; a command overtaken by a later one is lost.
+            jitter [s]; a command overtaken by a later command is lost.
         command_drop: probability that a command is lost.
         state_delay, state_jitter, state_drop: the same for the measured state.
         link_loss: whether the link is lost, so that nothing passes in either direction.

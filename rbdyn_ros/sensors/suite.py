@@ -107,7 +107,7 @@ class Suite:
         return every
 
     def _make_scanners(self, m: Model) -> dict[int, Scanner]:
-        """Return the scanners of the sensors with rays, by their numbers."""
+        """Return the scanners of the sensors with rays, by their numbers, or raise ModelError."""
         specs = {k: spec for k, spec in enumerate(self.specs) if isinstance(spec, RayKinds)}
         visible = [spec for spec in specs.values() if spec.sees == "visual"]
         if visible and self._visuals is None:
@@ -146,7 +146,7 @@ class Suite:
         """Measure on the robot with another gravity or other payloads.
 
         Args:
-            plant: the simulated Model, with the layout of the loaded one.
+            plant: the simulated Model, with the layout of the loaded Model.
             payloads: all payloads of its links.
 
         Raises:

@@ -120,7 +120,7 @@ def _behind(builder: ir.IRBuilder, table: Any, name: str, kind: ir.Type) -> Any:
 def _emit_options_check(
     m: Model, builder: ir.IRBuilder, table: Any, symbolic: Collection[str]
 ) -> None:
-    """Emit a return of OTHER_OPTIONS for options other than the built-in ones."""
+    """Emit a return of OTHER_OPTIONS for options other than the built-in options."""
     same = []
     for name, value in (("integrator_id", m.opt.integrator_id), ("passive", int(m.opt.passive))):
         found = builder.load(_behind(builder, table, name, TABLE))

@@ -130,7 +130,7 @@ def _check_beside(files: Mapping[str, bytes], target: Path) -> None:
 
 
 def _write(files: Mapping[str, bytes], target: Path) -> None:
-    """Write all files, or no file, into the folder of the output."""
+    """Write all files into the folder of the output, or write none and raise ParameterError."""
     folder = target.parent
     try:
         for folder_of in {(folder / name).parent for name in files}:

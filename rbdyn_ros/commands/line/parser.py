@@ -17,7 +17,7 @@ _XACRO = re.compile(r"(?!-)[^=]*:=")
 class Parser(argparse.ArgumentParser):
     """Parses the arguments of `rbdyn` or of one of its commands.
 
-    Options cannot be abbreviated: a new option would break scripts that shorten an old one. The
+    Options cannot be abbreviated: a new option would break scripts that shorten an old option. The
     epilog is printed as it is written.
     """
 

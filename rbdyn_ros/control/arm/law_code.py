@@ -70,7 +70,7 @@ class LawCode:
             target: (3, nv) position, velocity, acceleration.
 
         Returns:
-            False, without writing efforts, if the Model's options are not the compiled ones.
+            False, without writing efforts, if the Model's options are not the compiled options.
         """
         address = self._addresses[law]
         done: bool = _entry.call(address, d.model_address, d.address, memory, target) == DONE

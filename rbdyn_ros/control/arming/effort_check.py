@@ -75,7 +75,7 @@ class EffortCheck:
         """Raise RbdynError if the arm moves, or if efforts are missing or disagree with the model.
 
         Args:
-            arm: the model, for example with another payload; None: the present one.
+            arm: the model, for example with another payload; None: the present model.
         """
         holding = self.holding(arm)
         if not self._speed <= FASTEST:
@@ -105,8 +105,8 @@ class EffortCheck:
     def check_payload(self, arm: Arm) -> None:
         """Raise RbdynError unless an arm with another payload agrees with the measured efforts.
 
-        They must agree better with the other payload than with the present one, because a small
-        missing payload is within the tolerance.
+        They must agree better with the other payload than with the present payload, because a
+        small missing payload is within the tolerance.
         """
         self.check(arm)
         k, before = self._dofs, self.holding()

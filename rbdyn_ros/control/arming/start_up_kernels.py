@@ -258,8 +258,9 @@ def write_commands(s: StartUp, a: Actuation, wanted: Vector) -> None:
 def strength(level: int) -> tuple[float, float, float, float, float]:
     """Return the five numbers of a strength of pulses.
 
-    These are the displacement as a share of the largest one, the shortest duration [s] and number
-    of states, and the largest effort beyond gravity and the largest speed as shares of the limits.
+    These are the displacement as a share of the largest displacement, the shortest duration [s]
+    and number of states, and the largest effort beyond gravity and the largest speed as shares of
+    the limits.
     """
     if level == 0:
         return 0.4, 0.12, 16.0, GENTLE, 0.3

@@ -125,13 +125,14 @@ class Limits:
         """Return tighter limits, relative to the limits of the robot.
 
         Args:
-            effort_scale: fraction of the effort limits, above 0 and at most the present one.
-            velocity_scale: fraction of the velocity limits, above 0 and at most the present one.
-            inset: distance from the position limits, at least the present one [rad or m].
-            acceleration: above 0 and at most the present one; None: the present one.
-            latency: above 0 and at most the present one [s]; None: the present one.
-            power_limit: above 0 and at most the present one [W]; None: the present one.
-            contact: at least 0 and at most the present one; None: the present one.
+            effort_scale: fraction of the effort limits, above 0 and at most the present fraction.
+            velocity_scale: fraction of the velocity limits, above 0 and at most the present
+                fraction.
+            inset: distance from the position limits, at least the present distance [rad or m].
+            acceleration: above 0 and at most the present limit; None: the present limit.
+            latency: above 0 and at most the present limit [s]; None: the present limit.
+            power_limit: above 0 and at most the present limit [W]; None: the present limit.
+            contact: at least 0 and at most the present share; None: the present share.
 
         Raises:
             ParameterError: a limit would become wider, or a range would be empty.

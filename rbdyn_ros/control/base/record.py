@@ -25,7 +25,7 @@ class Record:
     """Base of records; assigning to a field writes into its memory.
 
     Args:
-        sizes: the dims of the fields by name.
+        sizes: the size of each dim that the fields name.
     """
 
     FIELDS: ClassVar[tuple[Field, ...]]

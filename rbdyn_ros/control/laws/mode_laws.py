@@ -59,7 +59,7 @@ class ModeLaws:
         self._pose, self._posture = np.zeros((4, 3)), np.zeros(n)
 
     def use(self, arm: Arm) -> None:
-        """Continue with another arm of the same joints."""
+        """Continue with another arm with the same joints."""
         for law in (self._gravity, self._tracking, self._impedance):
             law.use(arm)
         if self._cartesian is not None:

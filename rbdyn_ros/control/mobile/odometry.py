@@ -43,10 +43,10 @@ class WheelOdometry:
         self.twist_covariance = np.eye(3) * LEAST
 
     def update(self, positions: Array, angles: Array, period: float) -> None:
-        """Move by the positions of the wheels [rad], a period [s] after the last positions.
+        """Update the pose with positions of the wheels, a period [s] after the last positions.
 
         Args:
-            positions: (n,) positions of the wheels.
+            positions: (n,) positions of the wheels [rad].
             angles: angles of the steering joints in between, to the left [rad].
             period: [s].
         """

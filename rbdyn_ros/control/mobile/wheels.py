@@ -286,7 +286,7 @@ def _wheel(
 
 
 def _kind(kind: str, wheels: Sequence[Wheel], steerings: Sequence[Steering]) -> str:
-    """Return the kind that the wheels have, or check that they have the given kind."""
+    """Return the kind of the wheels, or raise ParameterError if a given kind does not fit."""
     able = _kinds_of(wheels, steerings)
     names = listing([wheel.name for wheel in wheels])
     if kind and kind not in able:

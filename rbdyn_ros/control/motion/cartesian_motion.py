@@ -2,8 +2,8 @@
 """Motion of a pose in time: straight lines and even rotations, with blends or stops between.
 
 Each segment from one pose to the next has a share s(t) from 0 to 1, whose rate rises smoothly,
-stays, and falls. Where poses are blended, a segment begins while the one before ends, and the
-shares add up.
+stays, and falls. Where poses are blended, a segment begins while the segment before it ends, and
+the shares add up.
 """
 
 from dataclasses import dataclass, fields

@@ -138,7 +138,7 @@ def _checked_times(times: ArrayLike) -> Array:
 
 
 def _nodes(p: int, places: ArrayLike, rates: dict[str, ArrayLike | None]) -> Array:
-    """Return positions, velocities and accelerations of the points, (3, p, n)."""
+    """Return the nodes (3, p, n), see Path.nodes, or raise ParameterError for other shapes."""
     positions = finite("positions of a path", places, None)
     if positions.ndim != 2 or len(positions) != p or positions.shape[1] == 0:
         text = f"positions of a path of {p} times have the shape {positions.shape}, not ({p}, n)"

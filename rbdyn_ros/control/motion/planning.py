@@ -98,7 +98,7 @@ def time_optimal(
     the path, except for pieces shorter than SHORTEST, which are skipped.
 
     Args:
-        points: (p, n) positions [rad or m]; the path starts at the first one at time 0.
+        points: (p, n) positions [rad or m]; the path starts at the first point at time 0.
         velocity: velocity limits, one number or one per joint [rad/s or m/s]; None: the limits of
             m.
         acceleration: acceleration limits, one number or one per joint [rad/s^2 or m/s^2]; None:

@@ -93,7 +93,7 @@ class SafetyGate:
         self.use(limits)
 
     def use(self, limits: Limits) -> None:
-        """Continue with tighter limits of the same joints, see Limits.tightened."""
+        """Continue with tighter limits for the same joints, see Limits.tightened."""
         s, self.limits = self.s, limits
         s.limits, s.acceleration = limits.rows, limits.acceleration
         s.latency, s.contact = limits.latency, limits.contact

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The laws of motions: each moves the desired joints by a cycle, until it is done.
 
-Speeds and accelerations are defined as in URScript: they are those of the leading joint [rad/s,
-rad/s^2] for movej, speedj and stopj, and of the tool [m/s, m/s^2] for movel, speedl and stopl.
+Speeds and accelerations are defined as in URScript: they hold for the leading joint [rad/s,
+rad/s^2] in movej, speedj and stopj, and for the tool [m/s, m/s^2] in movel, speedl and stopl.
 
 Source: Universal Robots, The URScript Programming Language, module motion.
 """

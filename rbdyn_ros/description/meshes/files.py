@@ -131,7 +131,7 @@ class MeshFiles:
 
 
 def _plain_path(name: str) -> str:
-    """Return the path of a ``file://`` address or a path."""
+    """Return the path of a ``file://`` address or a path, or raise UnusableMeshError."""
     if name.startswith(_FILE):
         host, slash, path = name[len(_FILE) :].partition("/")
         if host in ("", "localhost") and slash:

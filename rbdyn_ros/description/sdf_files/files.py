@@ -97,7 +97,7 @@ class ModelFiles:
         yield from find_packages(name, self._dirs, folder)
 
     def _beside(self, folder: Path | None, name: str) -> Path:
-        """Return a file by its path from the folder, or from one of the folders of models."""
+        """Return a file by its path from this or a model folder, or raise MissingModelError."""
         if folder is None:
             raise MissingModelError("include-outside", _OF_TEXT)
         own = own_package(folder)

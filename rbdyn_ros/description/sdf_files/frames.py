@@ -56,7 +56,7 @@ class Scope:
         parent: the scope around it; None: it is the world.
 
     Attributes:
-        frames: frames by name; the first frame is that of the model or the world.
+        frames: frames by name; the first frame is the frame of the model or the world.
         models: the nested models by name.
         inner: the nested models, also merged models.
         depth: the number of scopes around it.

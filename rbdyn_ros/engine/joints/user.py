@@ -63,7 +63,7 @@ def register_joint(
     Before a Model with the type is made, the Python function is called at some positions: S must
     be the derivative of the pose, S_dot the derivative of S. Register a type in every process,
     before the first Model with it is made or loaded. A name may be registered again with the same
-    sizes: new Models use the new function, existing Models and their copies keep the old one.
+    sizes: new Models use the new function, existing Models and their copies keep the old function.
 
     Args:
         name: name of the type, for Joint.type.

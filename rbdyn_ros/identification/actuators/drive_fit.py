@@ -29,7 +29,7 @@ WIDTH = 5
 NOISE, REST = 3.0, 1e-3
 #: The least Stribeck speed is faster than this part of the moving samples.
 SLOWEST = 0.01
-#: Stribeck speeds that are tried first, and the tolerance of the logarithm of the best one.
+#: Stribeck speeds that are tried first, and the tolerance of the logarithm of the best speed.
 TRIED, TOLERANCE = 16, 1e-3
 #: Effort per torque of a drive whose efforts do not depend on its load.
 LEAST_SHARE = 1e-100

@@ -153,7 +153,8 @@ def _times(currents: Motion, gains: Array) -> Motion:
 def _first_gains(m: Model, currents: Motion, smoothing: float, rest: ArrayLike | None) -> Array:
     """Return the gains (n,) with which the description explains the currents best.
 
-    A joint whose load does not show its gain gets the geometric mean of the other gains.
+    A joint whose load does not show its gain gets the geometric mean of the other gains. Raise
+    ParameterError if a gain is negative, or if no joint shows its gain.
     """
     load = validate(m, Friction.of(m.nv, smoothing=smoothing), currents, rest=rest).predicted
     kept = kept_samples(m, currents, dofs_of(m, currents))

@@ -198,7 +198,7 @@ def _rows(kind: str, values: object, shape: Shape) -> Array:
 
 
 def _marks(values: object, shape: tuple[int, ...]) -> Bools:
-    """Return read-only booleans (p, n)."""
+    """Return read-only booleans (p, n), or raise ParameterError for other arrays."""
     marks = np.array(values)
     if marks.dtype != np.bool_ or marks.shape != shape:
         raise _motion_error(

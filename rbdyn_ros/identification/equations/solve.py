@@ -31,7 +31,7 @@ MASS_SPREAD = 0.2
 SHRINK = 0.1
 #: Largest number of Newton steps for one g; a few are usual.
 MOST_STEPS = 60
-#: Singular values below this fraction of the largest one are rounding errors.
+#: Singular values below this fraction of the largest value are rounding errors.
 UNSEEN = 1e-12
 #: Shortest fraction of a Newton step.
 SHORTEST = 1e-10

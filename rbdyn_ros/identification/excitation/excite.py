@@ -261,8 +261,8 @@ def dofs_of_joints(m: Model, joints: Sequence[str] | None) -> Ints:
     """Return the dofs of joints by name, in their order in the robot; None means all.
 
     Raises:
-        ParameterError: the argument is not a list of names; or a name is unknown, that of a mimic
-            joint, or repeated.
+        ParameterError: the argument is not a list of names; or a name is unknown, belongs to a
+            mimic joint, or is repeated.
     """
     names = dof_names(m)
     if joints is None:

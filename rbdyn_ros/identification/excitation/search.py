@@ -81,7 +81,8 @@ class Search:
         bounds: bounds of its motion.
         harmonics: number of harmonics.
         period: duration of the motion [s].
-        after: an earlier motion of some joints; the condition number is that of both together.
+        after: an earlier motion of some joints; the condition number then belongs to both motions
+            together.
     """
 
     def __init__(
@@ -151,7 +152,7 @@ class Search:
         return np.asarray(weighted.reshape(-1, self.base.rank), np.float64)
 
     def _known(self, after: Motion) -> Array:
-        """Return the equations of an earlier motion, weighted like those of the new motion."""
+        """Return the equations of an earlier motion, weighted like the new equations."""
         m, dofs, centre = self.m, dofs_of(self.m, after), self.bounds.centre
         rows = np.linspace(0, len(after.time) - 1, min(len(after.time), MOST_KNOWN)).astype(int)
         qpos = of_dofs(m, dofs, after.qpos[rows], centre)

@@ -166,7 +166,7 @@ class ArmController(process.ManagedNode):
         self._messages.subscribe(self, TwistStamped, TOPIC, take, depth=1)
 
     def _open_grippers(self, controller: TrajectoryController, now: Callable[[], int]) -> None:
-        """Offer the actions of the grippers that the parameters name."""
+        """Offer the actions of the grippers that the parameters name, or raise ParameterError."""
         found = grippers_of(controller.arm.m, self.values)
         for gripper in found:
             if gripper.joint in controller.names:

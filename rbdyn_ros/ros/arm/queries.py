@@ -172,7 +172,7 @@ class ArmQueries:
 
 
 def _gains(joints: SingleJoints, kind: str, values: Sequence[float], present: Array) -> Array:
-    """Return the gain of every joint (nv,): the given gain, else the present gain."""
+    """Return the given or else the present gains (nv,); raise RbdynError if one is negative."""
     gains: Array = present.copy()
     given = joint_numbers(joints, kind, values)
     if given is not None:

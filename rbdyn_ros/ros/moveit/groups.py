@@ -101,7 +101,7 @@ def _path(link: str, rises: Rises) -> list[tuple[str, Joint]]:
 
 
 def _last(tip: str, rises: Rises, moving: Collection[str]) -> str:
-    """Return the last link, up to the tip, that a joint of the arm carries."""
+    """Return the last link, up to the tip, that arm joints carry, or raise ParameterError."""
     for link, joint in _path(tip, rises):
         if joint.name in moving:
             return link
@@ -110,7 +110,7 @@ def _last(tip: str, rises: Rises, moving: Collection[str]) -> str:
 
 
 def _end_of_chain(m: Model, rises: Rises, moving: Collection[str]) -> str:
-    """Return the last link that a joint of the only chain carries."""
+    """Return the last link that a joint of the only chain carries, or raise ParameterError."""
     carried = [link for link, (joint, _) in rises.items() if joint.name in moving]
     inner = {above for link in carried for above, _ in _path(link, rises)[1:]}
     ends = [link for link in carried if link not in inner]

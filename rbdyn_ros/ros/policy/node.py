@@ -67,7 +67,7 @@ class PolicyNode(process.ManagedNode):
         return parameters.declare(self, PARAMETERS)
 
     def configure(self) -> None:
-        """Load the policy and open the topics."""
+        """Load the policy and open the topics, or raise ParameterError."""
         values = self.values
         if not values.policy:
             text = "parameter 'policy' is empty; give the path of a policy: policy:=walk.yaml"

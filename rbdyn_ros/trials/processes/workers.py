@@ -145,7 +145,7 @@ def _done(trial: Trial, left: deque[_TriedJob], count: int) -> Iterator[list[Run
 
 
 def _answer(worker: Worker) -> list[Run] | None:
-    """Return the runs from a process: an empty list if it is ready, None if it has ended."""
+    """Return the runs of a process, [] if it is ready, None if it ended; raise its RbdynError."""
     try:
         answer: list[Run] | RbdynError = worker.channel.recv()
     except (EOFError, OSError):

@@ -100,7 +100,7 @@ def earlier_runs(path: Path, trial: Trial) -> dict[int, Run]:
 
 
 def _read(path: Path, trial: Trial) -> tuple[dict[int, Run], str]:
-    """Return the runs in a file, and its complete lines."""
+    """Return the runs in a file and its complete lines, or raise ParameterError."""
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
     except (OSError, UnicodeError) as error:

@@ -60,8 +60,8 @@ class JointSliders:
     compensation hold all joints where the sliders stand, except the joints whose torque a user
     sets, until *Release*.
 
-    Actions of users are recorded in coroutines, because viser calls those in order: a Release is
-    never overtaken by an earlier slider. `hold` passes a Release on.
+    Actions of users are recorded in coroutines, because viser calls coroutines in order: a Release
+    is never overtaken by an earlier slider. `hold` passes a Release on.
 
     Args:
         server: server of the view.

@@ -108,7 +108,7 @@ def animate(
 def _given(
     m: Model, motion: ArrayLike, contacts: Sequence[ArrayLike] | None, duration: object, fps: float
 ) -> list[Instant]:
-    """Return the instants of positions."""
+    """Return the instants of positions, or raise ParameterError."""
     try:
         qpos = np.asarray(motion, np.float64)
     except (TypeError, ValueError):
@@ -149,7 +149,7 @@ def _contacts(contacts: Sequence[ArrayLike] | None, frames: int) -> list[Array]:
 
 
 def _simulated(m: Model, d: Data, duration: float, fps: float) -> list[Instant]:
-    """Simulate a Data; return its instants."""
+    """Simulate a Data; return its instants, or raise ParameterError or ModelError."""
     check_pair(m, d)
     frames = 1 + round(duration * fps)
     if frames > MOST_FRAMES:

@@ -290,7 +290,7 @@ def _joints_of(m: Model, preset: GripperPreset) -> list[str]:
 
 
 def _joint_of(m: Model, name: str, preset: GripperPreset) -> str:
-    """Return the joint of a robot that a preset moves."""
+    """Return the joint of a robot that a preset moves, or raise ParameterError."""
     ends = _joints_of(m, preset)
     if len(ends) == 1:
         return ends[0]

@@ -26,7 +26,7 @@ from rbdyn_ros.ros.common.reports.throttle import Throttle
 from rbdyn_ros.ros.messages.build import provide
 from rbdyn_ros.runtime.realtime import Grant
 
-#: Folder in which Fast DDS has a file for each port, and time to fill a new one [s].
+#: Folder in which Fast DDS has a file for each port, and time to fill a new file [s].
 MEMORY, FILLED = Path("/dev/shm"), 0.5  # noqa: S108 - where shm_open has its files
 #: A busy callback delays other threads by at most this time [s].
 SWITCH_INTERVAL = 1e-4
@@ -217,7 +217,7 @@ class ManagedNode(LifecycleNode):
         """Serve until the process is stopped.
 
         The executor spins in a thread of its own, so the context stays valid until everything has
-        ended.
+        ended. An error that ended the executor is raised here.
         """
         self.serve()
         while not self.stop.wait(self.poll_interval) and not self._served.is_set():

@@ -349,7 +349,8 @@ def loop_settings(
 def _lockstep_dofs(values: SimpleNamespace, m: Model, commands: CommandParser) -> Ints | None:
     """Return the dofs of lockstep_joints; without names, the dofs of all joints with actuators.
 
-    None: lock-step waits only for the joints of the control boxes.
+    None: lock-step waits only for the joints of the control boxes. Raise ParameterError for names
+    of other joints.
     """
     names = values.lockstep_joints
     if not names:

@@ -125,7 +125,7 @@ class ViewedSimulation:
 
     @_refusable
     def set_speed(self, factor: float) -> None:
-        """Set the node's parameter real_time_factor."""
+        """Set the node's parameter real_time_factor, or raise RbdynError."""
         mode = self.robots[0].values.time_mode
         if mode != "realtime":
             raise refusal(NO_SPEED.format(mode))

@@ -80,6 +80,9 @@ class SensorWork:
             numbers: the topics of the sensors to be read, by number.
             stamp_ns: stamp of the state.
             state: the state.
+
+        Raises:
+            BaseException: the error that ended the thread of the readings.
         """
         if self._failure is not None:
             raise self._failure
