@@ -61,7 +61,7 @@ class Controller(ControlLoop):
 
     Attributes:
         active: whether the arm can be armed.
-        modes: its modes.
+        modes: names of the modes that this arm has.
         takes: kind of the commands of the arm, efforts or positions.
     """
 

@@ -276,7 +276,7 @@ class BoxedLoop:
 
     Attributes:
         loop: the simulation.
-        boxes: its boxes.
+        boxes: the open boxes of the simulation.
 
     Raises:
         RbdynError: the robot has no such arm, or a box is refused.
@@ -346,7 +346,7 @@ class BoxedArm(BoxedLoop):
 
     Attributes:
         loop: the simulation.
-        boxes: its boxes.
+        boxes: the open boxes of the simulation.
 
     Raises:
         RbdynError: the robot has no such arm, or a box is refused.

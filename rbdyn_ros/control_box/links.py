@@ -77,7 +77,7 @@ def inertials(
 
     Args:
         m: the robot.
-        description: its description.
+        description: description of the robot.
         joints: joints of the arm.
         tails: all joints that descend from each of these joints.
     """

@@ -287,7 +287,7 @@ class RobotEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
         return seen[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), info
 
     def close(self) -> None:
-        """Delete the robot."""
+        """End the threads of the robots and delete their arrays."""
         self.robots.close()
 
 

@@ -138,7 +138,7 @@ class PolicyJoints:
 
     Args:
         m: the robot.
-        policy: its policy.
+        policy: the policy that names the joints.
 
     Attributes:
         dofadr: dof addresses of the joints, in the order of the policy.

@@ -162,7 +162,7 @@ class EngineOfGpu:
 
     Args:
         cpu: the robots on the host.
-        gpu: the GPU.
+        gpu: the GPU that has the robots.
         counts: nbad and diverged on the GPU.
     """
 

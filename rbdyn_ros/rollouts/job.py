@@ -97,7 +97,7 @@ class Job:
 
     Args:
         step: the code of a step.
-        robots: the robots.
+        robots: the robots to advance.
         work: work of a step, see Model.work.
         read: numbers of the robots at the start of a call.
         write: numbers of the robots at the end of a call.

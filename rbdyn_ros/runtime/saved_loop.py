@@ -44,7 +44,7 @@ class SavedLoop:
         memory: its numbers.
         delayed: whether it has the messages under way.
         orders: the orders that were sent before.
-        faults: the faults.
+        faults: the faults of the loop at that tick.
     """
 
     memory: Words

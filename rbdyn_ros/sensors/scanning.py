@@ -102,11 +102,11 @@ class Scanner:
 
     Args:
         m: the Model.
-        sensor: the sensor.
+        sensor: specification of the sensor.
         shapes: shapes that rays meet; None: the geometries.
 
     Attributes:
-        sensor: the sensor.
+        sensor: specification of the sensor.
         shapes: the visible shapes.
 
     Raises:

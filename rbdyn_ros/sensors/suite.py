@@ -223,7 +223,7 @@ class Suite:
 
         Args:
             k: number of the sensor.
-            state: the state.
+            state: the state to measure.
             threads: largest number of threads; None: one for each core.
         """
         m = self._m

@@ -33,14 +33,14 @@ class Row:
         self.offsets = m.data_offsets
 
     def load(self, builder: ir.IRBuilder, given: Any, array: str, place: int) -> Any:
-        """Return a number."""
+        """Return code that loads an entry of an array as a double."""
         if array in INTEGERS:
             pointer = builder.bitcast(self._at(builder, given, array, place), TABLE)
             return builder.sitofp(builder.load(pointer), DOUBLE)
         return builder.load(self._at(builder, given, array, place))
 
     def store(self, builder: ir.IRBuilder, given: Any, array: str, place: int, x: Any) -> None:
-        """Write a number."""
+        """Write code that stores a double as an entry of an array."""
         pointer = self._at(builder, given, array, place)
         if array in INTEGERS:
             builder.store(builder.fptosi(x, INT64), builder.bitcast(pointer, TABLE))

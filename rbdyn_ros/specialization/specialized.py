@@ -75,7 +75,7 @@ class Specialized(Substitute):
     are built in: after a change of m.opt the next call compiles the function for the new options.
 
     Attributes:
-        model: the Model.
+        model: the Model for which the functions are compiled.
         symbolic: the arrays and options of the Model that are read at every call, always including
             gravity.
 

@@ -26,9 +26,9 @@ class WheelOdometry:
 
     Attributes:
         pose: (3,) x, y and angle of the base since the last reset [m, rad].
-        pose_covariance: (3, 3).
-        twist: (3,) twist of the base now.
-        twist_covariance: (3, 3).
+        pose_covariance: (3, 3), in the units of pose.
+        twist: (3,) present twist of the base [m/s, rad/s].
+        twist_covariance: (3, 3), in the units of twist.
     """
 
     def __init__(self, drive: WheelDrive, slip: float) -> None:

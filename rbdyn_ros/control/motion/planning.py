@@ -207,7 +207,7 @@ def _limit(name: str, limit: ArrayLike | None, robot: Limits | None, n: int) -> 
 
 
 def _own_limit(name: str, joints: Sequence[str], values: Array) -> Array:
-    """Return limits of the robot.
+    """Return the robot's own limits of a kind.
 
     Raise ParameterError if a limit is 0, or if a velocity or acceleration limit is missing.
     """

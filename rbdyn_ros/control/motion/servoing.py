@@ -253,7 +253,7 @@ class TwistServo:
     Attributes:
         names: the n joints above the tool.
         limits: limits of these joints.
-        settings: the settings.
+        settings: the argument.
 
     Raises:
         ModelError: there is no such frame.

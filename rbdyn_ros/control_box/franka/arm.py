@@ -28,7 +28,7 @@ class FrankaArm(BoxedJoints):
 
     Args:
         m: the robot or scene.
-        description: its description.
+        description: description of the robot or scene.
         prefix: prefix of the names of this arm's joints, such as `left/`; empty: there is one arm.
 
     Attributes:

@@ -34,7 +34,7 @@ class Settings:
 
     Attributes:
         F_T_NE, NE_T_EE, EE_T_K: frames (4, 4).
-        joint_stiffness: (7,) stiffness of the joints.
+        joint_stiffness: (7,) stiffness of the joint controller.
         stiffness: (6,) stiffness of the Cartesian controller.
         torques, forces: thresholds (2, 2, 7) and (2, 2, 6); the axes are accelerating or nominal,
             and lower or upper.

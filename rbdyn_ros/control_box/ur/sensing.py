@@ -55,7 +55,7 @@ class ToolSensing:
         self.wrench = np.zeros(6)
 
     def forget(self) -> None:
-        """Restart the observer."""
+        """Restart the observer of the external efforts, which are 0 until the next state."""
         self._observer.reset()
         self.external = np.zeros(6)
 

@@ -14,7 +14,7 @@ BRAKES, FAST, NEARLY = 15.0, 6.283185, 1e-5
 
 
 def _monomial(i: int, derivative: int, s: float) -> float:
-    """Return a derivative of s^i."""
+    """Return the derivative of the order `derivative` of s^i by s."""
     return math.perm(i, derivative) * s ** (i - derivative) if i >= derivative else 0.0
 
 

@@ -210,7 +210,7 @@ class StatementRow(ArmProgram):
 
     Args:
         name: name of the program.
-        calls: its calls.
+        calls: the calls, in the order of execution.
     """
 
     def __init__(self, name: str, calls: list[Call]) -> None:

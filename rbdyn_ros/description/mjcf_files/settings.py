@@ -56,7 +56,7 @@ class CompilerSettings:
         return posixpath.join(self.meshdir, PurePosixPath(name).name if self.strippath else name)
 
     def angle(self, value: float) -> float:
-        """Return an angle in radians."""
+        """Convert an angle of the file to radians."""
         return value if self.radians else math.radians(value)
 
     def pose(self, item: Item) -> Pose:

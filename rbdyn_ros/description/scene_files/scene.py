@@ -149,7 +149,7 @@ class Title:
     """Properties of the scene as a whole.
 
     Attributes:
-        name: its name.
+        name: name of the scene.
         about: a description for people.
         tags: words by which scenes are chosen.
         has_robots: whether it names robots.

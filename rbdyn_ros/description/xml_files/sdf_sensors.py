@@ -133,7 +133,7 @@ class SensorEntries:
         Args:
             name: its name in the file.
             kind: its type in a sensors file.
-            link: the link.
+            link: name of the link.
             values: values of the other keys.
             line: line of its element.
             at: pose of its frame in the link; unless both frames are equal, it becomes a link of

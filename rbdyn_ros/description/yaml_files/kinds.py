@@ -73,7 +73,7 @@ class ValuePlace:
     def error(
         self, code: str, line: int, message: str, *, found: str = "", allowed: str = ""
     ) -> None:
-        """Add an error."""
+        """Add an error with its code and its line."""
         self.audit.error(code, self.owner, line, message, found=found, allowed=allowed)
 
     def refuse(self, node: Node, allowed: str, *, verb: str = "is") -> None:
@@ -283,7 +283,7 @@ class OneOf(Kind):
     """One of some words.
 
     Attributes:
-        words: the words.
+        words: the allowed words.
         code: code of the error about another word.
     """
 

@@ -69,7 +69,7 @@ def extra_columns(
 
     Args:
         kind: kind of Extra.
-        motion: the motion.
+        motion: the recorded motion.
         smoothing: (n,) smoothing of the joints' Coulomb friction.
         at: efforts of a Model; "load" and tilts need them.
     """

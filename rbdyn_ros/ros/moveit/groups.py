@@ -50,7 +50,7 @@ def groups_of(m: Model, description: Description, tip: str = "", gripper: str = 
 
     Args:
         m: the Model.
-        description: its description.
+        description: description of the robot.
         tip: link at the end of the arm; empty: the end of the only chain of joints.
         gripper: preset or joint, as in the parameter `grippers`; empty: the only preset whose
             joint the robot has, if there is such a preset.

@@ -297,7 +297,7 @@ class _Function:
 
     Args:
         name: name of the function.
-        program: the program.
+        program: the program to write.
         real: the type of numbers.
         local: variables that hold entries of arrays; others are read from memory.
         arguments: the types of the parameters that follow the number of the robot, by name.

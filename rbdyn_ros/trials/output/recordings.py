@@ -39,7 +39,7 @@ def record(trial: Trial, seed: int, path: str | Path) -> Run:
     URDF of the robot. A run that ends early is recorded until its end.
 
     Args:
-        trial: the trial.
+        trial: the trial of the run.
         seed: seed of the run.
         path: path of the .mcap file, which is replaced.
 

@@ -48,7 +48,7 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
     The calling process must have no other threads, and must not have used ROS.
 
     Args:
-        trial: the trial.
+        trial: the trial of the run.
         seed: seed of the run.
         quiet: whether to discard the output of the controller.
         work: simulates the run; None: the usual simulation of the trial.

@@ -102,7 +102,7 @@ def run_in_worker(trial: Trial, seed: int, *, quiet: bool = True, work: Work | N
     have used ROS.
 
     Args:
-        trial: the trial.
+        trial: the trial of the run.
         seed: seed of the run.
         quiet: whether to discard the output of the controller; otherwise it goes to stderr.
         work: simulates the run; None: the usual simulation of the trial.

@@ -31,7 +31,7 @@ class ResultsFile(Output):
 
     Args:
         path: path of the file, which may hold earlier runs of the same trial.
-        trial: the trial.
+        trial: the trial whose runs are stored.
         fresh: whether to delete earlier runs.
 
     Attributes:
@@ -129,7 +129,7 @@ def _read(path: Path, trial: Trial) -> tuple[dict[int, Run], str]:
 
 
 def _line(run: Run, trial: Trial) -> str:
-    """Return the line of a run."""
+    """Return the line of the file for a run, with its hash."""
     numbers = run.as_dict()
     return json.dumps({**numbers, HASH: _hash(numbers, trial)}, allow_nan=False) + "\n"
 

@@ -63,7 +63,7 @@ def run_shard(trial: Trial, seeds: Sequence[int], watch: Watcher | None = None) 
     """Simulate runs side by side and return their facts.
 
     Args:
-        trial: the trial.
+        trial: the trial of the runs.
         seeds: seeds of the runs; only one seed if the controller is a function in Python.
         watch: called after every timestep with the batch.
 
@@ -121,7 +121,7 @@ class MeasureError(Exception):
 
 
 def own_measures(trial: Trial, history: History) -> Values:
-    """Return the measures of the user.
+    """Return the values of the measures that the user wrote.
 
     Raises:
         MeasureError: a measure fails.

@@ -105,7 +105,7 @@ class Cast:
 
     Attributes:
         name: name among several robots; "" for a single robot.
-        description: its description.
+        description: description of the robot.
         floating_base: as for rb.load.
         strict: as for rb.load.
         text: URDF, for its appearance; "" for another file format.

@@ -235,8 +235,8 @@ def unknown(node: "Node", table: Table, others: tuple[str, ...] = ()) -> list[st
     """Return a warning for each parameter that was set but never declared.
 
     Args:
-        node: the node.
-        table: its parameters.
+        node: the node that has declared its parameters.
+        table: the declared parameters.
         others: prefixes of further parameters.
     """
     known = [parameter.name for parameter in table]

@@ -213,7 +213,7 @@ def cast_of(robot: Robot, world: World, imports: Sequence[Path] = ()) -> Cast:
     """Return a robot for the view.
 
     Args:
-        robot: the robot.
+        robot: the loaded robot.
         world: its present world.
         imports: the files of its joint types and motions.
     """

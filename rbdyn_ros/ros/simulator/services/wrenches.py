@@ -87,8 +87,8 @@ def wrench_of_message(m: Model, message: Any, duration: float, prefix: str = "")
 
     Args:
         m: the robot.
-        message: the message.
-        duration: [s].
+        message: the WrenchStamped.
+        duration: how long the wrench acts [s].
         prefix: prefix of the names of links in TF.
     """
     link = link_of(message.header.frame_id, prefix)

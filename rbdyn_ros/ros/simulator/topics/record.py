@@ -71,7 +71,7 @@ class NodeRecording:
     def put(
         self, recorder: "NodeRecorder", topic: str, typename: str, qos: dict[str, str], raw: bytes
     ) -> None:
-        """Record a message."""
+        """Record a serialised message, or keep it until the file is open."""
         with self._lock:
             if self._file is None:
                 self._early.append((recorder, topic, typename, qos, raw))
@@ -161,7 +161,7 @@ class NodeRecorder:
             self._recording.put_state(self._state, stamp, state)
 
     def put(self, topic: str, typename: str, qos: dict[str, str], raw: bytes) -> None:
-        """Record a message."""
+        """Record a serialised message."""
         self._recording.put(self, topic, typename, qos, raw)
 
     def heard(

@@ -195,8 +195,8 @@ def loaded(
     Args:
         begin: as for robots_alone.
         now: as for robots_alone.
-        file: the world.
-        parts: its parts.
+        file: the file of the world.
+        parts: the objects and obstacles of this file.
     """
     if parts.objects or parts.obstacles or parts.floor:
         _check_contact(begin)
