@@ -159,7 +159,7 @@ class ControlBox(ABC):
         """Serve the sockets; wait for the command that answers the newest state.
 
         Args:
-            timeout: [s].
+            timeout: longest time to wait [s].
             tick: present tick; None: time is stopped, and the wire has no delays.
         """
 

@@ -24,8 +24,8 @@ class Load:
     """A rigid body at the flange.
 
     Attributes:
-        mass: [kg].
-        com: (3,) in the flange [m].
+        mass: mass of the body [kg].
+        com: (3,) centre of mass in the flange [m].
         inertia: (3, 3) about the centre of mass, axes of the flange [kg m^2].
     """
 

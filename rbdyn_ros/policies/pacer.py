@@ -20,7 +20,7 @@ class JointsState:
 
     Attributes:
         stamp: its time [ns].
-        position, velocity: (n) [rad or m; per s].
+        position, velocity: measured positions and velocities, (n) [rad or m; per s].
     """
 
     stamp: int

@@ -52,7 +52,7 @@ class PolicySpec:
         default_position: positions that joint_pos_rel is relative to, (n) [rad or m].
         stiffness, damping: stiffness and damping of the joints, (n) [N m/rad, N m s/rad; N/m, N
             s/m].
-        action_scale, action_offset: (n) [rad or m].
+        action_scale, action_offset: a target is offset + scale action, (n) [rad or m].
         action_clip: largest size of the numbers of an action, before they are scaled.
         rate: actions per second [Hz].
         terms: terms of the observation, in the order of the network.

@@ -131,8 +131,8 @@ class ArmClient:
         All given mappings must name the same joints; the answer has these joints.
 
         Args:
-            acceleration: [rad/s^2 or m/s^2]; None: zeros.
-            position: [rad or m]; None: positions and velocities as measured.
+            acceleration: accelerations by joint [rad/s^2 or m/s^2]; None: zeros.
+            position: positions by joint [rad or m]; None: positions and velocities as measured.
             velocity: [rad/s or m/s], only with position; None: zeros.
             include_gravity: whether to add g; as_command needs it.
             include_friction: whether to add the controller's model of joint friction.
@@ -166,9 +166,9 @@ class ArmClient:
         All given mappings must name the same joints; the answer has these joints.
 
         Args:
-            desired_position: [rad or m].
-            desired_velocity: [rad/s or m/s]; None: zeros.
-            desired_acceleration: [rad/s^2 or m/s^2]; None: zeros.
+            desired_position: positions by joint [rad or m].
+            desired_velocity: velocities by joint [rad/s or m/s]; None: zeros.
+            desired_acceleration: accelerations by joint [rad/s^2 or m/s^2]; None: zeros.
             position: as for inverse_dynamics.
             velocity: as for inverse_dynamics.
             stiffness: Kp [1/s^2]; None: the stiffness of the controller.

@@ -79,7 +79,7 @@ def servo_times(m: Model, wanted: float, period: float) -> Array:
 
     Args:
         m: the robot.
-        wanted: [s].
+        wanted: least time constant [s].
         period: period of a tick [s].
 
     Source: Spong, Modeling and control of elastic joint robots, 1987 (the model).

@@ -110,10 +110,10 @@ class Wrench:
     Attributes:
         body: number of the body in the Model.
         point: (3,) point of application, in the frame of the body [m].
-        force: (3,) [N].
+        force: (3,) the force [N].
         torque: (3,) about `point` [N m].
         in_body: whether force and torque are in the axes of the body, else of the world.
-        duration: [s].
+        duration: how long it acts [s].
     """
 
     body: int
@@ -138,7 +138,7 @@ class Pull:
         stiffness: (3, 3) stiffness of the spring, world axes [N/m]; or [N m/rad].
         lag: damping divided by stiffness [s].
         most: largest force of the spring [N]; or torque [N m].
-        duration: [s].
+        duration: how long it acts [s].
     """
 
     body: int

@@ -267,7 +267,7 @@ class Trial:
         allowance: limits of time and memory.
         recordings: number of failed runs to record, the worst runs.
         urdf: text of the robot's URDF, for recordings, or "".
-        robot_file: path of the robot file.
+        robot_file: the file of the robot or scene, and how it is loaded.
         actuators: content of the actuators file, or None.
     """
 

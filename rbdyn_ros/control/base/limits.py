@@ -34,9 +34,9 @@ class Limits:
     Attributes:
         names: names of the joints.
         dofs: (n,) their degrees of freedom.
-        lower, upper: (n,) positions [rad or m], infinite if there is no limit.
-        velocity: (n,) [rad/s or m/s], infinite if there is no limit.
-        effort: (n,) [N m or N].
+        lower, upper: (n,) position limits [rad or m], infinite if there is no limit.
+        velocity: (n,) largest speeds [rad/s or m/s], infinite if there is no limit.
+        effort: (n,) largest efforts [N m or N].
         gain: (n,) largest measured gain of speed, OVERSHOOT times the robot's acceleration limit
             [rad/s^2 or m/s^2], infinite if there is no limit.
         effort_scale: effort limits as a fraction of the robot's effort limits.

@@ -103,7 +103,7 @@ class GravityCompensation(Law):
 
     Args:
         arm: the robot.
-        damping_rate: [1/s].
+        damping_rate: rate at which motion decays [1/s].
 
     Raises:
         ParameterError: the rate is negative or not a number.

@@ -20,8 +20,8 @@ def check_joint_gains(
 
     Args:
         names: names of the joints (n).
-        stiffness: (n,) [N m/rad or N/m].
-        damping: (n,) [N m s/rad or N s/m].
+        stiffness: (n,) position gains [N m/rad or N/m].
+        damping: (n,) velocity gains [N m s/rad or N s/m].
         inertia: (n,) inertia at the motor with all other joints free [kg m^2 or kg].
         dt: period of the states [s].
     """

@@ -49,8 +49,8 @@ class TwistLimits:
     """Limits of a base for (vx, vy, wz); infinite means no limit.
 
     Attributes:
-        speed: (3,) [m/s, rad/s].
-        acceleration: (3,) [m/s^2, rad/s^2].
+        speed: (3,) largest speeds [m/s, rad/s].
+        acceleration: (3,) largest accelerations [m/s^2, rad/s^2].
     """
 
     speed: Array
@@ -204,7 +204,7 @@ def ramped_arc(
         now: speed [m/s] and curvature [1/m].
         target: speed [m/s] and curvature [1/m] to reach.
         most: largest acceleration [m/s^2] and angular acceleration [rad/s^2].
-        period: [s].
+        period: time from `now` to the result [s].
     """
     (v, k), (v_end, k_end) = now, target
     change, bend = v_end - v, k_end - k

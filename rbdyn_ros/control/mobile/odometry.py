@@ -48,7 +48,7 @@ class WheelOdometry:
         Args:
             positions: (n,) positions of the wheels [rad].
             angles: angles of the steering joints in between, to the left [rad].
-            period: [s].
+            period: time since the last update [s].
         """
         if self._last is None or period <= 0.0:
             self._last = positions.copy()

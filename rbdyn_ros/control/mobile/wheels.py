@@ -31,7 +31,7 @@ class Wheel:
         dof, qposadr: numbers of the joint in qvel and qpos.
         at: (2,) point where it touches the floor [m].
         heading: direction in which it rolls forward [rad].
-        radius: [m].
+        radius: radius of the wheel [m].
         grip: direction in which it holds the floor: `heading`, or the axis of the roller that
             touches the floor [rad].
         steering: number of its steering joint among the steering joints of the base; -1: not

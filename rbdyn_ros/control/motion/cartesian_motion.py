@@ -28,7 +28,7 @@ class CartesianLimits:
 
     Attributes:
         speed: speed of the origin [m/s].
-        rotation_speed: [rad/s].
+        rotation_speed: angular speed [rad/s].
         acceleration: acceleration of the origin [m/s^2].
         rotation_acceleration: [rad/s^2]. Blends between rotations about different axes may exceed
             it by a quarter of the squared rotation_speed.
@@ -62,7 +62,7 @@ class _Segment:
         axis: (3,) the rotation vector in the axes of the world [rad].
         rate: largest rate of the share [1/s].
         ramp: time in which the rate rises, and falls [s].
-        start: [s].
+        start: time at which the motion to the pose begins [s].
     """
 
     number: int
@@ -105,7 +105,7 @@ class CartesianMotion:
         limits: limits of the motion.
 
     Attributes:
-        duration: [s].
+        duration: duration of the motion [s].
 
     Raises:
         ParameterError: all poses are where the motion begins.

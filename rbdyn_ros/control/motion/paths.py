@@ -22,7 +22,7 @@ class Path:
 
     Args:
         times: (p,) increasing times of the points [s].
-        positions: (p, n) [rad or m].
+        positions: (p, n) positions at these times [rad or m].
         velocities: (p, n) [rad/s or m/s], or None.
         accelerations: (p, n) [rad/s^2 or m/s^2], or None; they need velocities.
         order: 1, 3 or 5; None: the highest for which there are derivatives.

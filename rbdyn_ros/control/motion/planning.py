@@ -36,7 +36,7 @@ def quintic(
 
     Args:
         points: (p, n) positions, at least two [rad or m].
-        times: (p,) [s].
+        times: (p,) increasing times of the points [s].
         velocities: (p, n) at the points [rad/s or m/s]; None: minimum jerk.
         accelerations: (p, n) at the points [rad/s^2 or m/s^2]; None with velocities: zeros.
 

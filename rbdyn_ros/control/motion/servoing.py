@@ -104,7 +104,7 @@ class JointRates:
     """Velocities of joints for a twist.
 
     Attributes:
-        velocity: (n,) [rad/s or m/s].
+        velocity: (n,) velocities of the joints [rad/s or m/s].
         scale: share of the twist that the joints follow.
         reason: reason why the joints follow only a part of the twist: `singularity`, `velocity`,
             `limit`, `direction`; or "".
@@ -350,7 +350,7 @@ class TwistServo:
             q: (n,) positions.
             v: (n,) velocities.
             wanted: (n,) velocities to approach.
-            period: [s].
+            period: time from v to the result [s].
         """
         most = self.limits.acceleration
         brake = ramped(v, np.zeros_like(v), most, period)

@@ -80,7 +80,7 @@ class CartesianPath:
     Attributes:
         T: commanded pose (4, 4).
         twist: velocity and acceleration of this pose; the positions of this stream are not used.
-        elbow: commanded position of joint 3.
+        elbow: commanded position of joint 3 [rad].
     """
 
     def __init__(self, arm: FrankaArm, joints: Stream, F_T_EE: Array) -> None:

@@ -35,7 +35,7 @@ class SplineMove(Move):
     Args:
         start, end: (2, 6) positions and velocities of the joints: third degree; or (3, 6) with
             accelerations: fifth degree.
-        duration: [s].
+        duration: duration of the motion [s].
         rests: whether the arm has to come to rest: it slows down on the path if it is fast.
         before: time of the spline that has passed already [s].
 

@@ -30,8 +30,8 @@ def box(
 
     Args:
         size: edge lengths along x, y and z [m].
-        density: [kg/m^3].
-        mass: [kg].
+        density: density of the body, instead of a mass [kg/m^3].
+        mass: mass of the body, instead of a density [kg].
         at: frame of the box in the link frame.
 
     Raises:

@@ -25,7 +25,7 @@ class Inertial:
     """Mass distribution of one link.
 
     Attributes:
-        mass: [kg].
+        mass: mass of the link [kg].
         origin: inertial frame in the link frame; its origin is the centre of mass.
         inertia: (ixx, iyy, izz, ixy, ixz, iyz) about the centre of mass, in the axes of the
             inertial frame [kg m^2].
@@ -51,9 +51,9 @@ class Limit:
     """Limits of a joint; an infinite value is not a limit.
 
     Attributes:
-        lower, upper: position [rad or m].
-        effort: [N m or N].
-        velocity: [rad/s or m/s].
+        lower, upper: least and greatest position [rad or m].
+        effort: largest effort, in both directions [N m or N].
+        velocity: largest speed, in both directions [rad/s or m/s].
         acceleration, deceleration: limits of planned motions that speed up and slow down [rad/s^2
             or m/s^2].
         jerk: jerk limit of planned motions [rad/s^3 or m/s^3].
@@ -180,8 +180,8 @@ class Spring:
     Attributes:
         link1, link2: the links it connects.
         point1, point2: its ends, each in the frame of its link [m].
-        stiffness: [N/m].
-        damping: [N s/m].
+        stiffness: force per elongation [N/m].
+        damping: force per speed of elongation [N s/m].
         length: its length at rest [m].
     """
 
@@ -261,7 +261,7 @@ class Roll:
     Attributes:
         link: the link that rolls.
         on: the link that carries the plane.
-        radius: [m].
+        radius: radius of the sphere or disk [m].
         centre: centre of the sphere or disk, in `link` [m].
         axis: axis of the disk, a unit vector in `link`; None for a sphere.
         point: any point of the plane, in `on` [m].

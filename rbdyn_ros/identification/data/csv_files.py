@@ -144,7 +144,7 @@ def write_motion(
         path: path of the file.
         names: the moving joints (n).
         held: positions of the other joints, by name.
-        time: (p,) [s].
+        time: (p,) times of the rows [s].
         rows: positions, velocities and accelerations (p, n).
 
     Raises:

@@ -62,7 +62,7 @@ class OnlineEstimate:
     """A payload and a scale of the friction.
 
     Attributes:
-        mass: [kg].
+        mass: mass of the payload [kg].
         com: (3,) centre of mass in the frame of the link [m].
         inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about com, in the axes of the link [kg m^2].
         friction_scale: the friction of all joints, relative to the declared friction.

@@ -58,7 +58,7 @@ class Excitation:
 
     Attributes:
         names: names of the moving joints (n).
-        duration: [s].
+        duration: duration of the motion [s].
         centre: (n,) position of the moving joints at the start and the end [rad or m].
         coefficients: (2 h, n), see search.py.
         held: positions of the joints that do not move, by name.

@@ -24,8 +24,8 @@ class JointEfforts:
 
     Attributes:
         names: joints in the order of the query (n).
-        effort: (n,) [N m or N].
-        stamp_ns: stamp of the measured state that was used; 0: no state was used.
+        effort: (n,) efforts of these joints [N m or N].
+        stamp_ns: stamp of the measured state that was used [ns]; 0: no state was used.
         saturated: whether an effort exceeds its limit, or did so before it was clamped.
     """
 

@@ -51,8 +51,8 @@ class Payloads:
         """Attach a rigid body to a link, in place of its last body; mass 0 removes the last body.
 
         Args:
-            link: its name.
-            mass: [kg].
+            link: name of the link.
+            mass: mass of the body [kg].
             com: (3,) centre of mass in the link's frame [m].
             inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about the com, in the link's axes [kg m^2].
 
