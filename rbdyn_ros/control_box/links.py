@@ -101,7 +101,7 @@ def lumped(
     Args:
         m: the robot.
         link: name of the link.
-        links: inertias of the links by name.
+        links: inertias of the links by name; None: a link without mass.
         place: pose of the frame in the link; None: the frame of the link itself.
     """
     d = make_data(m)
@@ -151,7 +151,7 @@ def urdf_alone(
     Args:
         name: name of the robot.
         joints: joints of the chain.
-        links: inertias by name.
+        links: inertias of the links by name; None: a link without mass.
         flange: pose of the flange in the last link.
         base: pose of the parent of the first joint in link0; None: link0 is this parent.
         extend: function that adds elements to a joint, called with the joint and its number from

@@ -59,7 +59,7 @@ def jcalc(m: Model, joint: int | str, q: ArrayLike, qd: ArrayLike | None = None)
         m: the Model.
         joint: number or name of the joint.
         q: positions of this joint alone.
-        qd: velocities of this joint alone.
+        qd: velocities of this joint alone; None: zeros.
 
     Raises:
         ModelError: m is not a Model, or has no such joint.

@@ -154,7 +154,8 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
 
         Args:
             seed: seed of self.np_random; None: the generator continues.
-            options: {"reset_mask": (num_envs,) of bools}: begin only the episodes of these robots.
+            options: {"reset_mask": (num_envs,) of bools}: begin only the episodes of these robots;
+                None: all robots.
 
         Raises:
             ParameterError: the mask is not an array of this kind.

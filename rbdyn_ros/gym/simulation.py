@@ -34,7 +34,7 @@ class NodeSimulation:
         patience: wall time to wait for a state [s].
 
     Attributes:
-        client: client of the simulator.
+        client: client of the simulator; None after `close`.
 
     Raises:
         RbdynError: the simulator does not start.

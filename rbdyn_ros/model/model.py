@@ -77,7 +77,7 @@ class Model:
     Attributes:
         name: name of the robot.
         body_names, jnt_names, frame_names: names in the order of the arrays; all are in NAMES.
-        opt: options that may be changed at any time, see Options.
+        opt: options, which are copied; None: the default options.
         loops: a Model of the joints that close loops, each on a fixed world, or None.
         data_offsets: first slot of each field in a Data's row.
         data_slots: length of that row.
@@ -364,10 +364,10 @@ def unchecked_model(
         name: name of the robot.
         arrays: the fields PRIMARY; missing DERIVED fields are computed.
         names: the lists NAMES.
-        opt: options; the default options if left out.
+        opt: options; None: the default options.
         findings: warnings and notes of the checks.
         copied: a Model with the same joints; its user's functions and its Model of the loop joints
-            are used instead of the registered functions and a new Model.
+            are used instead of the registered functions and a new Model; None: no such Model.
 
     Raises:
         ModelError: a user's function is not registered, or has another number of coordinates.

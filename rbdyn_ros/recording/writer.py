@@ -50,7 +50,7 @@ class RunFile(Output):
 
     Args:
         path: path of an .mcap file.
-        schemas: the message types.
+        schemas: the message types; None: the standard types and State.
         trouble: called once when messages are dropped and once when writing fails.
         overwrite: whether to replace an existing file; an empty file is always replaced.
 

@@ -33,7 +33,8 @@ def warn_of_limits(
         qpos: (n, nq) positions of n robots.
         instead: the call with exact limits.
         stacklevel: stack level of the warning, counted from this function.
-        start: (n, nq) or (1, nq), the initial positions; a joint that comes back is left out.
+        start: (n, nq) or (1, nq), the initial positions; a joint that comes back is left out;
+            None: no joint is left out.
     """
     places, ranges, joints = coordinate_limits(m)
     hard = m.jnt_solref[joints, 0] <= NO_TIME

@@ -93,9 +93,9 @@ def rollout(
             jnt_stiffness, gravity; with specialize=False also actuator_*, see Batch.expand. A
             value is an array of the Model's shape or (nbatch, ...), or a mapping from names of
             bodies or joints to an entry or to (nbatch, ...) entries.
-        policy: PDPolicy, PDGravityPolicy, ComputedTorquePolicy, or a function of (t, qpos, qvel,
-            reference) that returns forces (nv,). The function is called only a few times, with
-            arrays of symbols.
+        policy: law of the forces: PDPolicy, PDGravityPolicy, ComputedTorquePolicy, or a function
+            of (t, qpos, qvel, reference) that returns forces (nv,); None: ctrl holds the forces.
+            The function is called only a few times, with arrays of symbols.
         outputs: any of qpos, qvel, time, qfrc_applied (of the last step), and xpos, xmat, xipos,
             subtree_com, cvel, energy (of the new state).
         every: number of steps per row of outputs; must divide nstep.

@@ -234,8 +234,10 @@ class ArmClient:
         Args:
             trajectory: a message, or a path of rbdyn_ros.control.
             names: joints of a path; a message has its own.
-            path_tolerance: largest position error during the motion, by joint [rad or m].
-            goal_tolerance: largest position error at the end, by joint [rad or m].
+            path_tolerance: largest position error during the motion, by joint [rad or m]; None:
+                the tolerances of the controller.
+            goal_tolerance: largest position error at the end, by joint [rad or m]; None: the
+                tolerances of the controller.
         """
         try:
             kind = importlib.import_module("control_msgs.action").FollowJointTrajectory

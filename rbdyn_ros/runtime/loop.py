@@ -166,7 +166,7 @@ class Loop:
             between: called with the Data of the last tick, after the last state of the old Model
                 and before the first state of the new Model; it must read all states. It may return
                 other Models of the same layout, made from this tick, to use instead of `base` and
-                `m`.
+                `m`; else it returns None.
             resets: whether the caller resets or loads the state next. Then the state may have
                 diverged, and stays frozen until the reset.
             of_new: faults of the joints of `base`, of which only the faults of new joints are

@@ -54,7 +54,8 @@ class Suite:
         specs: its sensors.
         period_ns: duration of a tick [ns].
         seed: seed of the noise.
-        visuals: returns the shapes for sensors whose `sees` is visual.
+        visuals: returns the shapes for sensors whose `sees` is visual; None: there are no such
+            sensors.
 
     Attributes:
         notes: messages for the user.

@@ -65,9 +65,9 @@ def run(
         workers: number of processes; None: one for each core.
         ray: address of a Ray cluster that simulates the runs instead: 'auto' or True (of this
             machine), HOST:PORT of `ray start`, or ray://HOST:PORT. It belongs on a trusted
-            network.
+            network. None: this machine simulates them.
         fresh: whether to delete earlier results in the folder.
-        progress: called with the runs that have become ready.
+        progress: called with the runs that have become ready; None: no calls.
 
     Raises:
         ParameterError: an argument is not allowed, the folder holds the results of another trial,

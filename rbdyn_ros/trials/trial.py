@@ -58,7 +58,7 @@ class UserProgram:
         package: ROS package of the executable, or "".
         folder: folder in which the program starts.
         joints: joints whose commands each tick awaits; empty: all joints that accept efforts.
-        files: hash of the files in the folder that the command names.
+        files: hash of the files in the folder that the command names, or "".
         box: name of the control box that the program connects to; "" for a ROS node.
     """
 

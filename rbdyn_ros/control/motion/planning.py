@@ -105,7 +105,7 @@ def time_optimal(
             the smaller of the acceleration and deceleration limits of m.
         jerk: jerk limits, one number or one per joint [rad/s^3 or m/s^3]; None: the limits of m;
             without m, or for joints without a limit in m, unlimited.
-        m: the robot.
+        m: the robot whose limits count; None: all limits but the jerk limits are given.
         joints: names of the joints of m for the columns of points; None: the joints of all degrees
             of freedom.
 

@@ -164,7 +164,7 @@ def spline(
     Args:
         r: the robot.
         p: the point.
-        before: the spline that has ended, if the arm still moves.
+        before: the spline that has ended, if the arm still moves; None: the arm rests.
         first: whether the point is the first of the trajectory.
         last: whether the point is the last of the trajectory.
 

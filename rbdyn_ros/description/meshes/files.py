@@ -29,7 +29,7 @@ class UnusableMeshError(Exception):
 
     Attributes:
         code: code of the finding.
-        allowed: what is accepted instead.
+        allowed: what is accepted instead; empty: nothing else is accepted.
     """
 
     def __init__(self, code: str, message: str, allowed: str = "") -> None:
@@ -156,7 +156,7 @@ def read_bytes(path: Path, largest: int, kind: str, advice: str = "") -> bytes:
         path: path of the file.
         largest: number of bytes that are allowed.
         kind: mesh or texture, for the codes of the errors.
-        advice: follows the message about a file that is too large.
+        advice: text that follows the message about a file that is too large.
 
     Raises:
         UnusableMeshError: it cannot be read, or is too large.

@@ -114,7 +114,7 @@ class Joint:
             reversed: then it carries its predecessor.
         origin: joint frame (= child link frame at zero position) in the parent link frame; X_P.
         axis: unit axis in the joint frame, for types with an axis; normal of a planar joint.
-        limit: limit of a joint with one coordinate.
+        limit: limit of a joint with one coordinate; None: no limit.
         damping: viscous coefficient [N m s/rad or N s/m].
         friction: dry friction [N m or N].
         child_origin: joint frame in the child link frame; X_S.
@@ -129,7 +129,7 @@ class Joint:
         closes_loop: whether to keep the joint out of the spanning tree, unless it has a property
             that needs a coordinate; checks/loops.py makes the final choice.
         motion: prescribed motion, which leaves the joint no degree of freedom: a Trajectory, or
-            the name of a function registered with register_motion.
+            the name of a function registered with register_motion; None: no prescribed motion.
         actuated: whether an actuator acts along its coordinates, so that inverse dynamics of a
             closed loop may use its force.
         transmission: direction of the actuator force, one spatial force [moment; force] per

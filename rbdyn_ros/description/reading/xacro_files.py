@@ -140,7 +140,7 @@ def expand(
         path: the file.
         audit: receives the warnings of xacro.
         package_dirs: folders to search for packages of ``$(find ...)``, before ROS.
-        xacro_args: values for ``$(arg ...)``.
+        xacro_args: values for ``$(arg ...)``; None: no values.
 
     Raises:
         DescriptionError: another process asked for the file; xacro is not installed, cannot

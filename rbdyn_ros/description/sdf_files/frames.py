@@ -29,7 +29,8 @@ class Frame:
         relative_to: name of a frame; empty: by the rule of its kind.
         attached_to: the attribute of a frame, the child of a joint, or the canonical link of a
             model.
-        placement: for a model, the frame inside it that has the pose.
+        placement: for a model, the frame inside it that has the pose; empty: the model has the
+            pose itself.
     """
 
     kind: str

@@ -130,7 +130,7 @@ def _leave_out(_document: Document) -> versions.Version:
 
 
 def _remove_limits(document: Document) -> versions.Version:
-    """Remove limits that are too large."""
+    """Remove limits that are too large; return the version of URDF that this needs."""
     newer = versions.version_in(document.root.get("version")) >= versions.WITH_JERK
     for joint in document.joints.values():
         limit = first_child(joint, "limit")
@@ -150,7 +150,7 @@ def _remove_mimics(document: Document) -> versions.Version:
 
 
 def _remove_shapes(document: Document) -> versions.Version:
-    """Remove collisions of an unknown shape."""
+    """Remove collisions of an unknown shape; return the version of URDF that this needs."""
     for link in document.links.values():
         for part in [part for part in link if is_element(part, "collision")]:
             geometry = first_child(part, "geometry")

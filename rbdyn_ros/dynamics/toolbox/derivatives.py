@@ -74,8 +74,9 @@ def linearise(m: Model, d: Data, timestep: float | None = None) -> tuple[Array, 
     Args:
         m: the Model.
         d: its Data.
-        timestep: if given [s], the discrete system x+ = A x + B u is returned, with u constant
-            over the timestep (exact, by the matrix exponential); otherwise the continuous system.
+        timestep: if it is given [s], the discrete system x+ = A x + B u is returned, with u
+            constant over the timestep (exact, by the matrix exponential); None: the continuous
+            system is returned.
 
     Raises:
         ModelError: for the reasons of forward_derivatives.

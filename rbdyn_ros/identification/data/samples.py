@@ -70,8 +70,8 @@ def checked_samples(
         qpos: (p, n) positions [rad or m]; NaN where missing, also in qvel and effort.
         qvel: (p, n) velocities [rad/s or m/s].
         effort: (p, n) efforts [N m or N].
-        others: positions of other joints, NaN where missing [rad or m].
-        motors: (p,) angles of motors by joint, NaN where missing [rad].
+        others: positions of other joints, NaN where missing [rad or m]; None: no other joints.
+        motors: (p,) angles of motors by joint, NaN where missing [rad]; None: no motors.
 
     Raises:
         ParameterError: there are too few samples, too many are incomplete or repeat a stamp, a

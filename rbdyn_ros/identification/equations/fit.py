@@ -78,7 +78,7 @@ def identify(
         strength: weight of the prior. With 1 the masses of the description have a standard
             deviation of 20 percent. Well determined parameters do not depend on it.
         rest: (nv,) positions of joints that are not in the motion; None: qpos0.
-        progress: called with a message after every iteration.
+        progress: called with a message after every iteration; None: no messages.
 
     Raises:
         ModelError: for the reasons of check_identifiable.

@@ -167,7 +167,7 @@ def _solved(A: Array, b: Array, prior: Prior, strength: float, start: Array | No
 
 
 def _descend(z: Array, problem: _FitProblem, weight: float) -> Array:
-    """Minimise over z for one weight of the prior, from a consistent z."""
+    """Return the best z for one weight of the prior, searched from a consistent z."""
     seen, rooted = problem.seen, np.sqrt(weight)
     for _ in range(MOST_STEPS):
         value, slope, curve = _divergence(problem.x(z), problem.prior)

@@ -162,11 +162,11 @@ def excite(
         reach: largest distance from the centre, one number or (n,) [rad or m].
         effort_share: fraction of the effort limits that the inverse dynamics of m may use.
         after: an earlier motion of some of these joints; the new motion complements it, so that
-            both together are well conditioned.
+            both together are well conditioned; None: the new motion alone counts.
         check: function of a path of the moving joints and the centre, which raises RbdynError if
             the path is not allowed, for example because it collides; the motion is made smaller
             until the path is allowed. None: every path is allowed.
-        progress: called with a message after every iteration.
+        progress: called with a message after every iteration; None: no messages.
 
     Raises:
         ModelError: a joint has several coordinates, or the robot has loops or springs.

@@ -82,7 +82,7 @@ class Search:
         harmonics: number of harmonics.
         period: duration of the motion [s].
         after: an earlier motion of some joints; the condition number then belongs to both motions
-            together.
+            together; None: there is no earlier motion.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class Search:
         return np.asarray(np.linalg.qr(found / np.sqrt(len(rows)), mode="r"), np.float64)
 
     def clear_of(self, coefficients: Array, check: Check, rate: float) -> Array:
-        """Scale a motion down around its centre until a check of its path accepts it.
+        """Return a motion, scaled down around its centre until a check accepts its path.
 
         Raises:
             RbdynError: the check refuses even LEAST_SHARE of the motion.
@@ -181,7 +181,7 @@ class Search:
                 return share * coefficients
 
     def within_efforts(self, coefficients: Array) -> Array:
-        """Scale a motion down around its centre until it meets the effort bounds."""
+        """Return a motion, scaled down around its centre until it meets the effort bounds."""
         d, shrink = make_data(self.m), 1.0
         while True:
             rows = of_robot(self.bounds, self.fine @ (shrink * coefficients))

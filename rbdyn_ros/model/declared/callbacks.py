@@ -62,7 +62,7 @@ class Callback:
         function: the user's Python function.
         nv: degrees of freedom of the joint type, or coordinates of the motion.
         plain: the same computation in Python on four arrays of objects, for symbols.
-        keep: owner of the machine code.
+        keep: owner of the machine code; None: there is no machine code.
     """
 
     address: int

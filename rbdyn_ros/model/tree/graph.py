@@ -18,7 +18,7 @@ class Graph:
 
     Attributes:
         p, s: predecessor and successor of joint 1, 2, ..., N_J; the first N_B are tree joints.
-        N_B: number of moving bodies.
+        N_B: number of moving bodies; None: the largest number in p and s.
 
     Raises:
         ModelError: the numbering is not regular.

@@ -29,9 +29,10 @@ class Groups:
         joints: joints of the arm, from the base to the tip.
         limits: limits of these joints.
         gripper: gripper at the tip, or None.
-        gripper_name: the gripper as the parameter `grippers` of both nodes names it.
+        gripper_name: the gripper as the parameter `grippers` of both nodes names it; empty: there
+            is no gripper.
         gripper_links: links that the gripper consists of.
-        mount: link of the arm that carries the gripper.
+        mount: link of the arm that carries the gripper; empty: there is no gripper.
     """
 
     root: str

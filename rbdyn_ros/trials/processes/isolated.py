@@ -104,7 +104,7 @@ def _fork(trial: Trial) -> int:
 
 
 def _simulate(trial: Trial, seed: int, quiet: bool, work: Work | None) -> Run:
-    """Simulate a run in this process."""
+    """Simulate a run in this process and return it."""
     if work is not None:
         return work(trial, seed)
     program = trial.controller.program

@@ -24,7 +24,8 @@ class Spread:
 
     Attributes:
         mean: mean, with the bounds `low` and `high` of its confidence interval, by bootstrap, or
-            from the normal distribution for more than MOST runs.
+            from the normal distribution for more than MOST runs. These numbers and the quantiles
+            are None if no run has a finite value.
         median, p95: quantiles.
         worst: value nearest to the limit or farthest beyond it; without a limit the largest value.
         seed: seed of the run with this value.

@@ -34,7 +34,8 @@ class Run:
         why: the reason for a status other than finished.
         values: the sampled numbers by name.
         measures: values by name; None: no finite value.
-        state: hash of the last state; equal runs have equal hashes.
+        state: hash of the last state; equal runs have equal hashes. It is "" for a run without a
+            state.
     """
 
     seed: int
@@ -65,7 +66,7 @@ def run_shard(trial: Trial, seeds: Sequence[int], watch: Watcher | None = None) 
     Args:
         trial: the trial of the runs.
         seeds: seeds of the runs; only one seed if the controller is a function in Python.
-        watch: called after every timestep with the batch.
+        watch: called after every timestep with the batch; None: no calls.
 
     Raises:
         ParameterError: the controller of the trial cannot be loaded or traced.

@@ -195,7 +195,7 @@ def serve(
     Args:
         pipe: one of the two pipes.
         simulated: the simulation.
-        heard: called with the reports of the view.
+        heard: called with the reports of the view; None: reports are dropped.
     """
     with contextlib.suppress(EOFError, OSError, ValueError, TypeError, RecursionError):
         while True:

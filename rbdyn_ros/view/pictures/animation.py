@@ -59,7 +59,7 @@ def animate(
         package_dirs: as for load_urdf.
         contacts: the contacts to draw in every frame (frames), each (k, 6): a point [m] and the
             force there on the second geometry [N]; only with positions. A Data shows its own.
-        duration: simulated time [s]; only with a Data.
+        duration: simulated time [s], which a Data needs; None for positions.
         fps: frames per second; the film runs in real time.
         size: width and height of the picture [pixels].
         elevation: elevation of the camera above the horizon [degree].

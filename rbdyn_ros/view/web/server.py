@@ -116,7 +116,7 @@ def refusal(host: str | None, origin: str | None, path: str = "/") -> str:
     another server.
 
     Args:
-        host: Host header, perhaps with a port.
+        host: Host header, perhaps with a port; None: the header is missing.
         origin: Origin header; None from programs other than browsers.
         path: requested path.
     """

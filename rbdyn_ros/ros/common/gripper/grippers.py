@@ -63,7 +63,7 @@ class GripperPreset:
         closed, open: positions of this joint [rad or m].
         width: distance between the fingers when the gripper is open [m]; when closed it is 0.
         source: address of the document with these values.
-        force: largest force between the fingers [N].
+        force: largest force between the fingers [N]; infinite: no limit.
     """
 
     joint: str

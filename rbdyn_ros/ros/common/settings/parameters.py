@@ -26,7 +26,7 @@ class Parameter:
         default: also gives the type: a tuple is a list of strings, a list is a list of doubles.
         doc: a phrase of one line, without the unit.
         unit: unit of a number; empty: no unit.
-        low, high: range of a number, both allowed.
+        low, high: range of a number, both allowed; infinite: no bound.
         choices: strings that are allowed; empty: any string.
         live: whether it can be changed while the node runs.
         fixed: whether a list has as many numbers as its default; otherwise it has one number, or a
@@ -165,7 +165,8 @@ def declare(
     Args:
         node: declares them.
         table: the parameters.
-        defaults: defaults by name, which replace the defaults of the table.
+        defaults: defaults by name, which replace the defaults of the table; None: all defaults are
+            from the table.
 
     Raises:
         ParameterError: with every value that is not allowed.

@@ -99,7 +99,7 @@ def prepared_robot(
         values: values of the parameters; `floating_base` and `box` of a scene are set here.
         setup: setup of a simulator inside another program, or None.
         stop: ends the wait for a robot_description.
-        fallback: file of the robot if the parameters name no robot.
+        fallback: file of the robot if the parameters name no robot; None: wait for the topic.
 
     Raises:
         RbdynError: a parameter or the robot is refused.
