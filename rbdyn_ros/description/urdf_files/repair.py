@@ -141,7 +141,7 @@ def _remove_limits(document: Document) -> versions.Version:
 
 
 def _remove_mimics(document: Document) -> versions.Version:
-    """Remove the <mimic> of joints whose leader does not exist."""
+    """Remove each <mimic> without a leader; return the version of URDF that this needs."""
     for joint in document.joints.values():
         mimic = first_child(joint, "mimic")
         if mimic is not None and mimic.get("joint") not in document.joints:

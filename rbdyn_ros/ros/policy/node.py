@@ -143,7 +143,7 @@ class PolicyNode(process.ManagedNode):
         )
 
     def deactivate(self) -> bool:
-        """Stop answering; damp the motors of Unitree, and leave other joints to the robot."""
+        """Stop answering; damp motors of Unitree, leave other joints as they are; return True."""
         with self._lock:
             commands, self._active = self._active and self._last >= 0, False
         if commands and self._unitree is not None and self.values.end_damping > 0.0:
