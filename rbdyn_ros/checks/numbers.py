@@ -128,7 +128,7 @@ def count(
     *,
     element: str | None = None,
 ) -> int:
-    """Return the value as an int, if it is a whole number from low to high.
+    """Return the value as an int, if it is a whole number from low to high (None: no bound).
 
     Raises:
         RbdynError: of the class `error`, if the value is anything else, for example a boolean.

@@ -314,6 +314,6 @@ def _check_generator(rng: object) -> None:
 
 
 def _seconds(dt: object) -> float:
-    if type(dt) is float and math.isfinite(dt):  # fast path of the usual case
+    if type(dt) is float and math.isfinite(dt):  # this path is fast, and usual
         return dt
     return finite("dt", dt, code="dt", allowed="a finite number of seconds")

@@ -330,7 +330,7 @@ class Model:
 
     def _repr_html_(self) -> str:
         """Return a picture and a table of joints for a notebook."""
-        # imported here, because view is a higher layer
+        # it is imported here, because view is a higher layer
         return str(import_module("rbdyn_ros.view.notebook").html_of_model(self))
 
     def sha256(self) -> str:

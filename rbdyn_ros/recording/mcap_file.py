@@ -180,7 +180,7 @@ class _Bounded(BufferedReader):
         self.size = os.fstat(self.fileno()).st_size
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return up to `size` bytes."""
+        """Return up to `size` bytes; None, or a negative number, means all bytes."""
         return super().read(self.size if size is None else min(size, self.size))
 
 

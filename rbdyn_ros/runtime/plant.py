@@ -117,7 +117,7 @@ class Plant:
         braked = self._shared.dof_held == STANDS
         if self._step_code is None:
             return models_with(m, faults, braked)
-        models = models_with(m.replaced(), faults, braked)  # with the present options
+        models = models_with(m.replaced(), faults, braked)  # this Model has the present options
         self._step_code.check(models[0])
         return models
 

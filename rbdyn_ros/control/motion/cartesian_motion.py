@@ -112,7 +112,7 @@ class CartesianMotion:
     """
 
     def __init__(self, start: Array, targets: Array, limits: CartesianLimits) -> None:
-        from scipy.spatial.transform import Rotation  # slow to import
+        from scipy.spatial.transform import Rotation  # this import is slow
 
         self._place, self._rotation = start[:3], Rotation.from_matrix(start[3:].reshape(3, 3))
         self._segments = _segments(start, targets)

@@ -64,7 +64,7 @@ def _least_jerk(plain: Path) -> tuple[Array, Array]:
 
     Raise ParameterError if the times are too uneven.
     """
-    from scipy.interpolate import make_interp_spline  # slow to import
+    from scipy.interpolate import make_interp_spline  # this import is slow
 
     still = np.zeros(plain.positions.shape[1])
     at_rest = [(1, still), (2, still)]
@@ -180,7 +180,7 @@ def _trajectory(start: Array, goal: Array, limits: list[Array], i: int) -> Any:
 
 
 def _limits_of(m: Model, joints: Sequence[str] | None, n: int) -> Iterable[Limits]:
-    """Return velocity, acceleration and jerk limits of the joints of a robot, with their names."""
+    """Return the motion limits of joints, each with its name; None: the joints of all dofs."""
     check_model(m, "time_optimal")
     names = [m.jnt_names[j] for j in m.dof_jntid] if joints is None else joints
 

@@ -269,7 +269,7 @@ class TwistServo:
         self.limits = JointLimits(lower, upper, velocity, chosen_gain)
         self._ranks: dict[str, int] = {}
         here, still = m.qpos0[self._places], np.zeros(len(self.names))
-        # compiles the kernels of the first twist
+        # this compiles the kernels of the first twist
         self.path(m.qpos0, here, still, settings.frame, np.full(6, 1e-6))
 
     def _rank(self, frame: str, jacobian_at: Callable[[Array], Array]) -> int:

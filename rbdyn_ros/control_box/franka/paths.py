@@ -92,7 +92,7 @@ class CartesianPath:
         self._begun = False
 
     def take_pose(self, T: Array, elbow: Array | None) -> str:
-        """Follow a commanded pose; return the name of the error, or ""."""
+        """Follow a pose, and an elbow unless it is None; return the name of the error, or ""."""
         if not is_rigid(T):
             return "cartesian_position_motion_generator_invalid_frame_flag"
         step = gap_between(self.T, T)
@@ -106,7 +106,7 @@ class CartesianPath:
         return self._take(step / CYCLE, np.array(T), elbow)
 
     def take_twist(self, twist: Array, elbow: Array | None) -> str:
-        """Follow a commanded twist, linear first; return the name of the error, or ""."""
+        """Follow a twist, linear first, see take_pose; return the name of the error, or ""."""
         T = self.T.copy()
         T[:3, 3] += twist[:3] * CYCLE
         T[:3, :3] = turned(T[:3, :3], twist[3:] * CYCLE)

@@ -65,7 +65,7 @@ def arc_move(
 
 
 def joints(robot: UrRobot, T: Array, near: Array | None = None) -> Array:
-    """Return joints (6,) that have a pose (4, 4), near the present or given joints.
+    """Return joints (6,) that have a pose (4, 4), near given joints; None: the present joints.
 
     Raises:
         ValueError: no joints have this pose.

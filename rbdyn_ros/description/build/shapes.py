@@ -196,7 +196,7 @@ def top(
 def scaled(
     inertial: Inertial, *, density: float | None = None, mass: float | None = None
 ) -> Inertial:
-    """Return the inertial of a body of density 1 with another density, or a given mass.
+    """Return the inertial of a body of density 1 with either another density or a given mass.
 
     Raises:
         ParameterError: the density or the mass is not above 0; or both or neither are given.

@@ -185,7 +185,7 @@ class Geom:
         r, h = self.sizes[0], 2.0 * self.sizes[1]
         tube = 2 * math.pi * r * h
         if self.kind == "cylinder":
-            ends = 2 * math.pi * r * r  # two disks
+            ends = 2 * math.pi * r * r  # the ends are two disks
             across = tube * (r * r / 2 + h * h / 12) + ends * (r * r / 4 + h * h / 4)
             along = tube * r * r + ends * r * r / 2
         else:

@@ -124,7 +124,7 @@ def _around(folder: Path) -> tuple[Path, ...]:
 
 
 def _is_inside(path: Path, places: Sequence[Path], own: Path | None = None) -> bool:
-    """Return whether a file is in one of the folders, or links to a file of its own package."""
+    """Return whether a file is in one of the folders, or links to a file of its package `own`."""
     file = path.resolve()
     inside = any(file.is_relative_to(place) for place in places)
     return inside or (own is not None and is_of_package(file, own.name))

@@ -198,7 +198,7 @@ def _parse(robot: guard.Element, source: str) -> Any:
     try:
         if hasattr(core, "Path"):
             return parser.URDF.from_xml(robot, core.Path("robot"))
-        return parser.URDF.from_xml_string(ET.tostring(robot))  # for releases before 2020
+        return parser.URDF.from_xml_string(ET.tostring(robot))  # releases before 2020 need this
     except Exception as error:  # noqa: BLE001 - it raises many types; nothing may pass unseen
         reason = " ".join(str(error).split())
         guard.refuse("urdf-parser", f"urdf_parser_py refuses the document: {reason}", source)

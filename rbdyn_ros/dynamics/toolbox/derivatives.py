@@ -100,7 +100,7 @@ def linear_system(
     A[nv:, :nv], A[nv:, nv:], B[nv:] = dq, dv, dtau
     if timestep is None:
         return A, B
-    from scipy.linalg import expm  # slow to import
+    from scipy.linalg import expm  # this import is slow
 
     whole = np.zeros((3 * nv, 3 * nv))
     whole[: 2 * nv, : 2 * nv], whole[: 2 * nv, 2 * nv :] = A, B

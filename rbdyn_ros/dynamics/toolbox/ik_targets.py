@@ -73,7 +73,7 @@ def _matrices(rotation: ArrayLike) -> Array:
 
 def _numbers(name: str, value: ArrayLike) -> Array:
     """Return an array of numbers; the kernel refuses NaN and infinity."""
-    if type(value) is np.ndarray and value.dtype == np.float64:  # fast path of the usual case
+    if type(value) is np.ndarray and value.dtype == np.float64:  # this path is fast, and usual
         return value
     return finite(name, value, None, code="target")
 

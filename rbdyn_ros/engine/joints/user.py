@@ -43,7 +43,7 @@ TAKEN = {field.name for field in dataclasses.fields(Joint)}.union(
     *(inspect.signature(add).parameters for add in (SystemBuilder.joint, SystemBuilder.loop))
 )
 
-_numbers = itertools.count(1)  # used in place of addresses if nothing is compiled
+_numbers = itertools.count(1)  # they replace addresses if nothing is compiled
 
 
 def register_joint(

@@ -97,7 +97,7 @@ def checked_samples(
     _check_ordinary(source, measured)
     (_, qpos), (_, effort), (with_motors, angles) = measured.values()
     time, qvel = time[kept], qvel[kept]
-    speeds = qvel if (np.abs(qvel) <= LARGEST).all() else None  # false for NaN
+    speeds = qvel if (np.abs(qvel) <= LARGEST).all() else None  # this is false for NaN
     return Samples(
         tuple(names),
         time - time[0],

@@ -105,7 +105,7 @@ def reasons(trial: Trial, run: Run) -> tuple[str, ...]:
 
 def judge(trial: Trial, runs: Sequence[Run]) -> Verdict:
     """Return the verdict of runs, which must be in the order of the trial's seeds."""
-    from scipy.stats import binomtest  # slow to import
+    from scipy.stats import binomtest  # this import is slow
 
     broken = {run.seed: reasons(trial, run) for run in runs}
     passes = sum(not why for why in broken.values())

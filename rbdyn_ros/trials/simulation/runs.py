@@ -51,7 +51,7 @@ class Run:
 
 
 def shards(trial: Trial, seeds: Sequence[int], most: int | None = None) -> Iterator[list[int]]:
-    """Divide seeds into groups of at most `most` runs that are simulated side by side."""
+    """Yield groups of seeds that are simulated side by side, at most `most` (None: SHARD) each."""
     size = 1 if trial.controller.isolated else min(SHARD, most or SHARD)
     if trial.functions:
         row = 8 * trial.nstep * (trial.m.nq + 2 * trial.m.nv)

@@ -92,7 +92,7 @@ class RenderProcess:
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            start_new_session=True,  # so that Ctrl-C does not reach it
+            start_new_session=True,  # Ctrl-C then does not reach it
         )
         theirs.close()
         try:

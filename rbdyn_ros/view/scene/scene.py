@@ -253,7 +253,7 @@ def _centre(m: Model, xipos: Array) -> Array:
 
 def quats_of(xmat: Array) -> Array:
     """Return unit quaternions wxyz (n, 4) of rotation matrices (n, 3, 3)."""
-    from scipy.spatial.transform import Rotation  # slow to import
+    from scipy.spatial.transform import Rotation  # this import is slow
 
     quats: Array = Rotation.from_matrix(xmat).as_quat()[:, [3, 0, 1, 2]]
     return quats

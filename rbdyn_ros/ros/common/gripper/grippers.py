@@ -162,7 +162,7 @@ class Gripper:
     def goal(
         self, position: float, velocity: float | None = None, effort: float | None = None
     ) -> GripperGoal:
-        """Return a checked goal; its limits are cut to the limits of the joint.
+        """Return a checked goal within the joint's limits; None: the default velocity or effort.
 
         Raises:
             RbdynError: a number is not finite, the position is outside the stroke, or a limit is

@@ -187,7 +187,7 @@ def _declare_one(node: "Node", parameter: Parameter, default: Any) -> Any:
         description=parameter.description,
         additional_constraints=parameter.allowed,
         read_only=not parameter.live,
-        dynamic_typing=True,  # accepts 1 for 1.0; a wrong type gets our error, not rclpy's
+        dynamic_typing=True,  # this accepts 1 for 1.0; a wrong type gets our error
     )
     value = [""] if default == () else default  # ROS has no type for an empty list
     return node.declare_parameter(parameter.name, value, descriptor).value

@@ -151,4 +151,4 @@ def _loaded(base: Model, payloads: dict[str, Payload], gravity: tuple[float, ...
 
 
 def _bytes(numbers: ArrayLike) -> bytes:
-    return (np.asarray(numbers, np.float64) + 0.0).tobytes()  # turns -0 into 0
+    return (np.asarray(numbers, np.float64) + 0.0).tobytes()  # this turns -0 into 0

@@ -184,7 +184,7 @@ class NodeRecorder:
         return take
 
 
-class RecordedPublisher(Publisher):  # type: ignore[type-arg]  # generic only in newer ROS 2
+class RecordedPublisher(Publisher):  # type: ignore[type-arg]  # it is generic only in newer ROS 2
     """A publisher whose messages are recorded, also without subscribers."""
 
     recorder: NodeRecorder
