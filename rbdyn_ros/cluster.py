@@ -96,7 +96,7 @@ class Cluster:
 
 
 def _checked(work: Callable[[Any, S], R], shared: object, shard: S, version: str) -> R:
-    """Return the result of a shard; runs in a process of Ray."""
+    """Compute a shard in a process of Ray; raise ParameterError if it has another version."""
     if version != __version__:
         text = f"a machine of the cluster has rbdyn_ros {__version__}, this one has {version}"
         raise ParameterError(Finding("other-version", text, "error", "ray"))
@@ -104,7 +104,7 @@ def _checked(work: Callable[[Any, S], R], shared: object, shard: S, version: str
 
 
 def _answer(ray: Any, ready: Any) -> Any:
-    """Return the result of a task that has ended."""
+    """Return the result of a task that has ended, or raise the error with which it ended."""
     try:
         return ray.get(ready)
     except ray.exceptions.RayTaskError as error:

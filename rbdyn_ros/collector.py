@@ -11,7 +11,7 @@ def uncollected(*, lasting: bool = False) -> Iterator[None]:
     """Pause the garbage collector until the end of the block, if it was on.
 
     Args:
-        lasting: objects made in the block go to the oldest generation without a search.
+        lasting: whether objects made in the block go to the oldest generation without a search.
     """
     collects = gc.isenabled()
     gc.disable()

@@ -180,7 +180,7 @@ def _arrays(m: Model, specs: Sequence[ActuatorSpec]) -> dict[str, Any]:
 
 
 def _curve(spec: ActuatorSpec) -> Array:
-    """Return the points of the torque-speed curve, or zeros without a curve."""
+    """Return the torque-speed curve, zeros without one; raise ParameterError for a wrong size."""
     points = np.zeros((CURVE_POINTS, 2))
     given = np.array(spec.torque_speed).reshape(-1, 2)
     if len(given) > CURVE_POINTS:

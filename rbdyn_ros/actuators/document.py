@@ -48,7 +48,8 @@ class ActuatorsDocument:
 
         Args:
             m: the robot without actuators, with the timestep of its simulation.
-            numbers: new numbers by joint and key, such as `lugre.coulomb`.
+            numbers: new numbers by joint and key, such as `lugre.coulomb`; None: the numbers of
+                the file.
 
         Raises:
             DescriptionError: with all errors.

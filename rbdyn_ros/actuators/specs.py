@@ -23,7 +23,7 @@ ROOM = 25.0
 class ActuatorSpec:
     """A motor, its gear and its drive. Speeds, torques and friction are those of the motor.
 
-    Names are those of MuJoCo's dcmotor if it has the same number.
+    Numbers that MuJoCo's dcmotor has, too, have the same names.
 
     Attributes:
         joint: the joint, with one degree of freedom.
@@ -35,8 +35,8 @@ class ActuatorSpec:
         motorconst_error: (true - assumed) / assumed torque constant; the drive assumes Kt.
         resistance: resistance of the winding [Ohm]; 0: no electrical dynamics, heat or voltage.
         inductance: inductance of the winding [H]; 0: the current follows at once.
-        voltage: largest voltage of the drive [V].
-        current: largest current of the drive [A].
+        voltage: largest voltage of the drive [V]; infinite: no limit.
+        current: largest current of the drive [A]; infinite: no limit.
         torque_speed: points (speed [rad/s], torque [N m]) of the largest torque; speeds rise from
             0, torques never rise, and the torque is constant beyond the last point.
         thermal: numbers in the order of THERMAL [K/W, J/K, 1/K, C, C]; resistance 0: no heat.

@@ -27,7 +27,7 @@ def actuators_text(
 
     Args:
         specs: the actuators.
-        comments: comments on keys, by joint and key.
+        comments: comments on keys, by joint and key; None: no comments.
         head: lines of comment at the beginning.
     """
     lines = [*(f"# {line}" for line in strings("head", head)), f"{DIALECT.key}: 1", "actuators:"]

@@ -138,7 +138,7 @@ class Lenient(Audit):
 
     Args:
         whole: audit of the whole document.
-        consequence: what happens to a part with an error, for the warning.
+        consequence: what happens to a part with an error, as words for the warning.
     """
 
     def __init__(self, whole: Audit, consequence: str = "") -> None:

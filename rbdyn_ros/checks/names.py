@@ -30,7 +30,8 @@ def name_faults(
         names: names from outside, of any type.
         known: all names that exist.
         what: kind of thing that is named, such as "joint".
-        why_not: reason to refuse a known name, such as "has no actuator"; empty to accept it.
+        why_not: function that returns the reason to refuse a known name, such as "has no
+            actuator", or "" to accept it; None: all known names are accepted.
     """
     seen: set[object] = set()
     for name in names:
@@ -63,11 +64,12 @@ def chosen(
         names: a list of strings from outside.
         known: all names that exist.
         what: kind of thing that is named, such as "joint".
-        why_not: reason to refuse a known name; empty to accept it.
+        why_not: function that returns the reason to refuse a known name, or "" to accept it; None:
+            all known names are accepted.
         error: class of the error.
         code: code of the finding.
         element: element of the finding; None: the refused name.
-        prefix: beginning of the message, such as "outputs: ".
+        prefix: beginning of the message, such as "outputs: "; empty: no beginning.
 
     Raises:
         RbdynError: of the class `error`, about the first refused name.

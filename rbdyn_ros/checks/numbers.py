@@ -73,11 +73,11 @@ def finite(
         name: name of the value in messages.
         value: a number, or anything that NumPy converts to an array of numbers.
         shape: shape of the array; (): one number; None: an array of any shape.
-        low: smallest allowed number.
-        high: largest allowed number.
+        low: smallest allowed number; None: no bound.
+        high: largest allowed number; None: no bound.
         error: class of the error.
         code: code of the finding.
-        above: every number must be greater than this.
+        above: every number must be greater than this; None: no bound.
         allowed: what the message allows; empty: derived from shape and range.
         element: element of the finding; None: the name.
         fill: whether one number may stand for all of the array.
@@ -128,7 +128,7 @@ def count(
     *,
     element: str | None = None,
 ) -> int:
-    """Return the value as an int, if it is a whole number from low to high.
+    """Return the value as an int, if it is a whole number from low to high (None: no bound).
 
     Raises:
         RbdynError: of the class `error`, if the value is anything else, for example a boolean.

@@ -63,7 +63,7 @@ def write(project: CProject, folder: Path) -> list[Path]:
 
 
 def _create(folder: Path) -> bool:
-    """Create a folder if it does not exist; return whether it is new."""
+    """Create a folder if there is none; return whether it is new, or raise ParameterError."""
     try:
         folder.mkdir()
     except FileExistsError:

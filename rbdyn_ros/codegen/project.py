@@ -27,7 +27,7 @@ class CProject:
         m: the robot.
         prefix: prefix of all names.
         real: the type of numbers.
-        functions: its functions.
+        functions: the functions to generate.
         mounting: roll, pitch and yaw of the base link [rad]; gravity is already rotated
             accordingly. Empty: the base is upright.
     """

@@ -32,7 +32,7 @@ SMALL = 1e-3
 
 #: Allowed rounding, in units of the last place of the largest entry: some thousands of operations
 #: can round in the same direction. INVERSION is multiplied by the condition number of M, or by the
-#: change of accelerations over that of positions, which is large beyond stiff limits.
+#: change of accelerations divided by the change of positions, which is large beyond stiff limits.
 ROUNDING, INVERSION = 1024.0, 2.0
 
 #: Relative change of positions with which the change of accelerations is measured.

@@ -139,6 +139,6 @@ def sizes_of(m: Model) -> dict[str, int]:
 
 
 def length_of(argument: Argument, m: Model) -> int:
-    """Return the length of an argument."""
+    """Return the number of entries of an argument for a robot."""
     sizes = sizes_of(m)
     return math.prod(sizes[dim] if dim in sizes else int(dim) for dim in argument.dims)

@@ -84,7 +84,7 @@ def _robot(options: argparse.Namespace) -> "tuple[Model, str, str]":
 def _timed(
     ours: dict[str, Any], others: "Iterable[Peer]", seconds: float
 ) -> dict[str, list[list[float]]]:
-    """Return the times of each function in each round [us]: our times, then those of the peers."""
+    """Return the times of each function in each round [us]: our times, then the peers' times."""
     from rbdyn_ros.measuring.turns import ROUNDS, in_turns
     from rbdyn_ros.report.progress import bar
 

@@ -270,5 +270,5 @@ def _text(
 
 
 def _one_or_many(values: list[float] | None) -> Any:
-    """Return a list of one number as this number, which applies to all joints."""
+    """Return the only number of a list, which applies to all joints; else the list, or None."""
     return values[0] if values is not None and len(values) == 1 else values

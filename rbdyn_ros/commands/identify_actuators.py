@@ -57,7 +57,7 @@ def wrong_actuator_options(options: argparse.Namespace) -> str:
 
 
 def identify_actuators_of(m: "Model", options: argparse.Namespace) -> int:
-    """Identify the actuators, print a report, and write the file."""
+    """Identify the actuators, print a report, and write the file; return the exit status."""
     from rbdyn_ros.actuators import read_actuators
     from rbdyn_ros.identification.actuators import (
         actuators_file,

@@ -57,7 +57,8 @@ _PATIENCE = 30.0  # time limit of these processes [s]
 def inventory() -> dict[str, Any]:
     """Return the inventory, ready for JSON.
 
-    A permission is "" if it is granted, else the reason; a failed query has the key `error`.
+    A permission is "" if it is granted, else the reason why not; a failed query has the key
+    `error`.
     """
     asked = {"ros": _start(_ASK_ROS), "permissions": _start(_ASK_SYSTEM)}
     found: dict[str, Any] = {

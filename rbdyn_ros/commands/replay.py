@@ -75,7 +75,7 @@ def _replay(options: argparse.Namespace) -> int:
 
 
 def _against(options: argparse.Namespace) -> int:
-    """Compare a recording with free simulations of the recorded robot and another robot."""
+    """Compare a recording with free simulations of two robots; return the exit status."""
     from rbdyn_ros.identification.reports.free_motion import (
         SUFFIXES,
         draw_free_motion,

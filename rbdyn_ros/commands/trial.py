@@ -119,7 +119,7 @@ def _whole(trial: Trial, options: argparse.Namespace) -> int:
 
 
 def _repeat(trial: Trial, options: argparse.Namespace) -> int:
-    """Repeat one run and compare it with its stored result."""
+    """Repeat one run and compare it with its stored result; return the exit status."""
     from rbdyn_ros.trials.output.recordings import record
     from rbdyn_ros.trials.results.verdict import reasons
     from rbdyn_ros.trials.running import repeat

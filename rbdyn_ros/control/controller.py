@@ -38,7 +38,7 @@ class Progress:
         time: time of the state [ns].
         desired: (3, n) desired position, velocity and acceleration of the controlled joints.
         actual: (2, n) measured position and velocity.
-        number: number of the path that was started last; paths are counted.
+        number: number of paths that were started so far.
         done: whether no path is in progress.
         failed: reason why no path can be followed any more; empty if nothing is wrong.
     """
@@ -61,7 +61,7 @@ class Controller(ControlLoop):
 
     Attributes:
         active: whether the arm can be armed.
-        modes: its modes.
+        modes: names of the modes that this arm has.
         takes: kind of the commands of the arm, efforts or positions.
     """
 

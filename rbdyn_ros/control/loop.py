@@ -94,9 +94,9 @@ class ControlLoop:
 
         Args:
             names: names of joints; this argument and the next three are those of Measured.take.
-            position: [rad or m].
-            velocity: [rad/s or m/s].
-            effort: [N m or N].
+            position: positions in the order of names [rad or m].
+            velocity: velocities in this order [rad/s or m/s].
+            effort: measured efforts in this order [N m or N].
             stamp: time of measurement [ns]; 0: unknown, the arrival is used.
             arrival: time of arrival on the steady clock [ns].
         """
@@ -172,7 +172,7 @@ class ControlLoop:
         return self.armed and not self.settings.dry_run
 
     def _coast(self, now: int) -> Array | None:
-        """Return efforts for an arm whose newest state is late.
+        """Return efforts for an arm whose newest state is late, or None if it gets none.
 
         `now` is on the steady clock [ns].
         """

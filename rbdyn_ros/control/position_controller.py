@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Controller of an arm that takes positions only: it follows paths and yields to forces.
 
-States are checked as for an arm that takes efforts. After a fault the positions
-sent come to rest within 0.4 s, whether states arrive or not; then nothing is sent any more, and
-the arm stays where it is. After a pause of the process (endings.PAUSE) nothing is sent at all.
+States are checked as for an arm that takes efforts. After a fault the positions sent come to rest
+within 0.4 s, whether states arrive or not. Then nothing is sent any more, and the arm stays where
+it is. After a pause of the process (endings.PAUSE) nothing is sent at all.
 """
 
 import contextlib
@@ -134,7 +134,7 @@ class PositionController(Controller):
         self._test = PositionTest(self.gate.limits, place, ways)
 
     def _tried(self) -> Array | None:
-        """Return the positions of the start-up test, of the mode after it, or None if it fails."""
+        """Return the positions of the start-up test or of the mode after it; None if it fails."""
         seen, step, test = self.gate.measured, self.gate.step, self._test
         assert isinstance(test, PositionTest)
         self._answered, self._is_blind = seen.arrival or 0, False
@@ -148,7 +148,7 @@ class PositionController(Controller):
             return None
         if test.done:
             self._test, self.armed = None, True
-            # start from the position sent, not from the reported one, to avoid a jump
+            # start from the position sent, not from the reported position, to avoid a jump
             self._rest_here()
         return self._sent(self._passed(wanted))
 

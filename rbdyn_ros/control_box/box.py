@@ -87,7 +87,7 @@ class ControlBox(ABC):
         robot: the state machine of the arm.
         seen: in lock-step, the version of the newest state that the box has read.
         idle: whether the box can stop time at this state, if all other boxes can.
-        failure: the error that ended the thread.
+        failure: the error that ended the thread, or None.
         watch: called with every state that the box reads, in its thread.
         runs_on: whether time continues although nothing happens.
         served: number of times that the box accepted clients and read their requests.
@@ -126,7 +126,7 @@ class ControlBox(ABC):
     @property
     @abstractmethod
     def ends(self) -> Sequence[End]:
-        """The servers behind their sockets."""
+        """The ports of the box, each with its server."""
 
     @property
     def wire(self) -> WireFaults:
@@ -159,7 +159,7 @@ class ControlBox(ABC):
         """Serve the sockets; wait for the command that answers the newest state.
 
         Args:
-            timeout: [s].
+            timeout: longest time to wait [s].
             tick: present tick; None: time is stopped, and the wire has no delays.
         """
 

@@ -118,7 +118,7 @@ class BoxName:
 
 
 def equipped(m: Model, boxes: Sequence[str]) -> Model:
-    """Return the Model for a simulation with boxes: joints of an arm have rotors."""
+    """Return the Model for a simulation with boxes, where all joints of the arms have rotors."""
     for text in boxes:
         name = BoxName.parsed(text)
         m = with_rotors(m, name.prefix, name.kind.joints)
@@ -276,7 +276,7 @@ class BoxedLoop:
 
     Attributes:
         loop: the simulation.
-        boxes: its boxes.
+        boxes: the open boxes of the simulation.
 
     Raises:
         RbdynError: the robot has no such arm, or a box is refused.
@@ -346,7 +346,7 @@ class BoxedArm(BoxedLoop):
 
     Attributes:
         loop: the simulation.
-        boxes: its boxes.
+        boxes: the open boxes of the simulation.
 
     Raises:
         RbdynError: the robot has no such arm, or a box is refused.

@@ -16,11 +16,11 @@ class At:
     """A measured state with its dynamics.
 
     Attributes:
-        q, dq: (n,) measured positions and velocities.
+        q, dq: (n,) measured positions and velocities [rad or m; per s].
         M: (n, n) mass matrix with rotors.
         coriolis: (n,) Coriolis and centrifugal torques.
         J: (6, n) Jacobian of the stiffness frame, linear velocity first, axes of O.
-        T: (4, 4) pose of the stiffness frame.
+        T: (4, 4) pose of the stiffness frame in O.
     """
 
     q: Array

@@ -24,8 +24,8 @@ class Load:
     """A rigid body at the flange.
 
     Attributes:
-        mass: [kg].
-        com: (3,) in the flange [m].
+        mass: mass of the body [kg].
+        com: (3,) centre of mass in the flange [m].
         inertia: (3, 3) about the centre of mass, axes of the flange [kg m^2].
     """
 
@@ -77,7 +77,7 @@ def inertials(
 
     Args:
         m: the robot.
-        description: its description.
+        description: description of the robot.
         joints: joints of the arm.
         tails: all joints that descend from each of these joints.
     """
@@ -101,7 +101,7 @@ def lumped(
     Args:
         m: the robot.
         link: name of the link.
-        links: inertias of the links by name.
+        links: inertias of the links by name; None: a link without mass.
         place: pose of the frame in the link; None: the frame of the link itself.
     """
     d = make_data(m)
@@ -151,7 +151,7 @@ def urdf_alone(
     Args:
         name: name of the robot.
         joints: joints of the chain.
-        links: inertias by name.
+        links: inertias of the links by name; None: a link without mass.
         flange: pose of the flange in the last link.
         base: pose of the parent of the first joint in link0; None: link0 is this parent.
         extend: function that adds elements to a joint, called with the joint and its number from

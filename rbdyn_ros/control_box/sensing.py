@@ -18,10 +18,10 @@ class MeasuredArm:
     """The simulated arm after a tick; all attributes have the shape (n,).
 
     Attributes:
-        q, dq: positions and velocities as the encoders measure them.
-        effort: effort of the motors in the last tick, measured.
-        qacc: acceleration of the last step.
-        friction: dry friction of the last step.
+        q, dq: positions and velocities as the encoders measure them [rad or m; per s].
+        effort: measured effort of the motors in the last tick [N m or N].
+        qacc: acceleration of the last step [rad/s^2 or m/s^2].
+        friction: dry friction of the last step [N m or N].
     """
 
     q: Array

@@ -262,7 +262,7 @@ class Peers(End, Generic[S]):
             self._flush(peer)
 
     def told(self, peer: ClientLink[S], say: Callable[[S], bytes]) -> bytes:
-        """Return the bytes that a session sends; if the session fails, end its connection."""
+        """Return the bytes of a session; if it fails, end its connection and return b""."""
         try:
             with parting():
                 return say(peer.session)
@@ -458,7 +458,7 @@ class Dialled(Peers[S]):
 
     @property
     def sockets(self) -> list[socket.socket]:
-        """The sockets to wait for, except those of sessions that accept no bytes now."""
+        """The sockets to wait for, except the sockets of sessions that accept no bytes now."""
         return [peer.socket for peer in self.peers if not peer.session.is_full]
 
     def hang_up(self, reason: str) -> None:

@@ -40,7 +40,8 @@ class Format:
     Attributes:
         suffixes: suffixes of its files, in small letters.
         read: returns a robot and the text of its URDF; arguments as for read_with_text.
-        root: root element of a file whose suffix only shows that it is XML.
+        root: root element of a file whose suffix only shows that it is XML; empty: the suffix
+            alone shows the format.
     """
 
     suffixes: tuple[str, ...]

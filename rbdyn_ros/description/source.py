@@ -36,8 +36,8 @@ class Source:
         text: URDF, as expanded by xacro; empty for a file in another format.
         file: the file that it came from, or None.
         received: whether another node publishes it.
-        parts: parts of the scene file that it came from; then `text` is the URDF of its only
-            robot, or empty.
+        parts: parts of the scene file that it came from, or None; with parts `text` is the URDF of
+            the only robot of the scene, or empty.
     """
 
     description: Description
@@ -101,9 +101,10 @@ def opened(
         source: path of a `.urdf`, `.xacro`, `.sdf`, MJCF `.xml`, mechanism `.yaml` or scene
             `.yaml` file, the name of a robot such as panda, a RobotFile, or the text of a URDF,
             MJCF or SDF.
-        strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
+        strict: whether to refuse errors that can be repaired; otherwise they are repaired, each
+            with a warning.
         package_dirs: folders to search for packages, of `$(find package)` and of meshes.
-        xacro_args: values for the `$(arg ...)` of a xacro file.
+        xacro_args: values for the `$(arg ...)` of a xacro file; None: no values.
         contact: True or a Contact: use the `<collision>` elements of links for contact. A scene
             always uses them, and accepts no Contact.
         srdf: for contact, an SRDF; or whether to use an SRDF next to the URDF.

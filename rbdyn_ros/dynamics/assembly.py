@@ -53,7 +53,7 @@ def assemble(
 
     Args:
         m: the Model.
-        qpos: (nq,) the rough configuration; m.qpos0 if left out.
+        qpos: (nq,) the rough configuration; None: m.qpos0.
         fixed: names of joints that keep their positions.
         tolerance: largest efc_pos of the result [m or rad].
 

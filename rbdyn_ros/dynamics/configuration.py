@@ -46,7 +46,7 @@ def integrate_pos(m: Model, qpos: Array, qvel: Array, dt: float) -> None:
 def differentiate_pos(m: Model, qvel: Array, dt: float, qpos1: Array, qpos2: Array) -> None:
     """Write qvel (nv,): the velocity that leads from qpos1 to qpos2 in dt [s].
 
-    This is the inverse of integrate_pos; of two possible rotations the shorter one is used.
+    This is the inverse of integrate_pos; the shorter of two possible rotations is used.
     Source: MuJoCo mj_differentiatePos.
 
     Raises:
@@ -137,8 +137,8 @@ def start_within_limits(m: Model) -> Array:
 def moved_starts(m: Model, qpos: Array) -> str:
     """Return a text with the start of each joint whose limits exclude its qpos0, or "".
 
-    A joint is included only if its position in qpos (nq,) is that of start_within_limits. With
-    closed loops the text is "", because the loops determine the positions of joints.
+    A joint is included only if its position in qpos (nq,) is the position of start_within_limits.
+    With closed loops the text is "", because the loops determine the positions of joints.
     """
     inside = start_within_limits(m)
     return ", ".join(
@@ -314,6 +314,6 @@ def _check_generator(rng: object) -> None:
 
 
 def _seconds(dt: object) -> float:
-    if type(dt) is float and math.isfinite(dt):  # fast path of the usual case
+    if type(dt) is float and math.isfinite(dt):  # this path is fast, and usual
         return dt
     return finite("dt", dt, code="dt", allowed="a finite number of seconds")

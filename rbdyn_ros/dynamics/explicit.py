@@ -55,8 +55,8 @@ class ExplicitConstraint:
             gamma: function gamma(y, yd, q, G, g) that writes q (nq,), the positions; G (nv, ny),
                 the derivatives of qvel with respect to yd; and g (nv,), dG/dt yd. At the call q
                 holds m.qpos0, and G and g are zero; y and yd are read-only.
-            ranges: (lowest, highest) of each coordinate, within which gamma is checked; -1 to 1
-                if left out.
+            ranges: (lowest, highest) of each coordinate, within which gamma is checked; None: -1
+                to 1.
 
         Raises:
             ModelError: gamma raises an error, or its G or g is not the right derivative.

@@ -24,8 +24,8 @@ class JointModel:
     """Result of jcalc; vectors are [angular; linear] in the joint frame on the carried body.
 
     Attributes:
-        E: (3, 3) coordinate transform from the joint frame on the parent's side to that on the
-            body's side.
+        E: (3, 3) coordinate transform from the joint frame on the parent's side to the joint frame
+            on the body's side.
         r: (3,) origin of the body-side frame in the parent-side frame [m].
         S: (6, nv) motion subspace.
         T: (6, 6 - nv) constraint-force subspace: T^T S = 0.
@@ -59,7 +59,7 @@ def jcalc(m: Model, joint: int | str, q: ArrayLike, qd: ArrayLike | None = None)
         m: the Model.
         joint: number or name of the joint.
         q: positions of this joint alone.
-        qd: velocities of this joint alone.
+        qd: velocities of this joint alone; None: zeros.
 
     Raises:
         ModelError: m is not a Model, or has no such joint.

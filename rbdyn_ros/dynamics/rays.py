@@ -62,7 +62,7 @@ def cast_rays(
         directions: (3,) or (n, 3), of any length except 0.
         frame: name or number of the frame in which origins and directions are given; None: the
             world.
-        cutoff: largest distance of a hit [m].
+        cutoff: largest distance of a hit [m]; infinite: any distance.
         exclude: names or numbers of bodies that rays pass through, such as the body of the sensor.
         shapes: shapes that rays hit instead of the geometries, see rb.visual_shapes.
 
@@ -128,7 +128,7 @@ def meet(
 
 
 def _rays(origins: ArrayLike, directions: ArrayLike) -> tuple[Array, Array]:
-    """Return origins and unit vectors, each (n, 3)."""
+    """Return origins and unit vectors, each (n, 3), or raise ParameterError."""
     starts, along = (
         _points(name, given) for name, given in (("origins", origins), ("directions", directions))
     )
@@ -165,7 +165,7 @@ def _names(exclude: object) -> Sequence[str | int]:
 
 
 def _from_frame(m: Model, d: Data, frame: int, starts: Array, along: Array) -> tuple[Array, Array]:
-    """Return rays in the world that are given in a frame."""
+    """Return origins and directions in the world of rays that are given in a frame."""
     from rbdyn_ros.dynamics.toolbox.frames import frame_pose
 
     p, R = frame_pose(m, d, frame)

@@ -182,7 +182,7 @@ def _growing(m: Model, d: Data) -> str | None:
     of qfrc_applied follows from the velocities. The work of other forces, and of springs of
     contacts and limits, is unknown: if such forces act, no warning is given.
     """
-    # imported here because a robot that is only loaded and stepped does not need the toolbox
+    # they are imported here: a robot that is only loaded and stepped needs no toolbox
     from rbdyn_ros.dynamics.toolbox.terms import kinetic_energy, potential_energy
 
     if _may_be_driven(m, d):

@@ -137,7 +137,7 @@ def aba(m: Model, d: Data) -> None:
 
 @kernel
 def forward(m: Model, d: Data) -> None:
-    """Run the whole tick without integration: every field that qpos, qvel and forces determine.
+    """Run a tick without integration: write every field that qpos, qvel and forces determine.
 
     qacc and the forces are those of the next step. Separate stages write qLD (factor_m), cacc and
     qfrc_inverse (inverse), and energy.
@@ -259,7 +259,7 @@ def advance(m: Model, d: Data, nstep: int) -> None:
 
 @kernel
 def step(m: Model, d: Data, nstep: int) -> int:
-    """Advance and return the warnings: a sum of the numbers above and in too_much.py."""
+    """Advance nstep timesteps; return the sum of their warnings, see above and too_much.py."""
     regular, solved = d.nsingular == 0, not _often_unsolved(m, d)
     too_much = overloaded_joints(m) if d.time == 0.0 else 0
     advance(m, d, nstep)

@@ -154,7 +154,11 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
 
         Args:
             seed: seed of self.np_random; None: the generator continues.
-            options: {"reset_mask": (num_envs,) of bools}: only these robots.
+            options: {"reset_mask": (num_envs,) of bools}: begin only the episodes of these robots;
+                None: all robots.
+
+        Raises:
+            ParameterError: the mask is not an array of this kind.
         """
         super().reset(seed=seed)
         mask = (options or {}).get("reset_mask", np.ones(self.num_envs, bool))
@@ -239,7 +243,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
         self._seen[well] = seen[well]
 
     def _checked(self, actions: ArrayLike) -> Array:
-        """Return the actions, clipped to the action space."""
+        """Return the actions, clipped to their space; raise ParameterError for other shapes."""
         try:
             given = np.asarray(actions, np.float64)
         except (TypeError, ValueError):
@@ -284,7 +288,7 @@ class RobotEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
         return seen[0], float(rewards[0]), bool(terminated[0]), bool(truncated[0]), info
 
     def close(self) -> None:
-        """Delete the robot."""
+        """End the threads of the robots and delete their arrays."""
         self.robots.close()
 
 
@@ -297,7 +301,7 @@ def _mode(given: object) -> AutoresetMode:
 
 
 def action_efforts(m: Model, dofs: Any, given: ArrayLike | None) -> Array:
-    """Return the force that the action 1 means, for each actuated dof."""
+    """Return the force that the action 1 means, for each actuated dof; raise if it is unknown."""
     if dofs.size == 0:
         text = f"'{m.name}' has no actuated joint, so no action would move it"
         raise ModelError(Finding("no-actuator", text, "error", m.name))

@@ -35,7 +35,8 @@ class NodeEnv(gymnasium.Env):  # type: ignore[misc, type-arg, unused-ignore]
         effort: force of an action of 1 [N m or N], for all or for each joint; None: the effort
             limits.
         nodes: command lines of nodes that run next to the simulator, in the present folder.
-        parameters: parameters of the simulator, by name.
+        parameters: parameters of the simulator, by name; None: the defaults, without floating base
+            and contact.
         patience: wall time to wait for a state [s].
 
     Attributes:

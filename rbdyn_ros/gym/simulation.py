@@ -34,7 +34,7 @@ class NodeSimulation:
         patience: wall time to wait for a state [s].
 
     Attributes:
-        client: client of the simulator.
+        client: client of the simulator; None after `close`.
 
     Raises:
         RbdynError: the simulator does not start.
@@ -87,7 +87,7 @@ class NodeSimulation:
         self._folder.cleanup()
 
     def _start(self, words: str) -> None:
-        """Send the settings of the simulation to the process, and connect to it."""
+        """Send the settings to the process and connect to it; raise RbdynError if this fails."""
         assert self._process.stdin is not None
         self._process.stdin.write(words + "\n")
         self._process.stdin.flush()

@@ -54,8 +54,8 @@ def with_inertias(
         model: compiled from the description.
         description: for the lines of its joints.
         findings: the findings so far; the Model gets them and new findings.
-        strict: refuse a joint without inertia, warn of a tiny inertia; otherwise repair both kinds
-            of joints.
+        strict: whether to refuse a joint without inertia, and only warn of a tiny inertia;
+            otherwise both kinds of joints are repaired.
 
     Raises:
         DescriptionError: a joint moves a negative inertia, or no inertia if strict.

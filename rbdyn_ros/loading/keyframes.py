@@ -16,7 +16,7 @@ def with_keys(m: Model, states: Iterable[GroupState]) -> Model:
     """Return the Model with a keyframe for each state name.
 
     Joints that a state leaves out are at qpos0. States of the same name, for several groups of
-    joints, make one keyframe, in which a later state overwrites an earlier one. A state without a
+    joints, make one keyframe, in which later states overwrite earlier states. A state without a
     coordinate of m is left out, with a note.
     """
     keys: dict[str, dict[int, float]] = {}

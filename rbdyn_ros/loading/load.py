@@ -52,23 +52,24 @@ def load_urdf(
         source: path of a `.urdf`, `.xacro`, `.sdf`, MJCF `.xml`, mechanism or scene `.yaml`
             file; the name of a robot that is installed, such as panda; a RobotFile; or the text
             of a URDF, MJCF or SDF.
-        floating_base: connect the root link to the world by a free joint `root_joint`: True for
-            the type `floating`, or a type with six degrees of freedom: `floating`, `sixdof_fp`
+        floating_base: whether a free joint `root_joint` connects the root link to the world: True
+            for the type `floating`, or a type with six degrees of freedom: `floating`, `sixdof_fp`
             or `sixdof_fs`. The latter two have velocities in the axes of the link and are
             integrated by the exponential of SE(3).
         package_dirs: a folder, or a list of folders, to search for packages, of `$(find package)`
             in xacro files and of `package://` in names of meshes. Packages above the file, next to
             it, in its workspace or in a sourced workspace are found without it.
-        strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
+        strict: whether to refuse errors that can be repaired; otherwise they are repaired, each
+            with a warning.
         mimic: whether mimic joints follow their leader, without a degree of freedom; if False
             they are ordinary joints.
         xacro_args: values for the arguments of a xacro file; True and False become "true" and
             "false", numbers their text.
-        contact: use the `<collision>` elements of links, or the geoms of an MJCF, for contact:
-            True for contact with each other and a floor at z = 0, if an MJCF has no floor, or a
-            Contact with obstacles, surfaces, or without self-collision. A robot with a floating
-            base then starts above the obstacles (qpos0). False: ignore them and open no mesh,
-            except the meshes of an MJCF that give a body its inertia.
+        contact: whether the `<collision>` elements of links, or the geoms of an MJCF, are used for
+            contact: True for contact with each other and a floor at z = 0, if an MJCF has no
+            floor, or a Contact with obstacles, surfaces, or without self-collision. A robot with a
+            floating base then starts above the obstacles (qpos0). False: ignore them and open no
+            mesh, except the meshes of an MJCF that give a body its inertia.
         srdf: path or text of an SRDF. Its `<group_state>` are the keyframes of the Model:
             `m.key(name)`. For contact, the pairs of links that it disables do not push each other,
             and `collisions` leaves them out; pairs that overlap in one of its states do not push

@@ -32,7 +32,7 @@ def sample_collisions(
 
     Args:
         m: the Model, loaded with contact.
-        description: its description.
+        description: the description from which the Model was built.
         samples: number of poses, 1 to MOST_SAMPLES.
         seed: seed of the random poses; equal seeds give equal results.
 

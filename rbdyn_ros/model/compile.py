@@ -67,7 +67,7 @@ def compile_model(description: Description, floating_base: str = "") -> Model:
 
 
 def _names(description: Description, tree: Tree) -> dict[str, list[str]]:
-    """Return the lists NAMES."""
+    """Return the lists of names in NAMES."""
     return {
         **constraint_names(description.constraints),
         "key_names": [],

@@ -149,7 +149,7 @@ class Data:
         model = memo.get(id(self.model), self.model)
         return self.copy() if model is self.model else restored(model, self.buffer)
 
-    if TYPE_CHECKING:  # for type checkers: the arrays of DATA_FIELDS
+    if TYPE_CHECKING:  # these arrays of DATA_FIELDS are for type checkers
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -181,7 +181,7 @@ class Data:
 
     def _repr_html_(self) -> str:
         """Return a picture and a table of coordinates for a notebook."""
-        # imported here, because view is a higher layer
+        # it is imported here, because view is a higher layer
         return str(import_module("rbdyn_ros.view.notebook").html_of_data(self))
 
 

@@ -77,7 +77,7 @@ class Model:
     Attributes:
         name: name of the robot.
         body_names, jnt_names, frame_names: names in the order of the arrays; all are in NAMES.
-        opt: options that may be changed at any time, see Options.
+        opt: options, which are copied; None: the default options.
         loops: a Model of the joints that close loops, each on a fixed world, or None.
         data_offsets: first slot of each field in a Data's row.
         data_slots: length of that row.
@@ -284,12 +284,12 @@ class Model:
 
     @functools.cached_property
     def not_differentiable(self) -> tuple[str, str]:
-        """First part of motion and of passive forces without analytic derivatives, or ''."""
+        """The first part of the motion, and of the passive forces, without derivatives, or ''."""
         return without_derivatives(self)
 
     @functools.cached_property
     def not_implicit(self) -> str:
-        """First part without an implicit integrator, or ''."""
+        """The first part that implicit integrators do not support, or ''."""
         return without_implicit_step(self)
 
     def replaced(self, findings: Sequence[Finding] | None = None, **arrays: Any) -> Model:
@@ -330,7 +330,7 @@ class Model:
 
     def _repr_html_(self) -> str:
         """Return a picture and a table of joints for a notebook."""
-        # imported here, because view is a higher layer
+        # it is imported here, because view is a higher layer
         return str(import_module("rbdyn_ros.view.notebook").html_of_model(self))
 
     def sha256(self) -> str:
@@ -364,10 +364,10 @@ def unchecked_model(
         name: name of the robot.
         arrays: the fields PRIMARY; missing DERIVED fields are computed.
         names: the lists NAMES.
-        opt: options; the default options if left out.
+        opt: options; None: the default options.
         findings: warnings and notes of the checks.
         copied: a Model with the same joints; its user's functions and its Model of the loop joints
-            are used instead of the registered functions and a new Model.
+            are used instead of the registered functions and a new Model; None: no such Model.
 
     Raises:
         ModelError: a user's function is not registered, or has another number of coordinates.

@@ -111,7 +111,7 @@ def _size(dimension: Any) -> int:
 
 
 def _session(path: Path) -> Any:
-    # raises an error if the file cannot be read
+    # this raises an error if the file cannot be read
     read_bytes(path, "an .onnx file", "the path of an .onnx file")
     try:
         import onnxruntime

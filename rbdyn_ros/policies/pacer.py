@@ -20,7 +20,7 @@ class JointsState:
 
     Attributes:
         stamp: its time [ns].
-        position, velocity: (n) [rad or m; per s].
+        position, velocity: measured positions and velocities, (n) [rad or m; per s].
     """
 
     stamp: int
@@ -35,7 +35,7 @@ class Pacer:
     first, it waits for the base state; in lock-step both have the same stamp.
 
     Args:
-        policy: the policy.
+        policy: the policy that computes the actions.
         timeout: largest difference between the stamps of the two states; beyond it there is no
             action [s].
         command_timeout: a velocity command is valid for this long, by the stamps of states [s];

@@ -138,7 +138,7 @@ class PolicyJoints:
 
     Args:
         m: the robot.
-        policy: its policy.
+        policy: the policy that names the joints.
 
     Attributes:
         dofadr: dof addresses of the joints, in the order of the policy.
@@ -207,7 +207,7 @@ def load_policy(
     Args:
         path: path of a policy file, of the deploy.yaml of Isaac Lab, of the configuration with
             which legged_gym runs a policy, or of an ONNX file with the metadata of mjlab.
-        network: path of the ONNX file, if it is not the path in the file.
+        network: path of the ONNX file, if it is not the path in the file; empty: that path.
         joints: names, for exports without names: in the order of the robot's own interface.
 
     Raises:

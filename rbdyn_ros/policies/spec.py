@@ -27,7 +27,7 @@ class ObservationTerm:
     Attributes:
         name: one of TERMS.
         scale: factor of its numbers, after `clip`; one factor for all, or a factor for each.
-        clip: the smallest and the largest of its numbers.
+        clip: smallest and largest of its numbers; infinite: no limit.
         history: number of its latest values that are observed, the oldest first.
         period: period of gait_phase [s].
     """
@@ -52,8 +52,9 @@ class PolicySpec:
         default_position: positions that joint_pos_rel is relative to, (n) [rad or m].
         stiffness, damping: stiffness and damping of the joints, (n) [N m/rad, N m s/rad; N/m, N
             s/m].
-        action_scale, action_offset: (n) [rad or m].
-        action_clip: largest size of the numbers of an action, before they are scaled.
+        action_scale, action_offset: a target is offset + scale action, (n) [rad or m].
+        action_clip: largest size of the numbers of an action, before they are scaled; infinite: no
+            limit.
         rate: actions per second [Hz].
         terms: terms of the observation, in the order of the network.
         command_range: smallest and largest velocity command, (3, 2): forwards and to the left

@@ -70,7 +70,7 @@ class Chain:
 
     def poses(self) -> list[tuple[int, Array]]:
         """Return stamps [ns] and rows (13,) as from odom, with NaN velocities."""
-        from scipy.spatial.transform import Rotation  # slow to import
+        from scipy.spatial.transform import Rotation  # this import is slow
 
         chain: list[str] = []
         frame = self._root
@@ -96,8 +96,8 @@ class Chain:
 
 
 def moves(poses: list[tuple[int, Array]]) -> bool:
-    """Return whether a link moves."""
-    from scipy.spatial.transform import Rotation  # slow to import
+    """Return whether a link moves; each of its poses has a stamp [ns]."""
+    from scipy.spatial.transform import Rotation  # this import is slow
 
     rows = np.array([row for _, row in poses])
     away = (Rotation.from_quat(rows[0, 3:7]).inv() * Rotation.from_quat(rows[:, 3:7])).magnitude()

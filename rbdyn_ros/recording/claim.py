@@ -19,7 +19,7 @@ OCCUPIED = "occupied-file"
 
 
 def opened(path: Path, overwrite: bool) -> BinaryIO:
-    """Open an empty file for writing, locked until it is closed."""
+    """Open an empty file for writing, locked until it is closed, or raise ParameterError."""
     stream = locked(path)
     try:
         size = os.fstat(stream.fileno()).st_size
@@ -36,7 +36,7 @@ def opened(path: Path, overwrite: bool) -> BinaryIO:
 
 
 def locked(path: Path) -> BinaryIO:
-    """Open an existing or new file, locked against other processes."""
+    """Open an existing or new file, locked against other processes, or raise ParameterError."""
     if path.is_dir():
         raise unwritable(path, ValueError("it is a folder"))
     if path.exists() and not path.is_file():

@@ -42,7 +42,7 @@ class RobotData:
     """The recorded data of one robot.
 
     Attributes:
-        states, joints, commands: data of its topics.
+        states, joints, commands: data of its topics; None: the recording lacks the topic.
         base: stamps [ns] and rows of odom.
         urdf: text of its URDF.
         since: time of its first state since the start of the recording [s].

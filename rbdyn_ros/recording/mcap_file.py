@@ -180,7 +180,7 @@ class _Bounded(BufferedReader):
         self.size = os.fstat(self.fileno()).st_size
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return up to `size` bytes."""
+        """Return up to `size` bytes; None, or a negative number, means all bytes."""
         return super().read(self.size if size is None else min(size, self.size))
 
 
@@ -192,7 +192,7 @@ def _has_summary(rest: Iterator[tuple[Any, int]]) -> bool:
 
 
 def _parts(chunk: Any, at: int) -> list[Any]:
-    """Return the records in a chunk; its sizes are checked before it is unpacked."""
+    """Return a chunk's records, or raise DamagedError; its sizes are checked before unpacking."""
     from mcap.stream_reader import CRCValidationError, breakup_chunk
 
     where = f"the chunk at byte {at}"
@@ -212,7 +212,7 @@ def _parts(chunk: Any, at: int) -> list[Any]:
 
 
 def _unpacked(compression: str, data: bytes, size: int) -> bytes:
-    """Unpack a chunk to its declared size; the library mcap would not limit it."""
+    """Unpack a chunk; raise ValueError unless it has its declared size, which mcap ignores."""
     if compression == "zstd":
         import zstandard
 

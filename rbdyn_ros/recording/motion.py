@@ -113,7 +113,7 @@ def seconds(stamps: Ints, first: np.int64) -> Array:
 def _matched(
     m: Model, names: tuple[str, ...], notes: list[str]
 ) -> tuple[list[int], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the columns of the messages and the qpos and qvel addresses of their joints."""
+    """Return the messages' columns and their addresses in qpos and qvel, or raise ValueError."""
     free = np.flatnonzero((m.jnt_dofnum == 1) & (m.jnt_class == JointClass.FREE))
     own = {m.jnt_names[k]: k for k in free}
     columns = [k for k, name in enumerate(names) if name in own]

@@ -40,11 +40,12 @@ def read_run(
     Args:
         path: an .mcap file, even if it was cut off, or a rosbag2 folder.
         robot: path of a robot file, or a Model; None: the robot in the recording.
-        name: namespace of the robot, if the recording has several robots.
+        name: namespace of the robot; None: the recording must have one robot only.
         start: start of the span to read, since the start of the recording [s].
-        end: end of the span to read [s].
+        end: end of the span to read [s]; infinite: the end of the recording.
 
-    Raises: ParameterError: the recording cannot be read, or has no data of the robot.
+    Raises:
+        ParameterError: the recording cannot be read, or has no data of the robot.
         DescriptionError: the robot's file is refused.
     """
     if not (0.0 <= start < end):
@@ -82,7 +83,7 @@ def _take(take: Callable[[Message], None], message: Message, source: Path) -> No
 
 
 def _chosen(collected: Collected, recording: Recording, source: Path, name: str | None) -> str:
-    """Return the namespace of the robot to read."""
+    """Return the namespace of the robot to read, or raise ParameterError."""
     spaces = robots_in(collected)
     if not spaces:
         raise _no_states(recording, collected, source)

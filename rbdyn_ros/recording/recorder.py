@@ -40,7 +40,7 @@ class Recorder(Output):
     Args:
         m: the Model.
         path: path of the file.
-        urdf: text of the URDF, for tools that show its meshes.
+        urdf: text of the URDF, for tools that show its meshes; empty: no URDF.
         rate: largest rate of /joint_states and /tf [Hz]; all states are recorded.
         overwrite: whether to replace an existing file; else it is refused.
 

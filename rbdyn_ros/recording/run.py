@@ -39,7 +39,7 @@ class RecordedRun:
         stick_qfrc: (n, nv) friction and limit forces of joints, their memory [N m or N]; None if
             unknown or without friction and limits.
         act: (n, na) states of actuators; None if unknown or without actuators.
-        measured: encoder readings.
+        measured: encoder readings; None: there are none.
         commanded: commands by topic; a topic without joint names has empty `names`.
         urdf: text of the URDF; "" if the recording has no URDF.
         exact: whether positions and velocities are bit-exact simulation states.

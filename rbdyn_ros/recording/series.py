@@ -112,7 +112,7 @@ class JointTopic:
         velocity: Sequence[float] | Array,
         effort: Sequence[float] | Array,
     ) -> None:
-        """Add a message; lists shorter than `names` are padded with NaN."""
+        """Add a message, with NaN for missing numbers; raise ValueError for too many joints."""
         key = tuple(names)
         if key not in self._tables:
             self._known.update(key)
@@ -147,7 +147,7 @@ class JointTopic:
         """Return times (p,) [ns], names (n) and rows (p, 3, n) in order of time.
 
         Args:
-            by_stamp: use the stamps of the messages, else their arrival times.
+            by_stamp: whether to use the stamps of the messages instead of their arrival times.
         """
         names = tuple(dict.fromkeys(name for key in self._tables for name in key))
         column = {name: k for k, name in enumerate(names)}

@@ -50,7 +50,7 @@ class RunFile(Output):
 
     Args:
         path: path of an .mcap file.
-        schemas: the message types.
+        schemas: the message types; None: the standard types and State.
         trouble: called once when messages are dropped and once when writing fails.
         overwrite: whether to replace an existing file; an empty file is always replaced.
 
@@ -198,7 +198,7 @@ class RunFile(Output):
         try:
             if self._is_full():
                 self._file.add_metadata(LIBRARY, {"ended": reason})
-                self._file.finish()  # type: ignore[no-untyped-call]  # mcap's
+                self._file.finish()  # type: ignore[no-untyped-call]  # mcap has no types
                 self._stream.flush()
                 return
         except OSError:  # another process has used the space
@@ -230,7 +230,7 @@ class RunFile(Output):
             for channel, time_ns, cdr in batch:
                 self._file.add_message(channel, time_ns, cdr, publish_time=time_ns)
             if time.monotonic() - written > CHUNK_AGE:
-                self._file.flush()  # type: ignore[no-untyped-call]  # mcap's
+                self._file.flush()  # type: ignore[no-untyped-call]  # mcap has no types
                 written = time.monotonic()
                 self._chunks += 1 + taken // CHUNK_SIZE
             self._stream.flush()
@@ -242,7 +242,7 @@ class RunFile(Output):
                 self._trouble(
                     f"the disk is too slow for the recording {self.path}: messages are dropped"
                 )
-        self._file.finish()  # type: ignore[no-untyped-call]  # mcap's
+        self._file.finish()  # type: ignore[no-untyped-call]  # mcap has no types
         self._stream.close()  # this also writes what is still in the buffer
 
     def _register(

@@ -17,7 +17,8 @@ class JointRow:
         lower, upper, effort, velocity: limits of a joint with one coordinate.
         acceleration, deceleration, jerk: limits of its planned motions.
         parameters: parameters such as pitch and radius, by name.
-        limits: lower and upper limit of each coordinate, if the joint has several coordinates.
+        limits: lower and upper limit of each coordinate, if the joint has several coordinates;
+            otherwise empty.
         motion: prescribed motion: `sampled`, or the name of a function.
         closes_loop: whether the joint closes a loop, so it is not in the spanning tree.
         not_actuated: whether the joint has no actuator.

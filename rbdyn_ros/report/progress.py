@@ -24,7 +24,7 @@ def bar(total: int, **settings: Any) -> Any:
     """Return a tqdm bar that disappears at its end; without a terminal it shows nothing."""
     from tqdm import tqdm  # type: ignore[import-untyped]
 
-    # without tqdm's thread and process lock, which would disturb real-time loops
+    # tqdm's thread and process lock would disturb real-time loops
     tqdm.monitor_interval = 0
     tqdm.set_lock(threading.RLock())
     return tqdm(total=total, disable=None, leave=False, dynamic_ncols=True, **settings)

@@ -141,7 +141,7 @@ def disabled_pairs(
 
 def xml_tag(element: str, end: str = "", /, **attributes: str) -> str:
     """Return the start tag of an element; `end` is "/" for an empty element."""
-    # imported here because it loads ssl too, which takes long
+    # it is imported here because it loads ssl too, which takes long
     from xml.sax.saxutils import quoteattr
 
     given = [f"{key}={quoteattr(value)}" for key, value in attributes.items()]

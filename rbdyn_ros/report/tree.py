@@ -18,7 +18,7 @@ class BodyRow:
         number: number of the body and of its joint.
         parent: number of the parent body; 0 is the world.
         joint, type: name and type of the joint.
-        reversed: the joint's predecessor is the body, not the parent.
+        reversed: whether the joint's predecessor is the body instead of the parent.
     """
 
     number: int

@@ -19,7 +19,7 @@ MAX_THREADS = 1024
 
 
 def state(name: str, given: ArrayLike, n: int) -> Array:
-    """Return the initial values as rows, (nbatch, n) or (1, n)."""
+    """Return the initial values as rows, (nbatch, n) or (1, n), or raise ParameterError."""
     values = finite(name, given, None)
     if values.shape == (n,):
         return values.reshape(1, n)
@@ -36,6 +36,9 @@ def control(given: ArrayLike | None, nstep: int, width: int | None) -> Array:
         given: ctrl of shape (n,), (nstep, n), (nbatch, nstep, n) or (nbatch, 1, n), or None.
         nstep: number of steps.
         width: n; None: any length.
+
+    Raises:
+        ParameterError: ctrl has another shape or numbers that are not finite.
     """
     if given is None:
         return np.broadcast_to(np.zeros((1, 1, 0)), (1, nstep, 0))
@@ -84,7 +87,7 @@ def batch_size(counts: dict[str, int]) -> int:
 
 
 def steps(nstep: object, every: object) -> tuple[int, int]:
-    """Return the number of steps, and the number of steps per row of outputs."""
+    """Return the numbers of steps, in total and per row of outputs, or raise ParameterError."""
     total = count("nstep", nstep, 1, MAX_STEPS, element="")
     per_row = count("every", every, 1, total, element="")
     if total % per_row:

@@ -215,7 +215,8 @@ class Batch:
 
         xpos, xmat, xipos, subtree_com, cvel and energy are computed by every call for its robots,
         so writes to them are lost. A field that is bound between calls is zero until the next
-        call. These fields belong to the new state (those of mujoco.batch are one timestep behind).
+        call. These fields belong to the new state (the fields of mujoco.batch are one timestep
+        behind).
 
         Raises:
             ParameterError: the name is unknown, or there is no memory for the array.
@@ -241,8 +242,8 @@ class Batch:
         Args:
             name: body_mass, body_ipos, body_fullinertia, dof_armature, dof_damping,
                 dof_frictionloss, dof_inertia0, jnt_stiffness, a field actuator_* with numbers
-                (actuator_delay: whole timesteps, at most those of the Model), or gravity, also by
-                MuJoCo's name opt.gravity. dof_armature and dof_inertia0 include the rotor,
+                (actuator_delay: whole timesteps, at most as many as in the Model), or gravity,
+                also by MuJoCo's name opt.gravity. dof_armature and dof_inertia0 include the rotor,
                 gear^2 armature, of a rigid gear, and do not follow actuator_gear.
 
         Raises:

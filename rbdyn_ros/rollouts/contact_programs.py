@@ -70,7 +70,8 @@ def contact_programs(
         m: the Model.
         own: indices in flat arrays at which robots differ, by field of the Model, or "gravity".
         law: the law that computes the forces of every step; None: no law.
-        given: the forces in FORCES that are inputs; other forces are zero, or those of the law.
+        given: the forces in FORCES that are inputs; other forces are zero, or the forces of the
+            law.
         places: pairs of geometries by which the robot can touch the world.
 
     Raises:

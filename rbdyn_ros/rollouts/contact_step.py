@@ -193,7 +193,7 @@ class ContactMemory:
     """The friction memory of the robots of a Batch whose Step is a ContactStep.
 
     Args:
-        step: the Step.
+        step: the ContactStep of the Batch.
         grip: (size, nsim), zeros; robots begin with the memory in their rows.
         kept: (nsim, n), the memory in the engine's form, see contact_drive.py.
     """

@@ -61,7 +61,7 @@ class Cpu:
         return raw[first : first + size].reshape(*shape, self.nsim)
 
     def given(self, value: Any) -> Any:
-        """Return a value that can be assigned to an array."""
+        """Return a value to assign to an array; for None a text, which no array accepts."""
         return "nothing" if value is None else value
 
     def on_host(self, values: Array) -> Array:

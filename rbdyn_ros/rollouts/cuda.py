@@ -75,7 +75,7 @@ class Cuda:
         return self._gpu.zeros(f"{name} of {self.nsim} robots", (*shape, self.nsim), self.number)
 
     def given(self, value: Any) -> Any:
-        """Return a value that can be assigned to an array."""
+        """Convert a value to an array of the GPU."""
         return self._gpu.arrays.asarray(value)
 
     def on_host(self, values: Any) -> Any:
@@ -162,7 +162,7 @@ class EngineOfGpu:
 
     Args:
         cpu: the robots on the host.
-        gpu: the GPU.
+        gpu: the GPU that has the robots.
         counts: nbad and diverged on the GPU.
     """
 

@@ -30,7 +30,7 @@ class Device(Protocol):
         """Return new memory (*shape, nsim) of a field."""
 
     def given(self, value: Any) -> Any:
-        """Return a value that can be assigned to an array."""
+        """Convert a value so that it can be assigned to an array of this device."""
 
     def on_host(self, values: Array) -> Array:
         """Return an array as an array of NumPy."""

@@ -52,7 +52,7 @@ class EngineStep:
         outputs: fields of a Data.
 
     Attributes:
-        width: 1.
+        width: number of robots that are advanced side by side: 1.
         end: number of slots of a memory.
         addresses: addresses of the functions BEGIN, ADVANCE and OBSERVE.
         segments: memory of friction, of closed loops and of contacts between bodies, and the

@@ -48,7 +48,7 @@ class Gpu:
         self.arrays = cupy()
 
     def zeros(self, what: str, shape: tuple[int, ...], number: Any) -> Any:
-        """Return new memory.
+        """Return a new array of zeros in the memory of the GPU.
 
         Raises:
             ParameterError: `what` does not fit in the memory.

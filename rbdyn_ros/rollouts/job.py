@@ -97,7 +97,7 @@ class Job:
 
     Args:
         step: the code of a step.
-        robots: the robots.
+        robots: the robots to advance.
         work: work of a step, see Model.work.
         read: numbers of the robots at the start of a call.
         write: numbers of the robots at the end of a call.
@@ -136,9 +136,9 @@ class Job:
             nstep: number of steps; 0: compute the outputs only.
             every: steps per row of outputs; 0: one row for all steps.
             ids: the robots; empty: all.
-            ctrl: inputs of the steps.
-            out: outputs to fill.
-            shown: function that is called with the number of finished robot-steps.
+            ctrl: inputs of the steps; None: no inputs.
+            out: outputs to fill; None: no outputs.
+            shown: function that is called with the number of finished robot-steps; None: no calls.
 
         Raises:
             KeyboardInterrupt: after Ctrl-C; each robot then has done all steps or none.

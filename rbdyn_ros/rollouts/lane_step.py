@@ -24,7 +24,8 @@ class LaneStep:
         m: the Model.
         own: indices in flat arrays at which robots differ, by field of the Model, or "gravity".
         law: the law that computes the forces of every step; None: no law.
-        given: the forces in FORCES that are inputs; other forces are zero, or those of the law.
+        given: the forces in FORCES that are inputs; other forces are zero, or the forces of the
+            law.
         outputs: fields of a Data.
         width: number of robots side by side; None: the length of a vector register.
 

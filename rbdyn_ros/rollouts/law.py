@@ -78,7 +78,7 @@ class RolloutLaw:
 
         Args:
             graph: the graph of the trace.
-            symbolic: entries of the Model that are inputs of the trace, by name.
+            symbolic: entries of the Model that are inputs of the trace, by name; None: no entries.
         """
         d = SymbolicData(self.known, graph, STATE)
         reference = _inputs(graph, REFERENCE, self.width)

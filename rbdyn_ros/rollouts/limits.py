@@ -17,7 +17,7 @@ FAR, LEAST = 0.1, 0.01
 
 
 def warn_of_timestep(m: Model, qvel: Array | None, stacklevel: int) -> None:
-    """Warn about springs and bodies that are too fast for the timestep; qvel is (n, nv)."""
+    """Warn about parts too stiff for the timestep, and bodies too fast for it at qvel (n, nv)."""
     fast = None if qvel is None else text_if_fast(m, qvel)
     for text in (*texts_before(m), *([fast] if fast else [])):
         warnings.warn(f"'{m.name}': {text}", RuntimeWarning, stacklevel=stacklevel + 1)
@@ -33,7 +33,8 @@ def warn_of_limits(
         qpos: (n, nq) positions of n robots.
         instead: the call with exact limits.
         stacklevel: stack level of the warning, counted from this function.
-        start: (n, nq) or (1, nq), the initial positions; a joint that comes back is left out.
+        start: (n, nq) or (1, nq), the initial positions; a joint that comes back is left out;
+            None: no joint is left out.
     """
     places, ranges, joints = coordinate_limits(m)
     hard = m.jnt_solref[joints, 0] <= NO_TIME

@@ -122,7 +122,7 @@ def _as_stored(given: Columns) -> Columns:
 
 
 def _whole(m: Model, name: str, given: ArrayLike) -> Columns:
-    """Return all entries of an array except those of the world, which must be unchanged."""
+    """Return an array without the entries of the world; raise ParameterError if these changed."""
     own = model_array(m, name)
     values = _rows(f"params[{name!r}]", given, own.shape)
     kind, places = FIELDS[name], open_places(m, name)
@@ -189,7 +189,7 @@ def open_places(m: Model, name: str) -> Ints:
 
 
 def _parts(m: Model, name: str, given: Mapping[Any, ArrayLike]) -> list[Columns]:
-    """Return the entries of the named bodies or joints."""
+    """Return the entries of the named bodies or joints, or raise ParameterError."""
     kind = FIELDS[name]
     if not kind:
         raise bad_argument(
@@ -208,7 +208,7 @@ def _parts(m: Model, name: str, given: Mapping[Any, ArrayLike]) -> list[Columns]
 
 
 def _place(m: Model, name: str, kind: str, part: Any) -> tuple[Ints, str]:
-    """Return the rows of an array that belong to a body, joint or actuator, and its name."""
+    """Return an array's rows for a body, joint or actuator, and its name; raise ParameterError."""
     try:
         number = m.body_id(part) if kind == "body" else m.jnt_id(part)
     except ModelError as error:
@@ -263,7 +263,7 @@ def _rows(called: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
 
 
 def _joined(name: str, parts: list[Columns]) -> Columns:
-    """Return the columns of the named parts of one array as one Columns."""
+    """Return the columns of an array's named parts as one Columns, or raise ParameterError."""
     places = np.concatenate([part.places for part in parts])
     names = tuple(label for part in parts for label in part.names)
     if len(np.unique(places)) < len(places):

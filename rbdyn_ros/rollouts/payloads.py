@@ -92,7 +92,7 @@ def _checked(mass: ArrayLike, com: ArrayLike, inertia: ArrayLike) -> tuple[Array
 
 
 def _rows(what: str, given: ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Return one row per robot, or one row for all."""
+    """Return one row per robot or one for all; raise ParameterError for other shapes."""
     values = finite(f"the {what} of the payload", given, None)
     if values.shape == shape:
         return values.reshape(1, *shape)

@@ -112,7 +112,7 @@ class Pool:
         self._finalizer = weakref.finalize(self, _dismiss, self._mail)
 
     def run(self, piece: Piece, threads: int, shown: Callable[[int], None] | None = None) -> None:
-        """Do all pieces on at most `threads` threads.
+        """Do all pieces on at most `threads` threads; `shown`, if given, is as for `lead`.
 
         Only one call runs at a time; other calls wait.
 

@@ -93,20 +93,20 @@ def rollout(
             jnt_stiffness, gravity; with specialize=False also actuator_*, see Batch.expand. A
             value is an array of the Model's shape or (nbatch, ...), or a mapping from names of
             bodies or joints to an entry or to (nbatch, ...) entries.
-        policy: PDPolicy, PDGravityPolicy, ComputedTorquePolicy, or a function of (t, qpos, qvel,
-            reference) that returns forces (nv,). The function is called only a few times, with
-            arrays of symbols.
+        policy: law of the forces: PDPolicy, PDGravityPolicy, ComputedTorquePolicy, or a function
+            of (t, qpos, qvel, reference) that returns forces (nv,); None: ctrl holds the forces.
+            The function is called only a few times, with arrays of symbols.
         outputs: any of qpos, qvel, time, qfrc_applied (of the last step), and xpos, xmat, xipos,
             subtree_com, cvel, energy (of the new state).
         every: number of steps per row of outputs; must divide nstep.
         threads: number of threads; None: one per core.
-        specialize: compile code for this Model that advances several robots side by side, and
-            cache it on disk. Dry friction and limits of joints then follow the smooth law, as in
-            rb.specialize; robots that touch planes with spheres have the law of rb.step, as in
-            rb.Batch. False: use the engine's own code, which supports Models that cannot be
-            specialised and follows m.opt.exact_stops; without a policy it gives the bits of
-            rb.step. With m.opt.exact_stops off both give the same results up to rounding.
-        progress: show a progress bar if the output is a terminal.
+        specialize: whether to compile code for this Model that advances several robots side by
+            side, and cache it on disk. Dry friction and limits of joints then follow the smooth
+            law, as in rb.specialize; robots that touch planes with spheres have the law of
+            rb.step, as in rb.Batch. False: use the engine's own code, which supports Models that
+            cannot be specialised and follows m.opt.exact_stops; without a policy it gives the bits
+            of rb.step. With m.opt.exact_stops off both give the same results up to rounding.
+        progress: whether to show a progress bar if the output is a terminal.
         ray: address of a Ray cluster whose machines advance the robots instead, with the same
             results: 'auto' or True (the cluster of this machine), HOST:PORT of `ray start`, or
             ray://HOST:PORT. The cluster must be on a trusted network. If a machine is lost, its
@@ -230,7 +230,7 @@ def _result(
 
 
 def _gains(m: Model, law: RolloutLaw) -> list[Columns]:
-    """Return the gains as rows (nbatch or 1, nv)."""
+    """Return the gains as rows (nbatch or 1, nv), or raise ParameterError."""
     found = []
     for name, values in law.gains.items():
         if values.ndim > 0 and values.shape[-1] not in (1, m.nv):

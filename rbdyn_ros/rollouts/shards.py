@@ -25,8 +25,8 @@ class Arguments:
         qpos: (nbatch or 1, nq), initial positions.
         qvel: (nbatch or 1, nv), initial velocities.
         ctrl: the given object, an array, or None.
-        params: the given parameters.
-        policy: the given policy.
+        params: the given parameters, or None.
+        policy: the given policy, or None.
         common: the arguments that all robots share, by name.
     """
 

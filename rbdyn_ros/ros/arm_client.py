@@ -107,7 +107,7 @@ class ArmClient:
         Args:
             position: positions of the joints to answer [rad or m]; the other joints are as
                 measured. None: all joints, as measured.
-            as_command: subtract the gravity compensation of the arm's own controller.
+            as_command: whether to subtract the gravity compensation of the arm's own controller.
         """
         return self._ask(
             "GetGravityEffort",
@@ -131,11 +131,11 @@ class ArmClient:
         All given mappings must name the same joints; the answer has these joints.
 
         Args:
-            acceleration: [rad/s^2 or m/s^2]; None: zeros.
-            position: [rad or m]; None: positions and velocities as measured.
+            acceleration: accelerations by joint [rad/s^2 or m/s^2]; None: zeros.
+            position: positions by joint [rad or m]; None: positions and velocities as measured.
             velocity: [rad/s or m/s], only with position; None: zeros.
-            include_gravity: add g; as_command needs it.
-            include_friction: add the controller's model of joint friction.
+            include_gravity: whether to add g; as_command needs it.
+            include_friction: whether to add the controller's model of joint friction.
             as_command: as for gravity_effort.
         """
         return self._ask(
@@ -166,16 +166,17 @@ class ArmClient:
         All given mappings must name the same joints; the answer has these joints.
 
         Args:
-            desired_position: [rad or m].
-            desired_velocity: [rad/s or m/s]; None: zeros.
-            desired_acceleration: [rad/s^2 or m/s^2]; None: zeros.
+            desired_position: positions by joint [rad or m].
+            desired_velocity: velocities by joint [rad/s or m/s]; None: zeros.
+            desired_acceleration: accelerations by joint [rad/s^2 or m/s^2]; None: zeros.
             position: as for inverse_dynamics.
             velocity: as for inverse_dynamics.
             stiffness: Kp [1/s^2]; None: the stiffness of the controller.
             damping: Kd [1/s]; None: the damping of the controller.
             include_friction: as for inverse_dynamics.
             as_command: as for gravity_effort.
-            clamp: clamp to the effort limits; the answer is `saturated` then.
+            clamp: whether to clamp efforts to their limits; `saturated` is then true if an effort
+                was clamped.
         """
         return self._ask(
             "GetComputedTorque",
@@ -233,8 +234,10 @@ class ArmClient:
         Args:
             trajectory: a message, or a path of rbdyn_ros.control.
             names: joints of a path; a message has its own.
-            path_tolerance: largest position error during the motion, by joint [rad or m].
-            goal_tolerance: largest position error at the end, by joint [rad or m].
+            path_tolerance: largest position error during the motion, by joint [rad or m]; None:
+                the tolerances of the controller.
+            goal_tolerance: largest position error at the end, by joint [rad or m]; None: the
+                tolerances of the controller.
         """
         try:
             kind = importlib.import_module("control_msgs.action").FollowJointTrajectory
@@ -311,7 +314,7 @@ def _kind(title: str) -> Any:
 
 
 def _ordered(field: str, given: ByJoint, names: Sequence[str]) -> list[float]:
-    """Return the numbers in the order of the names."""
+    """Return the numbers in the order of the names; raise RbdynError if other joints are named."""
     if set(given) != set(names):
         raise client_error(
             f"{field} names {', '.join(given)}, but other arguments name {', '.join(names)}"
@@ -320,7 +323,7 @@ def _ordered(field: str, given: ByJoint, names: Sequence[str]) -> list[float]:
 
 
 def _by_joint(field: str, given: ByJoint) -> dict[str, float]:
-    """Return a checked copy of numbers by joint."""
+    """Return a checked copy of numbers by joint, or raise RbdynError."""
     if not isinstance(given, Mapping):
         raise client_error(
             f"{field} must be a mapping from joint names to numbers, got {shown(given)}"
@@ -343,7 +346,7 @@ def _number(name: str, given: float) -> float:
 
 
 def _string(name: str, given: str) -> str:
-    """Return a string that fits into a message."""
+    """Return a string that fits into a message; raise RbdynError for any other value."""
     if not isinstance(given, str) or "\0" in given:
         raise client_error(f"{name} must be a string without NUL, got {shown(given)}")
     return given

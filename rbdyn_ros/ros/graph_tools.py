@@ -210,7 +210,7 @@ def _names(found: RosGraph, node: str) -> list[str]:
 
 
 def param_get(node: str, name: str) -> None:
-    """Print the value of a parameter."""
+    """Print the value of a parameter; raise RbdynError if there is none."""
     srv = importlib.import_module("rcl_interfaces.srv")
     with graph() as found:
         request = srv.GetParameters.Request(names=[name])
@@ -241,7 +241,7 @@ def _no_parameter(found: RosGraph, node: str, name: str) -> RbdynError:
 
 
 def interface(kind: str, part: str) -> Any:
-    """Return the class of a type such as sensor_msgs/msg/JointState."""
+    """Return the class of a type such as sensor_msgs/msg/JointState, or raise RbdynError."""
     words = kind.split("/")
     package, name = words[0], words[-1]
     try:
@@ -252,7 +252,7 @@ def interface(kind: str, part: str) -> Any:
 
 
 def filled(message: Any, values: object) -> Any:
-    """Return a message with values by field, which may be nested."""
+    """Return a message with values by field, which may be nested, or raise RbdynError."""
     if not isinstance(values, Mapping):
         text = f"the values of {type(message).__name__} are {shown(values)}"
         raise refusal(f'{text}; write them as "{{field: value}}"')

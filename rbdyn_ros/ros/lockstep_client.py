@@ -74,7 +74,7 @@ class LockstepClient:
     def reset(
         self, seed: int, position: Mapping[str, float], velocity: Mapping[str, float]
     ) -> JointState:
-        """Begin again; return the first state.
+        """Reset the simulation; return the first state.
 
         Args:
             seed: seed of all noise.

@@ -36,7 +36,7 @@ OWN = (
 
 
 def carried_faults(faults: Faults, match: Match, of_new: Faults | None) -> Faults:
-    """Return the faults for the new Model: of remaining joints, and `of_new` for new joints."""
+    """Return the faults of remaining joints, and of new joints `of_new`; None: no faults."""
     old, new = match.places["nv"]
     values = {name: getattr(faults, name) for name in Faults.__slots__}
     for name in (*PER_DOF, "stuck"):

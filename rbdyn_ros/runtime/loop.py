@@ -40,7 +40,7 @@ class Loop:
         start: (nq,) position at the start and after a reset; None: m.qpos0.
         wakeup: notified for every state, may be shared by several loops; None: the loop makes its
             own.
-        faults: from the first tick on; None: no fault.
+        faults: the faults from the first tick on; None: no fault.
         port: memory shared with another process, which the caller closes after the loop has
             stopped; None: no such memory.
 
@@ -166,11 +166,11 @@ class Loop:
             between: called with the Data of the last tick, after the last state of the old Model
                 and before the first state of the new Model; it must read all states. It may return
                 other Models of the same layout, made from this tick, to use instead of `base` and
-                `m`.
+                `m`; else it returns None.
             resets: whether the caller resets or loads the state next. Then the state may have
                 diverged, and stays frozen until the reset.
-            of_new: faults of the joints of `base`, of which only those of new joints are used;
-                None: no fault.
+            of_new: faults of the joints of `base`, of which only the faults of new joints are
+                used; None: no fault.
 
         Raises:
             RbdynError: the loop does not run, makes single steps, its state diverged, its timestep
@@ -230,8 +230,8 @@ class Loop:
     def load_state(self, saved: SavedLoop) -> None:
         """Continue from a saved state of this loop: equal orders give exactly the same future.
 
-        Time jumps to the tick of the state, in a new epoch. A pause stays. The faults become those
-        with which the state was saved; the Model must be the one with which it was saved.
+        Time jumps to the tick of the state, in a new epoch. A pause stays. The faults become the
+        faults with which the state was saved; the Model must be the Model with which it was saved.
 
         Raises:
             RbdynError: the loop does not answer.

@@ -31,7 +31,8 @@ class SavedOrders:
 
     Attributes:
         words, numbers: words and numbers of the commands.
-        trajectory: the trajectory in progress, or ended last; its memory belongs to the loop.
+        trajectory: the trajectory in progress, or ended last, or None; its memory belongs to the
+            loop.
         pushes: the wrenches.
     """
 
@@ -48,7 +49,8 @@ class OrderMark:
     Attributes:
         dofs: degrees of freedom of the command.
         arrivals: identify the command, one per dof.
-        trajectory: the trajectory that was sent last before the command.
+        trajectory: the trajectory that was sent last before the command; None: no trajectory was
+            sent.
     """
 
     dofs: Ints
@@ -106,7 +108,8 @@ class Orders:
 
         Args:
             command: finite numbers for actuated dofs; the caller checks them.
-            tick: in lock-step, the tick of the command.
+            tick: in lock-step, the tick of the command; None: time is not in lock-step, or the
+                command has no tick.
             arrival_ns: arrival of the command, by time.monotonic_ns(); None: now.
             lent: whether `release` ends the command.
             after: an earlier command of the caller; None: the command replaces any other order.

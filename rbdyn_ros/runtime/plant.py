@@ -33,8 +33,8 @@ class Plant:
         requests: to the loop.
         m: the robot.
         start: (nq,) position at the start.
-        faults: from the first tick on.
-        specialize: compile the timestep for this robot.
+        faults: the faults from the first tick on.
+        specialize: whether to compile the timestep for this robot.
 
     Attributes:
         m: the simulated Model, with exchanged parameters, stuck joints and specialised timesteps.
@@ -117,7 +117,7 @@ class Plant:
         braked = self._shared.dof_held == STANDS
         if self._step_code is None:
             return models_with(m, faults, braked)
-        models = models_with(m.replaced(), faults, braked)  # with the present options
+        models = models_with(m.replaced(), faults, braked)  # this Model has the present options
         self._step_code.check(models[0])
         return models
 

@@ -79,7 +79,7 @@ def servo_times(m: Model, wanted: float, period: float) -> Array:
 
     Args:
         m: the robot.
-        wanted: [s].
+        wanted: least time constant [s].
         period: period of a tick [s].
 
     Source: Spong, Modeling and control of elastic joint robots, 1987 (the model).
@@ -119,7 +119,7 @@ def _dof_names(m: Model) -> list[str]:
 
 
 def _hash(name: str) -> int:
-    """Return a number from 2^38 to 2^39."""
+    """Return a hash of a name, at least 2^38 and less than 2^39."""
     digest = blake2b(name.encode("utf-8", "backslashreplace"), digest_size=8).digest()
     return 2**38 + int.from_bytes(digest, "little") % 2**38
 

@@ -60,7 +60,7 @@ class PushList:
         self._post()
 
     def push(self, wrench: Wrench | Pull, stream: str) -> None:
-        """Add a wrench or a pull, see Orders.push."""
+        """Add a wrench or a pull, see Orders.push; raise RbdynError if the list is full."""
         with self._lock:
             self._list = [p for p in self._acting() if not stream or p.stream != stream]
             taken = {push.slot for push in self._list}

@@ -75,7 +75,8 @@ class Requests:
         Args:
             kind: see kernels/edits.py.
             fill: writes the fields `edit_...`.
-            keep: memory that the loop uses until it has made another edit of this kind.
+            keep: memory that the loop uses until it has made another edit of this kind; None: no
+                such memory.
 
         Raises:
             RbdynError: the loop does not answer.

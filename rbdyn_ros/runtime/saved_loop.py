@@ -44,7 +44,7 @@ class SavedLoop:
         memory: its numbers.
         delayed: whether it has the messages under way.
         orders: the orders that were sent before.
-        faults: the faults.
+        faults: the faults of the loop at that tick.
     """
 
     memory: Words
@@ -87,7 +87,7 @@ class StateStore:
     def load(self, saved: SavedLoop) -> None:
         """Continue from a saved state of this loop, at its tick, in a new epoch.
 
-        The Model and the faults must be those with which it was saved.
+        It must have been saved with the same Model and the same faults.
 
         Raises:
             RbdynError: the loop does not answer.

@@ -42,7 +42,7 @@ class LoopSettings:
         servo_time_constant: time constant of position and velocity servos [s].
         hand_over_every: ticks between the states that are handed over to readers.
         seed: seed of all random numbers.
-        specialize: compile the timestep for this robot, see StepCode.
+        specialize: whether to compile the timestep for this robot, see StepCode.
         locked: whether lock-step waits for commands from tick 0 on; otherwise from the first
             command on.
         report_current: whether the measured effort of an actuator is its current [A].

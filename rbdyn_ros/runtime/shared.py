@@ -48,7 +48,7 @@ NSTATE_WORDS = len(STATE_WORDS)
 NFAULT_WORDS, NTRAJECTORY, NEDIT = 5, 10, 4
 #: Largest number of periods of topics that only Python publishes.
 NEVERY = 8
-#: Numbers of a wrench or a pull, see kernels/pushes.py.
+#: How many numbers describe a wrench or a pull, see kernels/pushes.py.
 NPUSH_FLOATS = 23
 
 FIELDS = (

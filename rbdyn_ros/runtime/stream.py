@@ -72,7 +72,7 @@ class StreamPlan:
         self.periods = [*periods, *[0] * (NEVERY - len(periods))]
         self.table = np.array([topic.words for topic in topics], np.int64).reshape(-1, NTOPIC)
         self.fastest = fastest
-        self._topics = topics  # keeps the topics alive, whose addresses are in the table
+        self._topics = topics  # this keeps the topics alive, whose addresses are in the table
 
 
 class StateStream:

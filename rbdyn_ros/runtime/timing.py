@@ -64,9 +64,9 @@ class Timing:
             period_ns: simulated time of a tick [ns].
             active_ns: see Timing.
             lateness: number of wake-ups by lateness [us]; copied.
-            worst_lateness_ns: [ns].
+            worst_lateness_ns: largest lateness [ns].
             work: number of ticks by duration of their work [us]; copied.
-            worst_work_ns: [ns].
+            worst_work_ns: longest duration of the work [ns].
         """
         simulated = int(ticks) * int(period_ns)
         factor = _ratio(simulated, int(active_ns))
@@ -154,7 +154,7 @@ def percentile(counts: Ints, percent: int) -> float:
 
     Args:
         counts: number of values in each bin.
-        percent: 1 to 100.
+        percent: which percentile, 1 to 100.
     """
     total = int(counts.sum())
     rank = -(-total * percent // 100)

@@ -110,10 +110,10 @@ class Wrench:
     Attributes:
         body: number of the body in the Model.
         point: (3,) point of application, in the frame of the body [m].
-        force: (3,) [N].
+        force: (3,) the force [N].
         torque: (3,) about `point` [N m].
         in_body: whether force and torque are in the axes of the body, else of the world.
-        duration: [s].
+        duration: how long it acts [s].
     """
 
     body: int
@@ -138,7 +138,7 @@ class Pull:
         stiffness: (3, 3) stiffness of the spring, world axes [N/m]; or [N m/rad].
         lag: damping divided by stiffness [s].
         most: largest force of the spring [N]; or torque [N m].
-        duration: [s].
+        duration: how long it acts [s].
     """
 
     body: int
@@ -159,13 +159,13 @@ class Faults:
 
     Attributes:
         command_delay, command_jitter: a command arrives after the delay plus a random part of the
-            jitter [s]; a command overtaken by a later one is lost.
+            jitter [s]; a command overtaken by a later command is lost.
         command_drop: probability that a command is lost.
         state_delay, state_jitter, state_drop: the same for the measured state.
-        link_loss: nothing passes in either direction.
+        link_loss: whether the link is lost, so that nothing passes in either direction.
         encoder_resolution: step of a measured position [m or rad]; 0: exact.
         encoder_noise: standard deviation of a measured position [m or rad].
-        encoder_bias: added to a measured position [m or rad].
+        encoder_bias: offset of a measured position [m or rad].
         velocity_noise: standard deviation of a measured velocity [m/s or rad/s].
         effort_noise: standard deviation of the noise added to an applied effort [N or N m].
         stuck: whether the dof is stuck.

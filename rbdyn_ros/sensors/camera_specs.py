@@ -51,7 +51,7 @@ class CameraSpec(RaySpec):
         width: columns of the picture.
         height: rows of the picture.
         field_of_view: horizontal angle of the picture without distortion [rad], below pi.
-        intrinsics: fx, fy, cx, cy [pixels], instead of `field_of_view`.
+        intrinsics: fx, fy, cx, cy [pixels], instead of `field_of_view`; None: they follow from it.
         distortion: k1, k2, p1, p2 and, optionally, k3, and then k4, k5, k6, see OpenCV.
     """
 

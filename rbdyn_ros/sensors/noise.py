@@ -48,7 +48,7 @@ class Hashed:
         return self._normal(np.array(_WHITE), np.array(tick, np.uint64), self._key)
 
     def uniform(self, tick: int) -> Array:
-        """Return (channels,) independent numbers of a tick, evenly between 0 and 1."""
+        """Return (channels,) independent numbers of a tick, uniformly distributed from 0 to 1."""
         word = self._word(np.array(_UNIFORM), np.array(tick, np.uint64), self._key)
         return np.asarray(_share(word))
 

@@ -187,7 +187,8 @@ class LidarSpec(RaySpec):
     Attributes:
         horizontal: azimuths of the columns: 0 is along x, anticlockwise about z.
         vertical: elevations of the rows above the plane of x and y.
-        angles: azimuth and elevation of each ray [rad], instead of `horizontal` and `vertical`.
+        angles: azimuth and elevation of each ray [rad], instead of `horizontal` and `vertical`;
+            None: these are used.
         sweep: time in which the columns, or `angles`, are measured one after the other [s]; the
             sweep ends at the time of the reading. 0: all at once.
     """

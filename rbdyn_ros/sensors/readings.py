@@ -31,7 +31,7 @@ class ImuReading:
     """The reading of an IMU, in the axes of its frame.
 
     Attributes:
-        angular_velocity: (3,) [rad/s].
+        angular_velocity: (3,) angular velocity of the frame [rad/s].
         linear_acceleration: (3,) specific force: acceleration minus gravity [m/s^2].
         orientation: unit quaternion wxyz of the frame in the world; None if not measured.
     """
@@ -46,8 +46,8 @@ class WrenchReading:
     """A wrench about the origin of the sensor's frame, in its axes.
 
     Attributes:
-        force: (3,) [N].
-        torque: (3,) [N m].
+        force: (3,) the force [N].
+        torque: (3,) the torque [N m].
     """
 
     force: Array
@@ -84,8 +84,8 @@ class PoseReading:
     """A pose in the reference of the sensor.
 
     Attributes:
-        position: (3,) [m].
-        orientation: unit quaternion wxyz.
+        position: (3,) origin of the link [m].
+        orientation: axes of the link, as a unit quaternion wxyz.
     """
 
     position: Array

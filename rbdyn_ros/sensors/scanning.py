@@ -102,11 +102,11 @@ class Scanner:
 
     Args:
         m: the Model.
-        sensor: the sensor.
+        sensor: specification of the sensor.
         shapes: shapes that rays meet; None: the geometries.
 
     Attributes:
-        sensor: the sensor.
+        sensor: specification of the sensor.
         shapes: the visible shapes.
 
     Raises:
@@ -229,8 +229,8 @@ def _cone(view: float, rays: int) -> Array:
 def instants(sensor: RangingSpec) -> Sequence[tuple[int, int, float]]:
     """Return (first column, column after the last, time before the state) of each instant.
 
-    Columns are measured at equal intervals; an instant is in the
-    middle of the times of its columns.
+    Columns are measured at equal intervals; an instant is in the middle of the times of its
+    columns.
     """
     if isinstance(sensor, RangeSpec):
         return [(0, sensor.rays, 0.0)]

@@ -30,7 +30,7 @@ class Sight:
         link: link whose frame the sensor has.
         picture: (height, width, 3) red, green, blue, 0 to 255, of a camera; in the picture of a
             depth camera the nearest point is white, and pixels without a reading are black.
-        points: (n, 3) in the frame of the link [m], of a lidar or a range sensor.
+        points: (n, 3) in the frame of the link [m], of a lidar or a range sensor; None: a picture.
     """
 
     name: str

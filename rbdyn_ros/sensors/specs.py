@@ -65,7 +65,7 @@ class ForceTorqueSpec:
 
     Attributes:
         name: name of the sensor.
-        joint: the joint.
+        joint: name of the joint.
         frame: link in whose axes and about whose origin the wrench is reported; it is rigidly
             connected to the parent or the child of the joint.
         measured: one of MEASURED.
@@ -149,7 +149,7 @@ class PoseSpec:
 
     Attributes:
         name: name of the sensor.
-        link: the link.
+        link: name of the link.
         reference: link in whose frame the pose is; empty: the world.
         rate: readings per second [Hz]; None: every tick.
         noise: noise of `position` in the axes of the reference [m], `orientation` [rad].

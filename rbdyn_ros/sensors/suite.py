@@ -54,7 +54,8 @@ class Suite:
         specs: its sensors.
         period_ns: duration of a tick [ns].
         seed: seed of the noise.
-        visuals: returns the shapes for sensors whose `sees` is visual.
+        visuals: returns the shapes for sensors whose `sees` is visual; None: there are no such
+            sensors.
 
     Attributes:
         notes: messages for the user.
@@ -107,7 +108,7 @@ class Suite:
         return every
 
     def _make_scanners(self, m: Model) -> dict[int, Scanner]:
-        """Return the scanners of the sensors with rays, by their numbers."""
+        """Return the scanners of the sensors with rays, by their numbers, or raise ModelError."""
         specs = {k: spec for k, spec in enumerate(self.specs) if isinstance(spec, RayKinds)}
         visible = [spec for spec in specs.values() if spec.sees == "visual"]
         if visible and self._visuals is None:
@@ -146,7 +147,7 @@ class Suite:
         """Measure on the robot with another gravity or other payloads.
 
         Args:
-            plant: the simulated Model, with the layout of the loaded one.
+            plant: the simulated Model, with the layout of the loaded Model.
             payloads: all payloads of its links.
 
         Raises:
@@ -223,7 +224,7 @@ class Suite:
 
         Args:
             k: number of the sensor.
-            state: the state.
+            state: the state to measure.
             threads: largest number of threads; None: one for each core.
         """
         m = self._m

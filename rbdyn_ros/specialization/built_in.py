@@ -60,7 +60,7 @@ def function_outputs(
     Args:
         m: the Model.
         function: name in FUNCTIONS, or another Function.
-        graph: the graph.
+        graph: the graph to which the operations are added.
         symbolic: the numbers of the Model that it reads, see Tracing; all others are built in.
         values: values of inputs that are fields of Data, by name and flat index.
         numbers: the integers that the kernel of the function takes.

@@ -56,8 +56,9 @@ def compile_lanes(
     Args:
         programs: programs by name.
         width: W; None: the length of a vector register.
-        room: least lengths of arrays, by name.
-        beside: other programs for the same W; their memory is used, and must be large enough.
+        room: least lengths of arrays, by name; None: no least lengths.
+        beside: other programs for the same W; their memory is used, and must be large enough;
+            None: no other programs.
     """
     lanes = width or processor().vector_width
     slots, size = (dict(beside.slots), beside.size) if beside else ({}, 0)

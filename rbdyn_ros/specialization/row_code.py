@@ -33,14 +33,14 @@ class Row:
         self.offsets = m.data_offsets
 
     def load(self, builder: ir.IRBuilder, given: Any, array: str, place: int) -> Any:
-        """Return a number."""
+        """Return code that loads an entry of an array as a double."""
         if array in INTEGERS:
             pointer = builder.bitcast(self._at(builder, given, array, place), TABLE)
             return builder.sitofp(builder.load(pointer), DOUBLE)
         return builder.load(self._at(builder, given, array, place))
 
     def store(self, builder: ir.IRBuilder, given: Any, array: str, place: int, x: Any) -> None:
-        """Write a number."""
+        """Write code that stores a double as an entry of an array."""
         pointer = self._at(builder, given, array, place)
         if array in INTEGERS:
             builder.store(builder.fptosi(x, INT64), builder.bitcast(pointer, TABLE))
@@ -120,7 +120,7 @@ def _behind(builder: ir.IRBuilder, table: Any, name: str, kind: ir.Type) -> Any:
 def _emit_options_check(
     m: Model, builder: ir.IRBuilder, table: Any, symbolic: Collection[str]
 ) -> None:
-    """Emit a return of OTHER_OPTIONS for options other than the built-in ones."""
+    """Emit a return of OTHER_OPTIONS for options other than the built-in options."""
     same = []
     for name, value in (("integrator_id", m.opt.integrator_id), ("passive", int(m.opt.passive))):
         found = builder.load(_behind(builder, table, name, TABLE))

@@ -36,7 +36,7 @@ from rbdyn_ros.specialization.symbolic import symbolic_entries
 def specialize(
     m: Model, functions: Collection[str] = ("step",), symbolic: Collection[str] = ()
 ) -> Specialized:
-    """Return functions compiled for one Model, which are several times as fast as those of rb.
+    """Return functions compiled for one Model, several times as fast as the functions of rb.
 
     Dry friction and limits of joints follow the smooth law, as with m.opt.exact_stops off: a joint
     loaded below its dry friction creeps, and a limit is a spring.
@@ -75,7 +75,7 @@ class Specialized(Substitute):
     are built in: after a change of m.opt the next call compiles the function for the new options.
 
     Attributes:
-        model: the Model.
+        model: the Model for which the functions are compiled.
         symbolic: the arrays and options of the Model that are read at every call, always including
             gravity.
 
@@ -230,7 +230,7 @@ class Specialized(Substitute):
         return function_program(self.model, name, self.symbolic, numbers)
 
     def _filled(self, name: str, d: Data, *numbers: int) -> Array:
-        """Return a new array that a function fills."""
+        """Return a new array that a function fills; raise ModelError for another Model's Data."""
         if getattr(d, "model", NOBODY) is not self.model:
             raise not_a_pair(self.model, d)
         key = (name, *numbers) if numbers else name
@@ -242,7 +242,7 @@ class Specialized(Substitute):
         return out
 
     def _filler(self, name: str, numbers: tuple[int, ...]) -> tuple[tuple[int, ...], Any]:
-        """Return the shape of the array that a function fills, and its entry."""
+        """Return the shape of the array of a function, and its entry, or raise ModelError."""
         shape = FUNCTIONS[name].shape
         assert shape is not None
         if name in WITH_M and self.model.nM == 0 < self.model.nv:

@@ -94,7 +94,7 @@ class _Branches:
         self.asked: list[Symbol] = []
 
     def explore(self, run: Callable[[], Outputs], answers: list[bool]) -> dict[str, Objects]:
-        """Return the outputs for given answers to the first conditions."""
+        """Return the outputs for answers to the first conditions, or raise NotTraceableError."""
         self.runs += 1
         if self.runs > MAX_RUNS:
             raise NotTraceableError(TOO_MANY)

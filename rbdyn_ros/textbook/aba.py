@@ -18,7 +18,8 @@ def aba(s: System, q: Array, qd: Array, tau: Array, f_ext: Sequence[Array] | Non
         q: positions.
         qd: velocities.
         tau: joint forces.
-        f_ext: external force on each body [moment; force], base coordinates; entry 0 unused.
+        f_ext: external force on each body [moment; force], base coordinates; entry 0 unused; None:
+            no force.
     """
     qdd = np.zeros(s.nv)
     n = len(s.parent)

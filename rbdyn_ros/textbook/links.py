@@ -102,7 +102,8 @@ def inverse_dynamics(
     Args:
         s: the system model.
         links: from forward_all_kinematics.
-        f_ext: external force on each body [moment; force], base coordinates; entry 0 unused.
+        f_ext: external force on each body [moment; force], base coordinates; entry 0 unused; None:
+            no force.
     """
     u, first = np.zeros(s.nv), trunk_number(s)
     f, t = {i: np.zeros(3) for i in links}, {i: np.zeros(3) for i in links}

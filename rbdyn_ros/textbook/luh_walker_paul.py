@@ -55,7 +55,8 @@ def luh_walker_paul(
         q: positions.
         qd: velocities.
         qdd: accelerations.
-        f_ext: external force on each body [moment; force], base coordinates; entry 0 unused.
+        f_ext: external force on each body [moment; force], base coordinates; entry 0 unused; None:
+            no force.
 
     Raises:
         NotImplementedError: a joint is of another type.

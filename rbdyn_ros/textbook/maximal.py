@@ -84,9 +84,10 @@ def maximal(
         q: positions of the tree's joints.
         qd: velocities of these joints, which must satisfy the loops.
         tau: forces of these joints.
-        f_ext: external force on each body [moment; force], base coordinates; entry 0 unused.
-        T_a: active-force subspaces, (6, n_f), by number of the joint of the tree, with
-            T_a^T S = 1; default: S (S^T S)^-1.
+        f_ext: external force on each body [moment; force], base coordinates; entry 0 unused; None:
+            no force.
+        T_a: active-force subspaces, (6, n_f), by number of the joint of the tree, with T_a^T S =
+            1; None: S (S^T S)^-1.
     """
     joints = [*_tree_joints(s, q, qd, tau, T_a or {}), *_loop_joints(s, q, qd)]
     I = scipy.sparse.block_diag(s.I[1:], "csc")

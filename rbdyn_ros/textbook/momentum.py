@@ -62,7 +62,7 @@ def se3_dynamics(body: Body, x: State, f: Array, tau: Array) -> tuple[Array, Arr
     """Return dvo and dw of [f; tau] = A [dvo; dw] + [w x P; vo x P + w x L] (figure 6.11).
 
     Args:
-        body: the body.
+        body: mass, centre of mass and inertia.
         x: state of the body.
         f: (3,), force on the body [N].
         tau: (3,), moment of that force about the world's origin [N m].

@@ -50,7 +50,8 @@ def newton_euler(
         q: positions.
         qd: velocities.
         qdd: accelerations.
-        f_ext: external force on each body [moment; force], base coordinates; entry 0 unused.
+        f_ext: external force on each body [moment; force], base coordinates; entry 0 unused; None:
+            no force.
     """
     tau = np.zeros(s.nv)
     v, a, f_B, f = [np.zeros(6)], [-s.a_g], [np.zeros(6)], [np.zeros(6)]

@@ -22,7 +22,8 @@ def newton_euler_absolute(
         q: positions.
         qd: velocities.
         qdd: accelerations.
-        f_ext: external force on each body [moment; force], base coordinates; entry 0 unused.
+        f_ext: external force on each body [moment; force], base coordinates; entry 0 unused; None:
+            no force.
     """
     tree = absolute(s, q, qd)
     tau = np.zeros(s.nv)

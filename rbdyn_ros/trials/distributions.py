@@ -75,7 +75,7 @@ class Normal:
 
     def quantile(self, u: Array) -> Array:
         """Return the samples at the probabilities u, numbers in [0, 1)."""
-        from scipy.special import ndtr, ndtri  # slow to import
+        from scipy.special import ndtr, ndtri  # this import is slow
 
         if self.stddev == 0.0:
             return np.full(u.shape, self.mean)

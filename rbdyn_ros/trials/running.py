@@ -27,9 +27,9 @@ class Results:
     """The runs of a trial and their verdict.
 
     Attributes:
-        trial: the trial.
+        trial: the trial that was run.
         runs: the runs in the order of their seeds.
-        verdict: the verdict.
+        verdict: the verdict on these runs.
         interrupted: whether Ctrl-C ended the trial; the missing runs can still be added.
     """
 
@@ -59,15 +59,15 @@ def run(
     hold the runs that were ready.
 
     Args:
-        trial: the trial.
+        trial: the trial to run.
         out: folder of the results; a later call with the same trial and folder adds the missing
             runs. None: nothing is written.
         workers: number of processes; None: one for each core.
         ray: address of a Ray cluster that simulates the runs instead: 'auto' or True (of this
             machine), HOST:PORT of `ray start`, or ray://HOST:PORT. It belongs on a trusted
-            network.
+            network. None: this machine simulates them.
         fresh: whether to delete earlier results in the folder.
-        progress: called with the runs that have become ready.
+        progress: called with the runs that have become ready; None: no calls.
 
     Raises:
         ParameterError: an argument is not allowed, the folder holds the results of another trial,
@@ -92,7 +92,7 @@ def repeat(trial: Trial, seed: int, watch: Watcher | None = None) -> Run:
     Output of a Python controller or of the user's program goes to stderr.
 
     Args:
-        trial: the trial.
+        trial: the trial of the run.
         seed: seed of the run: any whole number, even one that the trial does not have.
         watch: called after every timestep with the `rb.Batch` of the run. If it is given, a
             controller in Python runs in this process, without limits of time and memory.

@@ -58,7 +58,7 @@ class UserProgram:
         package: ROS package of the executable, or "".
         folder: folder in which the program starts.
         joints: joints whose commands each tick awaits; empty: all joints that accept efforts.
-        files: hash of the files in the folder that the command names.
+        files: hash of the files in the folder that the command names, or "".
         box: name of the control box that the program connects to; "" for a ROS node.
     """
 
@@ -254,7 +254,7 @@ class Trial:
         m: Model of the robot or scene, with the timestep of the trial and without actuators; the
             controller gets this Model.
         nstep: number of timesteps of a run.
-        controller: the controller.
+        controller: the controller that is tested.
         reference: (nstep + 1, nq + 2 nv), target qpos, qvel and qacc by timestep.
         varied: the numbers that differ between runs.
         payload_link: the link that the payload is fixed to, or "".
@@ -267,8 +267,8 @@ class Trial:
         allowance: limits of time and memory.
         recordings: number of failed runs to record, the worst runs.
         urdf: text of the robot's URDF, for recordings, or "".
-        robot_file: file of the robot.
-        actuators: the actuators file, or None.
+        robot_file: the file of the robot or scene, and how it is loaded.
+        actuators: content of the actuators file, or None.
     """
 
     name: str

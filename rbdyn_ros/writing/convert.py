@@ -48,7 +48,7 @@ def convert(
     Args:
         source: a file as for load, a Description or a SystemBuilder, which have no visible shapes.
         output: path of the file; an old file is replaced.
-        floating_base: let the base move freely, in formats that can express this.
+        floating_base: whether the base moves freely, in formats that can express this.
         strict: as for load.
         package_dirs: as for load.
         xacro_args: as for load.
@@ -130,7 +130,7 @@ def _check_beside(files: Mapping[str, bytes], target: Path) -> None:
 
 
 def _write(files: Mapping[str, bytes], target: Path) -> None:
-    """Write all files, or no file, into the folder of the output."""
+    """Write all files into the folder of the output, or write none and raise ParameterError."""
     folder = target.parent
     try:
         for folder_of in {(folder / name).parent for name in files}:

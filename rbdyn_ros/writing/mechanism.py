@@ -209,7 +209,7 @@ def _filter(masks: geometries.Filter) -> Mapping[str, Table]:
 
 
 def _changed(value: object, plain: object) -> Table:
-    """Return the fields of a dataclass whose values differ from those of another object."""
+    """Return the fields of a dataclass whose values differ from the values of another object."""
     names = [each.name for each in fields(plain)]  # type: ignore[arg-type]
     return {x: getattr(value, x) for x in names if getattr(value, x) != getattr(plain, x)}
 

@@ -111,7 +111,7 @@ def arranged(
 
 
 def _outwards(edge: Edge, form: str) -> Joint:
-    """Return the joint of an edge, directed from the near to the far link."""
+    """Return the joint of an edge, from the near to the far link, or raise ParameterError."""
     joint = edge.joint
     if edge.forward:
         return joint

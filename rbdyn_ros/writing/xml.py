@@ -22,7 +22,7 @@ def words(*values: float) -> str:
 
 
 def valued(parent: ET.Element, tag: str, *values: float | str) -> ET.Element:
-    """Add an element whose text is a word or numbers."""
+    """Add an element whose text is a word or numbers, and return it."""
     element = ET.SubElement(parent, tag)
     texts = (value if isinstance(value, str) else words(value) for value in values)
     element.text = " ".join(texts)

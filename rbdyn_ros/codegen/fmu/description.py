@@ -68,7 +68,7 @@ def _places(m: Model, count: int, addresses: object) -> list[str]:
 
 
 def token(texts: Mapping[str, str], version: str) -> str:
-    """Return the identity of an FMU; equal names and texts of sources have equal identities."""
+    """Return the identity of an FMU; sources with equal names and texts have equal identities."""
     whole = hashlib.sha256(repr((version, sorted(texts.items()))).encode()).hexdigest()
     return f"{{{uuid.uuid5(uuid.NAMESPACE_URL, whole)}}}"
 

@@ -170,7 +170,7 @@ def _joined(parts: Sequence[Text], sign: str, binds: int) -> Text:
 
 
 def condition(node: ast.expr, names: Names) -> Text:
-    """Return a condition.
+    """Return the translation of a condition.
 
     It must be a bool: the truth of numbers in Python would be error-prone.
     """

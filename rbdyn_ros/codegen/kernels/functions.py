@@ -118,7 +118,7 @@ def _kind(argument: ast.arg) -> str:
 
 
 def _result(node: ast.FunctionDef) -> tuple[str, tuple[str, ...]]:
-    """Return the type of a function's result, and the types of its entries if it is a tuple."""
+    """Return the types of a result and of its entries (of a tuple), or raise TranslationError."""
     given = ast.unparse(node.returns) if node.returns else "no type"
     parts = tuple(given.removeprefix("tuple[").removesuffix("]").split(", "))
     if given.startswith("tuple[") and set(parts) <= set(texts.NUMBERS):

@@ -56,7 +56,7 @@ class KernelBody:
     # the methods of Names, for the expressions
 
     def variable(self, node: ast.Name) -> Text | None:
-        """Return an argument or a local variable, or None."""
+        """Return an argument or local variable, or None; raise TranslationError if it is unset."""
         for scope in reversed(self._scopes):
             if node.id in scope:
                 return scope[node.id]
@@ -65,14 +65,14 @@ class KernelBody:
         return None
 
     def constant(self, node: ast.Name) -> Text:
-        """Return a constant of the kernel's module."""
+        """Return a constant of the kernel's module, or raise TranslationError."""
         value = self.value(node)
         if not is_constant(node.id, value):
             raise TranslationError(node, f"`{node.id}`, which is not a number")
         return Text(node.id, type(value).__name__)
 
     def value(self, node: ast.expr) -> Any:
-        """Return the object that a global name stands for, such as np.exp."""
+        """Return the object of a global name, such as np.exp, or raise TranslationError."""
         if isinstance(node, ast.Attribute):
             return getattr(self.value(node.value), node.attr)
         if isinstance(node, ast.Name) and node.id in self._names:
@@ -145,7 +145,7 @@ class KernelBody:
             yield self._store(place, text)
 
     def _unpack(self, target: ast.Tuple, value: ast.expr) -> Iterator[str]:
-        """Assign the entries of a tuple to new variables."""
+        """Assign the entries of a tuple to new variables, or raise TranslationError."""
         found = expression(value, self)
         names = [part.id for part in target.elts if isinstance(part, ast.Name)]
         if len(names) != len(found.parts) or any(name in self._scopes[-1] for name in names):

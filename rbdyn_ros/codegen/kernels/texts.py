@@ -24,7 +24,7 @@ class Text:
     """An expression of C++.
 
     Attributes:
-        text: its text.
+        text: the C++ code.
         kind: its type: a number of NUMBERS, an array of ARRAYS, MODEL, DATA, or "tuple".
         binds: how tightly its operator binds, see ATOM.
         parts: types of the entries of a tuple.

@@ -383,7 +383,7 @@ def judge_place(s: ArmLoopState, c: ArmState) -> None:
 def advance_clock(s: ArmLoopState, c: ArmState, period: float, steady: int) -> None:
     """Advance the clocks by an update; before the first update the arm counts as at rest.
 
-    A period [s] that is not a number counts as a clock that went back, and as the longest one.
+    A period [s] that is not a number counts as a clock that went back, and as the longest period.
     """
     is_valid = 0.0 <= period < LONGEST_PERIOD
     step = int((period if is_valid else -1.0) * NANOSECONDS)

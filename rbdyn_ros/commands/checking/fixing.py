@@ -131,7 +131,7 @@ def with_appearance(
         options: options of the command.
         strict: whether errors of the appearance are errors; otherwise they are warnings.
         collisions: whether `<collision>` elements count; reading for contact also checks them.
-        text: text of the URDF, read instead of the file.
+        text: text of the URDF, read instead of the file; None: the file is read.
 
     Raises:
         DescriptionError: with all errors of the robot and of its appearance.

@@ -262,7 +262,7 @@ def loaded_robot(
 def mounted_robot(
     options: argparse.Namespace, mimic: bool = True
 ) -> "tuple[Model, Source | None]":
-    """Return a robot as loaded_robot does, without contact; gravity is in base link axes.
+    """Return the values of loaded_robot, without contact; gravity is in base link axes.
 
     Raises:
         RbdynError: the robot or an option of add_robot and add_mounting is refused.

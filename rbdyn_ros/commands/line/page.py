@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def port(text: str) -> int:
-    """Return a TCP port from an argument."""
+    """Return a TCP port from an argument, or raise ArgumentTypeError."""
     number = int(text) if text.isascii() and text.isdigit() and len(text) <= 5 else -1
     if not 0 <= number <= 65535:
         raise argparse.ArgumentTypeError(f"it is '{text[:20]}', allowed are 0 to 65535")

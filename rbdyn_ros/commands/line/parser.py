@@ -17,7 +17,7 @@ _XACRO = re.compile(r"(?!-)[^=]*:=")
 class Parser(argparse.ArgumentParser):
     """Parses the arguments of `rbdyn` or of one of its commands.
 
-    Options cannot be abbreviated: a new option would break scripts that shorten an old one. The
+    Options cannot be abbreviated: a new option would break scripts that shorten an old option. The
     epilog is printed as it is written.
     """
 
@@ -71,8 +71,8 @@ class Parser(argparse.ArgumentParser):
     def check_options(self, words: Sequence[str]) -> None:
         """Exit if an option is unknown; the error names the nearest option.
 
-        Called before parsing: argparse would first report a missing argument, or take the value of
-        the mistyped option for a file.
+        It is called before parsing, because argparse would first report a missing argument, or
+        take the value of the mistyped option for a file.
         """
         known = [name for action in self._actions for name in action.option_strings]
         for word in words:

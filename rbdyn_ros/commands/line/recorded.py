@@ -282,7 +282,7 @@ def _mapped(name: str, pairs: Sequence[tuple[str, str]]) -> str:
 
 
 def _back(renamed: Mapping[str, str], path: Path) -> dict[str, str]:
-    """Return the robot's joint names by the joint names of the recording."""
+    """Return joint names of the robot by names in the recording, or raise ParameterError."""
     from rbdyn_ros.recording.bags import recording_error
 
     back: dict[str, str] = {}

@@ -50,7 +50,7 @@ def mounted_gravity(mounting: ArrayLike, gravity: ArrayLike = (0.0, 0.0, -9.81))
     base: Array = world.copy()
     if not angles.any():
         return base
-    from scipy.spatial.transform import Rotation  # slow to import
+    from scipy.spatial.transform import Rotation  # this import is slow
 
     base = Rotation.from_euler("xyz", angles).inv().apply(base)
     return base
@@ -144,7 +144,7 @@ class Arm:
         Raises:
             ModelError: the arm cannot be specialised, or compilation is switched off.
         """
-        from rbdyn_ros.control.arm.law_code import LawCode  # loads the compiler
+        from rbdyn_ros.control.arm.law_code import LawCode  # this import loads the compiler
 
         return Arm(*self._given, self.payloads, LawCode(self.bare))
 

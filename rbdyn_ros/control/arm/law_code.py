@@ -70,7 +70,7 @@ class LawCode:
             target: (3, nv) position, velocity, acceleration.
 
         Returns:
-            False, without writing efforts, if the Model's options are not the compiled ones.
+            False, without writing efforts, if the Model's options are not the compiled options.
         """
         address = self._addresses[law]
         done: bool = _entry.call(address, d.model_address, d.address, memory, target) == DONE
@@ -79,7 +79,7 @@ class LawCode:
 
 @kernel
 def run(address: int, table: int, row: int, memory: Matrix, target: Matrix) -> int:
-    """Call code on the Model and the Data at two addresses; return its result."""
+    """Copy a target to memory; return the result of code for the Model and Data at addresses."""
     for i in range(3):
         for k in range(target.shape[1]):
             memory[TARGET + i, k] = target[i, k]

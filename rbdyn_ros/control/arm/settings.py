@@ -27,7 +27,8 @@ class ControlSettings:
     Attributes:
         dry_run: whether efforts are computed but not sent to the robot.
         blind_time: how long an arm without states is held before no more efforts are sent [s].
-        target_timeout: a fault if no trajectory follows another within this time; 0: never [s].
+        target_timeout: a fault occurs if no trajectory follows another within this time [s]; 0:
+            never.
         gravity_damping: rate at which motion decays in mode gravity [1/s].
         stiffness: position gain of computed torque and of holding [1/s^2].
         damping: velocity gain of computed torque and of holding [1/s].
@@ -43,9 +44,9 @@ class ControlSettings:
         null_damping: damping in the null space [N m s/rad or N s/m].
         arm_tolerance: largest difference of measured efforts from g when the arm is armed, one
             number or one per controlled joint; 0: a tenth of the effort limit [N m or N].
-        arm_without_effort: arm a robot that measures no efforts, without this check.
-        start_up_test: move each joint by some mrad before the arm is armed, and compare the motion
-            with the model, or with the positions sent.
+        arm_without_effort: whether to arm a robot that measures no efforts, without this check.
+        start_up_test: whether each joint is moved by some mrad before the arm is armed, to compare
+            the motion with the model, or with the positions sent.
         start_up_tolerance: factor by which accelerations may differ from the model in this test.
         effort_includes_gravity: whether measured efforts contain the robot's own gravity
             compensation.

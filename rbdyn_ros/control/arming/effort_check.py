@@ -51,7 +51,7 @@ class EffortCheck:
         self._qpos[:] = 0.0
 
     def use(self, arm: Arm) -> None:
-        """Continue with another arm of the same joints."""
+        """Continue with another arm with the same joints."""
         self._arm = arm
 
     def add(self, seen: Measured, dt: float) -> None:
@@ -60,7 +60,7 @@ class EffortCheck:
         self._speed = _average.call(seen.state, self._dofs, share, self._memory)
 
     def holding(self, arm: Arm | None = None) -> Array:
-        """Return the commands (nv,) that hold the arm according to the model."""
+        """Return the commands (nv,) that hold an arm by its model; None: the present arm."""
         arm = arm or self._arm
         return arm.without_own(arm.gravity_effort(self._qpos, np.empty(arm.m.nv)), self._qpos)
 
@@ -75,7 +75,7 @@ class EffortCheck:
         """Raise RbdynError if the arm moves, or if efforts are missing or disagree with the model.
 
         Args:
-            arm: the model, for example with another payload; None: the present one.
+            arm: the model, for example with another payload; None: the present model.
         """
         holding = self.holding(arm)
         if not self._speed <= FASTEST:
@@ -105,8 +105,8 @@ class EffortCheck:
     def check_payload(self, arm: Arm) -> None:
         """Raise RbdynError unless an arm with another payload agrees with the measured efforts.
 
-        They must agree better with the other payload than with the present one, because a small
-        missing payload is within the tolerance.
+        They must agree better with the other payload than with the present payload, because a
+        small missing payload is within the tolerance.
         """
         self.check(arm)
         k, before = self._dofs, self.holding()

@@ -53,7 +53,7 @@ def test_ways(limits: Limits, qpos: Array, slides: Array) -> Array:
     """Return the largest displacements of the controlled joints (n,), away from close limits.
 
     Raises:
-        RbdynError: a joint has no room.
+        RbdynError: a joint has no room to move.
     """
     rows = limits.lower.copy(), limits.upper.copy(), slides.astype(np.int64)
     ways = np.zeros(len(slides))

@@ -68,7 +68,7 @@ SURE = 0.75
 #: By Newton's law, friction of the share HOLDS of a pulse's largest effort keeps a joint within
 #: MOVED of its displacement. If the pulse moves other joints instead, the share HINDERS is enough.
 HOLDS, HINDERS = 0.65, 0.25
-#: Other joints may move at most this multiple of their motion while the driven joint is fixed.
+#: Largest motion of another joint, as a multiple of its motion if the driven joint were fixed.
 DRAGGED = 1.5
 #: Pulses get stronger up to this share of the effort limit. A joint that still does not move must
 #: have known friction that holds it, or the test ends.
@@ -142,7 +142,7 @@ def choose_ways(
 
 @kernel
 def begin(m: Model, d: Data, s: StartUp, qpos: Vector, holding: Vector) -> None:
-    """Begin where the arm rests at qpos (nv,) under the commands `holding` (nv,)."""
+    """Begin the test of an arm that rests at qpos (nv,) under the commands `holding` (nv,)."""
     for k in range(m.nv):
         d.qpos[k], s.holding[k], s.rubbing[k] = qpos[k], holding[k], 0.0
     mass_matrix(m, d, s.mass)
@@ -258,8 +258,9 @@ def write_commands(s: StartUp, a: Actuation, wanted: Vector) -> None:
 def strength(level: int) -> tuple[float, float, float, float, float]:
     """Return the five numbers of a strength of pulses.
 
-    These are the displacement as a share of the largest one, the shortest duration [s] and number
-    of states, and the largest effort beyond gravity and the largest speed as shares of the limits.
+    These are the displacement as a share of the largest displacement, the shortest duration [s]
+    and number of states, and the largest effort beyond gravity and the largest speed as shares of
+    the limits.
     """
     if level == 0:
         return 0.4, 0.12, 16.0, GENTLE, 0.3
@@ -334,7 +335,7 @@ def is_held(s: StartUp, a: Actuation, share: float) -> bool:
 
 @kernel
 def dragged(s: StartUp, i: int) -> float:
-    """Return how far a joint moves under the efforts of a pulse if the driven joint is fixed.
+    """Return how far joint i moves under the efforts of a pulse if the driven joint is fixed.
 
     It is the larger of two distances: with all other joints free, and with all other joints fixed.
     """

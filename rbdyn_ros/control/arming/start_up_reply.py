@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reply of a joint to a known effort, compared with the model in the start-up test.
 
-While the joint moves in one direction, with the velocity v by its reported positions x and the
-velocity w that the efforts sent would cause without friction:
+Let v be the velocity by the reported positions x, and w the velocity that the efforts sent would
+cause without friction. While the joint moves in one direction,
 
     v(t) = share w(t - delay) - viscous x - dry t + start
 

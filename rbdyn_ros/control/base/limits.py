@@ -34,16 +34,16 @@ class Limits:
     Attributes:
         names: names of the joints.
         dofs: (n,) their degrees of freedom.
-        lower, upper: (n,) positions [rad or m], infinite if there is no limit.
-        velocity: (n,) [rad/s or m/s], infinite if there is no limit.
-        effort: (n,) [N m or N].
+        lower, upper: (n,) position limits [rad or m], infinite if there is no limit.
+        velocity: (n,) largest speeds [rad/s or m/s], infinite if there is no limit.
+        effort: (n,) largest efforts [N m or N].
         gain: (n,) largest measured gain of speed, OVERSHOOT times the robot's acceleration limit
             [rad/s^2 or m/s^2], infinite if there is no limit.
-        effort_scale: effort limits as a fraction of the robot's.
-        velocity_scale: velocity limits as a fraction of the robot's.
+        effort_scale: effort limits as a fraction of the robot's effort limits.
+        velocity_scale: velocity limits as a fraction of the robot's velocity limits.
         inset: distance from the robot's position limits [rad or m].
         acceleration: largest measured change of a velocity [rad/s^2 or m/s^2].
-        latency: largest lag of states that may last [s].
+        latency: a lag of states above this must not last [s].
         power_limit: largest product of effort and velocity of every joint [W]; 0: no limit.
         contact: effort that a contact may withstand in mode impedance, as a share of the effort
             limits; a joint that withstands more counts as frozen.
@@ -125,13 +125,14 @@ class Limits:
         """Return tighter limits, relative to the limits of the robot.
 
         Args:
-            effort_scale: fraction of the effort limits, above 0 and at most the present one.
-            velocity_scale: fraction of the velocity limits, above 0 and at most the present one.
-            inset: distance from the position limits, at least the present one [rad or m].
-            acceleration: above 0 and at most the present one; None: the present one.
-            latency: above 0 and at most the present one [s]; None: the present one.
-            power_limit: above 0 and at most the present one [W]; None: the present one.
-            contact: at least 0 and at most the present one; None: the present one.
+            effort_scale: fraction of the effort limits, above 0 and at most the present fraction.
+            velocity_scale: fraction of the velocity limits, above 0 and at most the present
+                fraction.
+            inset: distance from the position limits, at least the present distance [rad or m].
+            acceleration: above 0 and at most the present limit; None: the present limit.
+            latency: above 0 and at most the present limit [s]; None: the present limit.
+            power_limit: above 0 and at most the present limit [W]; None: the present limit.
+            contact: at least 0 and at most the present share; None: the present share.
 
         Raises:
             ParameterError: a limit would become wider, or a range would be empty.

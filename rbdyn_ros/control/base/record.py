@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Numbers that kernels read and write, each declared once: a record.
 
-In a kernel `s.push` is an array and `s.phase` a number, as in a Data; in Python, too. The
-generated C++ has a struct with the same fields.
+In kernels and in Python `s.push` is an array and `s.phase` a number, as in a Data. The generated
+C++ has a struct with the same fields.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Record:
     """Base of records; assigning to a field writes into its memory.
 
     Args:
-        sizes: the dims of the fields by name.
+        sizes: the size of each dim that the fields name.
     """
 
     FIELDS: ClassVar[tuple[Field, ...]]

@@ -47,7 +47,7 @@ class BlindArm:
         self.begin()
 
     def use(self, arm: Arm) -> None:
-        """Continue with another arm of the same joints."""
+        """Continue with another arm with the same joints."""
         d, own = make_data(arm.m), make_data(arm.bare)
         check_mass_matrix(arm.m, d, "witness")
         self._kept, s, friction = (arm, d, own), self.s, arm.friction
@@ -57,7 +57,7 @@ class BlindArm:
         s.weighed = 0
 
     def tighten(self, limits: Limits) -> None:
-        """Continue with tighter limits of the same joints."""
+        """Continue with tighter limits for the same joints."""
         self.s.limits, self.s.velocity_scale = limits.rows, limits.velocity_scale
         self.s.weighed = 0
 

@@ -145,7 +145,7 @@ def carry(
 
 @kernel
 def since(s: BlindState, now: int) -> float:
-    """Return the time since the last effort without states [s]; 1 ms before the first effort."""
+    """Return the time since the last effort without states [s], or 1 ms if there was none yet."""
     return max(seconds(s.answered, now), 0.0) if s.phase == BLIND else 1e-3
 
 
@@ -166,10 +166,10 @@ def stop_blindly(
 ) -> bool:
     """Write the efforts of an arm without credible states; return False to stay silent.
 
-    `now` is on the steady clock [ns], and `overdue` the time for which a state has been too old
-    [s]: if it is longer than blind_time + PAUSE, as after a pause of the process, the arm may be
-    somewhere else, under the control of its driver. The last state and its `time` [ns] count when
-    the arm becomes blind, unless it coasts.
+    `now` is on the steady clock [ns], and `overdue` is the time for which a state has been too old
+    [s]. If `overdue` is longer than blind_time + PAUSE, as after a pause of the process, the arm
+    may be somewhere else, under the control of its driver. The last state and its `time` [ns]
+    count when the arm becomes blind, unless it coasts.
     """
     coasts = s.coasts > 0
     s.coasts = 0

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The model as a witness: compare the motion of the arm with its prediction from the efforts sent.
 
-From a state the forward dynamics of the efforts sent predict the next one. The difference is the
+From a state the forward dynamics of the efforts sent predict the next state. The difference is the
 push, the acceleration that the model does not explain: an unknown payload, friction, a hand. A
 joint has frozen if its numbers repeat, or if it stops, although the efforts beyond push and
-friction should have moved it. A blocked joint moves like a frozen one, so a contact may withstand
-a given share of the effort limits. Measured efforts show the difference: they follow the commands
-of a joint that is held, but not if a driver repeats old states.
+friction should have moved it. A blocked joint moves like a frozen joint, so a contact may
+withstand a given share of the effort limits. Measured efforts show the difference: they follow the
+commands of a joint that is held, but not if a driver repeats old states.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def with_guarded_pairs(
 
     Args:
         m: the arm with its geometries.
-        description: its description.
+        description: description of the arm.
         margin: see SelfCollision [m].
 
     Returns:

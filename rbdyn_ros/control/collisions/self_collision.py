@@ -3,7 +3,7 @@
 
 A path is checked without gaps: from one pose to the next no point of the arm can move farther than
 the clearance that is left, because the speed of every point has a bound. Close to the margin the
-steps are RESOLUTION long instead, so a link may come nearer than the margin by that much.
+steps are RESOLUTION long instead, so a link may come nearer than the margin by that length.
 """
 
 import threading

@@ -14,8 +14,8 @@ class Uncontrolled(NamedTuple):
     """Degrees of freedom that are not controlled, and change the distance of a checked pair.
 
     Attributes:
-        needed: degrees of freedom whose position must be known, such as those of a rail, a torso,
-            a head or another arm.
+        needed: degrees of freedom whose position must be known, such as the degrees of freedom of
+            a rail, a torso, a head or another arm.
         assumed: degrees of freedom beyond the last controlled joint of a chain, as in a gripper,
         and wheels: joints that turn without limits and carry only joints of this kind.
     """

@@ -22,7 +22,7 @@ from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.tree.rotation import mat_to_quat, quat_to_mat
 
 AXES = ("base", "tool")
-#: Largest distance of the virtual mass from the pose to which the link follows it [m or rad].
+#: Largest distance between the virtual mass and the pose that the link reaches [m or rad].
 LEASH = 1e-3
 #: Damping of differential_ik: in singular postures joints move by LEASH / 0.2 in a step at most.
 CALM = 1e-2
@@ -78,7 +78,7 @@ class Admittance:
         self.use(limits)
 
     def use(self, limits: Limits) -> None:
-        """Continue with tighter limits of the same joints."""
+        """Continue with tighter limits for the same joints."""
         m = self._whole
         joints = m.dof_jntid[limits.dofs]
         ranges, speeds = m.jnt_range.copy(), m.jnt_velocity.copy()

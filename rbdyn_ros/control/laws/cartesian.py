@@ -40,7 +40,7 @@ class CartesianImpedance:
 
     P is the dynamically consistent projector: efforts P^T tau do not accelerate the frame, and
     P qvel is the motion in the null space. Directions without stiffness, or in which the robot
-    cannot move, belong to the null space. Modes slower than 0.5 percent of the fastest one, as
+    cannot move, belong to the null space. Modes slower than 0.5 percent of the fastest mode, as
     near a singular posture, fade into it, so that the efforts are continuous.
 
     Args:
@@ -92,7 +92,7 @@ class CartesianImpedance:
         self.arm = arm
 
     def use(self, arm: Arm) -> None:
-        """Continue with another arm of the same joints, for example with another payload."""
+        """Continue with an arm with the same joints, for example with another payload."""
         self.arm = arm
 
     def pose(self, qpos: Array) -> Array:

@@ -21,9 +21,9 @@ from rbdyn_ros.engine.tree.crb import half_solve, solve_ltdl
 from rbdyn_ros.model.data import Data
 from rbdyn_ros.model.model import Model
 
-#: Modes slower than this fraction of the fastest one are rounding errors.
+#: Modes slower than this fraction of the fastest mode are rounding errors.
 NO_MODE = 1e-7
-#: Modes slower than this fraction of the fastest one fade into the null space.
+#: Modes slower than this fraction of the fastest mode fade into the null space.
 FADING = 0.005
 #: Rows of the arrays `rows`, each (nv,), and `task`, each (6,).
 POSTURE, NULL_STIFFNESS, NULL_DAMPING, EFFORT, X, Y = range(6)
@@ -170,7 +170,7 @@ def _add_spring(m, ratio, task, B, rows):
 def _add_null_space(m, d, task, B, rows):
     """effort += P^T (k (posture - qpos) - D P qvel), where P qvel is motion in the null space.
 
-    P = 1 - M^-1 B^T U w Omega^-2 U^T B removes all modes (w = 1) except slow ones, as near a
+    P = 1 - M^-1 B^T U w Omega^-2 U^T B removes all modes (w = 1) except slow modes, as near a
     singular posture, so that the efforts stay continuous.
     """
     _along_modes(m, task, B, rows)

@@ -5,7 +5,7 @@ A law is an object that holds its gains. `law(qpos, qvel, target)` returns the l
 (nv,), which the next call overwrites. The efforts are ready for the robot: they contain friction,
 but not the gravity and the Coriolis forces that the robot compensates itself (see Arm). Friction
 is computed at the desired velocity, which has no noise or delay and starts a sticking joint.
-GravityCompensation, which has no desired velocity, uses the measured one.
+GravityCompensation, which has no desired velocity, uses the measured velocity.
 """
 
 from collections.abc import Callable
@@ -59,7 +59,7 @@ class Law:
         self._gains[0], self._gains[1] = [checked_gains(*pair, n) for pair in gains]
 
     def use(self, arm: Arm) -> None:
-        """Continue with another arm of the same joints, for example with another payload."""
+        """Continue with an arm with the same joints, for example with another payload."""
         self.arm = arm
 
     def __call__(self, qpos: Array, qvel: Array, target: Target) -> Array:
@@ -103,7 +103,7 @@ class GravityCompensation(Law):
 
     Args:
         arm: the robot.
-        damping_rate: [1/s].
+        damping_rate: rate at which motion decays [1/s].
 
     Raises:
         ParameterError: the rate is negative or not a number.

@@ -17,7 +17,7 @@ from rbdyn_ros.dynamics.toolbox.inertia import reflected_inertia
 from rbdyn_ros.errors import apart, refusal
 
 #: Largest distance [m] and angle [rad] of a new pose from the previous pose and from the present
-#: pose of the frame. Beyond, the frame would jump or the spring would be wound up.
+#: pose of the frame. A farther pose would make the frame jump or wind up the spring.
 FARTHEST, MOST_TURNED = 0.1, 0.5
 
 
@@ -59,7 +59,7 @@ class ModeLaws:
         self._pose, self._posture = np.zeros((4, 3)), np.zeros(n)
 
     def use(self, arm: Arm) -> None:
-        """Continue with another arm of the same joints."""
+        """Continue with another arm with the same joints."""
         for law in (self._gravity, self._tracking, self._impedance):
             law.use(arm)
         if self._cartesian is not None:

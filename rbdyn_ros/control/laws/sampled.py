@@ -8,8 +8,8 @@ import numpy as np
 from rbdyn_ros.arrays import Array
 from rbdyn_ros.errors import apart, refusal
 
-#: Largest D dt / I and sqrt(K / I) dt of a joint. A sampled damper whose effort comes one period
-#: after the state shakes from D dt / I = 1 on; with two periods of delay, from 0.62 on.
+#: Largest D dt / I and sqrt(K / I) dt of a joint. A joint shakes if the effort of its damper comes
+#: one period after the state and D dt / I is 1 or more; with two periods of delay, 0.62 or more.
 LARGEST = 0.8
 
 
@@ -20,8 +20,8 @@ def check_joint_gains(
 
     Args:
         names: names of the joints (n).
-        stiffness: (n,) [N m/rad or N/m].
-        damping: (n,) [N m s/rad or N s/m].
+        stiffness: (n,) position gains [N m/rad or N/m].
+        damping: (n,) velocity gains [N m s/rad or N s/m].
         inertia: (n,) inertia at the motor with all other joints free [kg m^2 or kg].
         dt: period of the states [s].
     """

@@ -38,7 +38,7 @@ class WheelFit:
     inverse: Array
 
     def contradiction(self) -> float:
-        """Return the variance of the distances by their slip, divided by their mean square."""
+        """Return the variance that the slip shows, divided by the mean square of the distances."""
         spare = len(self.ways) - np.linalg.matrix_rank(self.inverse)
         length = float(self.ways @ self.ways) / len(self.ways)
         return float(self.slip @ self.slip) / (spare * length) if spare > 0 < length else 0.0
@@ -49,8 +49,8 @@ class TwistLimits:
     """Limits of a base for (vx, vy, wz); infinite means no limit.
 
     Attributes:
-        speed: (3,) [m/s, rad/s].
-        acceleration: (3,) [m/s^2, rad/s^2].
+        speed: (3,) largest speeds [m/s, rad/s].
+        acceleration: (3,) largest accelerations [m/s^2, rad/s^2].
     """
 
     speed: Array
@@ -58,7 +58,7 @@ class TwistLimits:
 
 
 class WheelDrive:
-    """Converts between twists of a base and its joints.
+    """Converts between twists of a base and speeds of its wheels.
 
     Args:
         base: the wheels.
@@ -67,7 +67,7 @@ class WheelDrive:
 
     Attributes:
         moves: (3,) whether the base can move along each part of a twist.
-        reference: (2,) point of the base that never moves sideways, unless the base can [m].
+        reference: (2,) point of the base that moves sideways only if the base can do so [m].
     """
 
     def __init__(self, base: WheelBase, track_scale: float = 1.0) -> None:
@@ -204,7 +204,7 @@ def ramped_arc(
         now: speed [m/s] and curvature [1/m].
         target: speed [m/s] and curvature [1/m] to reach.
         most: largest acceleration [m/s^2] and angular acceleration [rad/s^2].
-        period: [s].
+        period: time from `now` to the result [s].
     """
     (v, k), (v_end, k_end) = now, target
     change, bend = v_end - v, k_end - k

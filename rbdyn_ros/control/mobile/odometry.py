@@ -26,9 +26,9 @@ class WheelOdometry:
 
     Attributes:
         pose: (3,) x, y and angle of the base since the last reset [m, rad].
-        pose_covariance: (3, 3).
-        twist: (3,) twist of the base now.
-        twist_covariance: (3, 3).
+        pose_covariance: (3, 3), in the units of pose.
+        twist: (3,) present twist of the base [m/s, rad/s].
+        twist_covariance: (3, 3), in the units of twist.
     """
 
     def __init__(self, drive: WheelDrive, slip: float) -> None:
@@ -43,12 +43,12 @@ class WheelOdometry:
         self.twist_covariance = np.eye(3) * LEAST
 
     def update(self, positions: Array, angles: Array, period: float) -> None:
-        """Move by the positions of the wheels [rad], a period [s] after the last positions.
+        """Update the pose with positions of the wheels, a period [s] after the last positions.
 
         Args:
-            positions: (n,) positions of the wheels.
+            positions: (n,) positions of the wheels [rad].
             angles: angles of the steering joints in between, to the left [rad].
-            period: [s].
+            period: time since the last update [s].
         """
         if self._last is None or period <= 0.0:
             self._last = positions.copy()

@@ -31,7 +31,7 @@ class Wheel:
         dof, qposadr: numbers of the joint in qvel and qpos.
         at: (2,) point where it touches the floor [m].
         heading: direction in which it rolls forward [rad].
-        radius: [m].
+        radius: radius of the wheel [m].
         grip: direction in which it holds the floor: `heading`, or the axis of the roller that
             touches the floor [rad].
         steering: number of its steering joint among the steering joints of the base; -1: not
@@ -286,7 +286,7 @@ def _wheel(
 
 
 def _kind(kind: str, wheels: Sequence[Wheel], steerings: Sequence[Steering]) -> str:
-    """Return the kind that the wheels have, or check that they have the given kind."""
+    """Return the kind of the wheels, or raise ParameterError if a given kind does not fit."""
     able = _kinds_of(wheels, steerings)
     names = listing([wheel.name for wheel in wheels])
     if kind and kind not in able:

@@ -2,8 +2,8 @@
 """Motion of a pose in time: straight lines and even rotations, with blends or stops between.
 
 Each segment from one pose to the next has a share s(t) from 0 to 1, whose rate rises smoothly,
-stays, and falls. Where poses are blended, a segment begins while the one before ends, and the
-shares add up.
+stays, and falls. Where poses are blended, a segment begins while the segment before it ends, and
+the shares add up.
 """
 
 from dataclasses import dataclass, fields
@@ -28,7 +28,7 @@ class CartesianLimits:
 
     Attributes:
         speed: speed of the origin [m/s].
-        rotation_speed: [rad/s].
+        rotation_speed: angular speed [rad/s].
         acceleration: acceleration of the origin [m/s^2].
         rotation_acceleration: [rad/s^2]. Blends between rotations about different axes may exceed
             it by a quarter of the squared rotation_speed.
@@ -62,7 +62,7 @@ class _Segment:
         axis: (3,) the rotation vector in the axes of the world [rad].
         rate: largest rate of the share [1/s].
         ramp: time in which the rate rises, and falls [s].
-        start: [s].
+        start: time at which the motion to the pose begins [s].
     """
 
     number: int
@@ -105,14 +105,14 @@ class CartesianMotion:
         limits: limits of the motion.
 
     Attributes:
-        duration: [s].
+        duration: duration of the motion [s].
 
     Raises:
         ParameterError: all poses are where the motion begins.
     """
 
     def __init__(self, start: Array, targets: Array, limits: CartesianLimits) -> None:
-        from scipy.spatial.transform import Rotation  # slow to import
+        from scipy.spatial.transform import Rotation  # this import is slow
 
         self._place, self._rotation = start[:3], Rotation.from_matrix(start[3:].reshape(3, 3))
         self._segments = _segments(start, targets)

@@ -161,7 +161,7 @@ def _followed(
 
 def _spline(times: Array, places: Array) -> Path:
     """Return the smoothest path through points, from rest to rest."""
-    from scipy.interpolate import CubicSpline  # slow to import
+    from scipy.interpolate import CubicSpline  # this import is slow
 
     return Path(times, places, CubicSpline(times, places, bc_type="clamped")(times, 1))
 

@@ -22,7 +22,7 @@ class Path:
 
     Args:
         times: (p,) increasing times of the points [s].
-        positions: (p, n) [rad or m].
+        positions: (p, n) positions at these times [rad or m].
         velocities: (p, n) [rad/s or m/s], or None.
         accelerations: (p, n) [rad/s^2 or m/s^2], or None; they need velocities.
         order: 1, 3 or 5; None: the highest for which there are derivatives.
@@ -138,7 +138,7 @@ def _checked_times(times: ArrayLike) -> Array:
 
 
 def _nodes(p: int, places: ArrayLike, rates: dict[str, ArrayLike | None]) -> Array:
-    """Return positions, velocities and accelerations of the points, (3, p, n)."""
+    """Return the nodes (3, p, n), see Path.nodes, or raise ParameterError for other shapes."""
     positions = finite("positions of a path", places, None)
     if positions.ndim != 2 or len(positions) != p or positions.shape[1] == 0:
         text = f"positions of a path of {p} times have the shape {positions.shape}, not ({p}, n)"

@@ -36,7 +36,7 @@ def quintic(
 
     Args:
         points: (p, n) positions, at least two [rad or m].
-        times: (p,) [s].
+        times: (p,) increasing times of the points [s].
         velocities: (p, n) at the points [rad/s or m/s]; None: minimum jerk.
         accelerations: (p, n) at the points [rad/s^2 or m/s^2]; None with velocities: zeros.
 
@@ -64,7 +64,7 @@ def _least_jerk(plain: Path) -> tuple[Array, Array]:
 
     Raise ParameterError if the times are too uneven.
     """
-    from scipy.interpolate import make_interp_spline  # slow to import
+    from scipy.interpolate import make_interp_spline  # this import is slow
 
     still = np.zeros(plain.positions.shape[1])
     at_rest = [(1, still), (2, still)]
@@ -98,14 +98,14 @@ def time_optimal(
     the path, except for pieces shorter than SHORTEST, which are skipped.
 
     Args:
-        points: (p, n) positions [rad or m]; the path starts at the first one at time 0.
+        points: (p, n) positions [rad or m]; the path starts at the first point at time 0.
         velocity: velocity limits, one number or one per joint [rad/s or m/s]; None: the limits of
             m.
         acceleration: acceleration limits, one number or one per joint [rad/s^2 or m/s^2]; None:
             the smaller of the acceleration and deceleration limits of m.
         jerk: jerk limits, one number or one per joint [rad/s^3 or m/s^3]; None: the limits of m;
             without m, or for joints without a limit in m, unlimited.
-        m: the robot.
+        m: the robot whose limits count; None: all limits but the jerk limits are given.
         joints: names of the joints of m for the columns of points; None: the joints of all degrees
             of freedom.
 
@@ -180,7 +180,7 @@ def _trajectory(start: Array, goal: Array, limits: list[Array], i: int) -> Any:
 
 
 def _limits_of(m: Model, joints: Sequence[str] | None, n: int) -> Iterable[Limits]:
-    """Return velocity, acceleration and jerk limits of the joints of a robot, with their names."""
+    """Return the motion limits of joints, each with its name; None: the joints of all dofs."""
     check_model(m, "time_optimal")
     names = [m.jnt_names[j] for j in m.dof_jntid] if joints is None else joints
 
@@ -207,7 +207,7 @@ def _limit(name: str, limit: ArrayLike | None, robot: Limits | None, n: int) -> 
 
 
 def _own_limit(name: str, joints: Sequence[str], values: Array) -> Array:
-    """Return limits of the robot.
+    """Return the robot's own limits of a kind.
 
     Raise ParameterError if a limit is 0, or if a velocity or acceleration limit is missing.
     """

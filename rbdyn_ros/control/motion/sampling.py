@@ -136,7 +136,7 @@ def _zero(nodes, order, i, k, h, row, low, high):
 def _raise(peaks, k, state):
     for r in range(2):
         value = abs(state[r + 1])
-        if not value < np.inf:  # true also if the value is NaN
+        if not value < np.inf:  # this is true for NaN, too
             value = np.inf
         peaks[r, k] = max(peaks[r, k], value)
     peaks[2, k] = min(peaks[2, k], state[0])

@@ -104,7 +104,7 @@ class JointRates:
     """Velocities of joints for a twist.
 
     Attributes:
-        velocity: (n,) [rad/s or m/s].
+        velocity: (n,) velocities of the joints [rad/s or m/s].
         scale: share of the twist that the joints follow.
         reason: reason why the joints follow only a part of the twist: `singularity`, `velocity`,
             `limit`, `direction`; or "".
@@ -253,7 +253,7 @@ class TwistServo:
     Attributes:
         names: the n joints above the tool.
         limits: limits of these joints.
-        settings: the settings.
+        settings: the argument.
 
     Raises:
         ModelError: there is no such frame.
@@ -269,7 +269,7 @@ class TwistServo:
         self.limits = JointLimits(lower, upper, velocity, chosen_gain)
         self._ranks: dict[str, int] = {}
         here, still = m.qpos0[self._places], np.zeros(len(self.names))
-        # compiles the kernels of the first twist
+        # this compiles the kernels of the first twist
         self.path(m.qpos0, here, still, settings.frame, np.full(6, 1e-6))
 
     def _rank(self, frame: str, jacobian_at: Callable[[Array], Array]) -> int:
@@ -350,7 +350,7 @@ class TwistServo:
             q: (n,) positions.
             v: (n,) velocities.
             wanted: (n,) velocities to approach.
-            period: [s].
+            period: time from v to the result [s].
         """
         most = self.limits.acceleration
         brake = ramped(v, np.zeros_like(v), most, period)

@@ -145,7 +145,7 @@ class PathTracker:
             way: transition into the path; None: it starts at the present target.
 
         Raises:
-            RbdynError: for the reasons of entry, or the path starts too far away or exceeds a
+            RbdynError: for the reasons of way_into, or the path starts too far away or exceeds a
                 limit.
         """
         way = way or self.way_into(path, limits.velocity)

@@ -93,7 +93,7 @@ class SafetyGate:
         self.use(limits)
 
     def use(self, limits: Limits) -> None:
-        """Continue with tighter limits of the same joints, see Limits.tightened."""
+        """Continue with tighter limits for the same joints, see Limits.tightened."""
         s, self.limits = self.s, limits
         s.limits, s.acceleration = limits.rows, limits.acceleration
         s.latency, s.contact = limits.latency, limits.contact
@@ -123,9 +123,9 @@ class SafetyGate:
 
         Args:
             names: names of joints; this argument and the next three are those of Measured.take.
-            position: [rad or m].
-            velocity: [rad/s or m/s].
-            effort: [N m or N].
+            position: positions in the order of names [rad or m].
+            velocity: velocities in this order [rad/s or m/s].
+            effort: measured efforts in this order [N m or N].
             stamp: time of measurement [ns]; 0: unknown, the arrival is used.
             arrival: time of arrival on the steady clock [ns].
 

@@ -243,7 +243,7 @@ def share_left(x: float) -> float:
 def limit(
     tau: float, hold: float, q: float, rows: Matrix, step: float, i: int, out: Matrix
 ) -> None:
-    """Write the effort of a law, limited in size and rate, and not further into a limit."""
+    """Write the effort of a law within its limits, see `allowed`, changed by at most `step`."""
     out[SATURATED, i] = abs(tau) > rows[3, i]
     before = out[LIMITED, i]
     out[LIMITED, i] = min(max(allowed(tau, hold, q, rows, i), before - step), before + step)

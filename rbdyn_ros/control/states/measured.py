@@ -195,7 +195,7 @@ class Measured:
 
 @kernel
 def store(s: ArmLoopState, given: Matrix, at: Ints, to: Ints) -> bool:
-    """Store a state within s.bounds; keep the last in s.before. Return False for NaN or excess.
+    """Store a state, clipped to s.bounds; return False for NaN or a number beyond LARGEST.
 
     Args:
         s: the state.

@@ -28,13 +28,13 @@ class FrankaArm(BoxedJoints):
 
     Args:
         m: the robot or scene.
-        description: its description.
+        description: description of the robot or scene.
         prefix: prefix of the names of this arm's joints, such as `left/`; empty: there is one arm.
 
     Attributes:
         finger_joints: numbers of the finger joints in the simulated Model.
         finger_effort, finger_reach: limits of the fingers.
-        mimics: whether a finger follows the other one.
+        mimics: whether a finger follows the other finger.
         limits: limits of the interface.
         F_T_NE: nominal end effector in the flange (4, 4).
 
@@ -81,7 +81,7 @@ class FrankaArm(BoxedJoints):
 
 
 def _arm_joints(description: Description, prefix: str) -> list[Joint]:
-    """Return joints 1 to 7 of the arm, whose names begin with `prefix`."""
+    """Return joints 1 to 7 of the arm, whose names begin with `prefix`, or raise RbdynError."""
     found: dict[int, list[Joint]] = {}
     for joint in description.joints:
         match = ARM_JOINT.search(joint.name)  # fingers slide

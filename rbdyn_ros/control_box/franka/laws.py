@@ -24,11 +24,11 @@ def cartesian_impedance(s: At, K: Array, T: Array, q: Array, dq: Array, ddq: Arr
 
     Args:
         s: the state.
-        K: (6,) stiffness.
-        T: (4, 4) desired pose of the stiffness frame.
-        q: (7,) desired positions.
-        dq: (7,) desired velocities.
-        ddq: (7,) desired accelerations.
+        K: (6,) stiffness, linear first [N/m, N m/rad].
+        T: (4, 4) desired pose of the stiffness frame in O.
+        q: (7,) desired positions [rad].
+        dq: (7,) desired velocities [rad/s].
+        ddq: (7,) desired accelerations [rad/s^2].
     """
     R = s.T[:3, :3]
     J = np.concatenate([R.T @ s.J[:3], R.T @ s.J[3:]])
@@ -52,7 +52,7 @@ def guiding(s: At, free: Array, elbow_free: bool, T: Array, q: Array) -> Array:
         free: (6,) whether a hand may move the stiffness frame along x y z, about x y z of O.
         elbow_free: whether a hand may move joint 3.
         T: (4, 4) pose of the stiffness frame where guiding began.
-        q: (7,) positions where guiding began.
+        q: (7,) positions where guiding began [rad].
     """
     gap = gap_between(s.T, T)
     K = np.where(free, 0.0, CARTESIAN_STIFFNESS)

@@ -39,14 +39,14 @@ class ClientMotion:
         deviation: (3,) largest deviation from the path: [m], [rad], elbow [rad].
         asynchronous: whether goals arrive at irregular times, and the box moves to them within
             `speed`.
-        speed: (7,) speed of an asynchronous motion.
+        speed: (7,) speed of an asynchronous motion [rad/s].
         begun: whether a command has arrived.
         answered: message_id of the newest command.
         fresh: whether a command arrived in this cycle.
         lost: number of consecutive cycles without a command.
         finished: whether the last command ends the motion.
         is_finite: whether the last command had only finite numbers below LARGEST.
-        torque: (7,) torque of the external controller.
+        torque: (7,) torque of the external controller [N m].
     """
 
     number: int

@@ -23,7 +23,7 @@ DAMPING = 1e-4
 
 
 def broken(v: Array, a: Array, jerk: Array, limits: Sequence[Array] | Array) -> str:
-    """Return the limit that a motion exceeds: velocity, acceleration, jerk or ""."""
+    """Return which limit a motion exceeds: "velocity", "acceleration" or "jerk"; else ""."""
     for power, (name, x, most) in enumerate(
         zip(("velocity", "acceleration", "jerk"), (v, a, jerk), limits, strict=True), 1
     ):
@@ -40,7 +40,7 @@ _NAMES = {
 
 
 def joint_error(kind: str, stream: Stream, jerk: Array, arm: FrankaArm) -> str:
-    """Return the error of a joint motion by its name, or "".
+    """Return the name of the error of a joint motion, or "".
 
     Args:
         kind: `joint_motion_generator_` or `cartesian_motion_generator_joint_`.
@@ -80,7 +80,7 @@ class CartesianPath:
     Attributes:
         T: commanded pose (4, 4).
         twist: velocity and acceleration of this pose; the positions of this stream are not used.
-        elbow: commanded position of joint 3.
+        elbow: commanded position of joint 3 [rad].
     """
 
     def __init__(self, arm: FrankaArm, joints: Stream, F_T_EE: Array) -> None:
@@ -92,7 +92,7 @@ class CartesianPath:
         self._begun = False
 
     def take_pose(self, T: Array, elbow: Array | None) -> str:
-        """Follow a commanded pose; return the name of the error, or ""."""
+        """Follow a pose, and an elbow unless it is None; return the name of the error, or ""."""
         if not is_rigid(T):
             return "cartesian_position_motion_generator_invalid_frame_flag"
         step = gap_between(self.T, T)
@@ -106,7 +106,7 @@ class CartesianPath:
         return self._take(step / CYCLE, np.array(T), elbow)
 
     def take_twist(self, twist: Array, elbow: Array | None) -> str:
-        """Follow a commanded twist, linear first; return the name of the error, or ""."""
+        """Follow a twist, linear first, see take_pose; return the name of the error, or ""."""
         T = self.T.copy()
         T[:3, 3] += twist[:3] * CYCLE
         T[:3, :3] = turned(T[:3, :3], twist[3:] * CYCLE)

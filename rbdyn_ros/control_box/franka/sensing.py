@@ -53,11 +53,11 @@ class Sensing:
             self._observer.change(self._m)
 
     def clear(self) -> None:
-        """Clear the collisions."""
+        """Forget the detected collisions of joints and of the Cartesian axes."""
         self.joint_collision[:], self.collision[:] = 0.0, 0.0
 
     def forget(self) -> None:
-        """Clear the collisions and restart the observer."""
+        """Forget the detected collisions and restart the observer of external efforts."""
         self.clear()
         self._observer.reset()
 

@@ -41,7 +41,7 @@ class UrArm(BoxedJoints):
 
     Args:
         m: the robot or scene.
-        description: its description.
+        description: description of the robot or scene.
         prefix: prefix of the names of this arm's joints, such as `left/`; empty: there is one arm.
 
     Attributes:
@@ -177,8 +177,8 @@ def payload(mass: float, com: Array, inertia: Array | None = None) -> Load:
     """Return the load at the flange that a client has set.
 
     Args:
-        mass: [kg].
-        com: (3,) in the flange [m].
+        mass: mass of the load [kg].
+        com: (3,) centre of mass in the flange [m].
         inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about com [kg m^2]; None: inertia of a small ball.
     """
     if inertia is None:

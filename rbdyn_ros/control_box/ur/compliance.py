@@ -70,8 +70,8 @@ class Freedrive(Move):
     """teach_mode and freedrive_mode: gravity is compensated, and a hand moves the arm.
 
     Args:
-        free: (6,) axes of the feature that a hand may move.
-        feature: axes in O (3, 3).
+        free: (6,) axes of the feature that a hand may move; None: all axes.
+        feature: axes of the feature in O (3, 3); None: the axes of O.
     """
 
     stiff = False
@@ -105,7 +105,7 @@ class ClientTorque(Streamed):
     stiff = False
 
     def take(self, torque: Array, lasts: float) -> None:
-        """Store a command."""
+        """Store torques (6,) [N m] that last for a time [s]; 0: until the next command."""
         self.given = np.array(torque)
         self.last(lasts)
 

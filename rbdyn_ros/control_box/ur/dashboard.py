@@ -28,7 +28,7 @@ class DashboardSession(Session):
     """The conversation with a client.
 
     Args:
-        robot: the robot.
+        robot: the robot that the client commands.
 
     Attributes:
         quits: whether the client sent quit, so that its connection ends after the answer.

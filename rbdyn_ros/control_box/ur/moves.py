@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The laws of motions: each moves the desired joints by a cycle, until it is done.
 
-Speeds and accelerations are defined as in URScript: they are those of the leading joint [rad/s,
-rad/s^2] for movej, speedj and stopj, and of the tool [m/s, m/s^2] for movel, speedl and stopl.
+Speeds and accelerations are defined as in URScript: they hold for the leading joint [rad/s,
+rad/s^2] in movej, speedj and stopj, and for the tool [m/s, m/s^2] in movel, speedl and stopl.
 
 Source: Universal Robots, The URScript Programming Language, module motion.
 """
@@ -85,15 +85,15 @@ class Move(ABC):
 
 
 class Profile:
-    """A path of a length that begins and ends at rest: a trapezoid of the speed, or a triangle.
+    """A motion along a path, from rest to rest: over time the speed is a trapezoid or a triangle.
 
     Args:
-        length: length of the path.
-        v, a: largest speed and acceleration.
+        length: length of the path [rad or m].
+        v, a: largest speed and acceleration [rad or m; per s; per s^2].
         t: duration [s] instead of speed and acceleration, with a third of it for each ramp; or 0.
 
     Attributes:
-        duration: [s].
+        duration: duration of the motion [s].
     """
 
     def __init__(self, length: float, v: float, a: float, t: float = 0.0) -> None:
@@ -121,7 +121,7 @@ class JointMove(Move):
     """movej: all joints begin and end together; the joint with the largest motion leads.
 
     Args:
-        start, goal: (6,) joint positions.
+        start, goal: (6,) joint positions [rad].
         v, a, t: speed, acceleration and time of the leading joint, see Profile.
     """
 
@@ -183,7 +183,7 @@ class ArcMove(LineMove):
 
     Args:
         start, via, goal: poses of the tool (4, 4); the rotation of via does not count.
-        v, a: largest speed and acceleration of the tool.
+        v, a: largest speed and acceleration of the tool [m/s, m/s^2].
         fixed: whether the tool keeps its rotation relative to the path, so that the rotation of
             goal does not count.
 
@@ -270,7 +270,7 @@ class SpeedJoints(Streamed):
 
     Attributes:
         speed: (6,) commanded speeds [rad/s].
-        a: acceleration of the leading joint.
+        a: largest acceleration of the leading joint [rad/s^2].
     """
 
     def take(self, speed: Array, a: float, lasts: float) -> None:
@@ -325,9 +325,9 @@ class ServoJoints(Streamed):
     the limits.
 
     Attributes:
-        target: (6,) commanded positions.
-        lookahead: [s].
-        gain: [1/s^2].
+        target: (6,) commanded positions [rad].
+        lookahead: lookahead_time [s].
+        gain: acceleration per distance from the target [1/s^2].
     """
 
     def take(self, target: Array, lasts: float, lookahead: float, gain: float) -> None:

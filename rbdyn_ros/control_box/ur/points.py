@@ -113,7 +113,7 @@ def _optimovel(r: UrRobot, T: Array, p: TrajectoryPoint) -> Move:
     return line_move(r, T, float(v * OPTIMAL_V), float(a * OPTIMAL_A))
 
 
-#: Motions to a point, except splines: the kind of simulation, and the motion.
+#: For each kind of point except splines: how it is simulated, and the function of its motion.
 KINDS: dict[str, tuple[str, Callable[[UrRobot, TrajectoryPoint], Move]]] = {
     "MOVEJ": (
         "simulated, without blending",
@@ -164,7 +164,7 @@ def spline(
     Args:
         r: the robot.
         p: the point.
-        before: the spline that has ended, if the arm still moves.
+        before: the spline that has ended, if the arm still moves; None: the arm rests.
         first: whether the point is the first of the trajectory.
         last: whether the point is the last of the trajectory.
 

@@ -60,7 +60,7 @@ class Recipe:
         return Recipe(tuple(names), layout, counts)
 
     def pack(self, robot: UrRobot) -> bytes:
-        """Return the variables of a robot."""
+        """Return the values of these variables of a robot as bytes."""
         numbers: list[Any] = []
         for name, count in zip(self.names, self.counts, strict=True):
             value = OUTPUTS[name].read(robot)
@@ -108,7 +108,7 @@ class RtdeSession(Session):
     """The exchange with a client.
 
     Args:
-        robot: the robot.
+        robot: the robot with whose variables the client works.
         owners: owners of the inputs among all clients.
         period: period of a cycle [s].
         log: called with a message about a mistake of a client.

@@ -44,7 +44,7 @@ def _nothing(_: UrRobot, __: Array) -> None:
     pass
 
 
-#: For each command: the kind of simulation, and the function that is called with its numbers.
+#: For each command: how it is simulated, and the function that is called with its numbers.
 COMMANDS: dict[str, tuple[str, Callable[[UrRobot, Array], None]]] = {
     "ZERO_FTSENSOR": ("simulated", lambda r, _: r.sensing.zero()),
     "SET_PAYLOAD": ("simulated", lambda r, n: set_payload(r, n[0], n[1:4])),

@@ -31,8 +31,8 @@ class ToolSensing:
         flange: pose of the flange in O (4, 4).
         twist: twist of the tool in the axes of O, linear first (6,).
         gravity: torques that hold the arm against gravity (6,).
-        effort: effort of the motors (6,), measured.
-        qdd: accelerations (6,).
+        effort: measured effort of the motors (6,) [N m].
+        qdd: accelerations (6,) [rad/s^2].
         external: torques of the surroundings on the joints (6,).
         wrench: wrench of the surroundings on the tool since `zero`, in the axes of O about the
             tool (6,).
@@ -55,7 +55,7 @@ class ToolSensing:
         self.wrench = np.zeros(6)
 
     def forget(self) -> None:
-        """Restart the observer."""
+        """Restart the observer of the external efforts, which are 0 until the next state."""
         self._observer.reset()
         self.external = np.zeros(6)
 

@@ -14,7 +14,7 @@ BRAKES, FAST, NEARLY = 15.0, 6.283185, 1e-5
 
 
 def _monomial(i: int, derivative: int, s: float) -> float:
-    """Return a derivative of s^i."""
+    """Return the derivative of the order `derivative` of s^i by s."""
     return math.perm(i, derivative) * s ** (i - derivative) if i >= derivative else 0.0
 
 
@@ -35,7 +35,7 @@ class SplineMove(Move):
     Args:
         start, end: (2, 6) positions and velocities of the joints: third degree; or (3, 6) with
             accelerations: fifth degree.
-        duration: [s].
+        duration: duration of the motion [s].
         rests: whether the arm has to come to rest: it slows down on the path if it is fast.
         before: time of the spline that has passed already [s].
 

@@ -16,7 +16,7 @@ from rbdyn_ros.errors import ParameterError, exactly, quote
 JOINT_A, JOINT_V, LINE_A, LINE_V = 1.4, 1.05, 1.2, 0.25
 #: Least and largest speeds and accelerations that are accepted.
 LEAST, MOST = 1e-6, 1e3
-#: Least and largest number of an integer register.
+#: The numbers that an integer register can hold.
 INT32 = range(-(2**31), 2**31)
 #: The heaviest payload [kg], and the largest distance of payload and tool from the flange [m].
 HEAVIEST, FARTHEST = 50.0, 2.0
@@ -65,7 +65,7 @@ def arc_move(
 
 
 def joints(robot: UrRobot, T: Array, near: Array | None = None) -> Array:
-    """Return joints (6,) that have a pose (4, 4), near the present or given joints.
+    """Return joints (6,) that have a pose (4, 4), near given joints; None: the present joints.
 
     Raises:
         ValueError: no joints have this pose.
@@ -115,7 +115,7 @@ def set_payload(robot: UrRobot, mass: float, com: Array, inertia: Array | None =
 
 
 def stop(a: float, of_tool: bool) -> moves.Move:
-    """Return stopj or stopl.
+    """Return stopl if `of_tool` is true, else stopj, with deceleration a [m/s^2 or rad/s^2].
 
     Raises:
         ValueError: the deceleration is out of range.
@@ -210,7 +210,7 @@ class StatementRow(ArmProgram):
 
     Args:
         name: name of the program.
-        calls: its calls.
+        calls: the calls, in the order of execution.
     """
 
     def __init__(self, name: str, calls: list[Call]) -> None:

@@ -34,7 +34,8 @@ def check_appearance(
         text: the document.
         source: its name, for messages.
         strict: if False, errors are warnings.
-        folder: folder of the meshes that are named relative to the file.
+        folder: folder of the meshes that are named relative to the file; None: such meshes are not
+            found.
         package_dirs: folders to search for packages of meshes.
         collisions: whether to check `<collision>` elements too.
 

@@ -31,14 +31,14 @@ def vector(what: str, value: object) -> tuple[float, float, float]:
 
 
 def name(what: str, value: object) -> str:
-    """Return a string that is not empty."""
+    """Return a string that is not empty; raise ParameterError for any other value."""
     if not isinstance(value, str) or not value.strip():
         raise not_allowed(what, value, "a name")
     return value
 
 
 def frame(what: str, value: object) -> Pose:
-    """Return a Pose."""
+    """Return a Pose; raise ParameterError for any other value."""
     if not isinstance(value, Pose):
         raise not_allowed(what, value, "a Pose")
     return value

@@ -99,9 +99,9 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
             joint_type: a name in joint_types.JOINT_SPECS.
             parent: its predecessor body.
             child: its successor body.
-            xyz: origin of the joint frame in the parent frame [m].
-            rpy: roll, pitch and yaw of the joint frame in the parent frame [rad].
-            origin: pose of the joint frame, instead of xyz and rpy; X_P.
+            xyz: origin of the joint frame in the parent frame [m]; None: zeros.
+            rpy: roll, pitch and yaw of the joint frame in the parent frame [rad]; None: zeros.
+            origin: pose X_P of the joint frame, instead of xyz and rpy; None: these are used.
             child_origin: joint frame in the child frame; X_S.
             **properties: further fields of types.Joint: `axis`, `axis2`, `limit` (a Limit or a
                 pair (lower, upper)), `limits` (one per coordinate), `damping`, `friction`,
@@ -245,7 +245,8 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
         """Return the checked Description; the builder remains usable.
 
         Args:
-            strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
+            strict: whether to refuse errors that can be repaired; otherwise they are repaired,
+                each with a warning.
 
         Raises:
             DescriptionError: with all errors.

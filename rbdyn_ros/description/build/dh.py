@@ -39,7 +39,7 @@ class DHRow:
         d: distance between neighbouring normals along the joint axis [m].
         theta: angle between the normals [rad].
         type: `revolute`, `continuous` or `prismatic`.
-        inertial: inertial of the link, in its frame.
+        inertial: inertial of the link, in its frame; None: no inertia.
         limit: limit of the joint; None: unlimited.
         name: name of the joint; None: joint<i>. Its link is called link<i>.
     """
@@ -64,7 +64,7 @@ def proximal(
         name: name of the robot.
         base: frame 0 of the table in the link `base`, the base of the robot.
         tool: frame of an extra link `tool` in the last link, connected by the fixed joint
-            `tool_joint`.
+            `tool_joint`; None: no such link.
 
     Returns:
         The checked Description. Its links are `base`, `link1` ... and `tool` if given; the frame

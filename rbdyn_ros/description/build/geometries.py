@@ -68,7 +68,7 @@ class GeometryBuilder:
         Args:
             height: height of its surface [m].
             friction: coefficient of friction; a contact has the smaller coefficient of its two
-                shapes.
+                shapes; infinite: the other shape's coefficient counts.
 
         Raises:
             ParameterError: an argument has the wrong type or a value that is not allowed.
@@ -95,7 +95,7 @@ class GeometryBuilder:
             shape: a Plane, Sphere, Box, Cylinder, Capsule, Points, HeightField or TriangleMesh.
             origin: frame of the shape in the world; z of a plane points out of the solid.
             friction: coefficient of friction; a contact has the smaller coefficient of its two
-                shapes.
+                shapes; infinite: the other shape's coefficient counts.
             filter: contact filter; None: the obstacle touches everything.
             velocity: velocity of its surface, in the axes of the shape [m/s]: a conveyor belt.
 

@@ -30,8 +30,8 @@ def box(
 
     Args:
         size: edge lengths along x, y and z [m].
-        density: [kg/m^3].
-        mass: [kg].
+        density: density of the body [kg/m^3]; None: the mass is given.
+        mass: mass of the body [kg]; None: the density is given.
         at: frame of the box in the link frame.
 
     Raises:
@@ -181,8 +181,8 @@ def top(
         radius: radius of the disk [m].
         thickness: thickness of the disk [m].
         height: height of the centre of the disk above the foot of the shaft [m].
-        density: density of the disk [kg/m^3]; without density and mass: aluminium.
-        mass: mass of the disk [kg].
+        density: density of the disk [kg/m^3]; None: the mass is given, or aluminium.
+        mass: mass of the disk [kg]; None: it follows from the density.
         at: frame with its origin at the foot and z along the shaft, in the link frame.
 
     Source: Kajita et al., Introduction to Humanoid Robotics, MakeTop.m of figure 6.27.
@@ -196,7 +196,7 @@ def top(
 def scaled(
     inertial: Inertial, *, density: float | None = None, mass: float | None = None
 ) -> Inertial:
-    """Return the inertial of a body of density 1 with another density, or a given mass.
+    """Return the inertial of a body of density 1 with either another density or a given mass.
 
     Raises:
         ParameterError: the density or the mass is not above 0; or both or neither are given.

@@ -33,7 +33,8 @@ def check(description: Description, *, strict: bool = True) -> Description:
 
     Args:
         description: from a reader or built in Python.
-        strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
+        strict: whether to refuse errors that can be repaired; otherwise they are repaired, each
+            with a warning.
 
     Returns:
         The normalised Description; its ``findings`` hold warnings and notes.

@@ -87,7 +87,7 @@ def _bounded(joint: Joint, at: Subject) -> Joint:
     def bounded(limit: Limit) -> Limit:
         values = [getattr(limit, what) for what in _LIMITS]
         if all(abs(value) <= LIMIT or math.isinf(value) for value in values):
-            return limit  # the usual case
+            return limit  # this is the usual case
         return Limit(
             *[
                 within_or_unlimited(called, value, at)
@@ -146,7 +146,7 @@ def _audit_strength(limit: Limit, at: Subject) -> None:
     for what in _SIZES:
         value = getattr(limit, what)
         if value > 0.0:
-            continue  # the usual case
+            continue  # this is the usual case
         found = f"{value:g}"
         if value < 0.0:
             message = f"the {what} limit is {found}; it must not be negative"

@@ -137,7 +137,7 @@ def read_geometries(section: Given, meshes: Meshes) -> list[Geometry]:
 
 
 def read_obstacles(section: Given, folder: Path | None, meshes: Meshes) -> list[Obstacle]:
-    """Return the obstacles of the section; height fields are found from a folder."""
+    """Return the obstacles of the section; height fields need the folder of the document."""
     obstacles = []
     for name, given in section.items():
         shape = _world_shape(given, folder, meshes) if given.sound else None

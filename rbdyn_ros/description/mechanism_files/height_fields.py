@@ -75,7 +75,7 @@ def heights_in(folder: Path | None, name: str, height: float | None) -> Any:
 
 
 def _of_text(data: bytes) -> list[list[float]]:
-    """Return the heights of comma-separated lines."""
+    """Return the heights of comma-separated lines, or raise UnusableFieldError."""
     try:
         lines = data.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:

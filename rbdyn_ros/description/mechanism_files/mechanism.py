@@ -107,7 +107,8 @@ def read_text(
         source: name of the document, for messages.
         folder: folder of the robot to start from; None: the text must not name a robot, so that
             text alone never opens a file.
-        strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
+        strict: whether to refuse errors that can be repaired; otherwise they are repaired, each
+            with a warning.
         package_dirs: for meshes and for the xacro file to start from, as for `urdf.read_file`.
         xacro_args: for that xacro file.
         contact: as for `urdf.read_file`, for the robot to start from. Geometries and obstacles

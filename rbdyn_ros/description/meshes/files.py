@@ -29,7 +29,7 @@ class UnusableMeshError(Exception):
 
     Attributes:
         code: code of the finding.
-        allowed: what is accepted instead.
+        allowed: what is accepted instead; empty: nothing else is accepted.
     """
 
     def __init__(self, code: str, message: str, allowed: str = "") -> None:
@@ -131,7 +131,7 @@ class MeshFiles:
 
 
 def _plain_path(name: str) -> str:
-    """Return the path of a ``file://`` address or a path."""
+    """Return the path of a ``file://`` address or a path, or raise UnusableMeshError."""
     if name.startswith(_FILE):
         host, slash, path = name[len(_FILE) :].partition("/")
         if host in ("", "localhost") and slash:
@@ -156,7 +156,7 @@ def read_bytes(path: Path, largest: int, kind: str, advice: str = "") -> bytes:
         path: path of the file.
         largest: number of bytes that are allowed.
         kind: mesh or texture, for the codes of the errors.
-        advice: follows the message about a file that is too large.
+        advice: text that follows the message about a file that is too large.
 
     Raises:
         UnusableMeshError: it cannot be read, or is too large.

@@ -69,7 +69,7 @@ class Classes:
         return self._document.item(element, owner, defaults)
 
     def drives(self, element: Element, owner: str) -> Drives:
-        """Return the defaults of an actuator."""
+        """Return the defaults of an actuator's class."""
         return self._drives[self._known(element, owner, MAIN)]
 
     def child(self, element: Element, owner: str, around: str) -> str:

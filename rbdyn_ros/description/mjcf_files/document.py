@@ -148,7 +148,7 @@ class _Includes:
 
         Args:
             parent: the element.
-            folder: folder of its file.
+            folder: folder of its file; None: the model is a text.
             line: line of the first include that leads to it; 0: it is in the first file.
             depth: depth of the element in the model.
         """

@@ -84,7 +84,7 @@ def _of_general(before: Drives, item: Item) -> Drives:
                 other[name] = item.text(name)
     affine = item.text("biastype", "affine" if before.affine else "none") == "affine"
     inherit = item.number("inheritrange", before.inherit)
-    item.numbers("dynprm", 1, 10)  # only checks the numbers of the dynamics
+    item.numbers("dynprm", 1, 10)  # this only checks the numbers of the dynamics
     return replace(before, gain=gains[0], bias=bias, affine=affine, inherit=inherit, other=other)
 
 

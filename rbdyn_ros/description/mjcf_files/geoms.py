@@ -48,7 +48,7 @@ class Geom:
         name: may be empty.
         sizes: as MuJoCo's: radius, half lengths [m].
         at: its frame in the body.
-        mesh: mesh of a geom of kind mesh, or mesh to which the shape is fitted.
+        mesh: mesh of a geom of kind mesh, or mesh to which the shape is fitted; None: no mesh.
         group: group of its appearance.
         filter: which other geoms it touches.
     """
@@ -185,7 +185,7 @@ class Geom:
         r, h = self.sizes[0], 2.0 * self.sizes[1]
         tube = 2 * math.pi * r * h
         if self.kind == "cylinder":
-            ends = 2 * math.pi * r * r  # two disks
+            ends = 2 * math.pi * r * r  # the ends are two disks
             across = tube * (r * r / 2 + h * h / 12) + ends * (r * r / 4 + h * h / 4)
             along = tube * r * r + ends * r * r / 2
         else:

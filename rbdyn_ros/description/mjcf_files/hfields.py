@@ -68,7 +68,7 @@ def _field(item: Item, file: str, files: MeshFiles) -> HeightField | None:
 
 
 def _of_numbers(item: Item) -> Array:
-    """Return the numbers of `elevation`, whose first row has the largest y."""
+    """Return `elevation`, whose first row has the largest y, or raise UnusableFieldError."""
     rows, columns = item.whole("nrow", 0), item.whole("ncol", 0)
     if not 4 <= rows * columns <= MOST_HEIGHTS or min(rows, columns) < 2:
         raise UnusableFieldError(f"nrow x ncol must be from 2 x 2 to {MOST_HEIGHTS} numbers")

@@ -57,8 +57,8 @@ def read_text(
         source: its name, for messages.
         folder: folder of its includes and meshes; None: the text opens no files except meshes of
             packages.
-        strict: refuse errors that can be repaired, such as a muscle; otherwise leave out unread
-            parts, each with a warning.
+        strict: whether to refuse errors that can be repaired, such as a muscle; otherwise parts
+            that cannot be read are left out, each with a warning.
         package_dirs: folders to search for packages of meshes.
         contact: True or a Contact: read the geoms that touch, with their meshes, and the obstacles
             of the world. False: open only meshes that give a body its inertia.

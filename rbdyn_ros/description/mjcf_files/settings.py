@@ -31,7 +31,7 @@ class CompilerSettings:
         balance: whether impossible principal moments become their mean.
         mass, moment: lower bounds of the mass and the moments of moving bodies.
         total: mass to which all bodies are scaled; 0 or less: they are not scaled.
-        meshdir: folder of meshes.
+        meshdir: folder of meshes; empty: the folder of the file.
         strippath: whether mesh files are found by their names alone, without folders.
         exact: whether a mesh without `inertia` has its exact inertia.
         fitaabb: whether shapes fit the bounding box of a mesh, which is not read.
@@ -56,7 +56,7 @@ class CompilerSettings:
         return posixpath.join(self.meshdir, PurePosixPath(name).name if self.strippath else name)
 
     def angle(self, value: float) -> float:
-        """Return an angle in radians."""
+        """Convert an angle of the file to radians."""
         return value if self.radians else math.radians(value)
 
     def pose(self, item: Item) -> Pose:

@@ -133,9 +133,10 @@ class Surface:
             the mass at the point, so that light and heavy links behave alike. The default, with a
             damping_ratio of 1, is near-rigid instead: half of a penetration disappears in a step.
         damping_ratio: damping ratio of the contact spring; 1 is critical.
-        stiffness: [N/m], instead of the value from the time constant.
-        damping: [N s/m], instead of the value from the time constant.
-        viscosity: coefficient of viscous friction [N s/m], instead of Coulomb friction.
+        stiffness: stiffness of the contact [N/m]; None: it follows from the time constant.
+        damping: damping of the contact [N s/m]; None: it follows from the time constant.
+        viscosity: coefficient of viscous friction [N s/m], instead of Coulomb friction; None:
+            Coulomb friction.
         restitution: part of the closing speed that an impact gives back, 0 to 1.
         torsional: greatest torque about the normal per normal force [m]: for a soft finger 2/3 mu
             times the radius of its patch.
@@ -196,7 +197,8 @@ class Obstacle:
 
     Attributes:
         origin: frame of the shape in the world.
-        friction: coefficient of friction; a contact has the smaller coefficient of its two shapes.
+        friction: coefficient of friction; a contact has the smaller coefficient of its two shapes;
+            infinite: the other shape's coefficient counts.
         filter: contact filter.
         velocity: velocity of its surface, in the axes of the shape [m/s]: a conveyor belt. The
             part along the surface moves what touches it, by friction; the shape stays where it is.

@@ -23,7 +23,7 @@ class LinkLight:
         pos: position in the link [m].
         direction: unit vector in the link along which it shines; unused for a point light.
         color: red, green and blue with its intensity, 0 or more.
-        range: beyond it there is no light [m].
+        range: distance beyond which there is no light [m]; infinite: no limit.
         attenuation: a, b, c: at the distance r its light is divided by a + b r + c r^2.
         angles: half angles of a spot [rad]: fully lit inside the first, dark outside the second.
         shadows: whether it casts shadows.

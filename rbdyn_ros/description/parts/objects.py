@@ -25,8 +25,9 @@ class Object:
         shape: a Sphere, Box, Cylinder, Capsule or Points; a list of shapes, or of pairs (shape,
             pose in the object); the path of a mesh (.stl, .obj, .dae), whose convex hull is used;
             the path of a .urdf, .xacro, .sdf or mechanism .yaml file; or a Description.
-        mass: [kg], of all shapes together, which are of one density.
-        density: [kg/m^3], instead of the mass. A robot file has masses of its own.
+        mass: mass of all shapes together, which are of one density [kg]; None: the density is
+            given, or the masses of a robot file count.
+        density: density of the shapes, instead of the mass [kg/m^3]; None: no density is given.
         pose: start pose in the world.
         surface: contact properties; None: the surface of the file, or a default Surface.
         scale: scale of a mesh along its axes.

@@ -25,7 +25,7 @@ class Inertial:
     """Mass distribution of one link.
 
     Attributes:
-        mass: [kg].
+        mass: mass of the link [kg].
         origin: inertial frame in the link frame; its origin is the centre of mass.
         inertia: (ixx, iyy, izz, ixy, ixz, iyz) about the centre of mass, in the axes of the
             inertial frame [kg m^2].
@@ -51,9 +51,9 @@ class Limit:
     """Limits of a joint; an infinite value is not a limit.
 
     Attributes:
-        lower, upper: position [rad or m].
-        effort: [N m or N].
-        velocity: [rad/s or m/s].
+        lower, upper: least and greatest position [rad or m].
+        effort: largest effort, in both directions [N m or N].
+        velocity: largest speed, in both directions [rad/s or m/s].
         acceleration, deceleration: limits of planned motions that speed up and slow down [rad/s^2
             or m/s^2].
         jerk: jerk limit of planned motions [rad/s^3 or m/s^3].
@@ -88,7 +88,7 @@ class Trajectory:
         times: times of the samples, ascending [s].
         positions: one row per sample with one number per coordinate [rad or m]; for a joint of one
             coordinate a row may be a number.
-        periodic: the motion repeats after the last sample, which equals the first.
+        periodic: whether the motion repeats after the last sample, which then equals the first.
     """
 
     times: tuple[float, ...]
@@ -114,7 +114,7 @@ class Joint:
             reversed: then it carries its predecessor.
         origin: joint frame (= child link frame at zero position) in the parent link frame; X_P.
         axis: unit axis in the joint frame, for types with an axis; normal of a planar joint.
-        limit: limit of a joint with one coordinate.
+        limit: limit of a joint with one coordinate; None: no limit.
         damping: viscous coefficient [N m s/rad or N s/m].
         friction: dry friction [N m or N].
         child_origin: joint frame in the child link frame; X_S.
@@ -129,7 +129,7 @@ class Joint:
         closes_loop: whether to keep the joint out of the spanning tree, unless it has a property
             that needs a coordinate; checks/loops.py makes the final choice.
         motion: prescribed motion, which leaves the joint no degree of freedom: a Trajectory, or
-            the name of a function registered with register_motion.
+            the name of a function registered with register_motion; None: no prescribed motion.
         actuated: whether an actuator acts along its coordinates, so that inverse dynamics of a
             closed loop may use its force.
         transmission: direction of the actuator force, one spatial force [moment; force] per
@@ -180,8 +180,8 @@ class Spring:
     Attributes:
         link1, link2: the links it connects.
         point1, point2: its ends, each in the frame of its link [m].
-        stiffness: [N/m].
-        damping: [N s/m].
+        stiffness: force per elongation [N/m].
+        damping: force per speed of elongation [N s/m].
         length: its length at rest [m].
     """
 
@@ -261,7 +261,7 @@ class Roll:
     Attributes:
         link: the link that rolls.
         on: the link that carries the plane.
-        radius: [m].
+        radius: radius of the sphere or disk [m].
         centre: centre of the sphere or disk, in `link` [m].
         axis: axis of the disk, a unit vector in `link`; None for a sphere.
         point: any point of the plane, in `on` [m].

@@ -95,7 +95,7 @@ def _described_robots() -> list[str]:
 
 
 def _downloaded(name: str) -> Path:
-    """Return the robot file of a module of robot_descriptions, which downloads it if needed."""
+    """Return a robot file of robot_descriptions, downloaded if needed, or raise ParameterError."""
     try:
         module = importlib.import_module(f"{_MODULES}.{name}{_MODULE_END}")
     except Exception as error:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Expand xacro files.
 
-xacro evaluates Python, so it runs on files that a user names, never on text, and in a process of
-its own, whose time and memory are limited: an expression such as ${9**9**9} has no end.
+xacro evaluates Python. So it runs on files that a user names, but never on text. It runs in a
+process of its own with limited time and memory, because an expression such as ${9**9**9} has no
+end.
 """
 
 import json
@@ -139,7 +140,7 @@ def expand(
         path: the file.
         audit: receives the warnings of xacro.
         package_dirs: folders to search for packages of ``$(find ...)``, before ROS.
-        xacro_args: values for ``$(arg ...)``.
+        xacro_args: values for ``$(arg ...)``; None: no values.
 
     Raises:
         DescriptionError: another process asked for the file; xacro is not installed, cannot

@@ -71,7 +71,8 @@ def read_scene(
 
     Args:
         path: path of the file.
-        strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
+        strict: whether to refuse errors that can be repaired; otherwise they are repaired, each
+            with a warning.
         package_dirs: folders to search for packages, of meshes and robots.
 
     Raises:
@@ -148,7 +149,7 @@ class Title:
     """Properties of the scene as a whole.
 
     Attributes:
-        name: its name.
+        name: name of the scene.
         about: a description for people.
         tags: words by which scenes are chosen.
         has_robots: whether it names robots.

@@ -34,7 +34,7 @@ class SceneParts:
         obstacles: shapes fixed in the world.
         floor: whether there is a floor at height 0, if no obstacle is called floor.
         exclude: pairs of links, objects, geometries or obstacles that do not push each other.
-        about: a description for people.
+        about: a description for people; empty: no description.
         tags: words by which scenes are chosen.
         states: keyframes of the joints of the scene.
         gravity: gravity of the world [m/s^2]; None: the default of a Model.

@@ -99,7 +99,7 @@ def is_robot_file(shape: object) -> bool:
 
 
 def _of_file(item: Object, package_dirs: Sequence[str | Path], audit: Audit) -> Description:
-    """Return the description in the robot file of an object."""
+    """Return the description in an object's file; raise ParameterError for a given mass."""
     if item.mass is not None or item.density is not None:
         what = "mass" if item.mass is not None else "density"
         raise not_allowed(f"the {what}", getattr(item, what), "None: the file has the masses")

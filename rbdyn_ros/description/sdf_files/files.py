@@ -97,7 +97,7 @@ class ModelFiles:
         yield from find_packages(name, self._dirs, folder)
 
     def _beside(self, folder: Path | None, name: str) -> Path:
-        """Return a file by its path from the folder, or from one of the folders of models."""
+        """Return a file by its path from this or a model folder, or raise MissingModelError."""
         if folder is None:
             raise MissingModelError("include-outside", _OF_TEXT)
         own = own_package(folder)
@@ -124,7 +124,7 @@ def _around(folder: Path) -> tuple[Path, ...]:
 
 
 def _is_inside(path: Path, places: Sequence[Path], own: Path | None = None) -> bool:
-    """Return whether a file is in one of the folders, or links to a file of its own package."""
+    """Return whether a file is in one of the folders, or links to a file of its package `own`."""
     file = path.resolve()
     inside = any(file.is_relative_to(place) for place in places)
     return inside or (own is not None and is_of_package(file, own.name))

@@ -29,7 +29,8 @@ class Frame:
         relative_to: name of a frame; empty: by the rule of its kind.
         attached_to: the attribute of a frame, the child of a joint, or the canonical link of a
             model.
-        placement: for a model, the frame inside it that has the pose.
+        placement: for a model, the frame inside it that has the pose; empty: the model has the
+            pose itself.
     """
 
     kind: str
@@ -56,7 +57,7 @@ class Scope:
         parent: the scope around it; None: it is the world.
 
     Attributes:
-        frames: frames by name; the first frame is that of the model or the world.
+        frames: frames by name; the first frame is the frame of the model or the world.
         models: the nested models by name.
         inner: the nested models, also merged models.
         depth: the number of scopes around it.

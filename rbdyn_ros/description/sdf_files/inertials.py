@@ -29,7 +29,7 @@ def read_inertial(link: Frame, reader: SolidReader) -> Inertial:
     """Return the mass distribution of a link; by default 1 kg and 1 kg m^2.
 
     Args:
-        link: a link.
+        link: frame of the element <link>.
         reader: reader of its collisions, from which `auto` inertials follow.
     """
     assert link.part is not None

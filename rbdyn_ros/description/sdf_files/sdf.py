@@ -38,7 +38,8 @@ def read(
     Args:
         source: the path of the file, or the text of a document, which names other files by
             `model://` and `package://` only.
-        strict: refuse errors that can be repaired; otherwise repair them, each with a warning.
+        strict: whether to refuse errors that can be repaired; otherwise they are repaired, each
+            with a warning.
         package_dirs: folders to search for models and packages.
         xacro_args: must be empty.
         contact: True or a Contact: read the `<collision>` elements and their meshes, and add the

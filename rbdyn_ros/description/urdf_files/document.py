@@ -22,7 +22,7 @@ class Document:
     """
 
     def __init__(self, text: str) -> None:
-        from lxml import etree  # slow to import
+        from lxml import etree  # this import is slow
 
         # size and depth are bounded by guard; recover keeps prefixes that are not declared
         parser = etree.XMLParser(

@@ -31,7 +31,8 @@ def corrected_text(text: str, continuous: bool = False) -> tuple[str, list[str]]
 
     Args:
         text: text of a URDF, which may be refused.
-        continuous: make revolute joints with the limits 0 and 0, which cannot move, continuous.
+        continuous: whether to make revolute joints with the limits 0 and 0, which cannot move,
+            continuous.
 
     Returns:
         The text, and a sentence for each correction.
@@ -129,7 +130,7 @@ def _leave_out(_document: Document) -> versions.Version:
 
 
 def _remove_limits(document: Document) -> versions.Version:
-    """Remove limits that are too large."""
+    """Remove limits that are too large; return the version of URDF that this needs."""
     newer = versions.version_in(document.root.get("version")) >= versions.WITH_JERK
     for joint in document.joints.values():
         limit = first_child(joint, "limit")
@@ -140,7 +141,7 @@ def _remove_limits(document: Document) -> versions.Version:
 
 
 def _remove_mimics(document: Document) -> versions.Version:
-    """Remove the <mimic> of joints whose leader does not exist."""
+    """Remove each <mimic> without a leader; return the version of URDF that this needs."""
     for joint in document.joints.values():
         mimic = first_child(joint, "mimic")
         if mimic is not None and mimic.get("joint") not in document.joints:
@@ -149,7 +150,7 @@ def _remove_mimics(document: Document) -> versions.Version:
 
 
 def _remove_shapes(document: Document) -> versions.Version:
-    """Remove collisions of an unknown shape."""
+    """Remove collisions of an unknown shape; return the version of URDF that this needs."""
     for link in document.links.values():
         for part in [part for part in link if is_element(part, "collision")]:
             geometry = first_child(part, "geometry")

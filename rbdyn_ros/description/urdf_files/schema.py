@@ -23,7 +23,7 @@ class Tag:
         names: attributes that are names; always required.
         required: required attributes.
         assumed: values of required attributes that may be missing with ``strict=False``.
-        optional_since: the version that makes these attributes optional.
+        optional_since: the version that makes these attributes optional; None: they stay required.
         since: the version that adds an attribute, if it is not the first.
         one, many, needed: children that may occur once or any number of times, or must occur once.
         ignored: known children and attributes that other programs read, or that have no meaning.

@@ -66,8 +66,8 @@ class SrdfSource:
         Args:
             name: name of the robot.
             links: names of its links.
-            audit: receives warnings; one of them
-                is about a file next to the robot that cannot be used.
+            audit: receives warnings; one of them is about a file next to the robot that cannot be
+                used.
 
         Raises:
             DescriptionError: a given file cannot be used.

@@ -58,11 +58,12 @@ def read_file(
 
     Args:
         path: path of a ``.urdf`` or ``.xacro`` file.
-        strict: refuse errors that can be repaired (an unknown leader, a missing limit); otherwise
-            repair them, each with a warning in ``findings``.
+        strict: whether to refuse errors that can be repaired (an unknown leader, a missing limit);
+            otherwise they are repaired, each with a warning in ``findings``.
         package_dirs: a folder, or a list of folders, to search for packages, of
             ``$(find package)`` and of meshes; each may contain the package or be it.
-        xacro_args: values for the ``$(arg ...)`` of a xacro file: text, bools and numbers.
+        xacro_args: values for the ``$(arg ...)`` of a xacro file: text, bools and numbers; None:
+            no values.
         contact: True or a Contact: read the `<collision>` elements and their meshes, and add the
             obstacles of the Contact; False: ignore them.
         srdf: path or text of the SRDF whose `<group_state>` are used, and for contact its
@@ -111,7 +112,8 @@ def read_text(
         package_dirs: folders to search for packages of meshes, as for ``read_file``.
         contact: as for ``read_file``.
         srdf: as for ``read_file``; there is no file next to a text.
-        folder: folder of the meshes that are named relative to the file.
+        folder: folder of the meshes that are named relative to the file; None: such meshes are not
+            found.
 
     Returns:
         The checked Description.
@@ -196,7 +198,7 @@ def _parse(robot: guard.Element, source: str) -> Any:
     try:
         if hasattr(core, "Path"):
             return parser.URDF.from_xml(robot, core.Path("robot"))
-        return parser.URDF.from_xml_string(ET.tostring(robot))  # for releases before 2020
+        return parser.URDF.from_xml_string(ET.tostring(robot))  # releases before 2020 need this
     except Exception as error:  # noqa: BLE001 - it raises many types; nothing may pass unseen
         reason = " ".join(str(error).split())
         guard.refuse("urdf-parser", f"urdf_parser_py refuses the document: {reason}", source)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Versions of URDF and their additions, by the rules of urdfdom 6.0.
 
-1.1 adds `quat_xyzw` and `<capsule>`; 1.2 adds limits of acceleration, deceleration and jerk, and
-makes the limits of effort and velocity optional, and the position limits of revolute and prismatic
-joints required. A file without a version has version 1.0.
+1.1 adds `quat_xyzw` and `<capsule>`. 1.2 adds limits of acceleration, deceleration and jerk. It
+makes the limits of effort and velocity optional, but requires the position limits of revolute and
+prismatic joints. A file without a version has version 1.0.
 """
 
 import re

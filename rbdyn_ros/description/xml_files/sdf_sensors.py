@@ -133,9 +133,9 @@ class SensorEntries:
         Args:
             name: its name in the file.
             kind: its type in a sensors file.
-            link: the link.
+            link: name of the link.
             values: values of the other keys.
-            line: line of its element.
+            line: line of its element; None: no line.
             at: pose of its frame in the link; unless both frames are equal, it becomes a link of
                 its own.
         """

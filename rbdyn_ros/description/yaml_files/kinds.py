@@ -73,7 +73,7 @@ class ValuePlace:
     def error(
         self, code: str, line: int, message: str, *, found: str = "", allowed: str = ""
     ) -> None:
-        """Add an error."""
+        """Add an error with its code and its line."""
         self.audit.error(code, self.owner, line, message, found=found, allowed=allowed)
 
     def refuse(self, node: Node, allowed: str, *, verb: str = "is") -> None:
@@ -144,12 +144,12 @@ class Number(Kind):
     """A number.
 
     Attributes:
-        low, high: the smallest and the largest number.
-        above, below: limits that the number must not reach.
+        low, high: the smallest and the largest number; infinite: no bound.
+        above, below: bounds that the number must not reach; infinite: no bound.
         infinite: whether infinity is allowed.
         nonzero: whether 0 is refused.
         quantity: quantity of parts.bounds, whose range it has too; empty: no quantity.
-        unit: unit for the reference.
+        unit: unit for the reference; empty: no unit.
     """
 
     low: float = -math.inf
@@ -283,7 +283,7 @@ class OneOf(Kind):
     """One of some words.
 
     Attributes:
-        words: the words.
+        words: the allowed words.
         code: code of the error about another word.
     """
 
@@ -366,7 +366,7 @@ class List(Kind):
     Attributes:
         item: kind of the values.
         each: name of a value, for messages.
-        least, most: smallest and largest number of values.
+        least, most: smallest and largest number of values; None: any number of values.
     """
 
     item: Kind

@@ -253,7 +253,7 @@ class ByType(_TableKind):
     """A table whose rows depend on the word of a key.
 
     Attributes:
-        key: the key.
+        key: name of the key that has the word.
         tables: the table for each word.
     """
 
@@ -284,7 +284,7 @@ class WithKey(kinds.Kind):
     """A table whose rows depend on whether some of these keys are in it.
 
     Attributes:
-        keys: the keys.
+        keys: names of the keys.
         present: the table with one of these keys.
         absent: the table without these keys.
     """

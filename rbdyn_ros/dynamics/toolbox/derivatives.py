@@ -74,8 +74,9 @@ def linearise(m: Model, d: Data, timestep: float | None = None) -> tuple[Array, 
     Args:
         m: the Model.
         d: its Data.
-        timestep: if given [s], the discrete system x+ = A x + B u is returned, with u constant
-            over the timestep (exact, by the matrix exponential); otherwise the continuous system.
+        timestep: if it is given [s], the discrete system x+ = A x + B u is returned, with u
+            constant over the timestep (exact, by the matrix exponential); None: the continuous
+            system is returned.
 
     Raises:
         ModelError: for the reasons of forward_derivatives.
@@ -99,7 +100,7 @@ def linear_system(
     A[nv:, :nv], A[nv:, nv:], B[nv:] = dq, dv, dtau
     if timestep is None:
         return A, B
-    from scipy.linalg import expm  # slow to import
+    from scipy.linalg import expm  # this import is slow
 
     whole = np.zeros((3 * nv, 3 * nv))
     whole[: 2 * nv, : 2 * nv], whole[: 2 * nv, 2 * nv :] = A, B

@@ -347,7 +347,7 @@ def _seeds(m: Model, number: int) -> Array:
 
 
 def joint_names(function: str, fixed: Any) -> tuple[str, ...]:
-    """Return the names of the joints that keep their positions."""
+    """Return the names of the joints that keep their positions, or raise ParameterError."""
     if not isinstance(fixed, str) and isinstance(fixed, Iterable):
         names = tuple(fixed)
         if all(isinstance(name, str | int | np.integer) for name in names):

@@ -43,7 +43,7 @@ def targets_of(position: ArrayLike | None, rotation: ArrayLike | None) -> tuple[
 
 
 def _positions(position: ArrayLike) -> Array:
-    """Return positions (n, 3)."""
+    """Return positions (n, 3), or raise ParameterError for another shape."""
     places = _numbers("position", position)
     if places.ndim not in (1, 2) or places.shape[-1] != 3:
         raise _wrong_shape("position", places, "(3,) or (n, 3)")
@@ -51,7 +51,7 @@ def _positions(position: ArrayLike) -> Array:
 
 
 def _matrices(rotation: ArrayLike) -> Array:
-    """Return rotation matrices, row by row (n, 9)."""
+    """Return rotation matrices, row by row (n, 9), or raise ParameterError for other shapes."""
     turns = _numbers("rotation", rotation)
     if turns.ndim in (2, 3) and turns.shape[-2:] == (3, 3):
         return turns.reshape(-1, 9)
@@ -73,7 +73,7 @@ def _matrices(rotation: ArrayLike) -> Array:
 
 def _numbers(name: str, value: ArrayLike) -> Array:
     """Return an array of numbers; the kernel refuses NaN and infinity."""
-    if type(value) is np.ndarray and value.dtype == np.float64:  # fast path of the usual case
+    if type(value) is np.ndarray and value.dtype == np.float64:  # this path is fast, and usual
         return value
     return finite(name, value, None, code="target")
 

@@ -56,7 +56,7 @@ def _from_cylinder(x, radius, half):
 
 @kernel
 def _from_box(x, half):
-    # distances beyond the faces; inside the box only the largest one counts
+    # distances beyond the faces; inside the box only the largest of them counts
     a, b, c = abs(x[0]) - half[0], abs(x[1]) - half[1], abs(x[2]) - half[2]
     sa, sb, sc = np.copysign(1.0, x[0]), np.copysign(1.0, x[1]), np.copysign(1.0, x[2])
     deepest = max(a, b, c)

@@ -2,7 +2,7 @@
 """The depth of two overlapping cores by the expanding polytope algorithm.
 
 A polytope inside A - B is expanded where its surface is nearest to the origin, until that face
-lies on the surface of A - B. Its distance is the depth.
+lies on the surface of A - B. The distance of this face is the depth.
 
 Source: van den Bergen, Proximity queries and penetration depth computation on 3D game objects,
 2001.
@@ -61,7 +61,7 @@ def epa(m, a, b, R, t, S, names, n, known, along):
     """
     size = bound_of(m, a) + bound_of(m, b)
     cylinder, limit = has_cylinder(m, a, b), ROUGH * size
-    # the best solution of Newton's method
+    # these rows hold the best solution of Newton's method
     F, pairs, rows = stack_floats(3, ROW), stack_ints(3, 2), 0
     depth, best, level = np.inf, along, np.inf
     if known > 0.0:

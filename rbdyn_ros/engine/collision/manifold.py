@@ -34,8 +34,8 @@ from rbdyn_ros.model.geometry.pushing import FACE_CORNERS
 #: faces do, by this part of the size.
 FACES_FIRST = 1e-4
 
-#: The part if a geometry has a radius: it is smaller, because corners of the core are not on the
-#: surface.
+#: The same part if a geometry has a radius. It is smaller because corners of the core are not on
+#: the surface.
 ROUND_FIRST = 1e-7
 
 #: Sine of the angle between axes that count as parallel.

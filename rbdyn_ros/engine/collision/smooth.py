@@ -40,7 +40,7 @@ from rbdyn_ros.engine.collision.support import bound_of, farthest, kind_of
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 
 MAX_STEPS = 8  # Newton's method needs three or four steps
-LAST_STEP = 1e-7  # a smaller step [rad] is the last one: convergence is quadratic
+LAST_STEP = 1e-7  # a smaller step [rad] is the last step: convergence is quadratic
 HEIGHT_TOLERANCE = 1e-13  # heights, and weights, that differ by less than this part count as equal
 NORMAL_TOLERANCE = 1e-11  # the weighted points may miss the normal by this part of the size
 

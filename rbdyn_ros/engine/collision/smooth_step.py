@@ -71,7 +71,7 @@ def newton_step(m, a, b, R, t, v, F, pairs, count):
 
 @inline
 def _with_rim(curve, radius, square, around):
-    """Return the second derivative of the height plus that of a rim, r / sine along the rim.
+    """Return the sum of the second derivatives of the height and of a rim, r / sine along the rim.
 
     `around` is the cross product of the cylinder's axis and v, in the tangent plane. `square` is
     its squared length, which is the squared sine of the angle between them.

@@ -83,7 +83,7 @@ def sweep(m, count, place, order, pairs, first, number_of, found):
 
     Args:
         m: the Model.
-        count: geometries to sweep, the first ones.
+        count: number of geometries to sweep; these are the first geometries.
         place: the rows of the geometries, see `place_geom` and `bound`.
         order: numbers of the geometries, in the order of the last call. If a number is out of
             range, or all are zero, the sort starts anew.

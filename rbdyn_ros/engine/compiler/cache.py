@@ -157,7 +157,7 @@ def _code_hash(code: CodeType, doc: str | None) -> str:
 
     Args:
         code: the code object of the function.
-        doc: the docstring of the function.
+        doc: the docstring of the function, or None.
     """
     return hashlib.sha256(repr(_parts(code, doc)).encode()).hexdigest()[:16]
 

@@ -11,10 +11,10 @@ functions that wait for messages. So the handler of the operating system is save
 Python's garbage collector waits too. It would search the compiler's many objects again and again,
 which takes a fifth of the time of the first start with an empty cache.
 
-Python keeps frames in chunks of 16 KiB. A call across the end of a chunk maps a new one, and its
+Python keeps frames in chunks of 16 KiB. A call across the end of a chunk maps a new chunk, and its
 return unmaps it. The compiler calls functions at such an end a hundred thousand times. So the
-outermost kernel is compiled from a frame that needs 8 MiB, which leaves 8 MiB of its chunk for
-the frames above it.
+outermost kernel is compiled from a frame that needs 8 MiB, which leaves 8 MiB of its chunk for the
+frames above it.
 """
 
 from __future__ import annotations

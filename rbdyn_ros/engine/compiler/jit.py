@@ -252,7 +252,7 @@ _apart = kernels_in(CACHE_DIRECTORY, {**OPTIONS, "forceinline": False})
 def apart(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a kernel that is never inlined: rare code would take registers of its caller.
 
-    Other kernels do as the first kernel that calls them: if it is always inlined, so are they.
+    Any other kernel is always inlined if the first kernel that calls it is always inlined.
     """
     linking.APART.add(function)
     return _apart(function)

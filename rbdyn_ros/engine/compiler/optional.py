@@ -29,7 +29,7 @@ Stage = Callable[[Any, Any], None]
 
 #: The stages by number, and by name for callers of uncompiled kernels.
 _plain: dict[int | str, Stage] = {}
-_numbers = itertools.count(1)  # used in place of addresses if nothing is compiled
+_numbers = itertools.count(1)  # they replace addresses if nothing is compiled
 
 
 def optional_stage(name: str) -> Callable[[Stage], Stage]:

@@ -74,7 +74,7 @@ class ViewType(types.Type):
 
     Args:
         name: name of the type.
-        fields: its fields.
+        fields: the fields, in the order of the table.
         start: index of the first field in the table.
         read_only: whether kernels may not write it.
         in_row: whether the table holds offsets into a row of numbers instead of addresses.

@@ -2,7 +2,7 @@
 """Joints that close loops: T^T v_J = 0, with T the complement of the joint's motion axes.
 
 The joint library runs on the Model of the loop joints (model/tree/loops.py), where each joint is
-alone. Its position is the one closest to the poses of the two frames in the mechanism; the
+alone. Its position is the position closest to the poses of the two frames in the mechanism; the
 remaining displacement is the position error.
 
 Source: RBDA eq 3.36, 3.38, 3.44.

@@ -74,7 +74,7 @@ def respond(m, d, x):
 
 @kernel
 def _see_rows(m, d):
-    """Write Y to row_response."""
+    """Write Y, the response of the dofs to each constraint row, to row_response."""
     _take_rows(m, d)
     for r in range(m.nefc):
         half_solve(m, d, d.row_response[r])

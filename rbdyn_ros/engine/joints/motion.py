@@ -2,8 +2,8 @@
 """The motion of driven joints, a function of time: sigma of v_J = S qd + sigma(t).
 
 A driven joint has no freedom; jcalc and the bias acceleration read its coordinates after the free
-ones in qpos_all, qvel_all and qacc_all. A mimic joint of a driven joint is driven too. Source:
-RBDA eq 3.30.
+coordinates in qpos_all, qvel_all and qacc_all. A mimic joint of a driven joint is driven too.
+Source: RBDA eq 3.30.
 """
 
 from __future__ import annotations

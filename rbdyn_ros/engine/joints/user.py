@@ -43,7 +43,7 @@ TAKEN = {field.name for field in dataclasses.fields(Joint)}.union(
     *(inspect.signature(add).parameters for add in (SystemBuilder.joint, SystemBuilder.loop))
 )
 
-_numbers = itertools.count(1)  # used in place of addresses if nothing is compiled
+_numbers = itertools.count(1)  # they replace addresses if nothing is compiled
 
 
 def register_joint(
@@ -63,7 +63,7 @@ def register_joint(
     Before a Model with the type is made, the Python function is called at some positions: S must
     be the derivative of the pose, S_dot the derivative of S. Register a type in every process,
     before the first Model with it is made or loaded. A name may be registered again with the same
-    sizes: new Models use the new function, existing Models and their copies keep the old one.
+    sizes: new Models use the new function, existing Models and their copies keep the old function.
 
     Args:
         name: name of the type, for Joint.type.

@@ -25,7 +25,7 @@ SINGULAR = 1e-5
 
 @inline
 def yaw_pitch_roll(yaw, pitch, roll):
-    # transpose of RBDA eq 4.7
+    # this is the transpose of RBDA eq 4.7
     c1, s1 = np.cos(yaw), np.sin(yaw)
     c2, s2 = np.cos(pitch), np.sin(pitch)
     c3, s3 = np.cos(roll), np.sin(roll)
@@ -38,7 +38,7 @@ def yaw_pitch_roll(yaw, pitch, roll):
 
 @inline
 def ypr_motion(m, d, j, R, arm):
-    # columns of RBDA eq 4.8
+    # these are the columns of RBDA eq 4.8
     q, v = m.jnt_qposadr_all[j], m.jnt_dofadr_all[j]
     c2, s2, c3, s3, distance = _pitch_roll(d.qpos_all, q)
     d.nsingular = d.nsingular + select(distance < NEAR_SINGULAR, 1, 0)

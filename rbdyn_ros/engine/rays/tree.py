@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A binary tree of bounding boxes: it finds the few things that a ray can hit among many.
 
-A node is a row of numbers, one cache line. A leaf has COUNT things, the first ones of
+A node is a row of numbers, one cache line. A leaf has COUNT things, the first things of
 `order[FIRST:]`. An inner node has the COUNT 0; its children are the next node and the node FIRST.
 
 Source: Wald, On fast construction of SAH-based bounding volume hierarchies, 2007 (bins).

@@ -98,7 +98,7 @@ def opening(m, d):
     for r in range(m.nefc):
         if d.row_terms[r] > 0.0:
             error = abs(d.efc_pos[r]) / d.row_terms[r]
-            if not error <= LARGE:  # also catches NaN
+            if not error <= LARGE:  # this also catches NaN
                 return LARGE
             most = max(most, error)
     return most
@@ -213,6 +213,6 @@ def _is_in_loop(m, d, j):
         return False
     for k in range(first, first + m.jnt_dofnum[j]):
         for r in range(m.nefc):
-            if d.efc_J[r, k] != 0.0:  # also catches NaN
+            if d.efc_J[r, k] != 0.0:  # this also catches NaN
                 return True
     return False

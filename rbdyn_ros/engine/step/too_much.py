@@ -94,7 +94,7 @@ def _is_slow(m, d):
     """Return whether all velocities are finite and far below the limit of fast rotations."""
     most, slow = 0.5 * TURN_LIMIT / m.opt.timestep, True
     for k in range(m.nv):
-        slow = slow and abs(d.qvel[k]) < most  # also false for NaN
+        slow = slow and abs(d.qvel[k]) < most  # this is also false for NaN
     return slow
 
 

@@ -15,10 +15,10 @@ with a negative `beyond` makes the step end on the limit; on the limit, push = m
 that is pressed against its limit stands still. The same holds for a joint that is farther beyond,
 while it moves outwards or its load is more than the softer force can carry. Otherwise a joint
 farther beyond than AT_LIMIT comes back with the time constant RETURN, at most at EMERGE and by the
-softer force: joints do not bounce, a joint that is set beyond its limit comes back slowly, and a
-joint that is held there receives no large force. A drive mode overrules limits. Where the time
-constant t of jnt_solref is longer than a step, k = I / (t z)^2 and b = 2 I / t are those of the
-smooth law (passive.py), and push and slope are those of a spring in a step (one_sided.py), linear
+softer force. So joints do not bounce, a joint that is set beyond its limit comes back slowly, and
+a joint that is held there receives no large force. A drive mode overrules limits. Where the time
+constant t of jnt_solref is longer than a step, k = I / (t z)^2 and b = 2 I / t are as in the
+smooth law (passive.py). Then push and slope belong to a spring in a step (one_sided.py), linear
 about the motion of I alone.
 
 stick_qfrc is the sum of both: the part above dof_frictionloss belongs to the limit.

@@ -107,7 +107,7 @@ def count_bad(m, d):
     """Add the number of dofs whose inertia was not positive to nbad. Call `articulated` first."""
     bad = 0
     for k in range(m.nv):
-        bad += select(d.D[k] > 0.0, 0, 1)  # also catches NaN
+        bad += select(d.D[k] > 0.0, 0, 1)  # this also catches NaN
     d.nbad = d.nbad + bad
 
 

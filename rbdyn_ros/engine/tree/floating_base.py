@@ -43,7 +43,7 @@ def remaining_force(d, k, S, p):
 def solve_base(m, d, i, A, p, viscosity_step, stop_step, qacc):
     """Write qacc of the free joint of body i, and a of the body, from IA and pA."""
     k = m.body_dofadr[i]
-    # three translations and three rotations
+    # the joint has three translations and three rotations
     x, y, z = load6(d.cdof, k), load6(d.cdof, k + 1), load6(d.cdof, k + 2)
     r, s, t = load6(d.cdof, k + 3), load6(d.cdof, k + 4), load6(d.cdof, k + 5)
     H = _joint_inertia(A, x, y, z, r, s, t)

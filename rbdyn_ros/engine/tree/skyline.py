@@ -128,8 +128,7 @@ def _factor_one(m, d, k):
     for e in range(end - 1, first - 1, -1):
         i = d.skyline_next[i]
         if H[e] != 0.0:
-            # not e - first + 1: the compiler would then vectorise the loop, which is slow for
-            # short rows
+            # with e - first + 1 the compiler vectorises the loop, which is slow for short rows
             ratio, number = H[e] * inverse, d.skyline_depth[i] - top + 1
             start = diagonal_of(i) + 1 - number
             for n in range(number):

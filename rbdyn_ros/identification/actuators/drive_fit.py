@@ -29,7 +29,7 @@ WIDTH = 5
 NOISE, REST = 3.0, 1e-3
 #: The least Stribeck speed is faster than this part of the moving samples.
 SLOWEST = 0.01
-#: Stribeck speeds that are tried first, and the tolerance of the logarithm of the best one.
+#: Stribeck speeds that are tried first, and the tolerance of the logarithm of the best speed.
 TRIED, TOLERANCE = 16, 1e-3
 #: Effort per torque of a drive whose efforts do not depend on its load.
 LEAST_SHARE = 1e-100
@@ -132,7 +132,7 @@ def fit_drive(
 def _equations(
     drive: DriveRecord, scale: float | None, rotor: float | None
 ) -> tuple[Array, Array]:
-    """Return the columns (k, 5) and the efforts (k,); columns of known numbers are 0."""
+    """Return the columns (k, 5) and efforts (k,); a known scale or rotor has zeros as column."""
     motion = drive.motion
     v, a, effort = motion.qvel[:, 0], motion.qacc[:, 0], motion.effort[:, 0]
     load, ones, zeros = drive.load + (rotor or 0.0) * a, np.ones(len(a)), np.zeros(len(a))

@@ -17,7 +17,7 @@ class DriveGains:
 
     Attributes:
         names: joints (n,).
-        gains: (n,) [N m/A or N/A].
+        gains: (n,) effort per current [N m/A or N/A].
         covariance: (n, n) covariance of the logarithms of the gains.
         messages: a sentence for every gain that the recording does not determine.
         grave: the messages that forbid to write masses from these gains into a URDF.

@@ -73,12 +73,13 @@ def identify_gains(
         m: the description of the arm; its masses count with a standard deviation of 20 percent,
             its friction and rotors do not.
         currents: a motion whose efforts are currents [A].
-        loaded: a motion of the same joints with a load, with currents too.
-        link: the link that carries the load.
-        mass: the weighed mass of the load [kg].
+        loaded: a motion of the same joints with a load, also with currents; None: there is no such
+            motion.
+        link: the link that carries the load; empty: there is no load.
+        mass: the weighed mass of the load [kg]; None: there is no load.
         smoothing: see identify.
         rest: see identify.
-        progress: called with a message after every step.
+        progress: called with a message after every step; None: no messages.
 
     Raises:
         ModelError, ParameterError: for the reasons of identify, a joint has no current, its
@@ -153,7 +154,8 @@ def _times(currents: Motion, gains: Array) -> Motion:
 def _first_gains(m: Model, currents: Motion, smoothing: float, rest: ArrayLike | None) -> Array:
     """Return the gains (n,) with which the description explains the currents best.
 
-    A joint whose load does not show its gain gets the geometric mean of the other gains.
+    A joint whose load does not show its gain gets the geometric mean of the other gains. Raise
+    ParameterError if a gain is negative, or if no joint shows its gain.
     """
     load = validate(m, Friction.of(m.nv, smoothing=smoothing), currents, rest=rest).predicted
     kept = kept_samples(m, currents, dofs_of(m, currents))

@@ -75,7 +75,7 @@ def identify_actuators(
     Args:
         m: the robot without actuators, with true masses (and payload) and gravity m.opt.gravity.
         motion: the recorded motion, slow and fast, with reversals.
-        motors: angles of motors (p,) at the times of the motion, by joint [rad].
+        motors: angles of motors (p,) at the times of the motion, by joint [rad]; None: no angles.
         current: whether efforts of the motion are currents [A]; otherwise torques, as the drive
             assumes them [N m or N].
         known: actuators as far as they are known from a data sheet; identified numbers replace
@@ -83,7 +83,7 @@ def identify_actuators(
         rest: (nv,) positions of joints that are not in the motion; None: qpos0.
 
     Returns:
-        an estimate for each joint of the motion.
+        An estimate for each joint of the motion.
 
     Raises:
         ModelError: m has actuators, or see identify.

@@ -181,7 +181,7 @@ def _real(arrays: Mapping[str, Any]) -> dict[str, Array]:
 
 
 def _table(path: Path) -> Array:
-    """Return a table of numbers, separated as in its first row."""
+    """Return a table of numbers, separated as in its first row, or raise ParameterError."""
     with path.open(encoding="utf-8-sig") as file:
         first = next((row for line in file if (row := line.split("#")[0].strip())), "")
     if not first:
@@ -223,7 +223,7 @@ def _found(arrays: dict[str, Array], place: Any, n: int, path: Path, key: str) -
 
 
 def _two_axes(array: Array, path: Path, key: str) -> Array:
-    """Return the array of one joint (p,) or of several joints as (a, b)."""
+    """Return the array of one joint (p,) or several as (a, b), or raise ParameterError."""
     found = array[:, None] if array.ndim == 1 else array
     if found.ndim != 2 or not found.size:
         text = f"the array of {key} has the shape {array.shape}; expected one row for each sample"
@@ -244,7 +244,7 @@ def _time(arrays: dict[str, Array], given: Given, path: Path) -> Array:
 
 
 def _each(given: Given, key: str, n: int, path: Path) -> Array:
-    """Return one number for each joint, or 1 if the key is missing."""
+    """Return a number per joint, or 1 without the key; raise ParameterError for a wrong count."""
     values = np.asarray(given.get(key, np.ones(n)), np.float64).reshape(-1)
     if len(values) != n:
         text = f"{key} of the columns file has {len(values)} numbers for {n} joints"

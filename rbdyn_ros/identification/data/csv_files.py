@@ -108,7 +108,7 @@ def write_table(
     columns: Mapping[str, Array],
     motors: Mapping[str, Array] | None = None,
 ) -> None:
-    """Write time (p,), the columns (p, n) of each quantity, and angles (p,) of motors by joint.
+    """Write time (p,), the columns (p, n) of each quantity, and any motor angles (p,) by joint.
 
     Raises:
         ParameterError: the file cannot be written; an existing file is kept.
@@ -144,7 +144,7 @@ def write_motion(
         path: path of the file.
         names: the moving joints (n).
         held: positions of the other joints, by name.
-        time: (p,) [s].
+        time: (p,) times of the rows [s].
         rows: positions, velocities and accelerations (p, n).
 
     Raises:

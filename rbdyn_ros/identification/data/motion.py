@@ -29,8 +29,8 @@ class Motion:
 
     Attributes:
         names: names of the joints (n,), in the order of the columns.
-        time: (p,) increasing [s].
-        qpos, qvel, qacc: (p, n) [rad or m; per s; per s^2].
+        time: (p,) increasing times of the samples [s].
+        qpos, qvel, qacc: (p, n) motion of the joints [rad or m; per s; per s^2].
         effort: (p, n) efforts of the drives at the joints [N m or N].
         fast_qvel: (P, n) velocities before downsampling; None: qvel was not downsampled.
         thin: function that filters and downsamples rows (P, n) to (p, n) as was done with the
@@ -198,7 +198,7 @@ def _rows(kind: str, values: object, shape: Shape) -> Array:
 
 
 def _marks(values: object, shape: tuple[int, ...]) -> Bools:
-    """Return read-only booleans (p, n)."""
+    """Return read-only booleans (p, n), or raise ParameterError for other arrays."""
     marks = np.array(values)
     if marks.dtype != np.bool_ or marks.shape != shape:
         raise _motion_error(

@@ -32,9 +32,9 @@ class Samples:
     Attributes:
         names: names of the joints (n).
         time: (p,) time since the first sample, increasing [s].
-        qpos: (p, n) [rad or m].
-        qvel: (p, n) [rad/s or m/s]; None if the recording lacks velocities.
-        effort: (p, n) [N m or N].
+        qpos: (p, n) positions [rad or m].
+        qvel: (p, n) velocities [rad/s or m/s]; None if the recording lacks velocities.
+        effort: (p, n) efforts [N m or N].
         left_out: number of incomplete samples that were skipped.
         others: finite positions of other joints by name, each of its own length [rad or m].
             Joints that the recording does not name are missing.
@@ -61,17 +61,17 @@ def checked_samples(
     others: Mapping[str, Array] | None = None,
     motors: Mapping[str, Array] | None = None,
 ) -> Samples:
-    """Return the complete samples in order of time.
+    """Return the complete samples whose stamps do not repeat.
 
     Args:
         source: file name for messages.
         names: names of the joints (n).
-        time: (p,) [s].
-        qpos: (p, n) [rad or m]; NaN where missing, also in qvel and effort.
-        qvel: (p, n) [rad/s or m/s].
-        effort: (p, n) [N m or N].
-        others: positions of other joints, NaN where missing.
-        motors: (p,) angles of motors by joint, NaN where missing [rad].
+        time: (p,) increasing times of the samples [s]; NaN where missing.
+        qpos: (p, n) positions [rad or m]; NaN where missing, also in qvel and effort.
+        qvel: (p, n) velocities [rad/s or m/s].
+        effort: (p, n) efforts [N m or N].
+        others: positions of other joints, NaN where missing [rad or m]; None: no other joints.
+        motors: (p,) angles of motors by joint, NaN where missing [rad]; None: no motors.
 
     Raises:
         ParameterError: there are too few samples, too many are incomplete or repeat a stamp, a
@@ -97,7 +97,7 @@ def checked_samples(
     _check_ordinary(source, measured)
     (_, qpos), (_, effort), (with_motors, angles) = measured.values()
     time, qvel = time[kept], qvel[kept]
-    speeds = qvel if (np.abs(qvel) <= LARGEST).all() else None  # false for NaN
+    speeds = qvel if (np.abs(qvel) <= LARGEST).all() else None  # this is false for NaN
     return Samples(
         tuple(names),
         time - time[0],

@@ -224,10 +224,10 @@ def _cutoff(cutoff: float | None, qpos: Array, period: float) -> float:
 def saturated(effort: Array, limits: ArrayLike | None = None) -> Bools:
     """Return a mask (p, n) of the saturated efforts.
 
-    These are efforts at the limits (n,), and measured (not filtered) efforts that a drive cuts
-    off: many samples share the largest or least value, and few have the values next to it. Coarse
-    quantisation differs: there the value at the top of a curve is less than ten times as frequent
-    as its neighbours.
+    These are efforts at the limits (n,) (None: no limits), and measured (not filtered) efforts
+    that a drive cuts off: many samples share the largest or least value, and few have the values
+    next to it. Coarse quantisation differs: there the value at the top of a curve is less than ten
+    times as frequent as its neighbours.
     """
     top = np.full(effort.shape[1], np.inf)
     if limits is not None:

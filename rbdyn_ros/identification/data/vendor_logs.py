@@ -108,7 +108,8 @@ def read_log(
         log: its kind.
         header: its columns.
         names: joints to read; joints that the log lacks are left out.
-        gains: torque of the log's joints per current [N m/A], for a log without efforts.
+        gains: torque of the log's joints per current [N m/A], for a log without efforts; None: no
+            gains.
         others: joints whose positions are read too, if the log has them.
         raw: whether currents stay currents.
 

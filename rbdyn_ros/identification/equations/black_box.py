@@ -22,7 +22,7 @@ from rbdyn_ros.identification.equations.residuals import (
 )
 from rbdyn_ros.model.model import Model
 
-#: Singular values below this fraction of the largest one are not determined by the motion.
+#: Singular values below this fraction of the largest value are not determined by the motion.
 UNDETERMINED = 1e-6
 
 

@@ -41,7 +41,7 @@ def without_delay(
 
     Args:
         m: the Model; only its kinematics count.
-        motion: the motion.
+        motion: the motion whose efforts may be late.
         smoothing: see identify.
         rest: (nv,) positions of joints that are not in the motion; None: qpos0.
 

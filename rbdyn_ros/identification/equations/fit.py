@@ -65,18 +65,20 @@ def identify(
         m: the prior; m.opt.gravity is the gravity of the recording in the axes of the base link.
         motion: the recorded motion.
         friction: known friction of all dofs; None: identify viscous and Coulomb friction.
-        offset: identify a constant effort of each joint; None: only if this lowers the error on
-            held-out parts of the motion, see terms.py.
-        armature: identify the rotor inertia of each joint; False: keep that of m; None: as offset.
-        stribeck: identify additional friction near standstill; None: as offset.
-        load: identify dry friction in proportion to the effort that a joint carries; None: as
+        offset: whether to identify a constant effort of each joint; None: only if this lowers the
+            error on held-out parts of the motion, see terms.py.
+        armature: whether to identify the rotor inertia of each joint instead of keeping the rotor
+            inertia of m; None: as offset.
+        stribeck: whether to identify additional friction near standstill; None: as offset.
+        load: whether to identify dry friction in proportion to the effort that a joint carries;
+            None: as offset.
+        tilt: whether to identify the direction of gravity in the axes of the base; None: as
             offset.
-        tilt: identify the direction of gravity in the axes of the base; None: as offset.
         smoothing: speed at which 76 percent of Coulomb friction acts [rad/s or m/s].
         strength: weight of the prior. With 1 the masses of the description have a standard
             deviation of 20 percent. Well determined parameters do not depend on it.
         rest: (nv,) positions of joints that are not in the motion; None: qpos0.
-        progress: called with a message after every iteration.
+        progress: called with a message after every iteration; None: no messages.
 
     Raises:
         ModelError: for the reasons of check_identifiable.

@@ -23,7 +23,7 @@ from rbdyn_ros.model.tree.bodies import inertia_arrays, subtree_masses
 PARAMETER_NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 
 #: Least radius of gyration of a body along an axis [m], and least second moment relative to the
-#: largest one.
+#: largest moment.
 SLIMMEST = 1e-3
 #: Least mass of a body, relative to the mean over all bodies.
 LIGHTEST = 1e-3

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimate a payload and a scale of the friction while an arm runs.
 
-The method is that of payload.py: the same filter, regressor, prior and noise. Blocks of states are
-folded into triangular factors, so old samples need no memory ("recursive least squares").
+The method is the same as in payload.py: the same filter, regressor, prior and noise. Blocks of
+states are folded into triangular factors, so old samples need no memory ("recursive least
+squares").
 
 A joint at rest differs: its dry friction can hold any part of the load. So all samples of a rest
 form one equation, whose standard deviation is the dry friction.
@@ -61,7 +62,7 @@ class OnlineEstimate:
     """A payload and a scale of the friction.
 
     Attributes:
-        mass: [kg].
+        mass: mass of the payload [kg].
         com: (3,) centre of mass in the frame of the link [m].
         inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about com, in the axes of the link [kg m^2].
         friction_scale: the friction of all joints, relative to the declared friction.
@@ -133,7 +134,7 @@ class OnlinePayload:
 
         Args:
             samples: samples of the joints `dofs`, without a gap.
-            qpos: (nv,) positions of all joints; only those of the other joints are read.
+            qpos: (nv,) positions of all joints; only the positions of the other joints are read.
 
         Raises:
             ParameterError: the block is too short or has a gap, its efforts are all 0 or beyond

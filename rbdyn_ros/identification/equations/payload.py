@@ -33,7 +33,7 @@ class PayloadEstimate:
 
     Attributes:
         link: name of the link.
-        mass: [kg].
+        mass: mass of the body [kg].
         com: (3,) centre of mass in the frame of the link [m].
         inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about com, in the axes of the link [kg m^2].
         std: (10,) standard deviations of m, m c, and of Ixx Ixy Iyy Ixz Iyz Izz about the origin

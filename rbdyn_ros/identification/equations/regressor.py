@@ -69,9 +69,9 @@ def extra_columns(
 
     Args:
         kind: kind of Extra.
-        motion: the motion.
+        motion: the recorded motion.
         smoothing: (n,) smoothing of the joints' Coulomb friction.
-        at: efforts of a Model; "load" and tilts need them.
+        at: efforts of a Model; "load" and tilts need them; None: for other kinds only.
     """
     if at is not None and kind in TILTS:
         return at.tilt[:, :, TILTS.index(kind)]

@@ -28,8 +28,8 @@ class Residuals:
 
     Attributes:
         names: names of the joints (n,).
-        time: (p,) [s].
-        measured, predicted: (p, n) [N m or N].
+        time: (p,) times of the samples [s].
+        measured, predicted: (p, n) efforts [N m or N].
         full_scale: (n,) effort limits of the joints; NaN for joints without a limit.
         kept: (p, n) samples whose drive was not saturated; only these count below.
     """

@@ -43,7 +43,8 @@ class Identification:
         warnings: messages about the recording and the result.
         grave: warnings that forbid to patch the robot description.
         terms: terms that were tried on held-out parts of the motion.
-        black_box: least squares without physical constraints, for comparison.
+        black_box: least squares without physical constraints, for comparison; None: it was not
+            computed.
     """
 
     prior: Model

@@ -31,7 +31,7 @@ MASS_SPREAD = 0.2
 SHRINK = 0.1
 #: Largest number of Newton steps for one g; a few are usual.
 MOST_STEPS = 60
-#: Singular values below this fraction of the largest one are rounding errors.
+#: Singular values below this fraction of the largest value are rounding errors.
 UNSEEN = 1e-12
 #: Shortest fraction of a Newton step.
 SHORTEST = 1e-10
@@ -167,7 +167,7 @@ def _solved(A: Array, b: Array, prior: Prior, strength: float, start: Array | No
 
 
 def _descend(z: Array, problem: _FitProblem, weight: float) -> Array:
-    """Minimise over z for one weight of the prior, from a consistent z."""
+    """Return the best z for one weight of the prior, searched from a consistent z."""
     seen, rooted = problem.seen, np.sqrt(weight)
     for _ in range(MOST_STEPS):
         value, slope, curve = _divergence(problem.x(z), problem.prior)

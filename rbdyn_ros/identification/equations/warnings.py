@@ -99,7 +99,7 @@ def parameter_warnings(
     Args:
         base: the base parameters.
         std: (b,) their standard deviations from the motion alone.
-        prior: the prior.
+        prior: the prior of the base parameters.
         condition: condition number of the motion.
         heard: (b,) effort that the prior spread of a parameter causes, relative to the noise.
         after: residuals of the result, which are the noise.

@@ -58,7 +58,7 @@ class Excitation:
 
     Attributes:
         names: names of the moving joints (n).
-        duration: [s].
+        duration: duration of the motion [s].
         centre: (n,) position of the moving joints at the start and the end [rad or m].
         coefficients: (2 h, n), see search.py.
         held: positions of the joints that do not move, by name.
@@ -162,11 +162,11 @@ def excite(
         reach: largest distance from the centre, one number or (n,) [rad or m].
         effort_share: fraction of the effort limits that the inverse dynamics of m may use.
         after: an earlier motion of some of these joints; the new motion complements it, so that
-            both together are well conditioned.
+            both together are well conditioned; None: the new motion alone counts.
         check: function of a path of the moving joints and the centre, which raises RbdynError if
             the path is not allowed, for example because it collides; the motion is made smaller
             until the path is allowed. None: every path is allowed.
-        progress: called with a message after every iteration.
+        progress: called with a message after every iteration; None: no messages.
 
     Raises:
         ModelError: a joint has several coordinates, or the robot has loops or springs.
@@ -261,8 +261,8 @@ def dofs_of_joints(m: Model, joints: Sequence[str] | None) -> Ints:
     """Return the dofs of joints by name, in their order in the robot; None means all.
 
     Raises:
-        ParameterError: the argument is not a list of names; or a name is unknown, that of a mimic
-            joint, or repeated.
+        ParameterError: the argument is not a list of names; or a name is unknown, belongs to a
+            mimic joint, or is repeated.
     """
     names = dof_names(m)
     if joints is None:

@@ -81,7 +81,8 @@ class Search:
         bounds: bounds of its motion.
         harmonics: number of harmonics.
         period: duration of the motion [s].
-        after: an earlier motion of some joints; the condition number is that of both together.
+        after: an earlier motion of some joints; the condition number then belongs to both motions
+            together; None: there is no earlier motion.
     """
 
     def __init__(
@@ -151,7 +152,7 @@ class Search:
         return np.asarray(weighted.reshape(-1, self.base.rank), np.float64)
 
     def _known(self, after: Motion) -> Array:
-        """Return the equations of an earlier motion, weighted like those of the new motion."""
+        """Return the equations of an earlier motion, weighted like the new equations."""
         m, dofs, centre = self.m, dofs_of(self.m, after), self.bounds.centre
         rows = np.linspace(0, len(after.time) - 1, min(len(after.time), MOST_KNOWN)).astype(int)
         qpos = of_dofs(m, dofs, after.qpos[rows], centre)
@@ -160,7 +161,7 @@ class Search:
         return np.asarray(np.linalg.qr(found / np.sqrt(len(rows)), mode="r"), np.float64)
 
     def clear_of(self, coefficients: Array, check: Check, rate: float) -> Array:
-        """Scale a motion down around its centre until a check of its path accepts it.
+        """Return a motion, scaled down around its centre until a check accepts its path.
 
         Raises:
             RbdynError: the check refuses even LEAST_SHARE of the motion.
@@ -180,7 +181,7 @@ class Search:
                 return share * coefficients
 
     def within_efforts(self, coefficients: Array) -> Array:
-        """Scale a motion down around its centre until it meets the effort bounds."""
+        """Return a motion, scaled down around its centre until it meets the effort bounds."""
         d, shrink = make_data(self.m), 1.0
         while True:
             rows = of_robot(self.bounds, self.fine @ (shrink * coefficients))

@@ -41,10 +41,10 @@ class Sweeps:
 
     Attributes:
         names: names of the moving joints (n).
-        time: (p,) [s].
-        qpos, qvel, qacc: (p, n) [rad or m; per s; per s^2].
+        time: (p,) times of the points [s].
+        qpos, qvel, qacc: (p, n) motion of these joints [rad or m; per s; per s^2].
         held: positions of the joints that do not move, by name.
-        speeds: (k, n) speeds of the sweeps.
+        speeds: (k, n) speeds of the sweeps [rad/s or m/s].
         effort_share: largest effort of each joint as a fraction of its limit, by the model and
             without friction.
         box: (2, 3) least and largest coordinates of the origins of links [m]. Collisions are not

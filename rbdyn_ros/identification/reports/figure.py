@@ -23,7 +23,8 @@ def draw_efforts(
         before: residuals of the prior.
         after: residuals of the identified Model in the same motion.
         path: file to write.
-        black_box: residuals of least squares without physical constraints.
+        black_box: residuals of least squares without physical constraints; None: they are not
+            drawn.
 
     Raises:
         ParameterError: the motions differ, the suffix is unknown, the file cannot be written,

@@ -31,8 +31,8 @@ def report_text(found: Identification, checked: Sequence[Residuals] | None = Non
 
     Args:
         found: result of identify.
-        checked: residuals of another motion by the prior, by the identified Model, and
-            optionally by found.black_box.
+        checked: residuals of another motion by the prior, by the identified Model, and optionally
+            by found.black_box; None: there is no other motion.
     """
     parts = [_residual_table("efforts of the motion", found.before, found.after)]
     if checked is not None:

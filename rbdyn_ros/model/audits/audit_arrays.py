@@ -150,7 +150,7 @@ def audit_arrays(arrays: NamedArrays, names: Names, audit: Audit) -> None:
     Args:
         arrays: the fields PRIMARY, of the right element types.
         names: all of NAMES, lists of strings.
-        audit: receives the errors; later checks rely on earlier ones.
+        audit: receives the errors; later checks rely on earlier checks.
 
     Raises:
         ModelError: a user-defined joint type or motion is not registered.

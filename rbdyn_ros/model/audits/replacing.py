@@ -148,7 +148,7 @@ def _numbers(values: Any) -> NDArray[Any] | None:
 def _check_only_where(
     joints: Sequence[str], name: str, array: NDArray[Any], possible: NDArray[np.bool_]
 ) -> None:
-    """Raise ModelError if a joint that cannot have a limit or spring is given one."""
+    """Raise ModelError for a limit or spring of a joint that cannot have it."""
     for j in np.flatnonzero((array != 0) & ~possible).tolist():
         part = "limit" if name == "jnt_limited" else "spring"
         raise _refused(name, f"must be 0 for joint '{joints[j]}', which can have no {part}")

@@ -62,7 +62,7 @@ class Callback:
         function: the user's Python function.
         nv: degrees of freedom of the joint type, or coordinates of the motion.
         plain: the same computation in Python on four arrays of objects, for symbols.
-        keep: owner of the machine code.
+        keep: owner of the machine code; None: there is no machine code.
     """
 
     address: int
@@ -94,7 +94,8 @@ def registered_joint(name: str, nv: int | None = None) -> Callback:
     """Return a user-defined joint type.
 
     Raises:
-        ModelError: the type is not registered, or its number of degrees of freedom is not nv.
+        ModelError: the type is not registered, or its number of degrees of freedom is not nv
+            (None: any number).
     """
     return _registered(name, nv, JOINTS, "joint type", "register_joint")
 
@@ -103,7 +104,8 @@ def registered_motion(name: str, nv: int | None = None) -> Callback:
     """Return a user-defined motion.
 
     Raises:
-        ModelError: the motion is not registered, or its number of coordinates is not nv.
+        ModelError: the motion is not registered, or its number of coordinates is not nv (None: any
+            number).
     """
     return _registered(name, nv, MOTIONS, "motion", "register_motion")
 

@@ -220,7 +220,7 @@ def _corners(shape: Shape | WorldShape) -> Array:
 
 
 def size_of(shape: Shape | WorldShape) -> tuple[float, float, float]:
-    """Return MuJoCo's geom_size."""
+    """Return the sizes of a shape as MuJoCo's geom_size does [m]; unused sizes are 0."""
     if isinstance(shape, Box):
         x, y, z = shape.size
         return x / 2, y / 2, z / 2

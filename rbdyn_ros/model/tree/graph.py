@@ -18,7 +18,7 @@ class Graph:
 
     Attributes:
         p, s: predecessor and successor of joint 1, 2, ..., N_J; the first N_B are tree joints.
-        N_B: number of moving bodies.
+        N_B: number of moving bodies; None: the largest number in p and s.
 
     Raises:
         ModelError: the numbering is not regular.
@@ -74,7 +74,7 @@ class Graph:
         """Return the joints of loop 1, 2, ..., N_L in cyclic order.
 
         The cycle begins with the chord, joint N_B + loop, and returns through the tree from the
-        chord's successor to its predecessor.
+        chord's successor to its predecessor. Raise ModelError if there is no such loop.
         """
         if not 1 <= loop <= self.N_L:
             text = f"there is no loop {loop}; the graph has {self.N_L}, numbered from 1"

@@ -130,7 +130,7 @@ def _measured(run: RecordedRun, joints: Sequence[str]) -> tuple[Array, Array]:
 
 
 def _frame_times(run: RecordedRun, sources: Sequence[Array], fps: int) -> Array:
-    """Return the times of the frames [s], over the time for which all sources have data."""
+    """Return frame times [s] where all sources have data; raise ParameterError for too few."""
     first, last = max(x[0] for x in sources), min(x[-1] for x in sources)
     count = int(np.floor((last - first + ROUNDING) * fps)) + 1
     if count < FEWEST:

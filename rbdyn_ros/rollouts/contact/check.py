@@ -88,9 +88,9 @@ def check(
 def _jams(shelf: Shelf, graph: SymbolGraph, pairs: Sequence[Pair]) -> Any:
     """Return 1 if the law may have several solutions, and a contact begins or ceases to slip.
 
-    Where mu |G_tn| > G_nn, see newton.py, lanes and engine can find different solutions if the
-    contact slips before or after the step, or with the remembered normal force as a bound of its
-    friction, but not before and after the step.
+    Where mu |G_tn| > G_nn, see newton.py, lanes and engine can find different solutions in two
+    cases: a contact that slipped in the last step sticks; or another contact slips now, or would
+    slip with the remembered normal force as the bound of its friction.
     """
     G, pressed, found = shelf.get(graph, "G"), shelf.get(graph, "pressed"), graph.constant(0.0)
     points, forces = law_of_points(shelf, graph, pairs), forces_of(pairs, shelf.state(graph, "f"))
@@ -110,7 +110,7 @@ def _jams(shelf: Shelf, graph: SymbolGraph, pairs: Sequence[Pair]) -> Any:
 def _late_contacts(
     m: Model, shelf: Shelf, graph: SymbolGraph, pairs: Sequence[Pair], looks: Any
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """Return 1 for late contacts, 1 for late contacts of capsules, and the state with them."""
+    """Return 1 or 0 for late contacts, and for late capsule contacts; and the new state."""
     points, dist = law_of_points(shelf, graph, pairs), shelf.get(graph, "dist")
     u, listed = shelf.state(graph, "velocity_now"), shelf.state(graph, "listed_now")
     lines, found = read_lines(shelf.state(graph, "lines"), pairs), graph.constant(0.0)

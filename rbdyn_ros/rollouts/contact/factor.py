@@ -102,7 +102,7 @@ def _dot(a: list[Any], b: list[Any]) -> Any:
 
 
 def accelerations(m: Model, shelf: Shelf, graph: Any, pairs: Sequence[Pair]) -> list[Any]:
-    """Return qacc of the present contact forces."""
+    """Return qacc under the present contact forces."""
     Y, y, inverse = (shelf.get(graph, name) for name in ("Y", "y", "inverse"))
     L, f = shelf.get(graph, "L"), row_forces(pairs, forces_of(pairs, shelf.state(graph, "f")))
     qacc = [(y[k] + _dot(list(Y[:, k]), f)) * inverse[k] for k in range(m.nv)]

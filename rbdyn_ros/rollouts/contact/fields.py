@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spheres on height fields in lanes: the operations in addition to those for a plane.
+"""Spheres on height fields in lanes: the operations in addition to the operations for a plane.
 
 A compiled function (contact_ground.py) reads the heights around each sphere. If the foot of a
 sphere is on one triangle and nothing else is near, the contact is computed as on a plane;
@@ -61,7 +61,7 @@ def balls(m: Model, d: Any, pairs: Collection[Pair]) -> Objects:
 def ground_below(
     m: Model, shelf: Shelf, graph: SymbolGraph, pairs: Collection[Pair]
 ) -> dict[str, Any]:
-    """Return "ground": contacts that are like those of planes; other contacts get the room -1."""
+    """Return "ground": contacts like contacts with planes; other contacts get the room -1."""
     cells = shelf.inputs(graph, "cells", CELL * len(pairs)).reshape(-1, CELL)
     spheres = shelf.state(graph, "balls").reshape(-1, BALL)
     com = shelf.state(graph, "subtree_com").reshape(-1, 3)

@@ -15,8 +15,8 @@ friction can press a contact down by itself, the law can have several solutions,
 selects one of them.
 
 The normal force of a pressing contact is linear, so its value in the last linearisation bounds
-friction in the next one. If a contact begins to press, the force that stops a free mass is the
-bound.
+friction in the next linearisation. If a contact begins to press, the force that stops a free mass
+is the bound.
 
 Source: Alart, Curnier, A mixed formulation for frictional contact problems prone to Newton like
 solution methods, 1991.
@@ -38,7 +38,7 @@ from rbdyn_ros.specialization.symbolic import Objects
 #: Largest error of a force in the solution, as a part of the largest force; the engine has 5e-7.
 TOLERANCE = 1e-9
 
-#: Ratio of the error of the law to that of the lagged forces of a step below which they move.
+#: The lagged forces move once the error of the law is below this share of their own error.
 SETTLED = 0.3
 #: After 1 / PATIENCE passes the lagged forces move in any case.
 PATIENCE = 0.2

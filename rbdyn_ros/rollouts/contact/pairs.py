@@ -65,7 +65,7 @@ def near_pairs(m: Model, graph: SymbolGraph, centres: Any, reaches: dict[int, An
 
 
 def geometries(m: Model) -> list[int]:
-    """Return the geometries of the pairs."""
+    """Return the sorted numbers of the geometries in all pushing pairs."""
     return sorted({int(g) for g in m.push_geom.reshape(-1)})
 
 

@@ -39,9 +39,10 @@ class _Said:
     """The estimate of a run; one object, so a reading thread gets all values of one block.
 
     Attributes:
-        found: the newest estimate.
+        found: the newest estimate; None: there is no estimate yet.
         taken: number of blocks in it.
-        problem: reason why the newest states are not used, or why the run has failed.
+        problem: reason why the newest states are not used, or why the run has failed; empty: no
+            problem.
     """
 
     found: OnlineEstimate | None = None
@@ -77,7 +78,7 @@ class _EstimateRun:
         stop: ends the run.
         said: its findings.
         failed: whether it ended by an error.
-        thread: estimates.
+        thread: the thread that estimates; None before it is made.
     """
 
     blocks: StateBlocks

@@ -173,7 +173,8 @@ def _arm_parameters(strong: Mapping[str, str], file: str, space: str) -> dict[st
 def _in_file(path: str, node: str) -> dict[str, Any]:
     """Return the parameters of a YAML file for a node of that full name.
 
-    As in ROS 2, the last matching entry of a parameter counts.
+    As in ROS 2, the last matching entry of a parameter counts. Raise RuntimeError if the file
+    cannot be read.
     """
     try:
         entries = yaml.safe_load(Path(path).read_text(encoding="utf-8"))

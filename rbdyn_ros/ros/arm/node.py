@@ -166,7 +166,7 @@ class ArmController(process.ManagedNode):
         self._messages.subscribe(self, TwistStamped, TOPIC, take, depth=1)
 
     def _open_grippers(self, controller: TrajectoryController, now: Callable[[], int]) -> None:
-        """Offer the actions of the grippers that the parameters name."""
+        """Offer the actions of the grippers that the parameters name, or raise ParameterError."""
         found = grippers_of(controller.arm.m, self.values)
         for gripper in found:
             if gripper.joint in controller.names:
@@ -282,7 +282,7 @@ class ArmController(process.ManagedNode):
             )
 
     def deactivate(self) -> bool:
-        """Disarm and stop answering."""
+        """Disarm and stop answering; return True."""
         assert self._topics is not None
         assert self._arm is not None
         self._arm.active = self._topics.active = False
@@ -413,7 +413,8 @@ def run(args: Sequence[str] | None = None, urdf: Path | None = None) -> int:
 
     Args:
         args: command line with arguments of ROS; None: the command line of this process.
-        urdf: path of a robot file that overrides the parameters.
+        urdf: path of a robot file that overrides the parameters; None: the parameters name the
+            robot.
     """
     return process.run(lambda stop: ArmController(stop, urdf), args)
 

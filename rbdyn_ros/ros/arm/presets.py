@@ -33,7 +33,7 @@ class Fact:
     """One statement about a driver.
 
     Attributes:
-        value: the value.
+        value: what is stated.
         source: address of the document with this value.
         note: how the value is meant.
     """
@@ -189,7 +189,7 @@ def applied_text(preset: ArmPreset, given: Mapping[str, Any], topics: Mapping[st
     """Return the lines of the log: values that a preset sets, and values that override it.
 
     Args:
-        preset: the preset.
+        preset: the preset that is applied.
         given: values of the parameters that were set, by name.
         topics: explicit names of topics, by name.
     """

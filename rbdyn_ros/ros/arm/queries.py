@@ -24,8 +24,8 @@ class JointEfforts:
 
     Attributes:
         names: joints in the order of the query (n).
-        effort: (n,) [N m or N].
-        stamp_ns: stamp of the measured state that was used; 0: no state was used.
+        effort: (n,) efforts of these joints [N m or N].
+        stamp_ns: stamp of the measured state that was used [ns]; 0: no state was used.
         saturated: whether an effort exceeds its limit, or did so before it was clamped.
     """
 
@@ -172,7 +172,7 @@ class ArmQueries:
 
 
 def _gains(joints: SingleJoints, kind: str, values: Sequence[float], present: Array) -> Array:
-    """Return the gain of every joint (nv,): the given gain, else the present gain."""
+    """Return the given or else the present gains (nv,); raise RbdynError if one is negative."""
     gains: Array = present.copy()
     given = joint_numbers(joints, kind, values)
     if given is not None:

@@ -33,7 +33,7 @@ def collision_check(
         values: values of the parameters.
         source: source of the robot.
         dofs: degrees of freedom of the controlled joints.
-        scene: surroundings of the arm, if they are declared.
+        scene: surroundings of the arm; None: they are not declared.
 
     Raises:
         RbdynError: a scene is declared, but cannot be checked; or the file that parameter srdf

@@ -59,7 +59,7 @@ class ArmTopics:
 
     Attributes:
         time: clock for the ages and timeouts of the arm.
-        failure: exception that ended the thread.
+        failure: the exception that ended the thread, or None.
         grant: scheduling that the thread was granted, once it runs.
         times: durations from the arrival of a state to the publication of its commands.
     """

@@ -137,7 +137,8 @@ class TrajectoryController(Controller):
         """Follow a path without collisions, with a transition into it without collisions.
 
         The target moves on meanwhile. If it passes the start of the transition before the check
-        ends, only a new transition is checked.
+        ends, only a new transition is checked. Raise RbdynError if the target was stopped
+        meanwhile, or passes the start again and again.
         """
         self.check_following()
         stops, rest = self.departure().stops, [path]
@@ -226,7 +227,7 @@ class TrajectoryController(Controller):
     def _move_tool(
         self, servo: TwistServo, frame: str, twist: Array, stops: int
     ) -> JointRates | None:
-        """Move the tool, unless the target was stopped after the twist arrived."""
+        """Move the tool, or return None without motion; raise RbdynError if the target stopped."""
         seen = self.measured()
         if seen is None:
             raise refusal("no state of the arm has arrived yet")
@@ -285,7 +286,7 @@ class TrajectoryController(Controller):
             raise refusal(f"the pose is in frame {quote(frame)}; allowed is '{self.base}'")
 
     def _check_limits(self, path: Path) -> None:
-        """Check a path against tightened limits, also between its points."""
+        """Raise RbdynError if a path exceeds tightened limits, also between its points."""
         limits, fastest, (lowest, highest) = self.gate.limits, path.peaks()[0], path.extent()
         outside = (path.positions < limits.lower - ON_LIMIT) | (
             path.positions > limits.upper + ON_LIMIT

@@ -49,7 +49,7 @@ def rviz_layout(topics: Sequence[ShownTopic], namespace: str = "", frame_prefix:
 
     Args:
         topics: topics of the robot.
-        namespace: namespace of the simulator.
+        namespace: namespace of the simulator; empty: the root namespace.
         frame_prefix: frame prefix of the simulator; it is empty or ends with a slash.
     """
     template = (share_dir() / "config" / "sim.rviz").read_text(encoding="utf-8")

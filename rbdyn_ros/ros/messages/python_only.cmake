@@ -5,7 +5,7 @@ find_package(rosidl_default_generators REQUIRED)
 # Python needs no C++ bindings; without them this takes half the time
 list(FILTER AMENT_EXTENSIONS_rosidl_generate_idl_interfaces EXCLUDE REGEX "_cpp")
 
-# one source a library: most of the time is spent on headers, which are now read once
+# One source file per library: compilers spend most time on headers, and now read them once.
 function(join_sources)
   foreach(part typesupport_c typesupport_fastrtps_c typesupport_introspection_c generator_py)
     set_target_properties(${PROJECT_NAME}__rosidl_${part} PROPERTIES

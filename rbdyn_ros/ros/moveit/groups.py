@@ -29,9 +29,10 @@ class Groups:
         joints: joints of the arm, from the base to the tip.
         limits: limits of these joints.
         gripper: gripper at the tip, or None.
-        gripper_name: the gripper as the parameter `grippers` of both nodes names it.
+        gripper_name: the gripper as the parameter `grippers` of both nodes names it; empty: there
+            is no gripper.
         gripper_links: links that the gripper consists of.
-        mount: link of the arm that carries the gripper.
+        mount: link of the arm that carries the gripper; empty: there is no gripper.
     """
 
     root: str
@@ -50,7 +51,7 @@ def groups_of(m: Model, description: Description, tip: str = "", gripper: str = 
 
     Args:
         m: the Model.
-        description: its description.
+        description: description of the robot.
         tip: link at the end of the arm; empty: the end of the only chain of joints.
         gripper: preset or joint, as in the parameter `grippers`; empty: the only preset whose
             joint the robot has, if there is such a preset.
@@ -101,7 +102,7 @@ def _path(link: str, rises: Rises) -> list[tuple[str, Joint]]:
 
 
 def _last(tip: str, rises: Rises, moving: Collection[str]) -> str:
-    """Return the last link, up to the tip, that a joint of the arm carries."""
+    """Return the last link, up to the tip, that arm joints carry, or raise ParameterError."""
     for link, joint in _path(tip, rises):
         if joint.name in moving:
             return link
@@ -110,7 +111,7 @@ def _last(tip: str, rises: Rises, moving: Collection[str]) -> str:
 
 
 def _end_of_chain(m: Model, rises: Rises, moving: Collection[str]) -> str:
-    """Return the last link that a joint of the only chain carries."""
+    """Return the last link that a joint of the only chain carries, or raise ParameterError."""
     carried = [link for link, (joint, _) in rises.items() if joint.name in moving]
     inner = {above for link in carried for above, _ in _path(link, rises)[1:]}
     ends = [link for link in carried if link not in inner]

@@ -200,7 +200,8 @@ def joint_limits(semantics: RobotSemantics, acceleration: float = math.inf) -> d
 
     Args:
         semantics: semantics of the robot.
-        acceleration: limit of a joint without a limit in the robot file [rad/s^2 or m/s^2].
+        acceleration: limit of a joint without a limit in the robot file [rad/s^2 or m/s^2];
+            infinite: no limit.
     """
     m, groups = semantics.m, semantics.groups
     names = [*groups.joints, *([groups.gripper.joint] if groups.gripper else [])]

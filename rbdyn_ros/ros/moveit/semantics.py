@@ -31,7 +31,7 @@ class RobotSemantics:
 
     Args:
         m: the Model.
-        groups: its groups.
+        groups: the groups of the robot.
         collisions: frequency of overlaps of links; None: the robot has no collision geometries.
         allowed, enabled: further pairs of links that may overlap, and pairs that may not overlap,
             from an SRDF of the robot.

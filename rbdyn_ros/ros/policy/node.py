@@ -67,7 +67,7 @@ class PolicyNode(process.ManagedNode):
         return parameters.declare(self, PARAMETERS)
 
     def configure(self) -> None:
-        """Load the policy and open the topics."""
+        """Load the policy and open the topics, or raise ParameterError."""
         values = self.values
         if not values.policy:
             text = "parameter 'policy' is empty; give the path of a policy: policy:=walk.yaml"
@@ -143,7 +143,7 @@ class PolicyNode(process.ManagedNode):
         )
 
     def deactivate(self) -> bool:
-        """Stop answering; damp the motors of Unitree, and leave other joints to the robot."""
+        """Stop answering; damp motors of Unitree, leave other joints as they are; return True."""
         with self._lock:
             commands, self._active = self._active and self._last >= 0, False
         if commands and self._unitree is not None and self.values.end_damping > 0.0:

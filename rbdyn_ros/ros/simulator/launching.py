@@ -22,7 +22,7 @@ def arguments(params_file: str = "") -> list[DeclareLaunchArgument]:
     """Return the arguments of every launch file: its own, then the parameters of the node.
 
     Args:
-        params_file: default of the argument params_file.
+        params_file: default of the argument params_file; empty: no file.
     """
     return [
         DeclareLaunchArgument(
@@ -52,8 +52,8 @@ def simulator(context: Any, namespace: str = "", fixed: dict[str, str] | None = 
 
     Args:
         context: context of the launch.
-        namespace: namespace of the node.
-        fixed: parameters set by the launch file, as YAML.
+        namespace: namespace of the node; empty: the root namespace.
+        fixed: parameters set by the launch file, as YAML; None: no parameters.
     """
     strong = launching.given(context, SIMULATOR)
     weak: dict[str, Any] = {}

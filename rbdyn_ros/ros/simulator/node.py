@@ -357,7 +357,8 @@ def run(
 
     Args:
         args: command line with arguments of ROS; None: the command line of this process.
-        urdf: path of a robot file that overrides the parameters.
+        urdf: path of a robot file that overrides the parameters; None: the parameters name the
+            robot.
         fallback: robot file if the parameters name no robot; None: wait for the topic.
         imports: Python files of the user, already run.
         spawned: see Simulator.

@@ -46,7 +46,7 @@ def in_blocks(
     """Return the statements of a Program in blocks.
 
     Args:
-        program: the Program.
+        program: the Program to write.
         writer: function from names of operations to a Writer of the Program.
         place: function that returns the expression to which an output is assigned.
         longest: maximum number of operations of a block.

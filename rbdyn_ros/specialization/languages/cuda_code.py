@@ -182,7 +182,7 @@ def contact_kernel(
     """Return the kernel "contact" of steps with contact, as rollouts/contact_drive.py does them.
 
     The last array, "left" (1, n), has the number of steps of each robot, and receives the number
-    of steps that it has not done, because the next one needs the engine's own step.
+    of steps that it has not done, because the next step needs the engine's own step.
 
     Args:
         programs: start, factor, solve, check and finish.
@@ -297,7 +297,7 @@ class _Function:
 
     Args:
         name: name of the function.
-        program: the program.
+        program: the program to write.
         real: the type of numbers.
         local: variables that hold entries of arrays; others are read from memory.
         arguments: the types of the parameters that follow the number of the robot, by name.

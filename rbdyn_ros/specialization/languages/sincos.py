@@ -18,7 +18,7 @@ import struct
 LARGEST = 1e5
 
 # pi/2 = A + B + C + 1.8e-44. A is a full double: a fused n A leaves x - n A exact, by the choice
-# of n. B has 37 bits, the last one is 2^-90: n B is exact, and so is the rounding error of
+# of n. B has 37 bits, the last bit is 2^-90: n B is exact, and so is the rounding error of
 # subtracting it. C is a full double again.
 #
 # S and C are the minimax polynomials of degree 5 for the relative errors of sin r and cos r with

@@ -54,7 +54,7 @@ class Line:
     """Other operations, in an order in which they can be computed.
 
     Attributes:
-        operations: the operations.
+        operations: numbers of the operations, in this order.
         outputs: outputs to write in this block; no block reads their arrays.
     """
 
@@ -102,7 +102,7 @@ def cut(
     """Cut a program into blocks.
 
     Args:
-        program: the program.
+        program: the program to cut.
         together: angles that are evaluated at once. Their sines are adjacent, so a SinCos takes
             a multiple of this many slots.
         longest: maximum number of operations of a block.
@@ -202,7 +202,7 @@ def _last_uses(
     """Return the last block that uses each value, for values used outside their own block.
 
     Args:
-        program: the program.
+        program: the program that was cut.
         work: its blocks.
         home: the block that computes an operation.
         at_end: operations whose values are used after the last block.

@@ -61,6 +61,9 @@ def apply(ufunc: Any, method: str, inputs: tuple[Any, ...], options: Mapping[str
         method: method of the function, such as "__call__" or "reduce".
         inputs: inputs of the function.
         options: keyword arguments; all four are as NumPy passes them to `__array_ufunc__`.
+
+    Raises:
+        TypeError: the option `where` has unknown conditions.
     """
     given = [_as_array(x) for x in inputs]
     if np.asarray(options.get("where", True)).dtype == object:

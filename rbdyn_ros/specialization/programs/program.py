@@ -72,7 +72,7 @@ def program(
         outputs: arrays of symbols and numbers, by name.
         fused: whether products that only sums use become multiply-adds.
         beside: outputs of another program of the graph; operations that both programs need keep
-            the multiply-adds of the other program.
+            the multiply-adds of the other program; None: no other program.
     """
     wanted = _wanted(graph, outputs)
     kept = {n for *_, n in wanted}

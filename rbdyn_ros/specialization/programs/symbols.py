@@ -58,7 +58,7 @@ class SymbolGraph:
         """Return the symbol of an operation, which is shared by equal operations.
 
         Operations in KNOWN whose operands are constants are computed at once: the result is
-        another constant, or True or False.
+        another constant, or True or False. Raise NotTraceableError for too many operations.
         """
         symbol = self._known.get(operation)
         if symbol is None:

@@ -29,7 +29,7 @@ def read_controller(given: Given | None, m: Model, folder: Path) -> TrialControl
     """Return the controller, or None after an error.
 
     Args:
-        given: the section `controller`.
+        given: the section `controller`; None: it is missing or wrong.
         m: the robot, with the timestep of the trial.
         folder: the folder of the document.
     """

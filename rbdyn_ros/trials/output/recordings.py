@@ -39,7 +39,7 @@ def record(trial: Trial, seed: int, path: str | Path) -> Run:
     URDF of the robot. A run that ends early is recorded until its end.
 
     Args:
-        trial: the trial.
+        trial: the trial of the run.
         seed: seed of the run.
         path: path of the .mcap file, which is replaced.
 
@@ -61,7 +61,7 @@ def record(trial: Trial, seed: int, path: str | Path) -> Run:
 
 
 def _record_here(trial: Trial, seed: int, path: Path) -> Run:
-    """Simulate a run in this process and record it."""
+    """Simulate a run in this process and record it; return the run."""
     with _recording(trial, seed, path) as (m, write):
         states = act_places(trial.plant, m)
 
@@ -73,7 +73,7 @@ def _record_here(trial: Trial, seed: int, path: Path) -> Run:
 
 
 def _record_box_here(trial: Trial, seed: int, path: Path) -> Run:
-    """Simulate a run behind a control box in this process and record it."""
+    """Simulate a run behind a control box in this process and record it; return the run."""
     from rbdyn_ros.trials.processes.box_run import run_boxed
 
     @contextmanager
@@ -85,14 +85,14 @@ def _record_box_here(trial: Trial, seed: int, path: Path) -> Run:
 
 
 def _record_node_here(trial: Trial, seed: int, path: Path) -> Run:
-    """Let the simulator node in this process record a run."""
+    """Let the simulator node in this process record a run; return the run."""
     from rbdyn_ros.trials.processes.node_run import run_node
 
     return run_node(trial, seed, True, path)
 
 
 def _record_node(trial: Trial, seed: int, target: Path) -> Run:
-    """Let the simulator node record a run, then replace the file with its recording."""
+    """Let the simulator node record a run, replace the file, and return the run."""
     beside = target.with_name(f".{secrets.token_hex(4)}{target.suffix}")
     check_recordable(beside)
     try:

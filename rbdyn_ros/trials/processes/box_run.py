@@ -223,7 +223,7 @@ def _simulation(
 
 
 def _faults(trial: Trial, seed: int, m: Model) -> Faults:
-    """Return the faults of a run."""
+    """Return the sampled noise, delays and losses of a run as Faults."""
     at = {name: float(x[0]) for name, x in faults(trial, sample(trial, [seed])).items()}
     return replace(
         Faults.none(m.nv),

@@ -48,7 +48,7 @@ def run_isolated(trial: Trial, seed: int, quiet: bool = True, work: Work | None 
     The calling process must have no other threads, and must not have used ROS.
 
     Args:
-        trial: the trial.
+        trial: the trial of the run.
         seed: seed of the run.
         quiet: whether to discard the output of the controller.
         work: simulates the run; None: the usual simulation of the trial.
@@ -104,7 +104,7 @@ def _fork(trial: Trial) -> int:
 
 
 def _simulate(trial: Trial, seed: int, quiet: bool, work: Work | None) -> Run:
-    """Simulate a run in this process."""
+    """Simulate a run in this process and return it."""
     if work is not None:
         return work(trial, seed)
     program = trial.controller.program

@@ -33,7 +33,7 @@ class UserProcess:
     of the program as well. Start the program before this process has other threads.
 
     Args:
-        program: the program.
+        program: the command to run, and its folder.
         folder: folder for its output.
         memory: largest data of each process [MiB].
         name: name of the file of its output.

@@ -102,7 +102,7 @@ def run_in_worker(trial: Trial, seed: int, *, quiet: bool = True, work: Work | N
     have used ROS.
 
     Args:
-        trial: the trial.
+        trial: the trial of the run.
         seed: seed of the run.
         quiet: whether to discard the output of the controller; otherwise it goes to stderr.
         work: simulates the run; None: the usual simulation of the trial.
@@ -145,7 +145,7 @@ def _done(trial: Trial, left: deque[_TriedJob], count: int) -> Iterator[list[Run
 
 
 def _answer(worker: Worker) -> list[Run] | None:
-    """Return the runs from a process: an empty list if it is ready, None if it has ended."""
+    """Return the runs of a process, [] if it is ready, None if it ended; raise its RbdynError."""
     try:
         answer: list[Run] | RbdynError = worker.channel.recv()
     except (EOFError, OSError):

@@ -31,7 +31,7 @@ class ResultsFile(Output):
 
     Args:
         path: path of the file, which may hold earlier runs of the same trial.
-        trial: the trial.
+        trial: the trial whose runs are stored.
         fresh: whether to delete earlier runs.
 
     Attributes:
@@ -100,7 +100,7 @@ def earlier_runs(path: Path, trial: Trial) -> dict[int, Run]:
 
 
 def _read(path: Path, trial: Trial) -> tuple[dict[int, Run], str]:
-    """Return the runs in a file, and its complete lines."""
+    """Return the runs in a file and its complete lines, or raise ParameterError."""
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
     except (OSError, UnicodeError) as error:
@@ -129,7 +129,7 @@ def _read(path: Path, trial: Trial) -> tuple[dict[int, Run], str]:
 
 
 def _line(run: Run, trial: Trial) -> str:
-    """Return the line of a run."""
+    """Return the line of the file for a run, with its hash."""
     numbers = run.as_dict()
     return json.dumps({**numbers, HASH: _hash(numbers, trial)}, allow_nan=False) + "\n"
 

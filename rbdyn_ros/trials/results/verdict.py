@@ -24,7 +24,8 @@ class Spread:
 
     Attributes:
         mean: mean, with the bounds `low` and `high` of its confidence interval, by bootstrap, or
-            from the normal distribution for more than MOST runs.
+            from the normal distribution for more than MOST runs. These numbers and the quantiles
+            are None if no run has a finite value.
         median, p95: quantiles.
         worst: value nearest to the limit or farthest beyond it; without a limit the largest value.
         seed: seed of the run with this value.
@@ -104,7 +105,7 @@ def reasons(trial: Trial, run: Run) -> tuple[str, ...]:
 
 def judge(trial: Trial, runs: Sequence[Run]) -> Verdict:
     """Return the verdict of runs, which must be in the order of the trial's seeds."""
-    from scipy.stats import binomtest  # slow to import
+    from scipy.stats import binomtest  # this import is slow
 
     broken = {run.seed: reasons(trial, run) for run in runs}
     passes = sum(not why for why in broken.values())

@@ -81,7 +81,7 @@ class PythonLaw:
         self._nq, self._name = trial.m.nq, code.name
 
     def __call__(self, time: float, seen: Array, reference: Array, commands: Array) -> None:
-        """Write the commands of the run."""
+        """Write the commands of the run; raise ParameterError for an array of another shape."""
         state = seen[:, 0].copy()  # copy, because the function may keep the array
         row = reference.copy()
         given = self._function(time, state[: self._nq], state[self._nq :], row)

@@ -34,7 +34,8 @@ class Run:
         why: the reason for a status other than finished.
         values: the sampled numbers by name.
         measures: values by name; None: no finite value.
-        state: hash of the last state; equal runs have equal hashes.
+        state: hash of the last state; equal runs have equal hashes. It is "" for a run without a
+            state.
     """
 
     seed: int
@@ -50,7 +51,7 @@ class Run:
 
 
 def shards(trial: Trial, seeds: Sequence[int], most: int | None = None) -> Iterator[list[int]]:
-    """Divide seeds into groups of at most `most` runs that are simulated side by side."""
+    """Yield groups of seeds that are simulated side by side, at most `most` (None: SHARD) each."""
     size = 1 if trial.controller.isolated else min(SHARD, most or SHARD)
     if trial.functions:
         row = 8 * trial.nstep * (trial.m.nq + 2 * trial.m.nv)
@@ -63,9 +64,9 @@ def run_shard(trial: Trial, seeds: Sequence[int], watch: Watcher | None = None) 
     """Simulate runs side by side and return their facts.
 
     Args:
-        trial: the trial.
+        trial: the trial of the runs.
         seeds: seeds of the runs; only one seed if the controller is a function in Python.
-        watch: called after every timestep with the batch.
+        watch: called after every timestep with the batch; None: no calls.
 
     Raises:
         ParameterError: the controller of the trial cannot be loaded or traced.
@@ -121,7 +122,7 @@ class MeasureError(Exception):
 
 
 def own_measures(trial: Trial, history: History) -> Values:
-    """Return the measures of the user.
+    """Return the values of the measures that the user wrote.
 
     Raises:
         MeasureError: a measure fails.

@@ -99,7 +99,7 @@ def run_model(trial: Trial, seed: int, m: Model) -> Model:
     """Return the robot of one run, with its payload, parameters and actuators.
 
     Args:
-        trial: the trial.
+        trial: the trial of the run.
         seed: seed of the run.
         m: the trial's robot, without actuators.
 

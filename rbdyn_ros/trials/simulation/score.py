@@ -14,7 +14,7 @@ class Score:
     """Accumulates the measures of runs.
 
     Args:
-        trial: the trial.
+        trial: the trial of the runs.
         start: (n, nq), positions of the runs at the start.
 
     Attributes:

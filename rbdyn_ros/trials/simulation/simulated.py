@@ -175,7 +175,7 @@ def history(trial: Trial, rows: Array, every: int, seed: int, values: dict[str, 
     """Return the history of a run.
 
     Args:
-        trial: the trial.
+        trial: the trial of the run.
         rows: (n, nq + 2 nv), qpos, qvel and efforts after every few timesteps.
         every: timesteps from one row to the next.
         seed: seed of the run.
@@ -188,7 +188,7 @@ def history(trial: Trial, rows: Array, every: int, seed: int, values: dict[str, 
 
 
 def hashed(qpos: Array, qvel: Array, act: Array = NO_ACTUATORS) -> str:
-    """Return a hash of a state."""
+    """Return 16 hexadecimal digits of the SHA-256 hash of a state."""
     return hashlib.sha256(np.concatenate([qpos, qvel, act]).tobytes()).hexdigest()[:16]
 
 

@@ -24,7 +24,7 @@ REFRESH = 0.2
 
 
 def tell(server: "viser.ViserServer", event: Any, reason: str) -> None:
-    """Show a reason of refusal, unless empty, to the client of an event, or to all clients."""
+    """Show a refusal's reason to the client of an event, or else to all; "" shows nothing."""
     if not reason:
         return
     clients = [event.client] if getattr(event, "client", None) else server.get_clients().values()

@@ -56,12 +56,12 @@ def _line(content: str) -> str:
 class JointSliders:
     """Sliders for the positions of joints, and in a folder of their own for torques.
 
-    The position sliders follow the robot. Once a user moves one, servos with gravity compensation
-    hold all joints where the sliders stand, except the joints whose torque a user sets, until
-    *Release*.
+    The position sliders follow the robot. Once a user moves a slider, servos with gravity
+    compensation hold all joints where the sliders stand, except the joints whose torque a user
+    sets, until *Release*.
 
-    Actions of users are recorded in coroutines, because viser calls those in order: a Release is
-    never overtaken by an earlier slider. `hold` passes a Release on.
+    Actions of users are recorded in coroutines, because viser calls coroutines in order: a Release
+    is never overtaken by an earlier slider. `hold` passes a Release on.
 
     Args:
         server: server of the view.

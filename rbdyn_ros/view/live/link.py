@@ -105,7 +105,7 @@ class Cast:
 
     Attributes:
         name: name among several robots; "" for a single robot.
-        description: its description.
+        description: description of the robot.
         floating_base: as for rb.load.
         strict: as for rb.load.
         text: URDF, for its appearance; "" for another file format.
@@ -195,7 +195,7 @@ def serve(
     Args:
         pipe: one of the two pipes.
         simulated: the simulation.
-        heard: called with the reports of the view.
+        heard: called with the reports of the view; None: reports are dropped.
     """
     with contextlib.suppress(EOFError, OSError, ValueError, TypeError, RecursionError):
         while True:

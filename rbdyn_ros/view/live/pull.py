@@ -145,7 +145,7 @@ class HandSpring:
         state, d = self._loop.readout.latest(), self._d
         d.qpos, d.qvel, d.time = state.qpos, state.qvel, state.time
         if self._m.nefc:
-            forward(self._m, d)  # writes efc_J
+            forward(self._m, d)  # this writes efc_J
         J = frame_jacobian(self._m, d, link)
         position, R = frame_pose(self._m, d, link)
         arm = R @ point

@@ -37,7 +37,7 @@ class Spawned:
     """A process of a view that waits for its robots; panel.run is its program.
 
     Attributes:
-        process: the process.
+        process: the running process.
         prompt, queued: our ends of its pipes, see link.py.
     """
 

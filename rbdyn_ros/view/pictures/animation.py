@@ -59,7 +59,7 @@ def animate(
         package_dirs: as for load_urdf.
         contacts: the contacts to draw in every frame (frames), each (k, 6): a point [m] and the
             force there on the second geometry [N]; only with positions. A Data shows its own.
-        duration: simulated time [s]; only with a Data.
+        duration: simulated time [s], which a Data needs; None for positions.
         fps: frames per second; the film runs in real time.
         size: width and height of the picture [pixels].
         elevation: elevation of the camera above the horizon [degree].
@@ -108,7 +108,7 @@ def animate(
 def _given(
     m: Model, motion: ArrayLike, contacts: Sequence[ArrayLike] | None, duration: object, fps: float
 ) -> list[Instant]:
-    """Return the instants of positions."""
+    """Return the instants of positions, or raise ParameterError."""
     try:
         qpos = np.asarray(motion, np.float64)
     except (TypeError, ValueError):
@@ -149,7 +149,7 @@ def _contacts(contacts: Sequence[ArrayLike] | None, frames: int) -> list[Array]:
 
 
 def _simulated(m: Model, d: Data, duration: float, fps: float) -> list[Instant]:
-    """Simulate a Data; return its instants."""
+    """Simulate a Data; return its instants, or raise ParameterError or ModelError."""
     check_pair(m, d)
     frames = 1 + round(duration * fps)
     if frames > MOST_FRAMES:

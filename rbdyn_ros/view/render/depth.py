@@ -78,10 +78,10 @@ class DepthRenderer(OffScreen):
 
         Args:
             d: the robot's Data, which is only read.
-            camera: the camera.
+            camera: specification of the camera.
 
         Raises:
-            ModelError: d was not made for this Model, or no such link.
+            ModelError: d was not made for this Model, or there is no such link.
             ParameterError: the camera is not a DepthSpec.
         """
         check_pair(self._m, d, "DepthRenderer.scan")

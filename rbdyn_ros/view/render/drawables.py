@@ -100,7 +100,7 @@ def _part(programs: Programs, images: Images, part: Part) -> Drawable:
 
 
 def _floors(programs: Programs, scene: Scene) -> list[Drawable]:
-    """Return the planes of the world."""
+    """Return a square floor for each plane of the Model."""
     m, found = scene.m, []
     corners = HALF_FLOOR * np.array([(-1, -1, 0), (1, -1, 0), (1, 1, 0), (-1, 1, 0)])
     faces = np.array([(0, 1, 2), (0, 2, 3)], np.int32)

@@ -92,7 +92,7 @@ class RenderProcess:
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            start_new_session=True,  # so that Ctrl-C does not reach it
+            start_new_session=True,  # Ctrl-C then does not reach it
         )
         theirs.close()
         try:
@@ -144,7 +144,7 @@ class RenderProcess:
         return self._asked(content, LONGEST * (1 + len(content.cameras) + len(content.shapes)))
 
     def _take(self, answer: bytes) -> None:
-        """Read the answer to a new content: a reason why it cannot be drawn, or warnings."""
+        """Store the warnings about new content; raise ParameterError if it cannot be drawn."""
         reason, *findings = json.loads(answer)
         if reason:
             self.close()

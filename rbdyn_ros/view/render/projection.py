@@ -56,7 +56,7 @@ def uniform(matrix: Array) -> bytes:
 
 
 def looking(eye: object, target: object) -> Place:
-    """Return the pose of an upright camera at `eye` that points to `target`."""
+    """Return the pose of an upright camera at `eye` that points to `target`, another point."""
     start, end = finite("eye", eye, (3,)), finite("target", target, (3,))
     forward: Array = end - start
     length = float(np.linalg.norm(forward))

@@ -39,8 +39,9 @@ def render(
         camera: the camera, at its link.
         looks: source of the <visual> elements: the file or URDF text of the robot; None: boxes
             with the mass and inertia of each body.
-        eye: (3,) position of the camera in the world, with `target`, instead of its link [m].
-        target: (3,) the point at which this upright camera is directed [m].
+        eye: (3,) position of the camera in the world, with `target`, instead of its link [m];
+            None: the camera is at its link.
+        target: (3,) the point at which this upright camera is directed [m]; None: as for eye.
         package_dirs: as for load_urdf.
 
     Returns:

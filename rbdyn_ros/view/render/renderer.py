@@ -122,13 +122,13 @@ class Renderer(OffScreen):
 
         Args:
             instant: instant of the robot.
-            camera: the camera.
+            camera: specification of the camera.
             place: pose of the camera in the world: origin (3,) and axes (3, 3), x right, y down, z
                 forward; None: at its link.
             marks: whether to draw forces, contact points, and lines such as springs, too.
 
         Raises:
-            ModelError: no such link, or qpos of the instant is not (nq,) finite numbers.
+            ModelError: there is no such link, or qpos of the instant is not (nq,) finite numbers.
         """
         m, at = self._m, self._scene.place(instant)
         bodies = [

@@ -122,7 +122,7 @@ def write_numbers(
 
     A quaternion whose angles do not change keeps its sign and last digits.
     """
-    from scipy.spatial.transform import Rotation  # slow to import
+    from scipy.spatial.transform import Rotation  # this import is slow
 
     new: Array = np.array(qpos, np.float64)
     turns: dict[int, tuple[dict[str, float], bool]] = {}

@@ -228,9 +228,9 @@ def _layers_shown(looks: Appearance) -> tuple[str, ...]:
 
 
 def _floor(m: Model, lowest: float, size: float) -> float:
-    """Return the height of the grid: that of the highest level plane, if there is a plane.
+    """Return the height of the grid: the height of the highest level plane, if there is a plane.
 
-    Without a plane the height is 0, or that of the lowest point of a robot clearly below 0.
+    Without a plane it is 0, or the height of the lowest point of a robot clearly below 0.
     """
     level = (m.geom_type == GeomType.PLANE) & (m.geom_mat[:, 8] > 1.0 - 1e-9)
     if level.any():
@@ -253,7 +253,7 @@ def _centre(m: Model, xipos: Array) -> Array:
 
 def quats_of(xmat: Array) -> Array:
     """Return unit quaternions wxyz (n, 4) of rotation matrices (n, 3, 3)."""
-    from scipy.spatial.transform import Rotation  # slow to import
+    from scipy.spatial.transform import Rotation  # this import is slow
 
     quats: Array = Rotation.from_matrix(xmat).as_quat()[:, [3, 0, 1, 2]]
     return quats

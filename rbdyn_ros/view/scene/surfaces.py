@@ -211,9 +211,8 @@ def _read(path: Path, only: Only) -> tuple[FilePart, ...]:
 def _faces(part: MeshPart) -> tuple[Faces, Places | None]:
     """Return the faces of a part, oriented outward, and the image coordinates of their corners.
 
-    The coordinates are None without a texture.
-
-    Points and lines have no faces.
+    The coordinates are None without a texture. Points and lines have no faces. Raise
+    UnusableMeshError if a face has an unknown corner.
     """
     faces = np.asarray(getattr(part.geometry, "faces", ()), np.int64).reshape(-1, 3)
     if len(faces) and (faces.min() < 0 or faces.max() >= len(part.vertices)):

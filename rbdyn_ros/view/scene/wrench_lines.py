@@ -42,7 +42,7 @@ def wrench_arrows(wrench: Array, at: Array, weight: float, size: float) -> Array
 
     Args:
         wrench: force, then torque about `at`, world axes (n, 6) [N, N m].
-        at: (n, 3) [m].
+        at: points in the world (n, 3) [m].
         weight: weight of the robot [N].
         size: size of the robot [m].
     """

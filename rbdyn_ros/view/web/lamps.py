@@ -24,7 +24,7 @@ def add_lamp(scene: "viser.SceneApi", name: str, lamp: Lamp, middle: Array, radi
 
     Args:
         scene: scene of the page.
-        name: name of the node, below that of its body.
+        name: name of the node, below the node of its body.
         lamp: the light.
         middle: (3,) of the ball around the robot, in the world.
         radius: radius of this ball [m].

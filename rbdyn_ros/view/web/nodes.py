@@ -376,7 +376,7 @@ class Nodes:
         return [self._arrows["lines"]]
 
     def _lights(self) -> list[Any]:
-        """Return the lights of the file."""
+        """Add the lights of the robot's file to the page and return them."""
         scene = self.scene
         return [
             add_lamp(self._viser, self._name(lamp.body, LIGHTS), lamp, scene.middle, scene.radius)

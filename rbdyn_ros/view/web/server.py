@@ -116,7 +116,7 @@ def refusal(host: str | None, origin: str | None, path: str = "/") -> str:
     another server.
 
     Args:
-        host: Host header, perhaps with a port.
+        host: Host header, perhaps with a port; None: the header is missing.
         origin: Origin header; None from programs other than browsers.
         path: requested path.
     """
@@ -244,7 +244,7 @@ def _check_address(address: object) -> str:
 
 
 def _free_port(port: int, host: str) -> int:
-    """Return the first free port from this port number on; 0 stays 0."""
+    """Return the first free port from `port` on, or raise ParameterError; 0 stays 0."""
     last = min(port + PORTS_TRIED - 1, 65535) if port else 0
     for candidate in range(port, last + 1):
         error = _cannot_bind(candidate, host)

@@ -87,7 +87,7 @@ class Sliders:
             self.random(event.client)
 
     def zero(self) -> None:
-        """Set qpos0."""
+        """Set the sliders and the robot to qpos0."""
         self.set(self._m.qpos0)
 
     def random(self, client: "viser.ClientHandle | None" = None) -> None:

@@ -115,7 +115,7 @@ EXPORT int fmi3SetClock(void* c, const unsigned int r[], size_t n, const bool x[
 EXPORT int fmi3GetFMUState(void* c, void** state) { return save(c, state); }
 EXPORT int fmi3SetFMUState(void* c, void* state) { return load(c, state); }
 EXPORT int fmi3FreeFMUState(void* c, void** state) { return drop(c, state); }
-/* The other functions of the standard are for what modelDescription.xml does not offer. */
+/* The other functions serve capabilities that modelDescription.xml does not declare. */
 #define REFUSE(name) \
     EXPORT int fmi3##name(void* c) { return none(c, 1); }
 REFUSE(GetNumberOfVariableDependencies)

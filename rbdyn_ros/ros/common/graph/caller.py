@@ -152,7 +152,7 @@ class Caller:
             raise client_error("rclpy is shut down")
 
     def _client(self, path: str, make: Callable[[], Any]) -> Any:
-        """Return the client of a service or an action; it is made at its first use."""
+        """Return the client of a service or action, made at its first use, or raise RbdynError."""
         with self._lock:
             if path not in self._clients:
                 try:

@@ -53,7 +53,7 @@ class Domain:
         return {
             "ROS_DOMAIN_ID": str(self.number),
             "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-            "ROS_LOCALHOST_ONLY": "1",  # for Humble
+            "ROS_LOCALHOST_ONLY": "1",  # Humble reads this
             "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4",
         }
 

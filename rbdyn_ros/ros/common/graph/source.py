@@ -44,7 +44,8 @@ def load_robot(
         values: values of the parameters.
         stop: ends the wait for the topic when it is set.
         fallback: path of a robot if the parameters name no robot; None: wait for the topic.
-        found: called with the source before the Model is made, which may compile the engine.
+        found: called with the source before the Model is made, which may compile the engine; None:
+            nothing is called.
         equipped: returns the Model with options and parts that the robot file does not have.
         described: returns the Description with joints that the robot file does not have.
 

@@ -34,7 +34,7 @@ class GripperEnding:
     Attributes:
         how: method of the goal's handle: succeed, abort or canceled.
         stalled, reached: fields of the result.
-        why: reason for the log if the goal is aborted.
+        why: reason for the log if the goal is aborted; empty: it was not aborted.
         hold: whether the gripper stays where it is.
     """
 

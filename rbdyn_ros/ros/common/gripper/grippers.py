@@ -63,7 +63,7 @@ class GripperPreset:
         closed, open: positions of this joint [rad or m].
         width: distance between the fingers when the gripper is open [m]; when closed it is 0.
         source: address of the document with these values.
-        force: largest force between the fingers [N].
+        force: largest force between the fingers [N]; infinite: no limit.
     """
 
     joint: str
@@ -162,7 +162,7 @@ class Gripper:
     def goal(
         self, position: float, velocity: float | None = None, effort: float | None = None
     ) -> GripperGoal:
-        """Return a checked goal; its limits are cut to the limits of the joint.
+        """Return a checked goal within the joint's limits; None: the default velocity or effort.
 
         Raises:
             RbdynError: a number is not finite, the position is outside the stroke, or a limit is
@@ -290,7 +290,7 @@ def _joints_of(m: Model, preset: GripperPreset) -> list[str]:
 
 
 def _joint_of(m: Model, name: str, preset: GripperPreset) -> str:
-    """Return the joint of a robot that a preset moves."""
+    """Return the joint of a robot that a preset moves, or raise ParameterError."""
     ends = _joints_of(m, preset)
     if len(ends) == 1:
         return ends[0]

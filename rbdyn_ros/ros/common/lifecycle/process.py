@@ -26,7 +26,7 @@ from rbdyn_ros.ros.common.reports.throttle import Throttle
 from rbdyn_ros.ros.messages.build import provide
 from rbdyn_ros.runtime.realtime import Grant
 
-#: Folder in which Fast DDS has a file for each port, and time to fill a new one [s].
+#: Folder in which Fast DDS has a file for each port, and time to fill a new file [s].
 MEMORY, FILLED = Path("/dev/shm"), 0.5  # noqa: S108 - where shm_open has its files
 #: A busy callback delays other threads by at most this time [s].
 SWITCH_INTERVAL = 1e-4
@@ -56,7 +56,8 @@ class ManagedNode(LifecycleNode):
         spinner: executor of the node and its helper nodes, in a thread of its own.
         stop: as the argument.
         values: values of the parameters, from `begin` on.
-        loading: the node compiles or reads, see `load`; a signal ends the process at once.
+        loading: whether the node compiles or reads, see `load`; a signal then ends the process at
+            once.
         status: exit status of a process that was stopped; `end` may set it.
     """
 
@@ -216,7 +217,7 @@ class ManagedNode(LifecycleNode):
         """Serve until the process is stopped.
 
         The executor spins in a thread of its own, so the context stays valid until everything has
-        ended.
+        ended. An error that ended the executor is raised here.
         """
         self.serve()
         while not self.stop.wait(self.poll_interval) and not self._served.is_set():

@@ -147,7 +147,7 @@ class Stop(threading.Event):
     busy machine after up to CALM_NAP / BUSY_NAP times as much. The methods take no lock.
 
     Attributes:
-        interrupted: a signal raised KeyboardInterrupt.
+        interrupted: whether a signal raised KeyboardInterrupt.
 
     Raises:
         RbdynError: compilation is switched off.
@@ -224,7 +224,7 @@ class Stop(threading.Event):
         return bool(self._words[STOPPED] != 0)
 
     def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the end is requested; return False after the timeout [s]."""
+        """Wait until the end is requested; return False after a timeout [s]; None: no timeout."""
         poll = select.poll()
         poll.register(self._woken, select.POLLIN)
         return bool(poll.poll(None if timeout is None else timeout * 1e3))

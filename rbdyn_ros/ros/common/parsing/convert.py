@@ -125,7 +125,7 @@ class Poses:
 
     Args:
         m: the robot.
-        links: the links.
+        links: names of the links.
     """
 
     def __init__(self, m: Model, links: list[LinkFrames]) -> None:

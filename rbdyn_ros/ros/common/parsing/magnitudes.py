@@ -22,7 +22,7 @@ def check_magnitude(what: str, numbers: object, largest: float) -> None:
 
     Args:
         what: name of the quantity for the message, such as `the payload`.
-        numbers: the numbers.
+        numbers: numbers or arrays to check.
         largest: largest allowed magnitude.
     """
     finite(what, numbers, (None,), -largest, largest, **REQUEST)

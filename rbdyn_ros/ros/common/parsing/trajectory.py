@@ -87,7 +87,7 @@ class TrajectoryParser:
         return self._rest(names, times, numbers, nanoseconds(message.header.stamp), now_ns)
 
     def _check_limits(self, names: list[str], times: Ints, numbers: TrajectoryPoints) -> None:
-        """Check positions, velocities, and velocities of straight lines between the points."""
+        """Raise RbdynError if positions, or velocities at or between points, exceed limits."""
         low, high = np.transpose([self._range[name] for name in names])
         speed = np.array([self._speed[name] for name in names])
         q, v = numbers.position, numbers.velocity

@@ -79,10 +79,10 @@ class Answer:
     """The terms of an answer, in the order of `name`; terms that were not asked for are empty.
 
     Attributes:
-        mass_matrix, coriolis_matrix: (n, n).
-        jacobian: (6, n), [angular; linear].
+        mass_matrix, coriolis_matrix: M and C, (n, n).
+        jacobian: Jacobian of the frame (6, n), [angular; linear].
         gravity_effort, bias_effort, inverse_dynamics, forward_dynamics: (n,).
-        potential_energy, kinetic_energy: [J].
+        potential_energy, kinetic_energy: energies of the robot [J].
     """
 
     name: tuple[str, ...]
@@ -103,8 +103,8 @@ class Snapshot:
 
     Attributes:
         plant: the Model, with payloads and gravity.
-        qpos, qvel: (nq,), (nv,).
-        time: [s].
+        qpos, qvel: positions (nq,) and velocities (nv,).
+        time: simulated time [s].
         xfrc: (nbody, 6) force and torque on each body at its centre of mass, world axes.
     """
 

@@ -89,7 +89,7 @@ class IkQueries:
         return _answer(m, found)
 
     def _start(self, m: Model, request: Any) -> None:
-        """Write the start of the search to qpos."""
+        """Write the start of the search to qpos, or raise RbdynError."""
         if len(request.name) != len(request.position):
             text = (
                 f"the numbers of names and positions are {len(request.name)} and "

@@ -67,7 +67,7 @@ def twist_of(message: Any, frame: str, stamped: bool) -> Array:
 
     Raises:
         RbdynError: a number is not finite, the base cannot have such a part, or the frame is not
-            that of the base.
+            the frame of the base.
     """
     if stamped and message.header.frame_id not in ("", frame):
         found = quote(message.header.frame_id)

@@ -26,7 +26,7 @@ class Parameter:
         default: also gives the type: a tuple is a list of strings, a list is a list of doubles.
         doc: a phrase of one line, without the unit.
         unit: unit of a number; empty: no unit.
-        low, high: range of a number, both allowed.
+        low, high: range of a number, both allowed; infinite: no bound.
         choices: strings that are allowed; empty: any string.
         live: whether it can be changed while the node runs.
         fixed: whether a list has as many numbers as its default; otherwise it has one number, or a
@@ -165,7 +165,8 @@ def declare(
     Args:
         node: declares them.
         table: the parameters.
-        defaults: defaults by name, which replace the defaults of the table.
+        defaults: defaults by name, which replace the defaults of the table; None: all defaults are
+            from the table.
 
     Raises:
         ParameterError: with every value that is not allowed.
@@ -186,7 +187,7 @@ def _declare_one(node: "Node", parameter: Parameter, default: Any) -> Any:
         description=parameter.description,
         additional_constraints=parameter.allowed,
         read_only=not parameter.live,
-        dynamic_typing=True,  # accepts 1 for 1.0; a wrong type gets our error, not rclpy's
+        dynamic_typing=True,  # this accepts 1 for 1.0; a wrong type gets our error
     )
     value = [""] if default == () else default  # ROS has no type for an empty list
     return node.declare_parameter(parameter.name, value, descriptor).value
@@ -235,8 +236,8 @@ def unknown(node: "Node", table: Table, others: tuple[str, ...] = ()) -> list[st
     """Return a warning for each parameter that was set but never declared.
 
     Args:
-        node: the node.
-        table: its parameters.
+        node: the node that has declared its parameters.
+        table: the declared parameters.
         others: prefixes of further parameters.
     """
     known = [parameter.name for parameter in table]

@@ -105,7 +105,7 @@ class ToolMarker:
         return towards(place, R, goal.place, goal.R, self._gain)
 
     def _present(self) -> DragGoal | None:
-        """Return the goal, unless it is lost."""
+        """Return the goal; None if there is none, or if it is lost."""
         with self._lock:
             if self._goal is not None and time.monotonic() - self._goal.since > LOST:
                 self._goal = None

@@ -66,11 +66,11 @@ class UnitreeRecord:
         self._wire = struct.Struct("<" + _wire([code for _, code in leaves]))
 
     def zeros(self) -> list[Any]:
-        """Return a row of zeros."""
+        """Return a row with a zero for each number of the message."""
         return [0] * len(self.places)
 
     def row(self, message: Any) -> list[Any]:
-        """Return the numbers of a message."""
+        """Return all numbers of a message as one row."""
         return list(_numbers(message, self._kind))
 
     def crc(self, row: list[Any]) -> int:

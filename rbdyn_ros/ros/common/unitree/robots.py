@@ -133,7 +133,7 @@ def motor_numbers(robot: UnitreeRobot, joints: Collection[str]) -> dict[str, int
     """Return the number of each motor whose joint the robot has.
 
     Args:
-        robot: the robot.
+        robot: the kind of robot.
         joints: names of the joints that can be commanded.
 
     Raises:

@@ -19,7 +19,8 @@ from rbdyn_ros.ros.simulator.graph.claims import CLOCK, Claims
 from rbdyn_ros.ros.simulator.topics.outputs import HEARTBEAT
 
 #: Time to discover other nodes [s]. A DDS participant announces itself every 3 s; often a new
-#: participant misses the replies to its own announcement and has to wait for the next one.
+#: participant misses the replies to its own announcement and has to wait for the next
+#: announcement.
 DISCOVERY = 3.5
 #: A discovered publisher sends within this time, even if its simulation is paused [s].
 AUDIBLE = HEARTBEAT + 0.5

@@ -189,8 +189,8 @@ class Entities:
             name: name of the entity.
             pose: position, and quaternion of length near 1; checked by the caller. None: the pose
                 stays, and time may run meanwhile.
-            twist: linear and angular velocity. None: the twist stays; with a pose alone the
-                angular velocity is that of the latest state.
+            twist: linear and angular velocity. None: the twist stays; with a pose alone the base
+                keeps the angular velocity of the latest state.
 
         Raises:
             RbdynError: it is a robot that is fixed to the world, it is attached, it is an

@@ -62,7 +62,7 @@ def fitted(m: Model, values: Mapping[str, Any], faults: Faults) -> dict[str, Any
     Args:
         m: the robot after joints came or went.
         values: all parameters.
-        faults: the present faults, without those of joints that are gone.
+        faults: the present faults, without the faults of joints that are gone.
     """
     joints, free = SingleJoints.commanded(m), SingleJoints.free(m)
     right: dict[str, Any] = {

@@ -51,8 +51,8 @@ class Payloads:
         """Attach a rigid body to a link, in place of its last body; mass 0 removes the last body.
 
         Args:
-            link: its name.
-            mass: [kg].
+            link: name of the link.
+            mass: mass of the body [kg].
             com: (3,) centre of mass in the link's frame [m].
             inertia: (6,) Ixx Iyy Izz Ixy Ixz Iyz about the com, in the link's axes [kg m^2].
 
@@ -151,4 +151,4 @@ def _loaded(base: Model, payloads: dict[str, Payload], gravity: tuple[float, ...
 
 
 def _bytes(numbers: ArrayLike) -> bytes:
-    return (np.asarray(numbers, np.float64) + 0.0).tobytes()  # turns -0 into 0
+    return (np.asarray(numbers, np.float64) + 0.0).tobytes()  # this turns -0 into 0

@@ -437,7 +437,7 @@ class Robot:
         """Change to another world between two ticks; parts that both worlds have keep their state.
 
         Args:
-            world: the world.
+            world: the new world.
             settles: whether the links of its last weld keep the pose that they have at that tick.
             resets: whether the caller resets or loads the state next; then the state may have
                 diverged.

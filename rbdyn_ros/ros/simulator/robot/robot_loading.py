@@ -99,7 +99,7 @@ def prepared_robot(
         values: values of the parameters; `floating_base` and `box` of a scene are set here.
         setup: setup of a simulator inside another program, or None.
         stop: ends the wait for a robot_description.
-        fallback: file of the robot if the parameters name no robot.
+        fallback: file of the robot if the parameters name no robot; None: wait for the topic.
 
     Raises:
         RbdynError: a parameter or the robot is refused.
@@ -349,7 +349,8 @@ def loop_settings(
 def _lockstep_dofs(values: SimpleNamespace, m: Model, commands: CommandParser) -> Ints | None:
     """Return the dofs of lockstep_joints; without names, the dofs of all joints with actuators.
 
-    None: lock-step waits only for the joints of the control boxes.
+    None: lock-step waits only for the joints of the control boxes. Raise ParameterError for names
+    of other joints.
     """
     names = values.lockstep_joints
     if not names:

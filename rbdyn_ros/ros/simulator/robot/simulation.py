@@ -172,12 +172,12 @@ class Simulation:
         self._stop.set()
 
     def load_world(self, file: WorldFile, parts: SceneParts) -> list[Finding]:
-        """Load another world in place of the present world, see changes.loaded; time is paused.
+        """Load another world in place of the present world, see changes.loaded, and pause time.
 
         If it is refused, nothing changes. A state that diverged stays frozen: reset it next.
 
         Returns:
-            warnings.
+            Warnings about the new world.
         """
         robot = self.entities.only_robot()
         world, warnings = changes.loaded(robot.begin, robot.world, file, parts)
@@ -185,7 +185,7 @@ class Simulation:
         return warnings
 
     def unload_world(self) -> None:
-        """Remove everything but the initial robots; time is paused, and the caller resets."""
+        """Remove everything but the initial robots, and pause time; the caller resets then."""
         robot = self.entities.only_robot()
         self._enter(robot, changes.robots_alone(robot.begin, robot.world))
 

@@ -66,7 +66,7 @@ def _reboot(box: ControlBox, _request: Trigger.Request, _: Trigger.Response) -> 
 
 
 def _done(box: ControlBox, action: Callable[[], T]) -> T:
-    """Return the result of an action between two cycles of a box."""
+    """Return the result of an action between two cycles of a box; raise RbdynError if it waits."""
     done = box.do(action)
     try:
         return done.result(PATIENCE)

@@ -60,7 +60,7 @@ class EntityServices(results.OfferedServices):
         response.states = self._states(response.entities)
 
     def _chosen(self, filters: Any) -> list[str]:
-        """Return the entities that pass the filters."""
+        """Return the entities that pass the filters; raise RbdynError for invalid filters."""
         try:
             region = region_of(filters.bounds)
         except RbdynError as error:

@@ -43,7 +43,7 @@ class _Hull:
 
     def overlaps(self, part: PlacedShape) -> bool:
         """Return whether a convex combination of the corners is in the box: a linear programme."""
-        from scipy.optimize import linprog  # slow to import
+        from scipy.optimize import linprog  # this import is slow
 
         low, high, corners = _seen_from(part, self.corners)
         if (corners.max(axis=0) < low).any() or (corners.min(axis=0) > high).any():

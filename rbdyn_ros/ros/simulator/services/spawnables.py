@@ -196,7 +196,7 @@ def _primitive(name: str, words: str, pose: Pose) -> Object | geometries.Obstacl
 
 
 def _triangles_of(path: Path) -> geometries.Points | geometries.TriangleMesh:
-    """Return the triangles of a mesh file, or its corners if it is convex."""
+    """Return a mesh file's triangles, or its corners if it is convex, or raise ResultError."""
     try:
         return Meshes(MeshFiles(path.parent)).concave(path.name, (1.0, 1.0, 1.0))
     except UnusableMeshError as error:
@@ -219,7 +219,7 @@ def _surface(given: dict[str, tuple[float, ...]]) -> geometries.Surface | None:
 
 
 def _numbers(query: str, allowed: dict[str, int]) -> dict[str, tuple[float, ...]]:
-    """Return the numbers of a query by their keys; `allowed` has the count for each key."""
+    """Return numbers of a query by key, or raise ResultError; `allowed` has the count of each."""
     found: dict[str, tuple[float, ...]] = {}
     try:
         fields = parse_qsl(query, keep_blank_values=True, max_num_fields=20)

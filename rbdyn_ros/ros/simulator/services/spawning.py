@@ -81,7 +81,7 @@ class Spawning(results.OfferedServices):
         result.entity_name = self._spawn(request)
 
     def _spawn(self, request: Any) -> str:
-        """Spawn the entity of a request; return its name."""
+        """Spawn the entity of a request; return its name, or raise ResultError."""
         # before version 2.0 the resource was part of the request
         resource = getattr(request, "entity_resource", request)
         uri, text, taken = resource.uri, resource.resource_string, self._entities.taken()
@@ -112,7 +112,7 @@ class Spawning(results.OfferedServices):
         return name
 
     def _robot(self, entity: Any, namespace: str) -> SpawnedRobot:
-        """Return the namespace and the URDF of a robot that an object's robot file describes."""
+        """Return namespace and URDF of the robot in an object's file, or raise ResultError."""
         own = self._simulation.robots[0].node.get_namespace().rstrip("/")
         space = namespace or re.sub(r"\W|^(?=\d)", "_", entity.name, flags=re.ASCII)
         space = (space if space.startswith("/") else f"{own}/{space}").rstrip("/") or "/"
@@ -130,7 +130,7 @@ class Spawning(results.OfferedServices):
         return SpawnedRobot(space, urdf, None)
 
     def _pose(self, stamped: Any) -> Pose:
-        """Return a pose in the world from a pose in the world or in the frame of an entity."""
+        """Convert a pose in the frame of the world or of an entity, or raise ResultError."""
         position = vector_numbers(stamped.pose.position)
         quaternion = quaternion_numbers(stamped.pose.orientation)
         try:

@@ -73,7 +73,7 @@ class ViewedSimulation:
         self._begun: Simulation | None = None
         self._watched: list[Watched] = []
         self._hands: list[HandSpring] = []
-        self._driven: dict[int, bool] = {}  # by robot: was it held before its first order?
+        self._driven: dict[int, bool] = {}  # by robot: whether it was held before its first order
 
     def begin(self, simulation: Simulation) -> None:
         """Show and control the simulation of the robots, which are open now."""
@@ -94,7 +94,7 @@ class ViewedSimulation:
         return [watched.instant(energy) for watched in self._watched]
 
     def recast(self, robot: int) -> Cast | None:
-        """Return a robot with the objects of the last instant; None if outdated, or not begun."""
+        """Return a robot with the last instant's objects; None if outdated, or before `begin`."""
         if self._begun is None:
             return None
         watched, shown = self._watched[robot], self.robots[robot]
@@ -125,7 +125,7 @@ class ViewedSimulation:
 
     @_refusable
     def set_speed(self, factor: float) -> None:
-        """Set the node's parameter real_time_factor."""
+        """Set the node's parameter real_time_factor, or raise RbdynError."""
         mode = self.robots[0].values.time_mode
         if mode != "realtime":
             raise refusal(NO_SPEED.format(mode))
@@ -213,7 +213,7 @@ def cast_of(robot: Robot, world: World, imports: Sequence[Path] = ()) -> Cast:
     """Return a robot for the view.
 
     Args:
-        robot: the robot.
+        robot: the loaded robot.
         world: its present world.
         imports: the files of its joint types and motions.
     """

@@ -50,7 +50,8 @@ def read_world(
     Args:
         uri: URI of a scene file.
         text: text of a scene file, used if the URI is empty.
-        start: the scene that the simulator was started with, the only one that may have robots.
+        start: the scene that the simulator was started with, the only one that may have robots;
+            None: no scene.
         strict: as for load_urdf.
         package_dirs: as for load_urdf.
 

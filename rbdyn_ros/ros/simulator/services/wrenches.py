@@ -37,10 +37,10 @@ def wrench_on(
         m: the robot.
         link: name of the link.
         point: (3,) point of application, in the frame of the link [m].
-        force: (3,) [N].
-        torque: (3,) about the point [N m].
+        force: (3,) the force [N].
+        torque: (3,) the torque about the point [N m].
         axes: axes of force and torque: "link" or "world".
-        duration: [s].
+        duration: how long the wrench acts [s].
 
     Raises:
         RbdynError: a number, the link or the axes are refused.
@@ -87,8 +87,8 @@ def wrench_of_message(m: Model, message: Any, duration: float, prefix: str = "")
 
     Args:
         m: the robot.
-        message: the message.
-        duration: [s].
+        message: the WrenchStamped.
+        duration: how long the wrench acts [s].
         prefix: prefix of the names of links in TF.
     """
     link = link_of(message.header.frame_id, prefix)

@@ -26,7 +26,7 @@ class DiagnosisLimits:
     error: float
 
     def level(self, number: float) -> Level:
-        """Return the level of a number."""
+        """Return the diagnostic level of a number: ok, warning or error."""
         return Level((number > self.warn) + (number > self.error))
 
 

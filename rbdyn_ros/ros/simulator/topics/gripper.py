@@ -67,7 +67,7 @@ class SimulatedGripper:
         self._forgotten = self._number
 
     def state(self) -> GripperState:
-        """Return the present measurement."""
+        """Return the newest measured state of the gripper."""
         number, state, k = self._number, self._loop.readout.latest(), self._dof
         return GripperState(
             self._stamps.of(state.tick),

@@ -119,7 +119,7 @@ def arrow(m: Model, xmat: Array, wrench: Wrench, vector: Array) -> tuple[str, Ar
     Args:
         m: the robot.
         xmat: (nbody, 9) rotation matrices of the bodies.
-        wrench: the wrench.
+        wrench: the wrench that is shown.
         vector: (3,) its force or its torque, not zero.
     """
     body = wrench.body

@@ -82,7 +82,7 @@ class MobileBase:
     Attributes:
         frame: TF frame of the base link.
         period: period of its odometry and commands [ticks].
-        slides: whether it has no wheels; its transforms are those of its joints.
+        slides: whether it has no wheels; its transforms are then the transforms of its joints.
     """
 
     def __init__(

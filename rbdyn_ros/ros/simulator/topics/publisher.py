@@ -24,7 +24,7 @@ class Publisher:
         robots: the outputs of each robot.
 
     Attributes:
-        failure: the error that ended the thread.
+        failure: the error that ended the thread, or None.
     """
 
     def __init__(self, wakeup: Wakeup, robots: Sequence[Outputs]) -> None:

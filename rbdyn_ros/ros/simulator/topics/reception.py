@@ -146,7 +146,7 @@ class Reception:
         self._loop.orders.command(command, tick)
 
     def _stamped_tick(self, stamp: int) -> int | None:
-        """Return the tick of a command. Raise RbdynError if the loop does not accept this tick.
+        """Return the tick of a command, or None; raise RbdynError if the loop does not accept it.
 
         In lock-step the loop accepts only the present tick, otherwise past ticks, too.
 

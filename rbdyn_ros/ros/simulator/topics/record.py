@@ -71,7 +71,7 @@ class NodeRecording:
     def put(
         self, recorder: "NodeRecorder", topic: str, typename: str, qos: dict[str, str], raw: bytes
     ) -> None:
-        """Record a message."""
+        """Record a serialised message, or keep it until the file is open."""
         with self._lock:
             if self._file is None:
                 self._early.append((recorder, topic, typename, qos, raw))
@@ -161,7 +161,7 @@ class NodeRecorder:
             self._recording.put_state(self._state, stamp, state)
 
     def put(self, topic: str, typename: str, qos: dict[str, str], raw: bytes) -> None:
-        """Record a message."""
+        """Record a serialised message."""
         self._recording.put(self, topic, typename, qos, raw)
 
     def heard(
@@ -184,7 +184,7 @@ class NodeRecorder:
         return take
 
 
-class RecordedPublisher(Publisher):  # type: ignore[type-arg]  # generic only in newer ROS 2
+class RecordedPublisher(Publisher):  # type: ignore[type-arg]  # it is generic only in newer ROS 2
     """A publisher whose messages are recorded, also without subscribers."""
 
     recorder: NodeRecorder

@@ -83,9 +83,10 @@ class SensorTopics:
         description: description of the robot.
         sensors: path of a sensors file, or its specs.
         period_ns: length of a tick [ns].
-        frame_prefix: prefix of the names of frames.
+        frame_prefix: prefix of the names of frames; empty: no prefix.
         seed: seed of the noise.
-        visuals: returns the shapes of a Model for sensors whose `sees` is visual.
+        visuals: returns the shapes of a Model for sensors whose `sees` is visual; None: no such
+            sensors.
         looks: returns the appearance of a Model, for colour cameras.
         threaded: whether a thread of its own measures lidars, range sensors and cameras, see
             sensor_work.py.

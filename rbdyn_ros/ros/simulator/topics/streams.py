@@ -30,7 +30,7 @@ def _publish_function() -> int:
 
 
 def stream_topic(
-    publisher: Publisher,  # type: ignore[type-arg]  # generic only in newer ROS 2
+    publisher: Publisher,  # type: ignore[type-arg]  # it is generic only in newer ROS 2
     prepared: Prepared,
     every: int,
     picks: Ints,

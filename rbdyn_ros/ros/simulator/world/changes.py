@@ -195,8 +195,8 @@ def loaded(
     Args:
         begin: as for robots_alone.
         now: as for robots_alone.
-        file: the world.
-        parts: its parts.
+        file: the file of the world.
+        parts: the objects and obstacles of this file.
     """
     if parts.objects or parts.obstacles or parts.floor:
         _check_contact(begin)
@@ -272,5 +272,5 @@ def _made(world: World, **changes: Any) -> World:
 
 
 def _in(new: World, old: World, qpos: Array) -> Array:
-    """Return a position (nq,) of the old world for the new world; new parts are at their qpos0."""
+    """Convert a position (nq,) of the old world to the new world; new parts are at their qpos0."""
     return Match(old.m, new.m).coordinates(qpos, new.m.qpos0)

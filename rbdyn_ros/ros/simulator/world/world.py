@@ -42,7 +42,7 @@ class SpawnedRobot:
     Attributes:
         namespace: namespace of its topics, with all parents.
         urdf: the text of its URDF, or empty.
-        pose: its pose in the world, if it is fixed there.
+        pose: its pose in the world if it is fixed there; None: its base floats.
     """
 
     namespace: str
@@ -57,8 +57,8 @@ class WorldFile:
     Attributes:
         name: name of the world.
         uri: URI of its file, or empty.
-        text: its content, if there is no file.
-        about: a description for people.
+        text: its content if there is no file; empty: there is a file.
+        about: a description for people; empty: no description.
         tags: words by which worlds are chosen.
     """
 

@@ -74,8 +74,8 @@ struct Reason
   std::size_t joint = 0;
   double value = 0.0;
   double bound = 0.0;
-  std::size_t found = 0;  // by the start-up test
-  Verdict fault;          // that stopped it
+  std::size_t found = 0;  // finding of the start-up test
+  Verdict fault;          // fault that stopped the arm
 };
 
 /// Positions and velocities of all degrees of freedom [rad or m; per s].
@@ -168,8 +168,8 @@ public:
 
   /// Change the mode; the joints stay where they are, and the gains must not shake the arm.
   ///
-  /// Return the mode that is still requested: a refused mode must not begin by itself in another
-  /// posture; after a fault the arm starts in the mode that was requested meanwhile.
+  /// Return the mode that is now requested: the former mode after a refusal, because a refused
+  /// mode must not begin by itself in another posture. An arm with a fault starts in the new mode.
   Mode set_mode(Mode mode)
   {
     if (mode == this->mode() || is_faulty()) {

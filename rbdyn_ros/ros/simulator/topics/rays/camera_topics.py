@@ -102,7 +102,7 @@ class DepthTopics(CameraTopics):
         return [*super()._publishers, *(one for one in more if one is not None)]
 
     def read(self, suite: Suite, k: int, state: LoopState, threads: int | None) -> Scan:
-        """Return the reading of sensor k in a state, drawn or from rays."""
+        """Return the reading of sensor k in a state, drawn or from rays, see Suite.scan."""
         if not self._renderers.draws(self._camera):
             return suite.scan(k, state, threads)
         qpos = state.qpos[: suite.m.nq].copy()
@@ -154,7 +154,7 @@ class ColorTopics(CameraTopics):
         return [*super()._publishers, *([self._compressed] if self._compressed else [])]
 
     def read(self, suite: Suite, k: int, state: LoopState, threads: int | None) -> Pixels:  # noqa: ARG002
-        """Return the picture in a state."""
+        """Return the drawn picture of this camera in a state."""
         qpos = state.qpos[: suite.m.nq].copy()
         return self._renderers.of(suite).draw(state.time, qpos, self._camera)
 

@@ -75,7 +75,7 @@ class Renderers:
         looks = self._looks(m) if self._cameras else Appearance()
         shapes = {spec: suite.shapes(k) for spec, k in self._depth.items()}
         if self._process is not None:
-            # if the renderer has ended, a new one is started
+            # if the renderer has ended, a new renderer is started
             with contextlib.suppress(RbdynError):
                 self._process.use(m, looks, shapes)
                 return self._process

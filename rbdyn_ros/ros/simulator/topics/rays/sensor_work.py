@@ -78,8 +78,11 @@ class SensorWork:
         Args:
             suite: the sensors.
             numbers: the topics of the sensors to be read, by number.
-            stamp_ns: stamp of the state.
-            state: the state.
+            stamp_ns: stamp of the state [ns].
+            state: the state to measure.
+
+        Raises:
+            BaseException: the error that ended the thread of the readings.
         """
         if self._failure is not None:
             raise self._failure
