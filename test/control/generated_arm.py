@@ -54,7 +54,7 @@ def code_of(m):
 
 
 class GeneratedController:
-    """The interface of a Controller that the loop needs, with the generated code."""
+    """The generated code behind the methods of a Controller that the loop calls."""
 
     def __init__(self, loop, m, settings, friction):
         self.loop, self.settings, self.arm = loop, settings, loop.controller.arm

@@ -60,7 +60,7 @@ class Block:
 
 
 def ran(case, trusted=False, blocks=True):
-    """Return the loop after a run, the positions, and the largest speed by its limit."""
+    """Return the loop after a run, its positions, and the largest speed as a share of a limit."""
     loop = moving(dataclasses.replace(case, lie="", joint=0, by=""))
     if trusted:
         loop.controller._trip(Fault("target", "a trusted fault"))

@@ -101,7 +101,7 @@ def test_a_folder_that_everybody_can_write_is_not_searched(tmp_path):
     ],
 )
 def test_a_package_that_everybody_can_write_is_found_only_if_it_is_given(tmp_path, place, shared):
-    """Below / or /home the folders above and next to a robot belong to others."""
+    """In such a folder another user could put a package."""
     at = package(tmp_path / place)
     (tmp_path / "src/robot").mkdir(parents=True)
     assert find_package("pack", robot=tmp_path / "src/robot") == at

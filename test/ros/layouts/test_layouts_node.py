@@ -142,7 +142,7 @@ def test_rviz_gets_messages_of_the_publishers(written):
         if description := display.get("Description Topic"):
             assert description["Durability Policy"] == "Transient Local"
         if topic := display.get("Topic"):
-            assert topic["Durability Policy"] == "Volatile"  # others have no history
+            assert topic["Durability Policy"] == "Volatile"  # these topics keep no old messages
     assert rviz["Visualization Manager"]["Global Options"]["Fixed Frame"] == "world"
 
 

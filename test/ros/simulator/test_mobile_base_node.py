@@ -67,7 +67,7 @@ def nanoseconds(stamp):
 
 
 class Rover:
-    """A base in a simulator, and the truth about it from /tf."""
+    """A base in a simulator, and its true pose from /tf."""
 
     def __init__(self, simulate, peer, urdf, tmp_path, wheels=True, wait=True, **parameters):
         path, scene = tmp_path / "rover.urdf", parameters.pop("scene", "")
