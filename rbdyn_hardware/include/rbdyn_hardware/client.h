@@ -207,13 +207,13 @@ static inline int rbdyn_open(rbdyn_client * c, const char * name, char * why, si
       (long long)status.st_uid);
   c->size = (int64_t)status.st_size;
   if (c->size < 8 * RBDYN_HEAD_WORDS)
-    return rbdyn_refuse(c, why, size, "is not one of rbdyn_ros, or is being made", name, 0);
+    return rbdyn_refuse(c, why, size, "is not a memory of rbdyn_ros, or is still being made", name, 0);
   void * memory = mmap(NULL, (size_t)c->size, PROT_READ | PROT_WRITE, MAP_SHARED, c->file, 0);
   if (memory == MAP_FAILED)
     return rbdyn_refuse(c, why, size, "cannot be mapped (errno %lld)", name, errno);
   c->memory = (int64_t *)memory;
   if (rbdyn_load(c, RBDYN_HEAD_MAGIC) != RBDYN_MAGIC)
-    return rbdyn_refuse(c, why, size, "is not one of rbdyn_ros, or is being made", name, 0);
+    return rbdyn_refuse(c, why, size, "is not a memory of rbdyn_ros, or is still being made", name, 0);
   int64_t version = c->memory[RBDYN_HEAD_VERSION];
   if (version != RBDYN_VERSION)
     return rbdyn_refuse(c, why, size,
