@@ -112,7 +112,7 @@ def read_by_columns(
     kept = [name for name in names if name in joints]
     if not kept:
         text = (
-            f"no joint of the columns file is a joint of the robot, such as {quote(names[0])}"
+            f"no joint of the columns file, such as {quote(names[0])}, is a joint of the robot"
             f"{did_you_mean(names[0], joints)}; map names with --map"
         )
         raise recording_error("other-joints", text, str(path))

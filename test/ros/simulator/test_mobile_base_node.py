@@ -248,7 +248,7 @@ def test_odometry_has_the_frames_of_rep_105_and_a_covariance_that_grows(simulate
 
 WRONG = [
     ({"base.kind": "auto", "floating_base": "false"}, "the robot is fixed to the world"),
-    ({"base.kind": "ackermann"}, "base.kind is 'ackermann', but of the wheels"),
+    ({"base.kind": "ackermann"}, "base.kind is 'ackermann', but a base with"),
     ({"base.kind": "auto", "base.wheels": "[left]"}, "base.wheels has 'left'"),
     ({"base.kind": "auto", "contact": "false"}, "the robot has no wheels"),
 ]
