@@ -32,7 +32,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("place", "robot"), PLACES.values(), ids=PLACES)
-def test_a_package_is_found_from_the_robot(tmp_path, place, robot):
+def test_a_package_is_found_around_the_folder_of_the_robot(tmp_path, place, robot):
     at = package(tmp_path / "home" / place)
     if "repo/" in place:
         (tmp_path / "home/repo/.git").mkdir()

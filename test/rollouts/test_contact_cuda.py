@@ -61,7 +61,7 @@ def test_a_finger_with_friction_and_a_limit_has_the_bits_of_a_batch(gpu):
 
 
 def test_steps_of_the_engine_are_done_on_the_host(gpu):
-    """In one call the engine computes different steps of each robot, for some two in a row."""
+    """The engine computes different steps for each robot, for some robots two steps in a row."""
     b = thrown(rod(), number=24)
     g, taken, twice = copied(b), np.zeros(24, bool), False
     for _ in range(200):

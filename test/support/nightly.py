@@ -3,7 +3,7 @@
 
 import pytest
 
-#: By test: one case in this number runs in `make test`.
+#: By test: `make test` runs one case out of this number of cases.
 ONE_IN = {
     # random arms, with the same assertion for each
     "identification/test_real_imperfections.py::test_standard_deviations_match_the_real_errors": 5,

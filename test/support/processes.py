@@ -37,7 +37,7 @@ _lock = threading.Lock()
 
 
 def collected():
-    """Make the environment after the imports of all test modules the default.
+    """Take the present environment, after the imports of all test modules, as the usual one.
 
     Some libraries set variables, after which every node would otherwise be a fresh process.
     """

@@ -55,7 +55,7 @@ class Stepped(EXAMPLE.Driver):
         self.stamp = nanoseconds(message.header.stamp)
 
     def wait(self):
-        """Step by 40 ms, and wait for the odom in them: an earlier one may still be under way."""
+        """Step by 40 ms, and wait for an odometry of this time: older ones may come first."""
         self.ask(StepSimulation, "step_simulation", steps=40)
         self.time += PERIOD
         self.peer.until(lambda: self.stamp > self.time - PERIOD)
