@@ -182,7 +182,7 @@ def judged(case):
 
 
 def allowed(case, verdict):
-    """Return whether the lie of a case allows the verdict, here or for arm_controller."""
+    """Return whether a case allows a verdict of the generated controller or arm_controller."""
     return battery.allowed(case, verdict) or verdict.code in CODES.get(case.lie, ())
 
 

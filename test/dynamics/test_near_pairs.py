@@ -48,7 +48,7 @@ def test_pairs_are_sorted_by_moving_and_fixed_geometries_and_obstacles(arm):
     assert arm.geom_frameid[4] == -1
 
 
-def test_pairs_of_parent_and_child_are_left_out_but_not_those_with_a_floor(arm):
+def test_pairs_of_parent_and_child_are_left_out_but_not_pairs_with_a_floor(arm):
     assert listed(arm) == {
         ("l1", "l3"), ("l2", "l0"), ("l3", "l0"), ("l1", "floor"), ("l2", "floor"),
         ("l3", "floor"),
