@@ -39,7 +39,9 @@ DIALECT = Dialect(
         Key("efforts", _ONE, "efforts of the drives at the joints; columns as for positions"),
         Key("currents", _ONE, "currents of the drives [A]; columns as for positions"),
         Key("time_unit", kinds.OneOf(tuple(TIME_UNITS)), "unit of time", default="s"),
-        Key("angle_unit", kinds.OneOf(tuple(ANGLE_UNITS)), "unit of angles", default="rad"),
+        Key(
+            "angle_unit", kinds.OneOf(tuple(ANGLE_UNITS)), "unit of revolute joints", default="rad"
+        ),
         Key("effort_unit", kinds.OneOf(tuple(EFFORT_UNITS)), "unit of efforts", default="Nm"),
         Key("position_signs", kinds.NumberList(), "1 or -1 for each joint; default: 1"),
         Key("effort_signs", kinds.NumberList(), "1 or -1 for each joint; default: 1"),
