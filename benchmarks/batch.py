@@ -95,7 +95,7 @@ def step_flops(m: rb.Model) -> int:
 
 
 def payload_section() -> str:
-    """Return payload_line() of a fresh process, so that its peak memory is the batch's alone."""
+    """Return payload_line() from a fresh process, whose peak memory is due to the batch alone."""
     command = [sys.executable, "-m", "benchmarks.batch", "--payloads"]
     line = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     return f"{LADEN:,} rollouts of one second with payloads:\n\n{line.strip()}"

@@ -3,9 +3,9 @@
 
     python -m benchmarks.contact_batch
 
-The time is that of a step of one robot or scene in a batch, on two threads. Every copy starts
-where our engine has brought it to rest on the floor: without velocities, or with velocities of its
-own. Both engines return positions and velocities of all steps. rb.rollout runs the engine's
+The time is for a step of one robot or scene in a batch, on two threads. Every copy starts where
+our engine has brought it to rest on the floor: without velocities, or with its own random
+velocities. Both engines return positions and velocities of all steps. rb.rollout runs the engine's
 general code, because specialised code has no such contacts.
 """
 

@@ -74,7 +74,7 @@ def creep(simulation: tuple[Job, Callable[[], np.ndarray]], slope: Slope) -> flo
 
 
 def our_box(slope: Slope) -> tuple[Job, Callable[[], np.ndarray]]:
-    """Return a job that steps the box on a slope, and a function for its position."""
+    """Return a job that steps the box on a slope, and a function that returns its position."""
     surface = rb.Surface(friction=FRICTION)
     box = (
         rb.SystemBuilder("box", base="world")

@@ -3,7 +3,7 @@
 
     python -m benchmarks.drake
 
-Contact is hydroelastic, because point contact of Drake has one point for a pair: a rigid floor and
+Contact is hydroelastic, because point contact of Drake has one point per pair: a rigid floor and
 compliant boxes with a modulus of 1e7 Pa. Steps last 1 ms. All settings of MultibodyPlant are
 defaults, except for the solver of discrete contact: each solver is measured.
 """

@@ -2,7 +2,7 @@
 """Inverse kinematics against a loop around Pinocchio, target by target in turns.
 
 Targets are drawn by forward kinematics within the limits; every search starts at the middle of
-the limits, or at zero. Both stop below 1e-8 m and rad, and may start 100 times.
+the limits, or at zero. Both libraries stop below 1e-8 m and rad, and may start 100 times.
 Pinocchio's loop is the usual one: damped least squares with the error of the pose as damping, the
 step clipped to the limits, the same steps and starts as ours, in Python. A robot that example-
 robot-data lacks is built from its Denavit-Hartenberg table in both libraries.

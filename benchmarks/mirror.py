@@ -17,7 +17,7 @@ from rbdyn_ros.model.declared.joints import JointType
 
 
 def mirror(m: rb.Model) -> Any:
-    """Return MuJoCo's Model, with a timestep of our own and its Euler integrator."""
+    """Return MuJoCo's model of a Model, with our timestep and MuJoCo's Euler integrator."""
     spec = mujoco.MjSpec()
     spec.option.timestep, spec.option.gravity = m.opt.timestep, m.opt.gravity
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER

@@ -8,7 +8,7 @@ real-time factor are measured. Then the node runs in its own process with joint_
 TF at 50 Hz and /clock at 100 Hz, in turns without and with another busy process. This
 measures its share of a core, its lateness, and the time from publishing a torque to receiving the
 joint state that contains it. In lock-step a command makes its tick at once, so the time to its
-state is what messages and the node take, without the wait for a tick.
+state contains only messages and the node, and no wait for a tick.
 """
 
 from __future__ import annotations

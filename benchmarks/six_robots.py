@@ -26,11 +26,11 @@ class Robot:
 
     @property
     def path(self) -> Path:
-        """Path of its URDF."""
+        """Path of the URDF."""
         return folder() / self.file
 
     def load(self) -> rb.Model:
-        """Load it as a Model, with the friction and limits of joints of specialised code."""
+        """Load the robot with the smooth law of friction and limits, as specialised code has."""
         m = rb.load_urdf(self.path, floating_base=self.floats, strict=False)
         m.opt.exact_stops = False
         return m

@@ -92,7 +92,8 @@ def touching_row(name: str, make: Callable[[], tuple[rb.Model, Any]], threads: i
 def trotting_row(name: str, scene: Scene, threads: int) -> str:
     """Return the table row of robots that trot out of step with each other.
 
-    Springs move them, each engine's by its own states, every CONTROL steps; only steps are timed.
+    Springs move the robots: each engine computes their forces from its own states every CONTROL
+    steps. Only the steps are timed.
     """
     from mujoco.batch import Batch
 
@@ -122,7 +123,7 @@ def trotting_row(name: str, scene: Scene, threads: int) -> str:
 
 
 def terrain_row(noise: float, threads: int) -> str:
-    """Return the table row of the Go2 with round feet on terrain, as trotting_row."""
+    """Return the table row of the Go2 with round feet, trotting on terrain as in trotting_row."""
     x = np.linspace(-SIDE, SIDE, round(2.0 * SIDE / CELL) + 1)
     rng = np.random.default_rng(0)
     heights = 0.05 * np.sin(2.0 * x) * np.cos(1.5 * x)[:, None]

@@ -5,7 +5,7 @@
 
 A simulated arm and a controller run in one process, at 1 kHz of simulated time. Each run times
 2,000 answers; the arm itself is not timed. A table shows each percentile's lowest value of RUNS
-runs, because whatever else the machine does can only add to it.
+runs, because other work of the machine can only add time.
 """
 
 from __future__ import annotations

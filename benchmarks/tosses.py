@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """570 real tosses of a cube: the distance of a simulated cube from the recorded cube.
 
-The tosses are those of ContactNets (Pfrommer, Halm, Posa, 2020; DAIRLab/contact-nets on GitHub,
-which has its own licence). `python -m benchmarks.tosses FOLDER` reads the folder
-data/tosses_processed of a clone. Each toss is simulated from its first state. The errors are those
-of Acosta, Yang, Posa, Validating robotics simulators on real-world impacts, RA-L 2022: the
-distance in percent of the cube's width and the angle in degrees, each as a mean over a toss, then
-over all tosses. They fitted the parameters of each simulator to these tosses, and our parameters
-are fitted too.
+The tosses come from ContactNets (Pfrommer, Halm, Posa, 2020; DAIRLab/contact-nets on GitHub, which
+has its own licence). `python -m benchmarks.tosses FOLDER` reads the folder data/tosses_processed
+of a clone. Each toss is simulated from its first state. The errors are defined as in Acosta, Yang,
+Posa, Validating robotics simulators on real-world impacts, RA-L 2022: the distance in percent of
+the cube's width and the angle in degrees, each as a mean over a toss, then over all tosses. They
+fitted the parameters of each simulator to these tosses, and our parameters are fitted too.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """Trials: 10,000 runs of a compiled law, the same law in Python, and the overhead of Ray.
 
     python -m benchmarks.trials         time the bundled arm, 5 s at 1 kHz a run
-    python -m benchmarks.trials --ray   and what Ray adds to a shard, on a cluster of one node
+    python -m benchmarks.trials --ray   and the overhead of Ray per shard, on a cluster of one node
 
 The overhead is the time from the request of shards until their rows arrive, less the time of the
 tasks themselves, so other load of the machine does not change it.

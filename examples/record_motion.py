@@ -53,7 +53,7 @@ class Recorder:
         self.rows: list[np.ndarray] = []
         self.stamp, self.position = 0, np.zeros(0)
         self.start = sys.maxsize  # start of the motion on the clock of the states [ns]
-        self.judge: Callable[[], str] = str  # returns why the motion has failed, or ""
+        self.judge: Callable[[], str] = str  # returns the reason of a failed motion, or ""
         self.node = rclpy.create_node("record_motion")
         self.publisher = self.node.create_publisher(JointTrajectory, topic, 1)
         # best effort matches every publisher; the queue keeps messages during pauses of this

@@ -8,7 +8,8 @@
 
 Velocities are forwards, to the left [m/s] and about the vertical [rad/s]. Without --iterations it
 walks by trot.onnx, which was learned with the values above. With --iterations it learns a network
-and writes it into a folder first. trot.yaml says what the network observes; `policy_node` runs it.
+and writes it into a folder first. trot.yaml lists the observations of the network; `policy_node`
+runs it.
 
 Learning needs: pip install "rbdyn_ros[learn]". Walking needs gymnasium, onnxruntime and
 example-robot-data.
@@ -51,8 +52,9 @@ NOISE = {"base_ang_vel": 0.1, "projected_gravity": 0.03, "joint_pos_rel": 0.01,
          "joint_vel_rel": 0.5}  # fmt: skip
 #: Size of a push [m/s]; share of actions at which a robot is pushed, or gets a new command.
 PUSH, RARELY = 0.5, 0.005
-#: Actions of an iteration, passes over them, pieces of a pass; of PPO: discounts, limit of the
-#: ratio, weight of the entropy, KL divergence of an iteration, and the highest rate of learning.
+#: Number of actions in an iteration, of passes over these actions, and of pieces of a pass; and
+#: for PPO: both discounts, the limit of the ratio, the weight of the entropy, the KL divergence of
+#: an iteration, and the highest learning rate.
 STEPS, EPOCHS, PIECES = 20, 4, 4
 GAMMA, LAMBDA, CLIP, ENTROPY, MOVE, FASTEST = 0.99, 0.95, 0.2, 0.003, 0.01, 1e-3
 
@@ -100,7 +102,7 @@ def velocity(d):
 class Trot(BatchEnv):
     """Robots that follow velocity commands and lift their feet by a clock.
 
-    An observation holds the terms of the policy, then what only the critic sees: velocity and
+    An observation holds the terms of the policy, then terms for the critic alone: velocity and
     height of the base, and heights of the feet.
     """
 

@@ -4,7 +4,7 @@
 ros2 launch rbdyn_ros hil.launch.py urdf:=/path/robot.urdf time_mode:=lockstep \
     controller_package:=my_controllers controller_executable:=balance
 
-The other arguments are those of sim.launch.py; params_file is config/hil.yaml by default.
+It also has the arguments of sim.launch.py; params_file is config/hil.yaml by default.
 """
 
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulate a robot and show it in RViz; the arguments are those of sim.launch.py."""
+"""Simulate a robot and show it in RViz, with the arguments of sim.launch.py."""
 
 from pathlib import Path
 

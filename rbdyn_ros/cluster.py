@@ -174,7 +174,7 @@ def check_answers(address: object) -> None:
         message = f"nothing accepts connections {called}: {reason}"
         raise _refused("no-cluster", f"{message}; start one with `ray start --head`") from error
     if not answers:
-        message = f"the program that accepts connections {called}, does not answer as Ray does"
+        message = f"a program accepts connections {called}, but does not answer as Ray does"
         raise _refused("no-cluster", f"{message}; is it the port of `ray start --head`?")
 
 

@@ -45,7 +45,7 @@ ARMS = ("ros/arm", "launch", "control_box")
 MOVING = ("test_mobile_base_node", "test_gripper_node", "test_lockstep_node")
 #: Tests that compile little. The other workers begin with them, so they find the loop compiled.
 PLAIN = ("description", "checks")
-#: Files of these folders that need the kernels of contact: they would only wait for them.
+#: Files of these folders that are not PLAIN: they would wait for the kernels of contact.
 IN_CONTACT = (
     "test_bounds",
     "test_builder",
@@ -79,9 +79,9 @@ WAITS = (
     "test_policy_node",
     "test_pick_node",
 )
-#: Part of the other files before which the last of WAITS begins.
+#: Share of the other files that begin before the last group of WAITS.
 BEGUN = 0.6
-#: Files that compute longest: none of them may be the last.
+#: Files that compute longest: none may begin last.
 LONGEST = ("test_contact_lanes", "test_lanes_of_pairs", "test_traced_robots")
 #: Fixtures that start nodes or a browser: tests with one of them mostly wait.
 WAITING = {"simulate", "control", "policy_node", "peer", "browser"}
@@ -127,13 +127,14 @@ def _is_plain(path):
 def pytest_itemcollected(item):
     """With pytest-xdist a file stays together: its tests share the loaded robots.
 
-    It reads groups before any of our hooks that get all items.
+    pytest-xdist reads groups before any of our hooks that get all items.
     """
     item.add_marker(pytest.mark.xdist_group(_group(item.path)))
 
 
 def pytest_collection_modifyitems(config, items):
-    if not config.getoption("lf"):  # the failed cases of a family would count as all of it
+    # with --lf only the failed cases of a family are collected, and they would count as the family
+    if not config.getoption("lf"):
         nightly.mark(items, Path(__file__).parent)
     if not config.getoption("--nightly"):
         _leave_out(config, items, lambda item: item.get_closest_marker("nightly"))

@@ -22,8 +22,8 @@ from rbdyn_ros.ros.common.graph.qos import LATCHED  # noqa: E402
 
 ROBOT = bundled_robot("pendulum")
 
-#: Doubles the action, and answers a state that the simulator repeats: a message to a node that is
-#: found in this moment may be lost.
+#: A node that doubles the action. It also answers repeated states, because a message to a node may
+#: be lost just after the node is discovered.
 NODE = """\
 import rclpy
 from rclpy.qos import DurabilityPolicy, QoSProfile

@@ -172,7 +172,7 @@ class Topic:
 
     @property
     def file(self) -> str:
-        """Its name below docs/reference/."""
+        """File name of the page below docs/reference/."""
         words = self.title.removeprefix(f"{PACKAGE}.").lower().replace(",", "").split()
         return f"api_{'_'.join(words)}.md"
 

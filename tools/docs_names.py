@@ -40,7 +40,7 @@ What is different:
 |---|---|
 """
 
-#: Differences between our fields and those of the other libraries.
+#: Differences between our fields and the fields of the other libraries.
 DIFFERENCES = (
     (
         (

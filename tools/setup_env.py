@@ -3,9 +3,9 @@
 
 Other versions of ROS 2 than Kilted have environments of their own, such as ``.venv-jazzy``.
 
-``make setup`` runs it, and so does ``make sim``, for what a simulation needs. It uses the standard
-library only. A second run with the same inputs does nothing; after a change only the steps that
-depend on it run again.
+``make setup`` runs this program; ``make sim`` runs it for the needs of a simulation. It uses only
+the standard library. A second run with the same inputs does nothing; after a change only the steps
+that depend on it run again.
 """
 
 from __future__ import annotations
@@ -109,12 +109,12 @@ class Environment(NamedTuple):
 
     @property
     def folder(self) -> Path:
-        """Its folder: .venv for the default distribution."""
+        """The folder of the environment: .venv for the default distribution."""
         return ROOT / (".venv" if self.ros == DEFAULT_ROS else f".venv-{self.ros}")
 
     @property
     def python(self) -> Path:
-        """Its interpreter."""
+        """The Python interpreter of the environment."""
         return self.folder / "bin" / "python"
 
     @property

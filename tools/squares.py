@@ -3,7 +3,7 @@
 
     PYTHONPATH=.:test:examples .venv/bin/python tools/squares.py [--out FOLDER]
 
-The client is that of examples/drive_square.py. The loop runs without ROS, in periods of 10 ms.
+The client comes from examples/drive_square.py. The loop runs without ROS, in periods of 10 ms.
 It also prints the true distance of each base from its start at the end, and the true angle of a
 rotation in place for each full turn that its odometry measures.
 """

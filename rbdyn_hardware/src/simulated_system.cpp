@@ -206,7 +206,7 @@ int SimulatedSystem::wait()
   return rbdyn_wait(&client_, paused ? 0 : timeout_);
 }
 
-/// Copy the newest sensor values; in lock-step wait for those of this state.
+/// Copy the newest sensor values; in lock-step wait for the values of this state.
 void SimulatedSystem::wait_for_values()
 {
   const bool locked = client_.memory[RBDYN_HEAD_TIME_MODE] == LOCKSTEP;

@@ -60,7 +60,8 @@ def add_excite(commands: Commands) -> None:
         ("--harmonics", int, "N", "the highest frequency is N / duration (default: 10)"),
         ("--seed", int, "N", "seed of the search; equal seeds give equal motions (default: 0)"),
         ("--after", common.RECORDING_FILE, "RECORDING",
-            "an earlier recording; the motion determines the parameters that it left uncertain"),
+            ("an earlier recording; the motion determines the parameters that this recording "
+            "left uncertain")),
         ("--scene", common.FileOf((".yaml", ".yml", ".sdf", ".world")), "SCENE",
             ("scene file with the fixed obstacles around the arm; links and obstacles stay "
             f"{1e3 * CLEARANCE:g} mm apart")),

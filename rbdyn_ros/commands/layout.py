@@ -37,9 +37,11 @@ def add_layout(commands: Commands) -> None:
         command,
         ("output", common.FileOf(SUFFIXES), "OUTPUT", "file to write"),
         ("--sensors", common.FileOf((".yaml", ".yml")), "SENSORS.yaml",
-            "sensors of the simulator (default: those of the robot's file)"),
-        ("--namespace", str, "NAME", "of the simulator (default: none)", {"default": ""}),
-        ("--frame-prefix", str, "NAME/", "of the simulator (default: none)", {"default": ""}),
+            "sensors of the simulator (default: the sensors of the robot's file)"),
+        ("--namespace", str, "NAME", "namespace of the simulator (default: none)",
+            {"default": ""}),
+        ("--frame-prefix", str, "NAME/", "frame_prefix of the simulator (default: none)",
+            {"default": ""}),
     )  # fmt: skip
     command.set_defaults(run=_layout)
 

@@ -337,8 +337,8 @@ class Controller(ControlLoop):
         for name in self.unmeasured(self._needed):
             message = (
                 f"no message on joint_states has named joint '{name}' yet: the arm might touch "
-                "parts that it moves. Publish its position, in a message of its own if need be, "
-                "or make it fixed in the robot file"
+                "parts that this joint moves. Publish the position of the joint, if need be in a "
+                "separate message, or make the joint fixed in the robot file"
             )
             raise refusal(message, "unmeasured", name)
 

@@ -242,8 +242,8 @@ def _check_geometries(m: Any, function: str) -> None:
 def no_geometries(m: Any, function: str) -> ModelError:
     """Return the error for a Model without geometries that could be near each other."""
     text = (
-        f"{function}: '{m.name}' has no geometries; a robot file needs <collision> elements, "
-        "and is loaded with contact=True"
+        f"{function}: '{m.name}' has no geometries; give its file <collision> elements, and load "
+        "it with contact=True"
     )
     return ModelError(Finding("no-geometries", text, "error", function))
 

@@ -186,7 +186,7 @@ def _share(work: Callable[[slice], None], rays: int, threads: int) -> None:
 
 def _nothing(m: Model) -> ModelError:
     text = (
-        f"cast_rays: '{m.name}' has no geometries; a robot file needs <collision> elements and is "
-        "loaded with contact=True, or give shapes=rb.visual_shapes(m, ...)"
+        f"cast_rays: '{m.name}' has no geometries; give its file <collision> elements and load it "
+        "with contact=True, or pass shapes=rb.visual_shapes(m, ...)"
     )
     return ModelError(Finding("no-geometries", text, "error", "cast_rays"))

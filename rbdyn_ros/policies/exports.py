@@ -121,7 +121,7 @@ def _of_isaac_lab(given: Given, path: Path, joints: Sequence[str]) -> Words:
     )
     for key in ("clip", "joint_ids"):
         if action.get(key):
-            message = f"{key} of JointPositionAction is set; only actions of all joints are read"
+            message = f"{key} of JointPositionAction is set; only exports without it are read"
             _refuse(path, "unknown-action", message, found=key)
     ranges = given.get("commands", {}).get("base_velocity", {}).get("ranges", {})
     command = {"lin_vel_x": "forward", "lin_vel_y": "left", "ang_vel_z": "turn"}

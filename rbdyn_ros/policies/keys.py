@@ -30,16 +30,16 @@ def _range(name: str, unit: str, doc: str) -> Key:
 TERM = table(
     "observation term",
     Key("term", OneOf(tuple(TERMS)), "the observed quantity", needed=True),
-    Key("scale", _each(Number()), "factor of its numbers, after `clip`; default 1"),
-    Key("clip", NumberList(2), "the smallest and the largest of its numbers; default: none"),
-    Key("history", Whole(1, LONGEST), "number of its latest values, the oldest first", default=1),
+    Key("scale", _each(Number()), "factor of the term, after `clip`; default 1"),
+    Key("clip", NumberList(2), "the smallest and the largest number; default: none"),
+    Key("history", Whole(1, LONGEST), "number of latest values, the oldest first", default=1),
     Key("period", Number(above=0.0, unit="s"), "period of gait_phase", default=1.0),
 )
 ACTION = table(
     "action",
     Key("scale", _each(Number()), "position targets are offset + scale action", needed=True),
     Key("offset", _each(Number()), "default: `default_position`"),
-    Key("clip", Number(above=0.0), "largest size of its numbers, before `scale`"),
+    Key("clip", Number(above=0.0), "largest size of the numbers, before `scale`"),
 )
 COMMAND = table(
     "command",
@@ -54,16 +54,16 @@ DIALECT = Dialect(
     "not-a-policy-file",
     table(
         "policy file",
-        Key("network", Name("an ONNX file"), "relative to this file", needed=True),
-        Key("joints", List(Name("the name of a joint"), "joint", 1), "in the network's order",
-            needed=True),
+        Key("network", Name("an ONNX file"), "network, relative to this file", needed=True),
+        Key("joints", List(Name("the name of a joint"), "joint", 1),
+            "joints in the network's order", needed=True),
         Key("rate", Number(above=0.0, high=1e4, unit="Hz"), "actions per second", needed=True),
         Key("default_position", _each(Number()), "positions of the joints; default 0"),
         Key("stiffness", _each(GAIN), "stiffness of the joints", needed=True),
         Key("damping", _each(GAIN), "damping of the joints", needed=True),
         Key("action", ACTION, "how the network's numbers become position targets", needed=True),
         Key("observation", List(TERM, "term", 1),
-            "the numbers that the network gets, in its order", needed=True),
+            "the numbers that the network gets, in order", needed=True),
         Key("command", COMMAND, "range of velocity commands; default: not limited"),
     ),
 )  # fmt: skip

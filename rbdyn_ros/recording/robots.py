@@ -92,7 +92,7 @@ def _attached(
     if not found:
         return None
     if len(found) > 1:
-        text = "payloads, gravity or stuck joints changed during it; its robot has the last ones"
+        text = "payloads, gravity or stuck joints changed in it; its robot has their last state"
         notes.append(text)
     try:
         with tempfile.TemporaryDirectory() as folder:

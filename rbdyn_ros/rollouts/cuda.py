@@ -280,7 +280,7 @@ def _with_contact(
     """
     found = touching(m)
     if found.loops:
-        text = f"'{m.name}' cannot be specialised: contact other than with planes"
+        text = f"'{m.name}' cannot be specialised: it has contacts not only with planes"
         raise ModelError(Finding("not-traceable", text, "error", m.name))
     programs, stops = contact_programs(m, own, None, given, found)
     return programs, memory_of(found) + len(stops) + 1  # the last entry marks the engine's memory

@@ -102,8 +102,8 @@ class RolloutLaw:
             raise _refused("the policy divides by an exact zero") from error
         except IndexError as error:
             raise _refused(
-                f"the policy raised IndexError: {error}; its reference has {self.width} numbers, "
-                "and np.where chooses by a condition"
+                f"the policy raised IndexError: {error}; its reference has {self.width} numbers; "
+                "to choose by a condition, use np.where"
             ) from error
         allowed = f"allowed is one force per degree of freedom, ({self.m.nv},)"
         if found.shape != (self.m.nv,):

@@ -297,7 +297,7 @@ def _check_possible(m: Model, given: Columns) -> None:
     elif given.array == DELAY:
         most = m.actuator_delay[given.places]
         bad = (values < 0.0) | (values > most) | (values != np.rint(values))
-        _refuse(given, bad, "whole timesteps, at most those of the Model")
+        _refuse(given, bad, "whole timesteps, at most as many as in the Model")
     elif given.array == "body_fullinertia":
         _check_inertias(given)
 
@@ -316,7 +316,7 @@ def _check_curves(given: Columns) -> None:
     if bad.any():
         row, curve, _ = np.argwhere(bad)[0].tolist()
         allowed = "speeds that do not fall, with torques that do not rise"
-        raise _impossible(given, row, 2 * CURVE_POINTS * curve, "has another curve", allowed)
+        raise _impossible(given, row, 2 * CURVE_POINTS * curve, "has a wrong curve", allowed)
 
 
 def _check_inertias(given: Columns) -> None:

@@ -64,7 +64,7 @@ class RosGraph:
             lambda: self.topics().get(name),
             lambda: (
                 f"there is no topic {quote(name)}{did_you_mean(name, self.topics())}; "
-                f"`rbdyn topic list` prints those of ROS_DOMAIN_ID {self.domain}"
+                f"`rbdyn topic list` prints the topics of ROS_DOMAIN_ID {self.domain}"
             ),
         )
         return found

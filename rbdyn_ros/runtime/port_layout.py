@@ -23,7 +23,7 @@ LARGEST = 1e9
 HEAD = {
     "magic": "MAGIC, written last",
     "version": "VERSION",
-    "size": "of the memory [bytes]",
+    "size": "size of the memory [bytes]",
     "joints": "number of joints",
     "values": "number of sensor values",
     "period": "length of a tick [ns]",
@@ -33,8 +33,8 @@ HEAD = {
     "client": "process that uses it; 0: none",
     "closed": "1: the server has ended",
     "refused": "number of refused commands",
-    "refused_joint": "of the last one, or -1",
-    "refused_reason": "of the last one: 1 mode, 2 joint without commands, 3 number, 4 age",
+    "refused_joint": "joint of the last refused command, or -1",
+    "refused_reason": "why it was refused: 1 mode, 2 joint without commands, 3 number, 4 age",
     "names_at": "offset of the names of joints, then of sensor values [bytes]",
     "kinds_at": "offset of the joints' kinds: 1 accepts commands, 0 state only",
     "states_at": "offset of the slots of states",
@@ -51,7 +51,7 @@ HEAD = {
     "value_version": "number of the newest sensor values",
 }
 STATE = {
-    "tick": "of the measurement",
+    "tick": "tick of the measurement",
     "epoch": "number of times that time began anew",
     "paused": "1: time is paused",
     "fault": "joint of the Model that diverged, or -1",
@@ -60,7 +60,7 @@ STATE = {
     "time": "simulated time [s], a floating-point number",
 }
 COMMAND = {
-    "tick": "of the state that it answers; counts in lock-step",
+    "tick": "tick of the state that the command answers; counts in lock-step",
     "wall": "when it was written, CLOCK_MONOTONIC [ns]",
 }
 #: A joint without a command has mode -1; for the others see runtime/types.py.

@@ -283,8 +283,8 @@ def _readings(spec: RangingSpec) -> int:
 
 def _nothing(m: Model, sensor: RangingSpec) -> ModelError:
     text = (
-        f"sensor '{sensor.name}' sees the collision geometries, and '{m.name}' has none: it needs "
-        "<collision> elements and is loaded with contact (contact:=true), or the sensor sees: "
-        "visual"
+        f"sensor '{sensor.name}' sees the collision geometries, and '{m.name}' has none: give it "
+        "<collision> elements and load it with contact (contact:=true), or give the sensor "
+        "`sees: visual`"
     )
     return ModelError(Finding("no-geometries", text, "error", f"sensor '{sensor.name}'"))

@@ -307,7 +307,7 @@ def test_a_written_file_has_comments_and_quoted_special_names():
     ]
 
 
-def test_a_string_in_place_of_the_lines_of_a_head_is_refused():
+def test_a_string_in_place_of_a_list_of_head_lines_is_refused():
     assert actuators_text((), head=["a", "b"]).startswith("# a\n# b\n")
     with refused(rb.ParameterError, "bad-argument", "head"):
         actuators_text((), head="ab")

@@ -25,12 +25,12 @@ pytestmark = needs_gcc
 
 ALL = ("gravity", "bias", "inverse", "forward", "step", "mass_matrix", "kinematics", "jacobian")
 
-#: Largest relative errors of double and float, equal in units of the last place.
+#: Largest relative errors of double and float: the same multiple of their precision.
 DOUBLE_ERROR, FLOAT_ERROR = 1e-12, 1e-12 / DOUBLE.eps * FLOAT.eps
 
 ROBOTS = {
     "ur5": lambda: rb.load_urdf(find("ur5_robot.urdf")),
-    "panda": lambda: rb.load_urdf(find("panda.urdf")),  # one finger is a mimic joint of the other
+    "panda": lambda: rb.load_urdf(find("panda.urdf")),  # one finger mimics the other
     "anymal": lambda: rb.load_urdf(find("anymal.urdf"), floating_base=True),
     "library": lambda: build(
         auto_tree(len(LIBRARY), 2.0, kinds=LIBRARY, seed=3, damping=0.3, shuffle=False)

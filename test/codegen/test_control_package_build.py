@@ -25,7 +25,8 @@ MISSING = [
 ]
 TOOLS = [name for name in ("cmake", "g++") if shutil.which(name) is None]
 ALONE = Path(__file__).parents[1] / "support" / "controller_alone.cpp"
-#: Builds the program that runs the controller. ROS from PyPI links libraries of Python.
+#: Builds the program that runs the controller. Libraries of ROS from PyPI use symbols of Python,
+#: which the program does not need.
 CMAKE = """
 cmake_minimum_required(VERSION 3.16)
 project(alone C CXX)

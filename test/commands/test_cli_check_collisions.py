@@ -19,9 +19,9 @@ velocity="1"/></joint>"""
 LINKS = {"base": (0.0, 0.1), "arm": (0.5, 0.1), "hand": (1.0, 0.1), "hook": (0.0, 0.1),
          "bulk": (0.0, 2.0), "far": (0.0, 0.01)}  # fmt: skip
 JOINTS = [
-    ("base", "arm", "0 0 0", -1, 1),  # a joint that rotates a ball at 0.5 m about the base
-    ("arm", "hand", "0 0 0", -3, 3),  # a joint with a ball at 1 m: neither ball reaches the base
-    ("arm", "hook", "0 0 1", -1, 1),  # where the hand is at 0
+    ("base", "arm", "0 0 0", -1, 1),  # this joint moves a ball on a circle of 0.5 m about the base
+    ("arm", "hand", "0 0 0", -3, 3),  # and this joint a ball on 1 m: no ball reaches the base
+    ("arm", "hook", "0 0 1", -1, 1),  # this joint is where the hand is at 0
     ("base", "bulk", "0 0 0", 0, 0.1),  # all balls are inside this box
     ("base", "far", "0 9 0", 0, 0.1),
 ]

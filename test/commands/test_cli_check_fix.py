@@ -37,7 +37,7 @@ def joint(inner, kind="revolute"):
 LIMIT = '<limit lower="-1" upper="2" effort="3" velocity="4"/>'
 OPEN = '<limit lower="-1" upper="2"/>'
 
-#: The file, the flags, and the new line of what changed.
+#: By flaw: the file, the flags, and the repaired text.
 REPAIRS = {
     "no limit": (robot(joint("")), [], 'type="continuous"'),
     "no effort": (robot(joint(OPEN)), [], '<robot name="r" version="1.2">'),

@@ -44,7 +44,7 @@ def test_the_cache_holds_the_kernels():
     assert found["cache"]["bytes"] > 0
 
 
-def test_the_kernels_by_which_cached_parts_are_recognised_exist():
+def test_the_kernels_that_identify_cached_parts_exist():
     for prefix in inventory._KERNELS.values():
         stem, _, name = prefix.rstrip("-").partition(".")
         texts = [file.read_text() for file in Path(rb.__file__).parent.rglob(f"{stem}.py")]

@@ -105,7 +105,7 @@ class ClosedLoop:
         self.now, self.h = START, 0.001
         self.applied = np.zeros(m.nv)
         self.push = np.zeros(m.nv)
-        self.step = rb.step  # a lie of the battery replaces it by a step with limited drives
+        self.step = rb.step  # a lie of the battery replaces this by a step with limited drives
         self.answer, self.publish, self.watched = None, True, START
         self.hold()
         self.controller.set_mode(mode)

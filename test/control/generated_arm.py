@@ -54,7 +54,7 @@ def code_of(m):
 
 
 class GeneratedController:
-    """The interface of a Controller that the loop needs, with the generated code."""
+    """The generated code behind the methods of a Controller that the loop calls."""
 
     def __init__(self, loop, m, settings, friction):
         self.loop, self.settings, self.arm = loop, settings, loop.controller.arm
@@ -182,7 +182,7 @@ def judged(case):
 
 
 def allowed(case, verdict):
-    """Return whether the lie of a case allows the verdict, here or for arm_controller."""
+    """Return whether a case allows a verdict of the generated controller or arm_controller."""
     return battery.allowed(case, verdict) or verdict.code in CODES.get(case.lie, ())
 
 

@@ -79,7 +79,7 @@ def test_gravity_and_inverse_dynamics_agree_with_mujoco(file):
     m, (q, v, a) = model(file), state(file)
     theirs = mujoco_twin.from_urdf(path_of(file))
     d = mujoco.MjData(theirs)
-    G = np.zeros((theirs.nv, m.nv))  # projects mimic joints away
+    G = np.zeros((theirs.nv, m.nv))  # this matrix projects mimic joints away
     for j, name in enumerate(m.jnt_names):
         ratio = m.jnt_mimic_ratio[j] if m.jnt_mimic[j] >= 0 else 1.0
         G[theirs.joint(name).dofadr[0], m.jnt_dofadr[j]] = ratio

@@ -2,8 +2,8 @@
 """A joint is blocked by a brake, or by an obstacle on one side, while the states are true.
 
 The model cannot tell this from frozen states, so the reaction must be safe in both cases. The
-bound is the same as in the battery. The references are a trusted fault with and without the block,
-and a run without a fault. Only the shock of the stop itself may be faster.
+bound is the same as in the battery. The references are three runs: a trusted fault with the block
+and without it, and no fault. Only the shock of the stop itself may be faster.
 """
 
 import dataclasses
@@ -60,7 +60,7 @@ class Block:
 
 
 def ran(case, trusted=False, blocks=True):
-    """Return the loop after a run, the positions, and the largest speed by its limit."""
+    """Return the loop after a run, its positions, and the largest speed as a share of a limit."""
     loop = moving(dataclasses.replace(case, lie="", joint=0, by=""))
     if trusted:
         loop.controller._trip(Fault("target", "a trusted fault"))

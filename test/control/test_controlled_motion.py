@@ -78,7 +78,7 @@ def test_a_path_may_replace_another_in_motion():
     loop.controller.follow_path(quintic([Q, there], [0.0, 1.0]))
     loop.run(0.4)
     number = loop.controller.progress().number
-    # the first point is later, so the path begins at the target, with the velocity of the target
+    # the first point is in the future, so the path begins at the target, with its velocity
     loop.controller.follow_path(Path([0.8, 1.6], [Q, Q - 0.1], np.zeros((2, 6))))
     trace = loop.run(2.0)
     assert loop.controller.progress().number == number + 1

@@ -315,7 +315,7 @@ def test_requests_from_many_threads_are_answered_while_states_arrive():
                     for question in questions:
                         with contextlib.suppress(
                             RbdynError
-                        ):  # a refusal, for example of a path in a mode that follows none
+                        ):  # a refusal, for example of a path in mode gravity
                             question()
             except BaseException as error:  # noqa: BLE001 - reported by the main thread
                 failed.append(error)

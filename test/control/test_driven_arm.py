@@ -142,7 +142,7 @@ def test_an_arm_with_a_driver_tracks_like_an_unloaded_arm(name):
 
 
 def test_friction_that_the_robot_carries_is_not_compensated_again():
-    """A UR5 whose robot compensates viscous and dry friction tracks without our compensation."""
+    """A UR5 that compensates viscous and dry friction itself tracks without our compensation."""
     way = np.array([0.7, -0.5, 0.6, 0.8, -0.7, 0.9])
     rubbing = {"friction": (0.5, 0.1)}
     carried = moved(started("ur5e", "computed_torque", **rubbing), way)

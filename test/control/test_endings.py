@@ -261,7 +261,7 @@ ONCE = {
 
 @pytest.mark.parametrize("mode", ["gravity", "hold", "computed_torque", "impedance"])
 @pytest.mark.parametrize("fault", ONCE)
-def test_one_bad_state_of_a_moving_arm_ends_at_rest(mode, fault):
+def test_a_moving_arm_comes_to_rest_after_one_bad_state(mode, fault):
     loop = moving(mode)
     loop.tick(**ONCE[fault])
     trace = loop.run(2.0)

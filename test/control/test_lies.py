@@ -33,7 +33,7 @@ from rbdyn_ros.control.motion.paths import Path as JointPath
 STIFF = {"impedance_stiffness": 200.0}
 KINOVA = "kinova.urdf"
 GUIDES = Path(__file__).parents[2] / "docs/guides"
-#: Each kind meets another mode, at 20 % of the velocity limits; battery.py runs all modes, speeds,
+#: Each lie runs in one mode, at 20 % of the velocity limits; battery.py runs all modes, speeds,
 #: robots and frictions.
 KINDS = [lie.name for lie in LIES if LOOP in lie.where and lie.name not in HARNESS]
 #: Lies about velocities are worst with strong feedback.
@@ -166,7 +166,7 @@ def test_two_lies_at_once_end_in_a_fault(request):
         print(f"{len(outside)} of {len(tried)} pairs are outside the bound")
     else:
         assert not outside
-        # states that a witness found frozen are not accepted again
+        # after a fault `frozen` no state is accepted again
         assert {verdict.end for _, verdict in found if verdict.code == "frozen"} == {"silent"}
 
 
@@ -223,7 +223,7 @@ def test_contact_effort_allows_firm_contact_in_impedance(coarse):
 @pytest.mark.parametrize("late", [0.0, 0.03])
 @pytest.mark.parametrize("slow", [0.0, 0.1])
 def test_late_and_slow_measured_efforts_are_not_a_freeze(late, slow):
-    """Measured efforts of a joint that presses on a wall have a delay [s] and a filter [s]."""
+    """A joint presses on a wall; its measured efforts are late by `late` [s] and filtered [s]."""
     loop = armed(mode="impedance", settle=0.3, **STIFF)
     loop.gate.use(replace(loop.gate.limits, contact=0.5))
     seen, shown, tick = [], loop.applied.copy(), loop.tick

@@ -14,7 +14,7 @@ from rbdyn_ros.errors import RbdynError
 
 pytest.importorskip("daqp", reason="daqp is not installed")
 
-#: Mass, damping, stiffness.
+#: Mass, damping and stiffness of the admittance.
 LAW = {
     "admittance_frame": FRAME,
     "admittance_mass": [0.2] * 3 + [4.0] * 3,

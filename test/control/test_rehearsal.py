@@ -49,4 +49,4 @@ def test_kernels_are_compiled_before_the_start_up_test_of_positions():
     modules = start_up, position_start_up
     controller = PositionedArm().controller
     waiting = waiting_after(lambda: controller.rehearse("tracking"), modules)
-    assert waiting == ["begin", "advance"]  # calls of the test with efforts
+    assert waiting == ["begin", "advance"]  # the test with efforts calls these

@@ -91,7 +91,7 @@ def rightly_accepted(m, checker, path, margin):
     try:
         checker.check([path], np.zeros(3))
     except RbdynError:
-        assert least < margin + 0.05  # from samples; the motion between two is up to 0.05 m
+        assert least < margin + 0.05  # the arm moves by up to 0.05 m between two samples
         return False
     assert least > margin - RESOLUTION
     return True
@@ -160,7 +160,7 @@ def test_joints_that_the_path_does_not_move_stay_where_they_are(m):
 
 
 def test_a_thin_link_and_a_thin_sheet_are_found_at_the_smallest_margin():
-    """The link and the sheet are a tenth of a step of the check thick."""
+    """The thickness of the link and of the sheet is a tenth of the step of the check."""
     system = (
         rb.SystemBuilder("arm", base="world")
         .body("a", rb.shapes.box((0.1, 0.1, 1.0), mass=1.0))

@@ -96,7 +96,7 @@ def specialised_law(m):
 
 
 def test_computed_torque_causes_the_desired_acceleration():
-    """Forward dynamics under computed torque give the desired acceleration."""
+    """The forward dynamics of the engine are the reference."""
     m = model("ur5_robot.urdf")
     (q, v, _), target = state("ur5_robot.urdf"), wanted(m.nv)
     d = rb.make_data(m)

@@ -167,7 +167,7 @@ def told(lie):
     return tell
 
 
-#: Loads have tests of their own.
+#: Wrong loads are left out, because other tests cover them.
 FELT = [lie for lie in LIES if lie.felt and lie.liar]
 
 
@@ -204,7 +204,7 @@ def test_the_arm_stays_where_the_test_ended_in_every_mode(mode):
 @pytest.mark.parametrize("share", [1.0, 0.9, 0.33, 0.0])
 @pytest.mark.parametrize("file", [UR5, SEVEN])
 def test_an_arm_with_friction_passes_with_any_share_of_friction_in_the_model(file, share):
-    """The model contains a share of the payload."""
+    """The robot has friction; the controller knows this share of it."""
     plant = rubbed(model(file))
     arm = {"friction": Friction.of_model(plant).scaled(share)}
     loop = Tried(file, plant=plant, arm=arm)

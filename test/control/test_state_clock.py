@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lag of states by their clock: a constant offset between clocks is not a lag."""
+"""The lag of states follows from their stamps; a constant offset between clocks is not a lag."""
 
 import numpy as np
 import pytest

@@ -110,14 +110,14 @@ def test_a_path_matches_the_trajectory_of_ruckig_within_the_limits():
         assert abs(p.duration - theirs.duration) <= SHORTEST
         times = np.linspace(0.0, theirs.duration * (1 - 1e-9), 300)
         rows, expected = sampled(p, times), np.array([theirs.at_time(t) for t in times])
-        # the path skips pieces shorter than SHORTEST: the error of its velocity is a jump of the
-        # acceleration times that time, and that of its position the jump times its square
+        # the path skips pieces shorter than SHORTEST: its velocity misses a jump of acceleration
+        # times SHORTEST, and its position misses this jump times SHORTEST^2
         jump = 2.0 * a.max()
         np.testing.assert_allclose(rows[:, 0], expected[:, 0], atol=jump * SHORTEST**2 + 1e-14)
         np.testing.assert_allclose(rows[:, 1], expected[:, 1], atol=jump * SHORTEST)
         velocity, acceleration = p.peaks()
         assert (velocity <= v * (1.0 + 1e-4)).all()
-        # acceleration has the same limits; its jumps appear in differences over SHORTEST
+        # the acceleration can exceed its limit by its change during a skipped piece
         steepest = 0.0 if jerk is None else jerk.max()
         assert (acceleration <= a + steepest * SHORTEST + 1e-2 * (jerk is None)).all()
 

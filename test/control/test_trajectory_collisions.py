@@ -23,7 +23,7 @@ UR5, RADIUS, MARGIN = "ur5_robot.urdf", 0.05, 0.01
 
 
 class Guarded:
-    """An armed UR5 in mode computed_torque, with a ball the distance `below` its tool [m]."""
+    """An armed UR5 in mode computed_torque, with a ball `below` metres under its tool."""
 
     def __init__(self, below):
         m = model(UR5)

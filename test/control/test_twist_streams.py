@@ -36,7 +36,7 @@ def twist(*linear, frame="", turn=(0.0, 0.0, 0.0)):
 
 
 class Served:
-    """An armed UR5 with a ball this far below its tool [m], commanded by twists."""
+    """An armed UR5 that twists command, with a ball `below` metres under its tool."""
 
     def __init__(self, mode="computed_torque", below=0.12, **settings):
         m = model(UR5)

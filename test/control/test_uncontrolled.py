@@ -29,7 +29,7 @@ link="{parent}"/><child link="{child}"/><limit lower="-3" upper="3" effort="50" 
 def robot(*joints):
     """Return a robot of capsules of 0.8 m.
 
-    Its joints are (parent, child, place), named by the child.
+    `joints` are (parent, child, place); each joint is named after its child.
     """
     links = {link: None for parent, child, _ in joints for link in (parent, child)}
     parts = [LINK.format(name=name) for name in links]

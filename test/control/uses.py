@@ -154,8 +154,8 @@ def acceleration_by(loop, force):
 def pull(loop, direction, acceleration):
     """Push the tool so that the fastest joint would have this acceleration [rad/s^2].
 
-    In mode hold the arm is 0.1 rad away at 40 rad/s^2. No drive gets more than it can hold; a
-    heavy arm with a large reduction, such as an iiwa, is pushed less.
+    In mode hold, 40 rad/s^2 displace the arm by 0.1 rad. The push is smaller if gravity and the
+    push together would exceed the share BORNE of an effort limit, as for a heavy iiwa.
     """
     push, found = acceleration_by(loop, direction)
     push *= acceleration / np.abs(found).max()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A client of libfranka: run by test_franka_client.py in a process of its own.
 
-Usage: client.py ADDRESS TASK [SECONDS]; prints a JSON object. The motions are those of the
+Usage: client.py ADDRESS TASK [SECONDS]; prints a JSON object. The motions come from the
 vendor's examples.
 """
 

@@ -29,7 +29,7 @@ def ending():
 
 
 def motions():
-    """Return the distance from its goal at the end of each motion [rad or m]."""
+    """Make one motion of each kind; return the distances from the goals at the ends [rad or m]."""
     robot, found = connected(), {}
     q0 = np.array(robot.state.q)
     place = lambda: robot.current_cartesian_state.pose.end_effector_pose  # noqa: E731

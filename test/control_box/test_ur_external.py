@@ -447,7 +447,7 @@ def test_a_trajectory_with_a_missing_point_fails(bench):
     assert bench.keep(2.0)[0] == FAILURE  # if the arm rests, the program waits 0.5 s
 
 
-def test_points_that_a_cancelled_trajectory_leaves_are_dropped(bench):
+def test_remaining_points_of_a_cancelled_trajectory_are_dropped(bench):
     wrong = point("SPLINE", HOME + 1.0, time=0.01, form=CUBIC)
     stale = point("MOVEJ", HOME + 0.5, third=(1.0, 1.0))
     assert bench.follow(wrong, stale, stale)[0] == CANCELED

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""States and words of the primary interface of a box of Universal Robots."""
+"""States and commands at the primary interface of a box of Universal Robots."""
 
 import socket
 import struct

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every number of a robot file has an allowed range, and robots at its ends stay finite."""
+"""Numbers of robot files have allowed ranges, and robots at the ends of the ranges stay finite."""
 
 import math
 
@@ -44,7 +44,7 @@ URDF = """<robot name="r"><link name="base"/>
   <mimic joint="j" multiplier="{ratio}" offset="{offset}"/></joint>
 </robot>"""
 
-#: By number of the arm: its quantity, and the line of its element.
+#: The quantity of each number of the arm, and the line of its element.
 OF_URDF = {
     "mass": ("mass", 2),
     "ixx": ("inertia", 2),
@@ -95,7 +95,7 @@ def test_limits_out_of_range_are_repaired_to_no_limit():
     described = robot_files.read(text, strict=False)
     assert described.joints[0].limit.effort == math.inf
     assert [f.code for f in described.findings if f.severity == "warning"] == ["out-of-range"]
-    robot_files.read(with_number("upper", 1e16))  # SDF writes it for an absent limit
+    robot_files.read(with_number("upper", 1e16))  # SDF writes 1e16 for an absent limit
 
 
 def test_ratios_of_a_chain_of_mimic_joints_multiply():

@@ -215,7 +215,7 @@ def test_a_robot_without_collisions_gets_a_warning():
     assert (finding.severity, finding.code) == ("warning", "no-geometries")
 
 
-# sentences of the builder
+# methods of the builder
 
 
 def builder():
@@ -331,6 +331,6 @@ def test_real_robots_become_models(name):
     assert m.ngeom > 0
     assert (m.geom_mass0[: m.ngeommoving] > 0.0).all()
     assert not m.geom_mass0[m.ngeommoving :].any()
-    # a corner moves at most twice the mass of the robot
+    # geom_mass0 is the effective mass at a corner of a geometry
     assert m.geom_mass0.max() < 2.0 * m.body_subtreemass[1]
     assert np.isfinite(m.vert_pos).all()

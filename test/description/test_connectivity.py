@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Systems on a named base: any connected graph, joints either way, loops."""
+"""A system on a named base may be any connected graph, with loops and reversed joints."""
 
 from dataclasses import replace
 

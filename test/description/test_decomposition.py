@@ -194,7 +194,7 @@ def test_objects_of_a_scene_are_decomposed(scene, tmp_path):
     count = [sum(name.split("_")[0].startswith(owner) for name in m.geom_names)
              for owner in ("fork", "file", "hull")]  # fmt: skip
     assert count == [3, 3, 1]
-    # the fork has a volume of 7 * 0.1^3 m^3, and its hull one of 9 * 0.1^3 m^3
+    # the volume of the fork is 7 * 0.1^3 m^3, and the volume of its hull 9 * 0.1^3 m^3
     fork_body, hull_body = (m.frame_bodyid[m.frame_id(name)] for name in ("fork", "hull"))
     assert m.body_mass[fork_body] == pytest.approx(2.0)
     heights = m.body_ipos[[fork_body, hull_body], 1]

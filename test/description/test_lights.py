@@ -134,7 +134,7 @@ def test_a_light_has_the_defaults_of_sdformat():
 
 @pytest.mark.parametrize("pose", ["", "<pose>0 0 7 0 0 0</pose>"])
 def test_a_world_includes_the_light_of_a_file(pose, tmp_path):
-    """The pose of the include replaces that of the light."""
+    """The pose of the include replaces the pose of the light."""
     (tmp_path / "sun").mkdir()
     (tmp_path / "sun/model.sdf").write_text(f"<sdf version='1.6'>{light('directional')}</sdf>")
     included = f"<include><uri>model://sun</uri>{pose}</include>"

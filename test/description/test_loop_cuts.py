@@ -34,7 +34,7 @@ TURN = (0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
 
 
 def ring(order="ABCD", loops="", inertial=HEAVY, **properties):
-    """Return four links in a ring; `properties` are by joint."""
+    """Return four links in a ring; `loops` names loop joints, `properties` are by joint."""
     links = (Link("g"), *(Link(name, inertial) for name in "abc"))
     joints = (
         Joint(name, "revolute", *ENDS[name], closes_loop=name in loops, **properties.get(name, {}))

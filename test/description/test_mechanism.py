@@ -204,7 +204,7 @@ ROBOT = """\
 
 @pytest.fixture
 def over(tmp_path):
-    """Return a function that reads a mechanism file over ROBOT."""
+    """Return a function that reads a mechanism file which changes ROBOT."""
     (tmp_path / "arm.urdf").write_text(ROBOT)
 
     def read(text, **options):

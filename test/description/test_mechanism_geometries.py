@@ -137,7 +137,7 @@ def test_collisions_of_the_robot_are_read(tmp_path, said, argument):
     assert (m.ncontact > 0) == on
 
 
-def test_an_obstacle_of_a_contact_replaces_one_of_the_file(tmp_path):
+def test_an_obstacle_of_a_contact_replaces_a_namesake_in_the_file(tmp_path):
     path = tmp_path / "m.yaml"
     path.write_text(START + "contact: true\nfloor: {height: -1}\n")
     assert rb.load(path).geom_pos[-1:].tolist() == [[0.0, 0.0, -1.0]]

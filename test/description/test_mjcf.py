@@ -434,7 +434,7 @@ def test_a_model_has_the_contacts_of_its_file(write):
     assert meet
     assert not filters["gb"].contype & filters["gd"].conaffinity
     excluded = {frozenset((x.first, x.second)) for x in described.exclusions}
-    # a and b are parent and child, and c is one body with b
+    # a and b are parent and child, and c is fixed to b
     assert excluded == {frozenset(pair) for pair in ("db", "ab", "ac")}
 
 
@@ -750,7 +750,7 @@ def _hfield(tmp_path, kind, numbers):
     """Return the asset of a height field of 3 rows and 4 columns, and write its file."""
     size = 'name="hill" size="2 1 0.5 0.1"'
     if kind == "elevation":
-        rows = numbers[::-1]  # the first row of the text is that of the largest y
+        rows = numbers[::-1]  # the first row of the text has the largest y
         text = " ".join(f"{x:g}" for x in rows.ravel())
         return f'<hfield {size} nrow="3" ncol="4" elevation="{text}"/>'
     if kind == "flat":

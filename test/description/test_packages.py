@@ -32,7 +32,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("place", "robot"), PLACES.values(), ids=PLACES)
-def test_a_package_is_found_from_the_robot(tmp_path, place, robot):
+def test_a_package_is_found_around_the_folder_of_the_robot(tmp_path, place, robot):
     at = package(tmp_path / "home" / place)
     if "repo/" in place:
         (tmp_path / "home/repo/.git").mkdir()
@@ -101,7 +101,7 @@ def test_a_folder_that_everybody_can_write_is_not_searched(tmp_path):
     ],
 )
 def test_a_package_that_everybody_can_write_is_found_only_if_it_is_given(tmp_path, place, shared):
-    """Below / or /home the folders above and next to a robot belong to others."""
+    """In such a folder another user could put a package."""
     at = package(tmp_path / place)
     (tmp_path / "src/robot").mkdir(parents=True)
     assert find_package("pack", robot=tmp_path / "src/robot") == at

@@ -465,7 +465,7 @@ def test_links_that_no_joint_connects_float(tmp_path):
 
 
 def test_a_closed_loop_of_joints_is_read(tmp_path):
-    """A four-bar linkage has two parents of one link."""
+    """One link of a four-bar linkage has two parents."""
     names = ("ground", "left", "top", "right")
     at = {"ground": "0 0 0", "left": "0 0 0", "top": "0 0 1", "right": "1 0 0"}
     body = "".join(f'<link name="{n}"><pose>{at[n]} 0 0 0</pose></link>' for n in names)

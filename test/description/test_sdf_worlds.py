@@ -59,7 +59,7 @@ def test_a_ball_falls_onto_the_ground_of_its_world():
 
 
 def test_a_ball_rests_on_a_static_model(tmp_path):
-    """A ball rests on a static cylinder, which cannot be an obstacle, placed by frames."""
+    """Frames place a static cylinder; a cylinder cannot be an obstacle, so it becomes a link."""
     tube = "<geometry><cylinder><radius>1</radius><length>1</length></cylinder></geometry>"
     body = "<frame name='spot'><pose>3 0 0 0 0 0</pose></frame>"
     post = f"<model name='post'>{STATIC}<pose relative_to='spot'>0 0 1 0 0 0</pose>"

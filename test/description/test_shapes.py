@@ -107,7 +107,7 @@ def test_combine_adds_masses_and_moments():
     assert np.allclose(about_origin(whole), expected, rtol=0, atol=1e-13)
 
 
-def test_combine_two_halves_make_a_box():
+def test_two_combined_halves_make_a_box():
     halves = [shapes.box((1, 2, 1), mass=2.0, at=pose((x, 0, 0))) for x in (0.5, 1.5)]
     whole = shapes.combine(*halves)
     expected = shapes.box((2, 2, 1), mass=4.0, at=pose((1, 0, 0)))

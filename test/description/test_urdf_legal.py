@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Odd but legal input is accepted and read correctly."""
+"""Unusual but legal input is accepted and read correctly."""
 
 import math
 import subprocess

@@ -247,7 +247,7 @@ def test_a_tag_that_is_used_changes_the_robot(text):
         '<gazebo reference="b"><selfCollide>true</selfCollide></gazebo>',
     ],
 )
-def test_values_equal_to_those_of_the_robot_cause_no_note(text):
+def test_values_that_the_robot_already_has_cause_no_note(text):
     assert read_text(robot(robot=text), contact=True) == read_text(robot(), contact=True)
 
 

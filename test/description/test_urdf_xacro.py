@@ -203,7 +203,7 @@ def test_a_package_of_a_sourced_workspace_is_found(tmp_path, monkeypatch):
 
 
 def test_this_package_is_found_where_no_workspace_is_sourced(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ament_index_python.packages", None)  # its import fails
+    monkeypatch.setitem(sys.modules, "ament_index_python.packages", None)  # importing it fails
     folder = find_package("rbdyn_ros")
     assert (folder / "config" / "worlds" / "tables.yaml").is_file()
 
@@ -231,7 +231,7 @@ def test_package_names_cannot_leave_the_folders(tmp_path, name):
 def test_a_broken_xacro_file_is_refused(tmp_path, capfd, old, new, code):
     path = write(tmp_path)
     path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-    # the text of the message is that of xacro's version
+    # the text of the message depends on the version of xacro
     with pytest.raises(DescriptionError) as caught:
         read(path)
     assert caught.value.code == code

@@ -49,8 +49,8 @@ LEGS = "<body name='trunk' pos='0 0 1'><freejoint name='free'/><geom size='0.1'/
 LEG = "<body name='leg'><joint name='j'/><geom size='0.1' pos='1 0 0'/></body>"
 DRIVE = "<actuator><motor joint='j'/></actuator>"
 KEY = "<keyframe><key name='up' qpos='0 0 2 1 0 0 0 0.5'/></keyframe>"
-#: By file: whether it becomes an object, a robot or an obstacle if its joints have actuators, or
-#: the words of the refusal; and the number of degrees of freedom.
+#: By name of a file: its text, the kind of part that it becomes (or the words of its refusal), and
+#: its number of degrees of freedom. Its joints count as actuated.
 FILES = {
     "box.sdf": (sdf(link("l", solid("c", BOX))), "object", 6),
     "arm.sdf": (sdf(ARM), "object", 7),

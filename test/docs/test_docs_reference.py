@@ -43,7 +43,7 @@ def test_a_row_has_shape_unit_and_stage_of_its_field():
 
 
 @pytest.mark.parametrize("name", ["nv", "xpos", "cinert", "body_rootid", "qfrc_bias"])
-def test_fields_marked_as_those_of_mujoco_exist_in_mujoco(name):
+def test_fields_marked_as_mujoco_fields_exist_in_mujoco(name):
     mujoco = pytest.importorskip("mujoco")
     assert hasattr(mujoco.MjModel, name) or hasattr(mujoco.MjData, name)
     assert re.search(rf"^\| `{name}` \\\* ", FIELDS, re.MULTILINE)
@@ -80,7 +80,7 @@ def test_every_public_name_is_listed(topics):
     ],
 )
 def test_signatures_show_types_as_the_source_writes_them(topics, part):
-    """They are annotations of a method, of a dataclass's fields, and of an inherited __init__."""
+    """The types annotate a method, the fields of a dataclass, and an inherited __init__."""
     assert part in "".join(topics.values())
 
 

@@ -96,7 +96,7 @@ def test_the_gravity_node_finds_its_robot_from_any_folder(monkeypatch, tmp_path)
 
     def note(urdf):
         loaded.append(urdf)
-        raise LookupError  # the test needs no more of main()
+        raise LookupError  # the test does not need the rest of main()
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(node["rclpy"], "init", lambda **_: None)

@@ -23,7 +23,7 @@ def wait_for_the_timer(notice):
 def test_the_notice_about_compilation_is_printed_once(capsys):
     notice = CompilingNotice(patience=0.0)
     notice.on_start(None)
-    notice.on_start(None)  # this kernel is one that the first kernel calls
+    notice.on_start(None)  # the first kernel calls this kernel
     wait_for_the_timer(notice)
     notice.on_end(None)
     notice.on_end(None)

@@ -29,7 +29,7 @@ def tree():
 
 
 @pytest.mark.parametrize("made", [ur5, tree], ids=lambda made: made.__name__)
-def test_derivatives_equal_those_of_a_complex_step(made, tmp_path):
+def test_derivatives_equal_complex_steps(made, tmp_path):
     m = made()
     m.opt.passive = False
     d = rb.make_data(m)

@@ -162,7 +162,7 @@ def test_a_distance_changes_as_its_derivative_predicts():
         return rb.distance(m, d, "end1", "ball").distance
 
     before = distance()
-    # at the clearance, a step towards the only near pair is as long as its constraint allows
+    # the pair is at the clearance, so the step must not bring its geometries nearer
     task = rb.PostureTask([0.36, 0.31], 1.0, 1.0)
     qvel = rb.differential_ik(m, d, [task], 1.0, clearance=before)
     rb.integrate_pos(m, d.qpos, 1e-3 * qvel, 1.0)

@@ -12,8 +12,8 @@ from rbdyn_ros.sensors.ray_specs import Fan, LidarSpec
 BAR = rb.shapes.box((0.1, 0.1, 0.4), mass=0.5)
 REST = (0.1, 0.2, -0.1, 0.2, 0.3, 0.4)
 
-#: Arguments besides Model and Data, by function; functions like `frame_pose` and `com` have a
-#: name.
+#: Arguments besides Model and Data, by function; other functions, such as `frame_pose`, get the
+#: name of a frame.
 MORE = {
     "cast_rays": (np.zeros((2, 3)), np.eye(3)[:2]),
     "differential_ik": ([rb.FrameTask("f", velocity=(0.0,) * 6)], 0.01),
@@ -25,7 +25,7 @@ MORE = {
     "reflected_mass": ("f", (1.0, 0.0, 0.0)),
     "scan": (LidarSpec("eye", "a", rate=10.0, near=0.0, far=9.0, horizontal=Fan(-1.0, 1.0, 3)),),
 }
-#: Names in the annotations of results with arrays; `Array` is evaluated to an array of float64.
+#: Names in the annotations of results with arrays. `Array` becomes an array of float64 there.
 WITH_ARRAYS = (
     "Array", "float64", "RayHits", "Scan", "IkResult", "Distance", "ContactPoint", "JointModel",
     "SavedState",

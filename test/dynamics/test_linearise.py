@@ -112,7 +112,7 @@ def test_the_discrete_system_is_exact_at_an_equilibrium(case):
 def test_the_continuous_system_gives_the_growth_of_small_changes():
     """A is the initial growth of changes in any motion: their mixed derivative by start and time.
 
-    qpos goes along qvel, to first order in time, from every start.
+    To first order in time, qpos moves along qvel from every start.
     """
     m = rb.build(forests.forest(KINDS, 23, offsets=0.5))
     d = rb.make_data(m)

@@ -48,7 +48,7 @@ def test_pairs_are_sorted_by_moving_and_fixed_geometries_and_obstacles(arm):
     assert arm.geom_frameid[4] == -1
 
 
-def test_pairs_of_parent_and_child_are_left_out_but_not_those_with_a_floor(arm):
+def test_pairs_of_parent_and_child_are_left_out_but_not_pairs_with_a_floor(arm):
     assert listed(arm) == {
         ("l1", "l3"), ("l2", "l0"), ("l3", "l0"), ("l1", "floor"), ("l2", "floor"),
         ("l3", "floor"),
@@ -169,7 +169,7 @@ def test_bad_exclusions_are_refused(exclude, code):
 
 
 def test_a_name_in_an_srdf_means_a_link_not_a_geometry_or_an_obstacle():
-    """The geometry of l0 and an obstacle are called l4, as a link is: both stay paired with l2."""
+    """A geometry of l0 and an obstacle have the name of link l4; both stay paired with l2."""
     text = arm_text(5).replace("<collision>", '<collision name="l4">', 1)
     ball = rb.Obstacle("l4", rb.Sphere(0.1), rb.Pose((5.0, 0.0, 0.0)))
     srdf = '<robot name="arm"><disable_collisions link1="l2" link2="l4"/></robot>'

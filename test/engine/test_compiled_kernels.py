@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the LLVM code of kernels tells about accesses and calls."""
+"""Memory accesses and calls in the LLVM code of kernels."""
 
 import numpy as np
 import pytest
@@ -84,7 +84,7 @@ def code_of(kernel):
     return text
 
 
-def test_a_kernel_apart_is_called_although_its_first_caller_is_inlined():
+def test_a_kernel_marked_apart_is_called_although_its_caller_is_inlined():
     assert caller(2.0) == 14.0
     calls = [line for line in code_of(caller).splitlines() if " call " in line]
     assert any("3far" in line for line in calls)
@@ -103,7 +103,7 @@ def test_a_store_of_another_number_repeats_no_load(kernel):
     assert len(loads) == (1 if kernel is masses_around_a_store else 2), body
 
 
-def test_a_kernel_sees_what_it_has_stored():
+def test_a_kernel_reads_the_values_that_it_has_stored():
     m = rb.scene(objects=[rb.Object("box", rb.Box((0.2, 0.2, 0.2)), mass=2.0)])
     d = rb.make_data(m)
     d.body_touches[1] = 5
@@ -111,8 +111,8 @@ def test_a_kernel_sees_what_it_has_stored():
     assert d.qpos[0] == 4.0
 
 
-def test_a_kernel_sees_what_it_has_stored_as_numbers_of_another_kind():
-    """Memory is read in two ways by a view, by a scalar in an array, and by the loops' Data."""
+def test_a_kernel_reads_values_that_it_has_stored_as_another_type():
+    """The same memory has two types: in a view, in an array of scalars, in the Data of loops."""
     m = rb.scene(objects=[rb.Object("box", rb.Box((0.2, 0.2, 0.2)), mass=2.0)])
     d = rb.make_data(m)
     assert bits_around_a_store(m, d)

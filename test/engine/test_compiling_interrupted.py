@@ -199,7 +199,7 @@ def page_faults(work):
     return resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before
 
 
-def test_deep_calls_of_the_compiler_map_no_memory_again_and_again():
+def test_deep_calls_of_the_compiler_do_not_map_memory_repeatedly():
     """At some of the depths a call begins a new chunk of Python's stack."""
 
     def descend(depth):

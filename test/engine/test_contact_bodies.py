@@ -697,7 +697,7 @@ def test_a_drive_pushes_a_cube():
     assert d.qvel[0] == pytest.approx(0.1, abs=1e-12)
     assert d.qvel[1] == pytest.approx(0.1, abs=1e-6)
     rb.forward(m, d)
-    # the force of the drive equals that on the cube, which is about the friction of the floor
+    # the drive pushes only the cube, and its force is about the friction of the floor
     assert d.qfrc_drive[0] == pytest.approx(-d.cfrc_contact[1, 3], rel=1e-6)
     assert d.qfrc_drive[0] == pytest.approx(0.8 * 2.0 * G, rel=0.1)
 

@@ -127,7 +127,7 @@ def separation(p, R, half, q, T, block):
     return found.max(), bool(found.argmax() >= 6)
 
 
-def test_the_gap_of_two_boxes_is_that_of_the_best_direction():
+def test_the_gap_of_two_boxes_is_the_gap_in_the_best_direction():
     rng = np.random.default_rng(4)
     edges = 0
     for _ in range(400):

@@ -146,7 +146,7 @@ def thrown(names, damping):
 
 
 @pytest.mark.parametrize("damping", [0.0, 0.7])
-def test_free_bodies_accelerate_as_in_scenes_of_their_own(damping):
+def test_free_bodies_accelerate_as_in_separate_scenes(damping):
     """One cube touches the floor alone, two touch each other: a pass solves them separately."""
     whole = thrown(("alone", "low", "high"), damping)
     assert whole.nmutual > 0
@@ -222,7 +222,6 @@ def test_a_free_root_joint_transmits_no_force():
 
 
 def test_qfrc_driven_is_the_weight_minus_the_force_of_the_floor():
-    """qfrc_driven is the force of the drive: the weight minus the force of the floor."""
     down = rb.Trajectory((0.0, 1.0, 2.0), (0.001, -0.001, -0.003))
     m = press(driven=down)
     d = rb.make_data(m)

@@ -128,7 +128,7 @@ def test_given_stiffness_and_damping_are_used():
 
 
 @pytest.mark.parametrize("speed", [0.0, 1e-9, 1e-4, 2e-3, 0.01, 5.0])
-def test_friction_obeys_coulombs_law(speed):
+def test_friction_follows_coulombs_law(speed):
     """Without a memory, the friction on a slow point is STICK times its momentum per timestep."""
     along = np.array([0.6, -0.8])
     m = point()
@@ -251,7 +251,7 @@ def fallen(name, seconds=0.32, **more):
 @robots.needs_robots
 @pytest.mark.parametrize("name", ["go2.urdf", "talos_reduced.urdf", "panda.urdf"])
 def test_cfrc_contact_and_qfrc_contact_sum_all_contacts(name):
-    """cfrc_contact and qfrc_contact sum all contacts; Panda's second finger mimics the first."""
+    """The second finger of the Panda mimics the first."""
     m, d = fallen(name, 0.7)
     for _ in range(500):  # the robot can be in the air after a bounce
         if abs(d.qfrc_contact).max() > 1.0:

@@ -93,7 +93,7 @@ def test_forces_of_a_falling_heap_satisfy_the_law():
         mutual += (slips & (d.contact_geom[:n, 0] < m.ngeommoving)).sum()
         assert size[slips] == pytest.approx(MU * pressing[slips], rel=1e-6, abs=1e-6 * most)
         against = np.einsum("ci,ci->c", u[slips], rubbing[slips]) / (speed * size)[slips]
-        # friction opposes the velocity u, which is that at mid-step
+        # friction opposes u, the velocity at mid-step
         assert against == pytest.approx(-1.0, abs=0.01)
     assert d.nunsolved == 0
     assert min(slipping, sticking, mutual) > 20
@@ -273,7 +273,7 @@ def test_the_rounded_positive_part_approaches_the_exact_function():
 
 @pytest.mark.parametrize("e", [0.0, 0.5, 5.0])
 @pytest.mark.parametrize("size", [0.5, 3.0])
-def test_slopes_of_friction_are_those_of_its_solution(e, size):
+def test_slopes_of_friction_match_differences_of_its_solution(e, size):
     """Friction f = gripped(u, f) is solved twice, before and after a small change of u and p."""
     _m, d = star()
     c, pressing, step = d.ncon - 1, 10.0, 1e-6

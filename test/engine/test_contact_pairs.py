@@ -88,7 +88,7 @@ def test_a_shape_lies_flat_on_another_shape(zoo, low, high):
 @pytest.mark.parametrize("high", FLAT)
 @pytest.mark.parametrize("low", FLAT)
 def test_a_shape_tilted_by_less_than_a_degree_keeps_its_deepest_point(zoo, low, high):
-    """The depth is that of the distance query, and grows no more than the tilt allows."""
+    """The depth equals the depth of the distance query, and all points have one normal."""
     for tilt in (1e-9, 1e-7, 1e-5, 1e-3, 1e-2):
         d = apart(zoo)
         turn = Rotation.from_rotvec([0.6 * tilt, 0.8 * tilt, 0.0])
@@ -103,7 +103,7 @@ def test_a_shape_tilted_by_less_than_a_degree_keeps_its_deepest_point(zoo, low, 
         assert normal[0] @ found.normal > 1.0 - 1e-3
 
 
-def test_the_exchange_of_two_bodies_changes_nothing(zoo):
+def test_exchanging_two_bodies_only_reverses_the_normals(zoo):
     """If the bodies are exchanged, points and depths are equal and normals opposite."""
     rng = np.random.default_rng(5)
     seen = 0
@@ -129,7 +129,7 @@ def compared(first, second):
     assert len(x) == len(y)
     if len(x) == 0:
         return False
-    # for cylinders the error of the normal is the square root of that of the distance
+    # for cylinders the error of the normal is the square root of the error of the distance
     assert np.abs(n[0] + k[0]).max() < 1e-5
     order = np.lexsort(x.round(6).T), np.lexsort(y.round(6).T)
     assert x[order[0]] == pytest.approx(y[order[1]], abs=1e-6)

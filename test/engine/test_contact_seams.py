@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Moving bodies feel no bumps at seams, hit nothing falsely and do not pass through walls."""
+"""Bodies slide over seams without bumps, have no false contacts and do not pass through walls."""
 
 import itertools
 

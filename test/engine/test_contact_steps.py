@@ -69,7 +69,8 @@ def acceleration_by(m, d, force):
     """Solve (M + h (B + s D)) a = tau + force - bias; return a and the condition of the matrix.
 
     B has the viscosities if the integrator is implicit, else zeros. D is the derivative of
-    Coriolis and centrifugal forces by qvel, and s its share. The call writes to d.
+    Coriolis and centrifugal forces by qvel; s is 1 for implicit, 1/2 for implicit_midpoint and
+    else 0. The call writes to d.
     """
     h = m.opt.timestep
     states.at_present(m, d)
@@ -300,7 +301,7 @@ def test_rk4_takes_its_own_step_in_the_air_and_the_step_of_euler_in_contact():
 
 
 def test_a_closed_loop_stays_closed_while_it_touches():
-    """The loop of a mechanism that falls on the floor stays closed."""
+    """A four-bar linkage falls on the floor."""
     system = mechanisms.grashof()
     for name, length in (("crank", 0.1), ("coupler", 0.25), ("rocker", 0.2)):
         shape, at = rb.Capsule(0.01, length), rb.pose((length / 2, 0, 0), rpy=(0, np.pi / 2, 0))

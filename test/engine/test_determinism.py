@@ -170,8 +170,8 @@ def test_a_tick_allocates_nothing(model, integrator, allocations):
     finally:
         tracemalloc.stop()
     assert allocations() == compiled, "numba's runtime allocated arrays"
-    # A leak grows in every round. Other threads of the process, those of pytest-xdist,
-    # allocate now and then, so a single round may show their bytes.
+    # A leak grows in every round. Other threads, such as the threads of pytest-xdist, allocate now
+    # and then, so a single round may show their bytes.
     assert min(kept) <= 0, f"bytes kept by rounds of 1200 calls: {kept}"
     assert min(held) < 4096, f"bytes held within rounds of 1200 calls: {held}"
 

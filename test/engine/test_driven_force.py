@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """qfrc_driven, the force of a joint driven over time: after forward, step and inverse.
 
-The oracle is a twin in which the joint is free. With the computed force it moves the same.
+The oracle is a twin in which the joint is free. Under the computed force it has the same motion.
 """
 
 import numpy as np

@@ -84,7 +84,7 @@ for _seed in (9, 10, 11):
 def tree(request):  # fmt: skip
     name, floating = request.param
     m = trees.build(trees.auto_tree(**CASES[name]), floating)
-    m.opt.integrator = "euler"  # the forward dynamics of the textbook is that of continuous time
+    m.opt.integrator = "euler"  # the forward dynamics of the textbook is in continuous time
     d = rb.make_data(m)
     states.randomise(m, d, 42)
     return m, d, f"{name}, {'floating' if floating else 'fixed'} base"

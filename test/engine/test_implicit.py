@@ -2,8 +2,8 @@
 """Implicit integrators use velocity-dependent forces at the end or in the middle of a step.
 
 Coriolis and centrifugal forces are quadratic in the velocities, so their central differences are
-exact for any distance: an oracle that shares no formula with the Jacobian. Whole steps
-are compared with MuJoCo's integrator of that name in test_steps_mujoco.py.
+exact for any distance: an oracle that shares no formula with the Jacobian. test_steps_mujoco.py
+compares whole steps with MuJoCo's integrators of the same names.
 """
 
 from dataclasses import replace
@@ -173,7 +173,7 @@ def test_implicit_loses_energy_where_bodies_tumble():
 
 
 def energies_of_mujoco(integrator, seed, seconds):
-    """Return the energies with MuJoCo's integrator of that name, as energies does."""
+    """Return the energies above REST as `energies` does, but with MuJoCo's integrator."""
     mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
     m = boxes()
     inertia = " ".join(map(str, m.body_inertia[1]))
@@ -219,7 +219,7 @@ def test_joints_without_a_velocity_jacobian_are_refused(integrator):
         m.opt.integrator = integrator
 
 
-def test_options_that_do_not_suit_a_model_are_refused_with_it():
+def test_a_new_model_refuses_options_that_do_not_suit_it():
     m = rb.build(mechanisms.grashof())
     parts = {field: getattr(m, field) for field in ("name", "names", "findings")}
     arrays = {f.name: getattr(m, f.name) for f in MODEL_FIELDS}

@@ -75,7 +75,7 @@ def rack():
 REFUSED_OPTION = (ParameterError, "option-integrator")
 REFUSED_CODE = (ModelError, "not-traceable")
 
-#: For each row: a function that tries it, and the refusal of implicit integrators, or None.
+#: By row: a function that tries the feature, and the refusal of implicit integrators or None.
 ROWS = {
     "loops": (lambda name: step(rb.build(mechanisms.grashof()), name), REFUSED_OPTION),
     "driven over time": (lambda name: step(arm(driven=True), name), None),

@@ -256,7 +256,7 @@ def held(m):
 def test_the_base_carries_the_weight_of_an_arm():
     d = held(rb.build(pendulum()))
     assert np.abs(d.qacc).max() < 1e-14
-    # the force 2 g points up, and the moment balances that of the weight, 0.5 m 2 kg g about y
+    # the force 2 g points up, and the moment about y balances the weight's moment, 0.5 m 2 kg g
     assert d.jnt_force[0] == pytest.approx([0.0, -G, 0.0, 0.0, 0.0, 2.0 * G], abs=1e-12)
     assert d.jnt_bearing[0] == pytest.approx([0.0, 0.0, 0.0, 0.0, 0.0, 2.0 * G], abs=1e-12)
 

@@ -63,7 +63,7 @@ def one_joint(name, polarity, seed=0, **more):
 
 
 def configurations(kind):
-    """Yield positions: neutral, random, and those at which formulas with sines divide by zero."""
+    """Yield neutral and random positions, and positions where formulas divide by a zero sine."""
     rng = np.random.default_rng(kind)
     yield np.array(JOINT_KINDS[kind].qpos0)
     for _ in range(3):

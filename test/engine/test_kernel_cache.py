@@ -218,7 +218,7 @@ def test_code_on_disk_is_loaded_by_many_threads_and_linked_by_new_callers(tmp_pa
 
 
 def test_linking_cached_machine_code_is_an_error(tmp_path):
-    """Cached code has only the names of its functions: linked code would jump to no function."""
+    """Cached code names the functions that it calls; linked code would call no valid address."""
     for _ in range(2):
         compiled = jit.compile_cached(double, jit.OPTIONS, str(tmp_path))
         compiled(21)

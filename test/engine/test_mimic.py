@@ -64,7 +64,7 @@ class Reduced:
 
 
 def couple(description, share, seed):
-    """Let a share of the joints with one coordinate follow others, in any order in the tree."""
+    """Let a share of the joints with one coordinate follow other joints anywhere in the tree."""
     rng = np.random.default_rng([seed, 77])
     single = [j.name for j in description.joints if j.type in SINGLE]
     # a joint only follows earlier joints, so there is no cycle

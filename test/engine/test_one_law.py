@@ -10,7 +10,7 @@ import rbdyn_ros as rb
 
 G = 9.81
 
-# these tests are of defects that external reviewers found
+# regressions: each test had failed in an earlier version
 
 
 def test_a_joint_that_friction_holds_does_not_accelerate_in_a_fresh_data():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distances of many pairs of all types, of 1 mm to 10 m, agree with coal and with duality.
 
-`make test ARGS="-k coal --poses 100000"` takes as many of each pair.
+`make test ARGS="-k coal --poses 100000"` takes 100,000 poses of each pair.
 """
 
 import itertools
@@ -212,8 +212,8 @@ PLACES = (
 def test_hostile_pairs_end_and_are_sound(far):
     """Pairs have equal centres, parallel faces, extreme sizes, or are far from the origin.
 
-    No distance is NaN, and the slab has this width to 1e-4 of the size: rounding rotates the
-    normal of a needle of 1e-6 whose axis meets another axis. The closest points lie on both
+    No distance is NaN. The slab is as wide as the distance, to 1e-4 of the size: rounding rotates
+    the normal of a needle of 1e-6 whose axis meets another axis. The closest points lie on both
     geometries, to 1e-6 of the size, even if opposite sides are equally deep. On the axis of a
     cylinder all sides are equally deep, and EPA's polytope has 256 corners, so points miss the
     surface by 1e-3, and by more for needles.

@@ -2,7 +2,7 @@
 """Whole timesteps agree with mujoco.mj_step, which does the same sums in the same order.
 
 With implicit damping MuJoCo's Euler is our implicit_damping; with mjDSBL_EULERDAMP our euler.
-The tolerance after n steps is n times that of one acceleration, because errors add up.
+The tolerance after n steps is n times the tolerance of one acceleration, because errors add up.
 """
 
 import numpy as np

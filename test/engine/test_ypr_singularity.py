@@ -159,7 +159,7 @@ def test_a_ypr_joint_far_from_the_singularity_moves_like_a_ball_joint():
 @pytest.mark.parametrize("integrator", ["euler", "implicit_damping", "rk4"])
 @pytest.mark.parametrize("aside", [0.0, 0.003, 0.02, 0.1])
 def test_a_ypr_joint_that_passes_the_singularity_moves_like_a_ball_joint(aside, integrator):
-    """Without gravity the energy is constant and the motion is that of a ball joint.
+    """Without gravity the energy is constant and the motion equals the motion of a ball joint.
 
     Near the singularity a step is of first order, with an error of its rotation, 1e-3 rad.
     """

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fuzz all targets, two at a time: `make fuzz`, `make fuzz SECONDS=600 SEED=1 ARGS="urdf data"`.
 
-Each target runs in a process of its own with bounded time and memory, so a crash is a finding and
-not the end. The processes are forked from this process, because its imports take longer than many
-inputs. With the same SEED a longer run begins with the inputs of a shorter run. CPU time is
+Each target runs in its own process with bounded time and memory, so a crash is a finding and does
+not end the run. The processes are forked from this process, because its imports take longer than
+many inputs. With the same SEED a longer run begins with the inputs of a shorter run. CPU time is
 counted, so that a busy machine runs as many inputs. The first run also compiles the kernels of the
-targets "bounds" and "laws" with checks of indices, for minutes; --unchecked leaves these targets
-out.
+targets "bounds" and "laws" with checks of indices, which takes minutes; --unchecked leaves these
+targets out.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _start(name: str, seconds: float, seed: int, unchecked: bool) -> int:
         arguments = name, str(seconds), str(seed), str(folder)
         if name in COMPILED:  # the kernels of the target differ from those of this process
             os.execve(sys.executable, _command(*arguments), _environment(name, unchecked))
-        sys.stdout = os.fdopen(1, "w")  # pytest may have put other objects in its place
+        sys.stdout = os.fdopen(1, "w")  # pytest may have replaced sys.stdout
         worker.main(*arguments)
         sys.stdout.flush()
         os._exit(0)

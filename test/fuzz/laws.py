@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random scenes: bodies, joints with limits, springs and drives, loops, restitution.
 
-Whatever is in a scene, forward gives what the next step does, the reported forces balance, and
+In every scene forward gives the acceleration of the next step, the reported forces balance, and
 energy does not rise unless something drives the scene.
 """
 

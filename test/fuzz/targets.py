@@ -408,7 +408,7 @@ STATE |= {"time", "drive_mode", "drive_target"}
 
 
 def rows(datas: Callable[[], list[Any]]) -> Callable[[], list[bytes]]:
-    """Return a maker of seeds: a seed writes a hostile number into all of a Data, or one field."""
+    """Return a maker of seeds, each a hostile number for all fields of a Data or for one field."""
 
     def seeds() -> list[bytes]:
         choices = list(itertools.product(range(len(datas())), range(len(HOSTILE))))
@@ -490,7 +490,7 @@ def fuzz_state(data: bytes) -> None:
 def fuzz_parameters(data: bytes) -> None:
     """Check the values of a parameter file as both nodes do, and make the settings of an arm.
 
-    ROS 2 itself reads the file; what YAML refuses, or ROS has no type for, never arrives.
+    ROS 2 itself reads the file; values that YAML refuses or no ROS type can hold never arrive.
     """
     try:
         given = dict(named(yaml.safe_load(data)))

@@ -108,7 +108,7 @@ def test_an_index_out_of_bounds_in_a_compiled_stage_is_a_failure():
     assert "IndexError" in done.stderr
 
 
-def test_only_targets_with_checks_have_a_kernel_cache_of_their_own():
+def test_only_targets_with_checks_have_their_own_kernel_cache():
     assert driver._kernels("laws", unchecked=True) == {}
     assert "XDG_CACHE_HOME" in driver._kernels("laws")
 

@@ -343,7 +343,7 @@ def test_joints_cannot_share_a_name_of_the_recording(files, urdf):
     words = ("--map", "wrist_1:wrist_3")
     result = run("identify", urdf, files[2], *words)
     assert result.returncode == 1
-    assert "'wrist_1_joint' and 'wrist_3_joint' have one name" in result.stderr
+    assert "'wrist_1_joint' and 'wrist_3_joint' have the same name" in result.stderr
     assert result.stderr.count("\n") == 1
 
 

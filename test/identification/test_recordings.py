@@ -135,7 +135,7 @@ def test_efforts_may_come_from_another_topic(tmp_path):
     path = write_bag(tmp_path / "bag", topics)
     assert refusal(path) == "no-efforts"
     read = read_recording(path, NAMES, effort_topic="arm/efforts")
-    first = 0.012  # the first state that lies within the efforts
+    first = 0.012  # the first state within the times of the efforts
     assert np.array_equal(read.qpos, motion()[1][6:42])
     assert read.effort[:, 0] == pytest.approx(3.0 * (read.time + first), abs=1e-9)
     assert read.effort[:, 1] == pytest.approx(1.0 - (read.time + first), abs=1e-9)

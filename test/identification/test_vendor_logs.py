@@ -56,7 +56,7 @@ def test_a_log_of_libfranka_is_read(tmp_path, numbers):
 
 
 def test_fingers_are_not_joints_of_a_log(tmp_path, numbers):
-    """The name panda_finger_joint1 ends as that of joint 1."""
+    """The name panda_finger_joint1 ends like the name panda_joint1."""
     fingers = ["panda_finger_joint1", "panda_finger_joint2"]
     path = franka_log(tmp_path / "log.csv", numbers)
     found = read_recording(path, [*PANDA, *fingers], partly=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Launch files with the real launch and launch_ros, if they are installed.
 
-They start our nodes, or small nodes instead that print their parameters and wait.
+They start our nodes, or replacements that print their parameters and wait.
 """
 
 import itertools

@@ -174,7 +174,7 @@ def test_models_without_joints_or_without_a_mass_matrix_can_be_saved(tmp_path):
 
 def test_a_changed_joint_type_is_refused(saved):
     def stiff(_q, _qd, _p, _E, _r, S, _S_dot):
-        S[2, 0] = 1.0  # a wrong S, as the pose does not change
+        S[2, 0] = 1.0  # S is wrong now, because the pose does not change
 
     try:
         rb.register_joint("storage_twist", parameters=("lead",))(stiff)

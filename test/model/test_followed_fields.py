@@ -33,7 +33,7 @@ def crane(armature=(0.0, 0.0)):
 
 
 def anew(m, system):
-    """Return the Model of the same primary fields, completed as a loader does it."""
+    """Return a Model with the same primary fields, whose other fields are computed anew."""
     arrays = {name: getattr(m, name) for name in PRIMARY}
     arrays |= {name: np.zeros_like(arrays[name]) for name in CONSTANTS}
     bare = rb.Model(m.name, arrays, m.names, m.opt)

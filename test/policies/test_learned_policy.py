@@ -78,7 +78,7 @@ def test_the_last_action_is_as_the_network_returned_it(tmp_path):
         [1.0, -1.0],
         action={"scale": 0.5, "offset": 0.25, "clip": 5},
     )
-    actions = [1.0, 3.0, 7.0, 15.0]  # each action is twice the last one plus one
+    actions = [1.0, 3.0, 7.0, 15.0]  # each action is twice the last action plus one
     for action in actions:
         target = policy.act([0, 0], [0, 0], UPRIGHT, [0, 0, 0])
         clipped = min(action, 5.0)

@@ -77,7 +77,7 @@ def header(ns):
 
 
 def record(path, seconds=1.0, urdf=ROBOT, times=1, **more):
-    """Write a recording; after `times` > 1 runs, each of which begins at the same time."""
+    """Write a recording of one or more runs, which all begin at the same time."""
     bag = Bag(path)
     bag.put("/robot_description", "std_msgs/msg/String", START, data=urdf)
     for _ in range(times):

@@ -250,7 +250,7 @@ def test_a_recording_on_a_full_disk_is_closed_so_that_others_read_it(tmp_path, m
 
 @pytest.mark.parametrize("left", [2**20, 0])
 def test_space_is_kept_for_the_index_of_a_recording(tmp_path, monkeypatch, left):
-    """Messages out of order need the index, like those of sensors with latency."""
+    """Messages of sensors with latency are out of order, so readers need the index."""
     reports, path = [], tmp_path / "run.mcap"
     monkeypatch.setattr(writer, "CHUNK_AGE", 0.0)
     file = RunFile(path, trouble=reports.append)

@@ -157,7 +157,7 @@ def _file(folder):
 
 
 def test_commands_have_the_time_of_their_arrival(tmp_path):
-    """The clock of the recorder can differ from that of the stamps."""
+    """The clock of the recorder can differ from the clock of the stamps."""
     lag = 7_000_000_000_000
     for shift in (0, lag):
         rows = real_robot(shift)
@@ -513,7 +513,7 @@ def test_simulated_times_that_are_not_finite_are_refused(tmp_path, clock):
 
 @pytest.mark.parametrize("known", range(len(schemas.LATER)))
 def test_a_recording_without_a_memory_of_friction_is_read(tmp_path, monkeypatch, known):
-    """States of older versions lack this array, or that of contacts."""
+    """States of older versions lack this array or the array of contacts."""
     path, (_, older) = tmp_path / "run.mcap", schemas.older_state(known)
     monkeypatch.setattr(schemas, "STATE_FIELDS", older)
     then = Schemas()

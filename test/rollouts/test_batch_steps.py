@@ -202,7 +202,7 @@ def test_only_the_chosen_robots_move(specialize):
 
 
 @pytest.mark.parametrize("specialize", [True, False])
-def test_bound_fields_are_those_of_the_state_after_the_step(specialize):
+def test_bound_fields_belong_to_the_state_after_the_step(specialize):
     m = arm(True)
     b = filled(m, 10, specialize=specialize)
     for name in DERIVED:

@@ -34,7 +34,7 @@ def rod(ground=None, pose=None, friction=0.8, inertia=0.02):
         parent = name
     system.geometry("skin", parent, rb.Capsule(0.03, 0.2), origin=rb.pose(rpy=LYING))
     m = rb.build(system)
-    return m.replaced(dof_armature=np.where(np.arange(6) < 3, 0.0, inertia))  # a spin lasts
+    return m.replaced(dof_armature=np.where(np.arange(6) < 3, 0.0, inertia))  # it prolongs a spin
 
 
 def thrown(m, number=32, seed=0, spin=3.0, threads=0):
@@ -47,7 +47,7 @@ def thrown(m, number=32, seed=0, spin=3.0, threads=0):
 
 
 def compared(b, steps, every=4):
-    """Return the largest error of a step, and shares of 0, 1, 2 contacts and of engine steps."""
+    """Return the largest error of a step, and shares: of 0, 1, 2 contacts, and of engine steps."""
     worst, engine, ends = 0.0, 0.0, np.zeros(3)
     for n in range(steps):
         if n % every == 0:
@@ -108,7 +108,7 @@ def test_an_error_in_the_code_of_capsules_is_detected(monkeypatch, module, name,
     assert worst > 10.0 * SAME
 
 
-def test_the_bits_of_a_rod_do_not_depend_on_others_and_threads():
+def test_the_bits_of_a_rod_do_not_depend_on_other_rods_or_threads():
     m, found = rod(), []
     whole = thrown(m, 24)
     starts = whole.qpos.copy(), whole.qvel.copy()

@@ -61,7 +61,7 @@ def test_a_finger_with_friction_and_a_limit_has_the_bits_of_a_batch(gpu):
 
 
 def test_steps_of_the_engine_are_done_on_the_host(gpu):
-    """Robots of one call are left to the engine at different steps, and some in two in a row."""
+    """The engine computes different steps for each robot, for some robots two steps in a row."""
     b = thrown(rod(), number=24)
     g, taken, twice = copied(b), np.zeros(24, bool), False
     for _ in range(200):
@@ -102,7 +102,7 @@ def test_chosen_robots_resets_parameters_forces_and_outputs(gpu):
     assert_same_memory(b, g)
 
 
-def test_a_diverged_robot_does_not_go_to_the_engine_again_and_again(gpu):
+def test_a_diverged_robot_does_not_go_to_the_engine_repeatedly(gpu):
     b = rb.Batch(finger(), 8)
     b.qpos[:, 0] = 0.06
     g = copied(b)
@@ -139,7 +139,7 @@ def test_robots_go_on_after_ctrl_c(gpu, monkeypatch):
     ("owner", "name", "wrong"),
     [(ContactMemory, "load", lambda *_: None), (EngineOfGpu, "settled", lambda e: e._cpu)],
 )
-def test_a_memory_that_is_not_copied_is_seen(owner, name, wrong, gpu, monkeypatch):
+def test_a_memory_that_is_not_copied_is_detected(owner, name, wrong, gpu, monkeypatch):
     monkeypatch.setattr(owner, name, wrong)
     b = thrown(rod(), number=24)
     g = copied(b)
@@ -159,7 +159,7 @@ def test_nvcc_compiles_steps_with_contact(processor, tmp_path):
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (lambda: walker(terrain(rough(0.02))), "contact other than with planes"),
+        (lambda: walker(terrain(rough(0.02))), "contacts not only with planes"),
         (boxed, "no sphere of it can touch a plane"),
     ],
 )

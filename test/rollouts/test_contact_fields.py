@@ -130,7 +130,7 @@ def test_a_robot_whose_other_geometry_touches_terrain_runs_on_the_engine():
     assert hits > 10
 
 
-def test_the_bits_on_terrain_do_not_depend_on_others_and_threads():
+def test_the_bits_on_terrain_do_not_depend_on_other_robots_or_threads():
     m, found = walker(terrain(rough(0.02))), []
     whole = thrown(m, 24)
     starts = whole.qpos.copy(), whole.qvel.copy()

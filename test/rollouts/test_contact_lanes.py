@@ -133,7 +133,7 @@ def test_a_thousand_trotting_robots_step_as_the_engine():
     assert np.median(found) < 1e-9
     assert 0 < engine < 0.05 * 400 * 1024
     assert not b.diverged.any()
-    assert b.nunsolved.sum() < 10  # the engine counts about as many in 409,600 steps
+    assert b.nunsolved.sum() < 10  # of 409,600 steps; the engine alone has about as many
     assert b.ndropped.sum() == 0
     assert (b.qpos[:, 2] > 0.2).all()
 
@@ -279,7 +279,7 @@ def test_a_falling_robot_uses_the_engine_when_its_body_touches():
 
 
 @needs_robots
-def test_the_bits_of_a_robot_do_not_depend_on_others_and_threads():
+def test_the_bits_of_a_robot_do_not_depend_on_other_robots_or_threads():
     m, found = shared(), []
     for nsim, nthread, first in ((24, 1, 0), (24, 3, 0), (11, 1, 5), (1, 2, 7)):
         whole, phase = batch(m, 24)

@@ -112,7 +112,7 @@ def test_errors_in_the_code_of_pairs_are_detected(monkeypatch, module, name, wro
     assert worst > 10.0 * SAME
 
 
-def test_the_bits_of_a_gripper_do_not_depend_on_others_and_threads():
+def test_the_bits_of_a_gripper_do_not_depend_on_other_robots_or_threads():
     m, found = gripper(("rod", "rod")), []
     whole, phase = started(m)
     start = whole.qpos.copy()
@@ -127,7 +127,7 @@ def test_the_bits_of_a_gripper_do_not_depend_on_others_and_threads():
     assert len(set(found)) == 1
 
 
-def test_robots_with_their_own_masses_grip_as_in_a_model_of_their_own():
+def test_robots_with_their_own_masses_grip_as_in_their_own_models():
     m = gripper(("ball", "rod"))
     b, phase = started(m, 4)
     start = b.qpos.copy()

@@ -131,7 +131,7 @@ def test_a_law_uses_the_model_and_not_the_parameters_of_robots(specialize):
 @needs_robots
 @BOTH
 def test_computed_torque_in_a_rollout_does_not_compensate_friction(specialize):
-    """In control, friction has a feedforward of its own."""
+    """In `control`, friction has its own feedforward."""
     m = robot("arm")
     rough = m.replaced(dof_frictionloss=np.full(6, 3.0), dof_damping=np.full(6, 2.0))
     forces = [

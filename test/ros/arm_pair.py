@@ -104,10 +104,11 @@ class Pair:
     """An arm and its controller.
 
     Args:
-        simulator, controller: processes.
-        begin: starts another controller.
-        peer: node of the test.
+        simulator, controller: the processes.
+        peer: the node of the test.
         space: namespace of both, with a slash behind it.
+        qos: QoS of the subscription to the states.
+        begin: function that starts another controller.
     """
 
     def __init__(self, simulator, controller, peer, space="", qos=NEWEST, begin=None):
@@ -224,17 +225,17 @@ class Pair:
 
 
 class Relay:
-    """A relay that passes states of the arm to its controller, in a thread of its own.
+    """A relay that passes states of the arm to its controller, in its own thread.
 
     Args:
-        peer: of the test, whose context it uses.
+        peer: the peer of the test; the relay uses its context.
         source: topic of the true states.
         to: topic of the states that the controller reads.
-        make_executor: makes the executor of that thread.
+        make_executor: makes the executor of the thread.
 
     Attributes:
-        change: maps each state to the one that is passed on, or to None.
-        node: for other publishers.
+        change: function from a state to the state that is passed on, or to None.
+        node: node of the relay, in which tests make other publishers.
     """
 
     def __init__(
@@ -276,12 +277,12 @@ def start_arm(simulate, urdf, start, rate=1000, space="", lockstep=False, more=(
     """Start to simulate an arm that holds its position without commands; do not wait for it.
 
     Args:
-        simulate: fixture.
+        simulate: the fixture.
         urdf: path of the robot.
-        start: position by joint, 0 for others.
-        rate: of the states [Hz].
+        start: positions by joint; other joints start at 0.
+        rate: rate of the states [Hz].
         space: namespace, with a slash behind it.
-        lockstep: each tick waits for its command, as soon as there are commands.
+        lockstep: whether each tick waits for its command, as soon as there are commands.
         more: further words of the command line.
     """
     words = [
@@ -320,10 +321,10 @@ def start_pair(
     """Start arm and controller at once; return the pair when both are connected.
 
     Args:
-        simulate, control, peer: fixtures.
-        urdf, start, rate, space, lockstep, more: as start_arm.
-        mode: of the controller.
-        others: parameters of the controller; `remap` as for the fixture.
+        simulate, control, peer: the fixtures.
+        urdf, start, rate, space, lockstep, more: arguments of start_arm.
+        mode: mode of the controller.
+        others: parameters of the controller, and `remap` for the fixture `control`.
     """
     simulator = start_arm(simulate, urdf, start, rate, space, lockstep, more)
     if lockstep:

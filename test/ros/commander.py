@@ -24,12 +24,12 @@ class Commander:
     """A node that answers every state once.
 
     Args:
-        node: publishes and subscribes.
-        joints: names, in any order.
-        end: number of ticks to answer, counted from the stamp of the first; 0: all.
-        period: of a tick [ns].
-        pause: called before each command.
-        copies: of each command.
+        node: node that publishes and subscribes.
+        joints: names of the joints, in any order.
+        end: number of ticks to answer, counted from the stamp of the first; 0: no end.
+        period: duration of a tick [ns].
+        pause: function that is called before each command.
+        copies: number of messages per command.
     """
 
     def __init__(self, node, joints, end=0, period=1_000_000, pause=lambda: None, copies=1):

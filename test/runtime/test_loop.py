@@ -302,7 +302,7 @@ def test_memory_is_unlocked_by_the_last_thread_that_needs_it(monkeypatch):
     assert locked_memory() > 0
     realtime.release(other)
     assert locked_memory() == 0
-    realtime.release(realtime.Grant())  # the grant of a thread without a request
+    realtime.release(realtime.Grant())  # a thread that requested nothing has this grant
 
 
 def test_a_loop_that_has_ended_locks_no_memory(arm, start, monkeypatch):

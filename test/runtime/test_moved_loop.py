@@ -288,7 +288,7 @@ def test_a_loaded_state_restores_the_faults_of_deleted_joints(start):
 
 
 def test_a_reset_clears_the_friction_memory_on_terrain(start):
-    """Pairs with height fields have numbers of their own; the same start has the same future."""
+    """Pairs with height fields have their own numbers; the same start has the same future."""
     slope = 0.2 * np.linspace(-2.0, 2.0, 9)[None, :].repeat(9, axis=0)
     terrain = rb.Obstacle("slope", rb.HeightField(slope, (4.0, 4.0)))
     cubes = [

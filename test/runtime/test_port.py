@@ -172,7 +172,7 @@ def test_unusable_files_of_a_port_are_refused(serve, client):
     said.append(client(1).communicate()[0])
     path.write_bytes(bytes(1000))
     said.append(client(1).communicate()[0])
-    _, port = serve(rail())  # replaces the stale file
+    _, port = serve(rail())  # this replaces the stale file
     first = client(3)
     first.stdout.readline()
     said.append(client(1).communicate()[0])

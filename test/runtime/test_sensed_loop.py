@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sensors of a loop: all readings of a state belong to one evaluation of its forces.
 
-Newton's law holds for each body between the readings of different sensors, and the acceleration is
-that of the next step if the efforts stay.
+Newton's law holds for each body between the readings of different sensors, and the next step has
+the measured acceleration if the efforts stay.
 """
 
 from itertools import pairwise
@@ -121,7 +121,7 @@ def test_newtons_law_holds_for_each_bar_of_a_loop_in_motion_and_at_a_limit(start
 
 
 def test_an_imu_and_a_foot_measure_the_landing_of_a_leg(start):
-    """The acceleration is that of the next step; the ground and the ankle carry the masses."""
+    """The next step has the measured acceleration; ground and ankle carry the masses."""
     m = rb.load_urdf(LEG, floating_base=True, contact=True)
     specs = [
         ImuSpec("root", "leg"),
@@ -149,7 +149,7 @@ def test_an_imu_and_a_foot_measure_the_landing_of_a_leg(start):
     assert 50 < touched < 450
 
 
-def test_readings_under_changing_efforts_are_those_of_mujocos_forward(start):
+def test_readings_under_changing_efforts_match_mujocos_forward(start):
     """MuJoCo gets the state and the efforts of its last tick."""
     m, description = rb.load_urdf(ARM), robot_files.read(ARM)
     theirs = mujoco.MjModel.from_xml_string(ARM)

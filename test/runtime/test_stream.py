@@ -37,7 +37,7 @@ class Streamed:
 
     Attributes:
         messages: (publisher, stamp [ns], numbers) of each message that compiled code published.
-        status: what the function of C returns.
+        status: return value of the C function.
     """
 
     def __init__(self, m, others=(), every=1, fastest=np.inf):
@@ -208,7 +208,7 @@ def test_nothing_is_published_while_another_thread_has_the_lock():
             thread.start()
             while not free.messages:
                 time.sleep(1e-3)
-            time.sleep(0.05)  # the next message is that of the other robot
+            time.sleep(0.05)  # the next message belongs to the other robot
             assert locked.messages == []
             assert thread.is_alive()
         thread.join()

@@ -12,7 +12,7 @@ from rbdyn_ros.dynamics.instant import friction_memory
 def snapshot(m, d=None, tick=0, qacc=None, **given):
     """Return a state of the robot from a Data, or at rest at qpos0, with replaced fields.
 
-    Without an effort, the efforts on all dofs are those that cause qacc, by default zero.
+    Without an effort in `given`, the efforts on all dofs cause qacc, by default zero.
     """
     own = rb.make_data(m)
     for name in ("qpos", "qvel", "xfrc_applied"):

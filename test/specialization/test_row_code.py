@@ -108,7 +108,7 @@ def test_ten_steps_in_one_call_give_the_bits_of_ten_single_steps():
     assert ours.qvel == pytest.approx(theirs.qvel, abs=1e-10)
 
 
-def test_a_long_motion_stays_close_to_that_of_the_engine():
+def test_a_long_motion_stays_close_to_the_motion_of_the_engine():
     """Two seconds of a double pendulum without friction: differences grow, but slowly."""
     builder = rb.SystemBuilder("pendulum")
     builder.body("a", specialised_models.BODY).body("b", specialised_models.BODY)

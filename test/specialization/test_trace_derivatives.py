@@ -305,7 +305,7 @@ def test_refused_models_have_traced_derivatives(name):
 
 
 def step_differences(m, d, h):
-    """Return the derivative of a timestep by differences, compared at its end."""
+    """Return the derivative of a timestep by differences of the states at its end."""
     nv = m.nv
     end = d.copy()
     rb.step(m, end)

@@ -22,7 +22,7 @@ STATES = 2
 #: Robots with mimic joints, which are also loaded with their couplings.
 COUPLED = ("panda.urdf", "pr2.urdf", "tiago_pro.urdf", "talos_full_v2.urdf")
 
-#: For each function, what it differentiates, and the tolerance: 0 after a product with M^-1.
+#: By function: the differentiated field, and the index of the tolerance: 0 for results of M^-1.
 DERIVATIVES = {"inverse_derivatives": ("qfrc_inverse", 1), "forward_derivatives": ("qacc", 0)}
 
 #: A robot with more than a million operations in the forward derivatives on a floating base.
@@ -72,8 +72,8 @@ def test_forward_derivatives_of_a_robot_are_traced(path):
 def compare_derivatives(m, name, where):
     """Compare derivatives with the toolbox.
 
-    Errors of derivatives by q are measured by at least the differentiated values: turning a single
-    body changes none of the forces on it, and only rounding remains.
+    Errors of derivatives by q are relative to at least the largest differentiated value: turning a
+    single body changes none of the forces on it, so the derivative is only rounding.
     """
     field, inverted = DERIVATIVES[name]
     rows = specialised.random_data(m, STATES, seed=2)

@@ -209,7 +209,7 @@ int arm_event(Arm * arm, char * out)
   return int(reason.refusal);
 }
 
-/// Let the arm believe that it has moved to this state, by no effort.
+/// Put the arm into this state, as if it had got there without an effort.
 void arm_kick(Arm * arm, const double * q, const double * v)
 {
   ArmLoopState & loop = arm->*place_of_loop;

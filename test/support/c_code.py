@@ -22,8 +22,8 @@ class Library:
     """Generated C code, compiled to a library without a warning.
 
     Args:
-        code: the code.
-        compiler: its name.
+        code: the generated code.
+        compiler: name of the compiler.
         folder: folder for the files.
         more: further arguments of the compiler.
     """

@@ -60,7 +60,7 @@ def _place(ours, theirs):
 
 
 def with_inverse(least, M, factor):
-    """Return the tolerance of a result of M^-1: rounding grows with the condition number of M."""
+    """Return the tolerance of results of M^-1: 64 factor cond(M) eps, but at least `least`."""
     return max(least, 64.0 * factor * np.linalg.cond(M) * EPS) if M.size else least
 
 

@@ -54,7 +54,7 @@ class Problem:
 def problem(m, start, end):
     """Return the problem of the step from a state, for the integrators without Coriolis terms.
 
-    The contact points are those of the step from `start` to `end`.
+    The contact points come from the step from `start` to `end`.
     """
     d, h = start.copy(), m.opt.timestep
     A = rb.mass_matrix(m, d)

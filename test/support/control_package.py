@@ -115,11 +115,12 @@ class CppEnding:
 
 
 class CppArm:
-    """The loop of a generated package; settings as ControlSettings and GateSettings.
+    """The loop of a generated package.
 
     Args:
         code: the compiled package.
-        settings, gate: their settings.
+        settings: the ControlSettings.
+        gate: the GateSettings.
         compensates: whether the robot compensates gravity itself.
         friction: share of the friction in the robot's description.
         period: period of the updates [s], for the check of gains.

@@ -59,7 +59,7 @@ def gpu(request, monkeypatch):
 
 
 def assert_same(gpu, b, g, names=("time", "qpos", "qvel", "nbad", "diverged")):
-    """Compare arrays of a Batch on a CPU and one on a GPU."""
+    """Compare arrays of a Batch on a CPU with arrays of a Batch on a GPU."""
     for name in names:
         found = gpu.asnumpy(getattr(g, name))
         assert found.shape == getattr(b, name).shape
@@ -113,7 +113,7 @@ def _asarray(x):
 
 
 class HostGpu:
-    """A gpu.Gpu whose memory and processor are those of this machine.
+    """A gpu.Gpu that uses the memory and the processor of this machine.
 
     g++ compiles the kernels; libraries are kept for equal code.
     """

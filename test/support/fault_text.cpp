@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread updates an arm until it has a fault, again and again; another one reads its text.
+// One thread updates an arm until it has a fault, repeatedly; another thread reads the fault's text.
 
 #include <atomic>
 #include <cstdio>

@@ -10,7 +10,7 @@ from rbdyn_ros.loading.load import complete
 
 mujoco = pytest.importorskip("mujoco", reason="mujoco is not installed")
 
-#: Numbers of coordinates and dofs, of joints with several of them.
+#: Numbers of coordinates and dofs of the joint types that have several.
 SIZES = {"floating": (7, 6), "spherical": (4, 3)}
 
 

@@ -3,7 +3,7 @@
 
 import pytest
 
-#: By test: one case in this number runs in `make test`.
+#: By test: `make test` runs one case out of this number of cases.
 ONE_IN = {
     # random arms, with the same assertion for each
     "identification/test_real_imperfections.py::test_standard_deviations_match_the_real_errors": 5,
@@ -180,7 +180,7 @@ LONG = {
     ],
     "engine/test_self_contact.py::test_a_robot_at_rest_does_not_push_itself": ["icub.urdf"],
     "engine/test_contact_rest.py::test_a_robot_on_the_floor_stands_still": ["anymal.urdf"],
-    "loading/test_geometry_masses.py::test_masses_equal_those_of_jacobians": [
+    "loading/test_geometry_masses.py::test_masses_agree_with_jacobians": [
         "talos_reduced.urdf",
     ],
     "rollouts/test_cuda_batch.py::test_a_gpu_has_the_bits_of_the_cpu_for_robots": [
@@ -275,7 +275,7 @@ LONG = {
     "ros/policy/test_policy_node.py::test_a_robot_walks_in_lock_step_as_in_python": [
         "command0-0.06", "command1-0.06",
     ],
-    # signals between the first and the last of the moments that run
+    # other delays of the signal; `make test` runs the shortest and the longest delay
     "ros/simulator/test_start_and_end.py::test_ctrl_c_ends_a_starting_simulator": [
         "0.01", "0.1", "0.03",
     ],
@@ -423,7 +423,7 @@ INSTEAD = {
         "test_a_session_runs_trials_in_tests_and_reports_their_verdicts",
     "docs/test_docs_reference.py::test_every_page_is_in_the_site":
         "docs/test_documents.py::test_link_targets_exist",
-    # a browser draws in software, on both cores; the first tests of these pages keep one
+    # a browser draws in software, on all cores; `make test` keeps the first tests of these pages
     "view/test_replay_page.py::test_a_page_plays_and_its_buttons_work":
         "view/test_replay_page.py::test_a_player_advances_its_time",
     "view/test_view_page.py::test_an_impossible_position_of_a_mechanism_is_undone_with_a_reason":
@@ -433,7 +433,7 @@ INSTEAD = {
     "view/test_view_page.py::test_a_click_on_a_body_shows_its_name_as_plain_text":
         "view/test_view_page.py::test_the_page_shows_the_robot_and_its_layers",
     "ros/simulator/test_view_node.py::test_objects_that_come_and_go_at_run_time_are_shown":
-        "view/test_view_link.py::test_energies_are_those_of_the_exchanged_plant",
+        "view/test_view_link.py::test_energies_belong_to_the_exchanged_plant",
     # larger robots and scenes under one law
     "rollouts/test_contact_cuda.py::test_a_trot_has_the_bits_of_a_batch":
         "rollouts/test_contact_cuda.py::"

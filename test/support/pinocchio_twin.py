@@ -144,7 +144,7 @@ class Twin:
 
     Args:
         m, d: our Model and Data at some qpos and qvel.
-        model: Pinocchio's.
+        model: Pinocchio's model.
     """
 
     def __init__(self, m, d, model):

@@ -2,7 +2,7 @@
 /* A process that controls the simulator through shared memory, for tests and benchmarks.
  *
  *   port_client NAME COUNT [FLAW]   answer COUNT states; print each: its tick, its age [ns], its
- *                                   numbers, then the tick of the sensor values and these
+ *                                   numbers, then the sensor values and their tick
  *
  * The efforts are -2 q - v / 2 + 0.25 j for joint j. FLAW sends one bad command at first: nan, mode,
  * or joint; die ends without a word; slow waits 50 ms before each answer.

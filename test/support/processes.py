@@ -37,7 +37,7 @@ _lock = threading.Lock()
 
 
 def collected():
-    """Make the environment after the imports of all test modules the default.
+    """Take the present environment, after the imports of all test modules, as the usual one.
 
     Some libraries set variables, after which every node would otherwise be a fresh process.
     """
@@ -54,7 +54,7 @@ def start(code, arguments, environment, output, fresh=False, folder=None):
             fresh.
         output: open file for output and errors.
         fresh: whether to start a fresh process instead of a fork.
-        folder: folder of the new process; by default that of this process.
+        folder: folder of the new process; by default the folder of this process.
     """
     arguments = list(map(str, arguments))
     if fresh or lasting(environment) != USUAL:

@@ -83,7 +83,7 @@ class Driver:
     """The three servers of a client, each with one connection at a time.
 
     Args:
-        where: its address.
+        where: address of the client.
     """
 
     def __init__(self, where):

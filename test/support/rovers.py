@@ -69,7 +69,7 @@ class Rover:
         return text + "</robot>"
 
     def model(self):
-        """Return the Model of the rover on a floor; its first six dofs are those of the base."""
+        """Return the Model of the rover on a floor; the first six dofs belong to the base."""
         smooth = {f"caster{at:+g}": rb.Surface(friction=0.05) for at in self.casters}
         contact = rb.Contact(surface=rb.Surface(friction=self.friction), surfaces=smooth)
         return rb.load_urdf(self.urdf, floating_base=True, contact=contact)

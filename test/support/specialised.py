@@ -167,7 +167,8 @@ def angle_rates_tolerance(m, d, left):
     """Return the tolerance of qvel after a step near the singularity of yaw-pitch-roll joints.
 
     With c = |cos(pitch)| the axes of such a joint are dependent to the order of c, and cond(M) is
-    that of a regular joint over c^2. Accelerations a then have errors e a, e = SOLVED cond(M) eps.
+    1 / c^2 times the condition number of a regular joint. Accelerations a then have errors e a,
+    e = SOLVED cond(M) eps.
     All of e a is along the dependent axes; c e a is left in the angular velocity w and in the
     pitch. The step keeps w, and computes the rates from w at the new angles, where
 
@@ -179,7 +180,7 @@ def angle_rates_tolerance(m, d, left):
     Args:
         m: the Model.
         d: Data before the step.
-        left: by field what the step left, as left_in returns it.
+        left: outputs of the step by field, see left_in.
     """
     h, joints = m.opt.timestep, np.flatnonzero(m.jnt_type == rb.JointType.YPR)
     pitches = m.jnt_qposadr[joints] + 1

@@ -10,7 +10,7 @@ def sample(trajectory, t, start, start_velocity=None, start_acceleration=None):
 
     Unless its first point is at time 0, the trajectory begins at the position `start` (n,) with
     the given velocity and acceleration (default zero). After the last point it stands still. At a
-    knot the derivatives are those of the piece that begins there.
+    knot the derivatives belong to the piece that begins there.
     """
     times, knots = _knots(trajectory, start, start_velocity, start_acceleration)
     if t >= times[-1]:

@@ -97,7 +97,7 @@ def move(m, d, h, velocity):
 def moved(kind, q, u):
     """Return q (+) u of one joint: add positions; multiply rotations and poses by exp(u).
 
-    Where the velocity is that of F_s in its own axes, the pose of F_s moves along a screw:
+    If the velocity of F_s is given in its own axes, the pose of F_s moves along a screw:
     pose <- pose exp(u).
     """
     if kind in SIXDOF:

@@ -30,7 +30,7 @@ def free(shape, mass=1.0, surface=None, floor=True, **more):
 
     Args:
         shape: the geometry, around the body's origin.
-        mass: [kg]; the inertia is that of the solid shape, or of a cube of 0.1 m for points.
+        mass: mass [kg]; the inertia follows from the solid shape, or for points from a 0.1 m cube.
         surface: surface of the geometry.
         floor: whether there is a floor at height 0.
         more: further arguments of SystemBuilder.geometry.

@@ -87,7 +87,7 @@ def library_joint(name, kind, predecessor, successor, axis, rng, **more):
     Args:
         name, kind: name and type of the joint.
         predecessor, successor: (name of the link, pose of the joint's frame in the link).
-        axis: its axis.
+        axis: axis of the joint.
         rng: generator for a second axis and parameters.
         more: further fields of the Joint.
     """

@@ -101,7 +101,7 @@ def with_rotors(x):
 
 
 def test_the_unit_vector_method_gives_the_accelerations_of_the_aba(system):
-    """The result without rotors is that of the textbook's ABA, with rotors that of the engine."""
+    """Without rotors the result equals the textbook's ABA, with rotors the engine's."""
     x = system
     m, d, rotor_inertia = with_rotors(x)
     u = d.qfrc_applied

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Maximal coordinates, KKT and projection agree on random mechanisms; forces obey Newton-Euler.
+"""Maximal coordinates, KKT and projection agree on random mechanisms; forces balance each body.
 
 Tolerances are relative to the largest entry: 1e-9, or 64 eps times the condition numbers of the
 inverted matrices (H once, K twice, as its smallest singular value divides k).

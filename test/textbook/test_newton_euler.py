@@ -62,7 +62,7 @@ def test_two_spatial_forms_agree_with_the_engine(system):
 
 
 def test_forces_on_bodies_and_across_joints_agree_with_the_engine(system):
-    """With forces on bodies tau is that of forward dynamics, and f of each joint its cfrc_int."""
+    """With forces on bodies tau equals the forces of forward dynamics, and f equals cfrc_int."""
     x = system
     d = x.d.copy()
     d.qfrc_applied = d.qfrc_inverse

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Test one free body as in Introduction to Humanoid Robotics:
-
-Euler's equation, SE(3), momentum.
-"""
+"""Test Euler's equation, SE(3) and momentum of a body, as in Introduction to Humanoid Robotics."""
 
 import itertools
 

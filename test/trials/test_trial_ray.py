@@ -27,7 +27,7 @@ def control(t, qpos, qvel, reference):
 """
 
 
-def test_results_equal_those_of_one_process_even_if_a_node_dies(tmp_path, cluster, monkeypatch):
+def test_ray_gives_the_results_of_one_process_even_if_a_node_dies(tmp_path, cluster, monkeypatch):
     monkeypatch.setattr("rbdyn_ros.trials.simulation.runs.SHARD", 3)
     found = trial(tmp_path, runs=60)
     whole = trials.run(found, workers=1)

@@ -114,7 +114,7 @@ def test_without_lights_the_sun_of_the_renderer_shines(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["point", "spot", "directional"])
-def test_the_page_has_the_lights_of_the_file_instead_of_its_own(tmp_path, kind):
+def test_the_lights_of_the_file_replace_the_lights_of_the_page(tmp_path, kind):
     pytest.importorskip("viser")
     from rbdyn_ros.view.web.show import Show, open_server
 

@@ -525,7 +525,7 @@ def test_the_text_says_how_a_robot_is_held(m, cast, idle, released, after):
     assert (held.visible, rest.visible) == (False, True)
 
 
-def test_the_text_of_a_falling_robot_says_nothing_about_a_hold(m, cast):
+def test_the_text_of_a_falling_robot_does_not_mention_a_hold(m, cast):
     server = Server()
     JointSliders(server, m, cast, None, None).put(Instant.still(m, m.qpos0))
     assert not any(part.visible for label, part in server.parts.items() if "holds it" in label)

@@ -64,7 +64,7 @@ def test_peaks_of_long_curves_are_kept_when_they_are_thinned():
     assert few_time[few.argmax()] == time[123_456]
     assert (few_time[0], few_time[-1]) == (time[0], time[-1])
     assert (np.diff(few_time) >= 0.0).all()
-    # in every hundredth of the time the extremes are those of all points
+    # in every hundredth of the time the extremes equal the extremes of all points
     for edge in range(100):
         here, there = (time // 1 == edge), (few_time // 1 == edge)
         assert few[there].max() == values[here].max()

@@ -228,7 +228,7 @@ def test_arrows_are_finite_and_no_longer_than_the_view():
 def test_torques_without_a_force_have_their_own_arrows():
     wrench = np.array([[0, 0, 0, 0, 4.0, 0], [1.0, 0, 0, 0, 4.0, 0], [0] * 6], float)
     arrows = couple_arrows(wrench, np.ones((3, 3)), weight=4.0, size=2.0)
-    # the arrow is as long as that of a force of the torque over the robot's size
+    # the arrow is as long as the arrow of a force that equals the torque over the robot's size
     assert np.allclose(arrows, [[[1.0, 1.0, 1.0], [1.0, 1.5, 1.0]]])
 
 

@@ -168,7 +168,7 @@ def test_an_instant_has_the_contact_points_of_a_loop_and_their_forces():
     assert np.allclose(instant.points[:, 3:].sum(axis=0), instant.contact[1, :3], atol=1e-9)
 
 
-def test_energies_are_those_of_the_exchanged_plant(path):
+def test_energies_belong_to_the_exchanged_plant(path):
     """The reference is the file's robot with a point mass at its tip, in another gravity."""
     m = rb.load_urdf(path)
     loop = Loop(m, LoopSettings(realtime="off", start_paused=True), np.full(m.nq, 0.3))
@@ -374,7 +374,7 @@ def test_without_viser_there_is_a_hint(monkeypatch):
 @needs_viser
 @pytest.mark.parametrize("serving", [True, False])
 def test_a_view_ends_with_its_killed_parent(tmp_path, path, serving):
-    script = tmp_path / "parent.py"  # without a guard: the view must not run it again
+    script = tmp_path / "parent.py"  # it has no __main__ guard: the view must not run it again
     script.write_text(
         textwrap.dedent(f"""
         import sys, time

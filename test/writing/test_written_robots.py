@@ -117,7 +117,7 @@ def test_values_that_a_format_cannot_express_have_a_finding(tmp_path):
         ),
     ],
 )
-def test_joints_of_several_coordinates_lose_nothing_in_silence(
+def test_joints_of_several_coordinates_lose_nothing_without_a_finding(
     suffix, kind, properties, named, tmp_path
 ):
     system = rb.SystemBuilder("s").body("one", rb.shapes.sphere(0.1, mass=1.0))
@@ -301,7 +301,7 @@ def test_unread_parts_of_a_source_are_named(tmp_path):
         assert "gravcomp" in text
 
 
-def test_gravity_and_sensors_of_a_file_are_not_lost_in_silence(tmp_path):
+def test_gravity_and_sensors_of_a_file_are_kept_or_reported(tmp_path):
     (tmp_path / "in.xml").write_text(
         '<mujoco><option gravity="0 0 -1.5"/><worldbody><body name="b"><joint name="j"/>'
         '<geom size="0.1"/><site name="s"/></body></worldbody><sensor><gyro site="s"/></sensor>'

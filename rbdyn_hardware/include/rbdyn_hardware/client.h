@@ -11,7 +11,7 @@
  *   rbdyn_close(&c);
  *
  * Only rbdyn_open and rbdyn_close allocate, and only rbdyn_wait waits. One thread uses a client.
- * Files that include this need _GNU_SOURCE, which C++ on Linux has by default.
+ * Files that include this header need _GNU_SOURCE, which C++ on Linux has by default.
  */
 #ifndef RBDYN_HARDWARE__CLIENT_H_
 #define RBDYN_HARDWARE__CLIENT_H_
@@ -207,13 +207,13 @@ static inline int rbdyn_open(rbdyn_client * c, const char * name, char * why, si
       (long long)status.st_uid);
   c->size = (int64_t)status.st_size;
   if (c->size < 8 * RBDYN_HEAD_WORDS)
-    return rbdyn_refuse(c, why, size, "is not one of rbdyn_ros, or is being made", name, 0);
+    return rbdyn_refuse(c, why, size, "is not a memory of rbdyn_ros, or is still being made", name, 0);
   void * memory = mmap(NULL, (size_t)c->size, PROT_READ | PROT_WRITE, MAP_SHARED, c->file, 0);
   if (memory == MAP_FAILED)
     return rbdyn_refuse(c, why, size, "cannot be mapped (errno %lld)", name, errno);
   c->memory = (int64_t *)memory;
   if (rbdyn_load(c, RBDYN_HEAD_MAGIC) != RBDYN_MAGIC)
-    return rbdyn_refuse(c, why, size, "is not one of rbdyn_ros, or is being made", name, 0);
+    return rbdyn_refuse(c, why, size, "is not a memory of rbdyn_ros, or is still being made", name, 0);
   int64_t version = c->memory[RBDYN_HEAD_VERSION];
   if (version != RBDYN_VERSION)
     return rbdyn_refuse(c, why, size,
@@ -232,7 +232,7 @@ static inline int rbdyn_open(rbdyn_client * c, const char * name, char * why, si
   return 0;
 }
 
-/* The name of a joint; those of sensor values follow the joints. */
+/* The name of a joint; the names of sensor values follow the joints. */
 static inline const char * rbdyn_name(const rbdyn_client * c, int64_t k)
 {
   return (const char *)c->memory + c->names_at + RBDYN_NAME * k;
@@ -311,7 +311,7 @@ static inline int rbdyn_wait(rbdyn_client * c, int64_t timeout_ns)
   return found;
 }
 
-/* As rbdyn_wait, for sensor values. */
+/* Wait for newer sensor values than the copied ones, and copy the newest; 0: do not wait. */
 static inline int rbdyn_wait_values(rbdyn_client * c, int64_t timeout_ns)
 {
   int found = rbdyn_wait_version(c, RBDYN_HEAD_VALUE_VERSION, c->seen_values, timeout_ns);

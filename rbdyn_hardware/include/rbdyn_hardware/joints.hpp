@@ -28,7 +28,7 @@ struct Joint
   std::array<bool, 3> states{};        ///< state interfaces in the tag, as STATES
 };
 
-/// Return the joints of a tag; throw std::invalid_argument with a sentence about a wrong one.
+/// Return the joints of a tag; throw std::invalid_argument with a sentence about a wrong joint.
 std::vector<Joint> joints_of(const hardware_interface::HardwareInfo & info);
 
 /// Find the joints in the memory; throw std::invalid_argument with a sentence.

@@ -15,7 +15,7 @@
 enum {
   RBDYN_HEAD_MAGIC = 0,  /* MAGIC, written last */
   RBDYN_HEAD_VERSION = 1,  /* VERSION */
-  RBDYN_HEAD_SIZE = 2,  /* of the memory [bytes] */
+  RBDYN_HEAD_SIZE = 2,  /* size of the memory [bytes] */
   RBDYN_HEAD_JOINTS = 3,  /* number of joints */
   RBDYN_HEAD_VALUES = 4,  /* number of sensor values */
   RBDYN_HEAD_PERIOD = 5,  /* length of a tick [ns] */
@@ -25,8 +25,8 @@ enum {
   RBDYN_HEAD_CLIENT = 9,  /* process that uses it; 0: none */
   RBDYN_HEAD_CLOSED = 10,  /* 1: the server has ended */
   RBDYN_HEAD_REFUSED = 11,  /* number of refused commands */
-  RBDYN_HEAD_REFUSED_JOINT = 12,  /* of the last one, or -1 */
-  RBDYN_HEAD_REFUSED_REASON = 13,  /* of the last one: 1 mode, 2 joint without commands, 3 number, 4 age */
+  RBDYN_HEAD_REFUSED_JOINT = 12,  /* joint of the last refused command, or -1 */
+  RBDYN_HEAD_REFUSED_REASON = 13,  /* why it was refused: 1 mode, 2 joint without commands, 3 number, 4 age */
   RBDYN_HEAD_NAMES_AT = 14,  /* offset of the names of joints, then of sensor values [bytes] */
   RBDYN_HEAD_KINDS_AT = 15,  /* offset of the joints' kinds: 1 accepts commands, 0 state only */
   RBDYN_HEAD_STATES_AT = 16,  /* offset of the slots of states */
@@ -44,7 +44,7 @@ enum {
 };
 
 enum {
-  RBDYN_STATE_TICK = 0,  /* of the measurement */
+  RBDYN_STATE_TICK = 0,  /* tick of the measurement */
   RBDYN_STATE_EPOCH = 1,  /* number of times that time began anew */
   RBDYN_STATE_PAUSED = 2,  /* 1: time is paused */
   RBDYN_STATE_FAULT = 3,  /* joint of the Model that diverged, or -1 */
@@ -54,7 +54,7 @@ enum {
 };
 
 enum {
-  RBDYN_COMMAND_TICK = 0,  /* of the state that it answers; counts in lock-step */
+  RBDYN_COMMAND_TICK = 0,  /* tick of the state that the command answers; counts in lock-step */
   RBDYN_COMMAND_WALL = 1,  /* when it was written, CLOCK_MONOTONIC [ns] */
 };
 

@@ -260,8 +260,8 @@ def _names_in(path: Path) -> list[tuple[str, str]]:
     for name, node in top.nodes.items():
         if not isinstance(node, Scalar):
             raise argparse.ArgumentTypeError(
-                f"{path}:{top.lines[name]}: {quote(name)} has no value, the name of the joint in "
-                "the recording"
+                f"{path}:{top.lines[name]}: {quote(name)} has no value; the value is the name "
+                "of the joint in the recording"
             )
         pairs.append((name, node.text))
     return pairs
@@ -289,8 +289,8 @@ def _back(renamed: Mapping[str, str], path: Path) -> dict[str, str]:
     for here, there in renamed.items():
         if there in back:
             text = (
-                f"with --map the joints {quote(back[there])} and {quote(here)} have one name in "
-                f"the recording, {quote(there)}; map each joint to a name of its own"
+                f"with --map the joints {quote(back[there])} and {quote(here)} have the same "
+                f"name in the recording, {quote(there)}; map each joint to a different name"
             )
             raise recording_error("bad-map", text, str(path))
         back[there] = here

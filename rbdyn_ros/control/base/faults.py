@@ -91,8 +91,8 @@ FAULTS = (
     ),
     FaultKind(
         "clock",
-        "such a stamp, and the positions do not follow from the previous state and the elapsed "
-        "time",
+        "a wrong stamp as above, and the positions do not follow from the previous state and the "
+        "elapsed time",
         "blind",
     ),
     FaultKind("position", "a joint is 0.0087 rad or m beyond its limit", "brake"),

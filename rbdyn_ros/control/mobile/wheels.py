@@ -290,8 +290,8 @@ def _kind(kind: str, wheels: Sequence[Wheel], steerings: Sequence[Steering]) -> 
     able = _kinds_of(wheels, steerings)
     names = listing([wheel.name for wheel in wheels])
     if kind and kind not in able:
-        allowed = f"they can be {' or '.join(able)}" if able else "no kind that is known here"
-        raise _error(f"base.kind is {quote(kind)}, but of the wheels {names}: {allowed}")
+        allowed = f"can be {' or '.join(able)}" if able else "is of no kind that is known here"
+        raise _error(f"base.kind is {quote(kind)}, but a base with the wheels {names} {allowed}")
     if kind:
         return kind
     if len(able) == 1:
@@ -300,9 +300,7 @@ def _kind(kind: str, wheels: Sequence[Wheel], steerings: Sequence[Steering]) -> 
         raise _error(
             f"no kind of base has the wheels {names}; name the wheels of the base in base.wheels"
         )
-    raise _error(
-        f"the wheels {names} cannot be told apart: they can be {' or '.join(able)}; set base.kind"
-    )
+    raise _error(f"a base with the wheels {names} can be {' or '.join(able)}; set base.kind")
 
 
 def _kinds_of(wheels: Sequence[Wheel], steerings: Sequence[Steering]) -> list[str]:

@@ -308,7 +308,7 @@ COMMANDS: dict[int, tuple[str, _Act]] = {
     45: ("path, without blending", _move_path),
     46: ("inverse kinematics", lambda s, r: s.tell(r, joints(r, pose_from(s.six(r))))),
     47: (
-        "whether it is steady",
+        "whether the robot is steady",
         lambda s, r: s.tell_int(r, int((np.abs(r.sensing.at.dq) < STEADY).all())),
     ),
     51: ("move until contact", _until_contact),

@@ -32,7 +32,7 @@ BAND = table(
 TERM = table(
     "",
     Key("joint", Name(), "a joint", needed=True),
-    Key("factor", Number(), "factor of its position", needed=True),
+    Key("factor", Number(), "factor of the joint's position", needed=True),
     Key("coordinate", Whole(), "which coordinate of the joint; default 0"),
     make=GearTerm,
 )

@@ -45,11 +45,11 @@ FILTER = Key(
     "filter",
     table(
         "filter",
-        Key("contype", Whole(), "bits of the groups that it belongs to; default 1"),
-        Key("conaffinity", Whole(), "bits of the groups that it touches; default 1"),
+        Key("contype", Whole(), "bits of the groups of the shape; default 1"),
+        Key("conaffinity", Whole(), "bits of the groups that the shape touches; default 1"),
         make=Filter,
     ),
-    "which geometries it touches; default: all",
+    "which geometries the shape touches; default: all",
 )
 
 
@@ -69,7 +69,7 @@ MESH = table(
 SHAPES = (
     Key("box", BOX, "around the origin"),
     Key("sphere", SPHERE, "around the origin"),
-    Key("cylinder", CYLINDER, "along z, around the origin"),
+    Key("cylinder", CYLINDER, "a cylinder along z, around the origin"),
     Key("capsule", CAPSULE, "a cylinder with half spheres at its ends"),
     Key("points", List(VECTOR, "point"), "corners of a convex shape [m]"),
     Key("mesh", MESH, "a .stl, .obj or .dae file"),
@@ -80,7 +80,7 @@ TRIANGLE_MESH = table(
     Key("scale", VECTOR, "factors along the axes", default=(1.0, 1.0, 1.0)),
 )
 WORLD_SHAPES = (
-    Key("plane", table("plane", make=Plane), "z = 0; below it is inside"),
+    Key("plane", table("plane", make=Plane), "the plane z = 0; below is inside"),
     *SHAPES,
     Key("height_field", HEIGHT_FIELD, "heights over a level rectangle"),
     Key("triangle_mesh", TRIANGLE_MESH, "a .stl, .obj or .dae file; it need not be convex"),

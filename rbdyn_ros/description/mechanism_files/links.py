@@ -26,20 +26,18 @@ def _length(name: str, doc: str) -> Key:
 
 def _shape(name: str, doc: str, *sizes: Key) -> Key:
     masses = (
-        Key("density", kinds.Number(unit="kg/m^3"), "instead of `mass`"),
-        Key("mass", kinds.Number(unit="kg"), "instead of `density`"),
+        Key("density", kinds.Number(unit="kg/m^3"), "density, instead of `mass`"),
+        Key("mass", kinds.Number(unit="kg"), "mass, instead of `density`"),
     )
     return Key(name, table(name, *sizes, *masses, *AT), doc)
 
 
 RADIUS, LENGTH = _length("radius", "radius"), _length("length", "length along z")
 SHAPES = (
-    _shape("box", "around its origin", Key("size", kinds.VECTOR, "edges [m]", needed=True)),
-    _shape("cylinder", "along z, around its origin", RADIUS, LENGTH),
-    _shape("sphere", "around its origin", RADIUS),
-    _shape(
-        "capsule", "along z, around its origin; half spheres come beyond `length`", RADIUS, LENGTH
-    ),
+    _shape("box", "a box around its origin", Key("size", kinds.VECTOR, "edges [m]", needed=True)),
+    _shape("cylinder", "a cylinder along z, around its origin", RADIUS, LENGTH),
+    _shape("sphere", "a sphere around its origin", RADIUS),
+    _shape("capsule", "a cylinder as above with half spheres beyond `length`", RADIUS, LENGTH),
     _shape(
         "top",
         "a spinning top, its tip at the origin",

@@ -123,7 +123,7 @@ class MeshFiles:
             found.is_relative_to(self._folder)
             or (own and (found.is_relative_to(own) or packages.is_of_package(found, own.name)))
         ):
-            message = "is outside the folder of the file that names it and its package"
+            message = "is outside the folder and the package of the file that names it"
             raise UnusableMeshError("mesh-outside", message, "a path inside this folder")
         if kind_of(found) != "file":
             raise _missing([named])

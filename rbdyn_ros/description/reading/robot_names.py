@@ -56,8 +56,8 @@ def robot_by_name(name: str) -> Path:
     else:
         nearest = did_you_mean(name, known if files else [*known, *EXAMPLE_ROBOTS])
         message = (
-            f"there is no file {quote(name)} and no robot of this name{nearest}; names are those "
-            "of example-robot-data and robot_descriptions"
+            f"there is no file {quote(name)} and no robot of this name{nearest}; known are the "
+            "names in example-robot-data and robot_descriptions"
         )
         missing = missing or ("" if modules else "robot_descriptions")
         message += f"; {missing} is not installed" if missing else ""

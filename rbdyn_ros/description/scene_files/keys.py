@@ -15,7 +15,7 @@ from rbdyn_ros.description.yaml_files.poses import PLACE
 from rbdyn_ros.description.yaml_files.robots import ROBOT_KEYS
 from rbdyn_ros.description.yaml_files.tables import ByName, Key, Table, table
 
-_SURFACE = Key("surface", kinds.Name("the name of a surface"), "surface of all its geometries")
+_SURFACE = Key("surface", kinds.Name("the name of a surface"), "surface of all geometries")
 _DECOMPOSE = Key(
     "decompose", kinds.Flag(), "meshes become several convex parts, not their hull", default=False
 )
@@ -32,7 +32,8 @@ ROBOT_TABLE = table(
     Key("surfaces", ByName(kinds.Name("the name of a surface"), "surface"), "surfaces by link"),
     Key("exclude", _PAIRS, "pairs of links that may overlap", default=()),
     Key("furniture", kinds.List(kinds.Name(), "name"),
-        "links fixed to its base that are not part of it: the first moving links touch them",
+        "links fixed to the base that are not part of the robot, so that its first moving links "
+        "touch them",
         default=()),
     Key("self_collision", kinds.Flag(), "links of the robot can push each other", default=True),
     Key("filters", ByName(FILTER.kind, "filter"), "filters by link"),
@@ -55,8 +56,8 @@ OBJECT = table(
     *SHAPES,
     Key("parts", kinds.List(PART, "part"), "several shapes, each with its place"),
     Key("file", kinds.Name("a file"), "a robot file, or a mesh"),
-    Key("mass", kinds.Number(unit="kg"), "instead of `density`; not with a robot file"),
-    Key("density", kinds.Number(unit="kg/m^3"), "instead of `mass`"),
+    Key("mass", kinds.Number(unit="kg"), "mass, instead of `density`; not with a robot file"),
+    Key("density", kinds.Number(unit="kg/m^3"), "density, instead of `mass`"),
     *PLACE,
     _SURFACE,
     FILTER,
@@ -71,9 +72,11 @@ KEYS = (
     Key("tags", kinds.List(kinds.Name(), "tag"), "words by which worlds are chosen"),
     Key("robot", kinds.Owned(ROBOT, "the robot"), "one robot: a file, or a table as in `robots`"),
     Key("robots", ByName(ROBOT, "robot", "robot", empty=True),
-        "or several, by name; the names of their parts begin with NAME/"),
+        "several robots, by name; the names of their parts begin with NAME/"),
     Key(
-        "surfaces", ByName(Table("surface", SURFACE), "surface", "surface", empty=True), "by name"
+        "surfaces",
+        ByName(Table("surface", SURFACE), "surface", "surface", empty=True),
+        "surfaces by name",
     ),
     Key("objects", ByName(OBJECT, "object", "object", empty=True), "free objects, by name"),
     Key("floor", kinds.Owned(kinds.Either(scalar=kinds.Flag(), table=FLOOR_TABLE), "the floor"),

@@ -146,7 +146,7 @@ class SolidReader:
         try:
             return self._meshes_of(part).moments(mesh.uri, mesh.scale, mesh.only)
         except UnusableMeshError as error:
-            text = f"the mesh {quote(mesh.uri, 200)} {error}; its inertia is that of its hull"
+            text = f"the mesh {quote(mesh.uri, 200)} {error}; it gets the inertia of its hull"
             part.note(error.code, text, "warning", found=mesh.uri)
             return None
 

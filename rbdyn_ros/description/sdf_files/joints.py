@@ -220,7 +220,7 @@ def _passive(axes: list[SdfElement | None]) -> dict[str, Any]:
     first, *others = (each[:3] for each in dynamics)
     for other, axis in zip(others, axes[1:], strict=True):
         if other != first and axis is not None:
-            text = "its second axis has other <dynamics>; those of the first one count for both"
+            text = "its second axis has other <dynamics>; the first axis counts for both"
             axis.note("joint-dynamics", text, "warning")
     damping, friction, stiffness = first
     found: dict[str, Any] = {"damping": damping, "friction": friction}

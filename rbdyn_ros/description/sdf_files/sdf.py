@@ -82,7 +82,7 @@ def read(
 
 def _alone(group: SdfGroup, audit: Audit) -> Description:
     if group.floats and group.at != IN_PLACE:
-        text = "its pose is for a world; alone, its root link is at the origin, as that of a URDF"
+        text = "its pose acts only in a world; here its root link is at the origin, as in a URDF"
         audit.add("note", "pose-of-model", f"model '{group.name}'", None, text)
     return group.description
 

@@ -7,7 +7,7 @@ from rbdyn_ros.description.xml_files.unused import Unused
 _RANGE = "the <limit> of the joint counts"
 _MIMIC = "the <mimic> of the joint counts"
 _REDUCTION = (
-    "commands and efforts are those of the joint; the inertia of a rotor is in an actuators file"
+    "commands and efforts refer to the joint; the inertia of a rotor is in an actuators file"
 )
 _JOINTS_OF_GAZEBO = "limits of joints are rigid stops"
 WHY = {

@@ -80,8 +80,8 @@ class IkResult(NamedTuple):
             which += f"{first} is"
         if np.atleast_1d(self.too_near)[first]:
             text = (
-                f"ik: {which} reached, but links come nearer to each other or to an obstacle "
-                f"than clearance from all of {attempts} starts; rb.collisions lists the pairs"
+                f"ik: {which} reached, but from each of {attempts} starts links come nearer to "
+                "each other or to an obstacle than clearance; rb.collisions lists the pairs"
             )
             raise ModelError(Finding("too-near", text, "error", "target"))
         open_loops = f", with loops open by {loop:.3g} m or rad" if loop > 0.0 else ""

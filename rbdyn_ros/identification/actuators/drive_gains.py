@@ -89,7 +89,7 @@ def without_factor(found: DriveGains) -> list[str]:
     """Return a sentence if only the masses of the description give the common factor of gains."""
     if not found.weighed:
         text = (
-            f"the common factor of all gains is that of the described masses, +- "
+            f"the common factor of all gains comes from the described masses, +- "
             f"{found.common_std:.0%}: currents show only the ratios of gains. A second recording "
             "with a weighed load determines it"
         )
@@ -101,7 +101,7 @@ def without_factor(found: DriveGains) -> list[str]:
     ]
     text = (
         f"the weighed load does not determine the gains of {', '.join(rough)}: their common "
-        "factor is that of the described masses, and their standard deviations are above "
+        "factor comes from the described masses, and their standard deviations are above "
         f"{LARGEST_STD:.0%}. Attach the load to a link that these joints lift"
     )
     return [text] if rough else []

@@ -117,7 +117,7 @@ def _unsettled(change: float) -> list[str]:
     found, most = apart(change, DONE, digits=2)
     text = (
         f"the gains have not settled: the last of {MOST_STEPS} steps changed them by up to "
-        f"{found}, allowed is {most}. Are positions and currents those of this robot?"
+        f"{found}, allowed is {most}. Do the positions and currents belong to this robot?"
     )
     return [text] if change >= DONE else []
 
@@ -126,8 +126,8 @@ def _unlikely_load(ratios: Array) -> list[str]:
     """Return a sentence if the median ratio to the gains by the described masses is far from 1."""
     factor, most, least = apart(float(np.median(ratios)), MASS_RATIO, 1.0 / MASS_RATIO, digits=3)
     text = (
-        f"the weighed load makes the gains {factor} times those of the described masses, and a "
-        f"factor from {least} to {most} is allowed. Compare the mass of the load and its link "
+        f"the weighed load makes the gains {factor} times the gains of the described masses; "
+        f"allowed is a factor from {least} to {most}. Compare the mass of the load and its link "
         "with the recordings, and the masses of the description with the arm"
     )
     return [] if 1.0 / MASS_RATIO <= np.median(ratios) <= MASS_RATIO else [text]

@@ -31,16 +31,18 @@ DIALECT = Dialect(
     "not-a-columns-file",
     table(
         "columns file",
-        Key("joints", kinds.List(kinds.Name(), "name", least=1), "in order", needed=True),
-        Key("time", _ONE, "times; default: from rate"),
-        Key("rate", kinds.Number(above=0.0, unit="Hz"), "of samples without times"),
+        Key("joints", kinds.List(kinds.Name(), "name", least=1), "joints in order", needed=True),
+        Key("time", _ONE, "times; default: by `rate`"),
+        Key("rate", kinds.Number(above=0.0, unit="Hz"), "rate of samples without times"),
         Key("positions", _ONE, "first column or all columns, or an array (p, n)", needed=True),
-        Key("velocities", _ONE, "as positions"),
-        Key("efforts", _ONE, "efforts of the drives at the joints, as positions"),
-        Key("currents", _ONE, "currents of the drives [A], as positions"),
-        Key("time_unit", kinds.OneOf(tuple(TIME_UNITS)), "of time", default="s"),
-        Key("angle_unit", kinds.OneOf(tuple(ANGLE_UNITS)), "of revolute joints", default="rad"),
-        Key("effort_unit", kinds.OneOf(tuple(EFFORT_UNITS)), "of efforts", default="Nm"),
+        Key("velocities", _ONE, "columns as for positions"),
+        Key("efforts", _ONE, "efforts of the drives at the joints; columns as for positions"),
+        Key("currents", _ONE, "currents of the drives [A]; columns as for positions"),
+        Key("time_unit", kinds.OneOf(tuple(TIME_UNITS)), "unit of time", default="s"),
+        Key(
+            "angle_unit", kinds.OneOf(tuple(ANGLE_UNITS)), "unit of revolute joints", default="rad"
+        ),
+        Key("effort_unit", kinds.OneOf(tuple(EFFORT_UNITS)), "unit of efforts", default="Nm"),
         Key("position_signs", kinds.NumberList(), "1 or -1 for each joint; default: 1"),
         Key("effort_signs", kinds.NumberList(), "1 or -1 for each joint; default: 1"),
         Key("drive_gains", kinds.NumberList(), "torque of each joint by current [N m/A]"),
@@ -112,7 +114,7 @@ def read_by_columns(
     kept = [name for name in names if name in joints]
     if not kept:
         text = (
-            f"no joint of the columns file is a joint of the robot, such as {quote(names[0])}"
+            f"no joint of the columns file, such as {quote(names[0])}, is a joint of the robot"
             f"{did_you_mean(names[0], joints)}; map names with --map"
         )
         raise recording_error("other-joints", text, str(path))

@@ -81,7 +81,7 @@ def free_motion(m: Model, run: RecordedRun, windows: Sequence[float] = WINDOWS) 
 def _check(m: Model, run: RecordedRun) -> None:
     if m.nq != m.nv or run.m.nq != run.m.nv or dof_names(m) != dof_names(run.m):
         text = (
-            f"free simulation needs the recorded joints, of one coordinate each: "
+            f"free simulation needs the recorded joints, each with one coordinate: "
             f"{', '.join(dof_names(run.m)[:8])}; '{m.name}' has {', '.join(dof_names(m)[:8])}"
         )
         raise ModelError(Finding("other-joints", text, "error", m.name))

@@ -118,7 +118,10 @@ def payload_text(found: PayloadEstimate, by_joint: Array | None = None) -> str:
         rows = zip(found.after.names, by_joint, strict=True)
         seen = [f"{cut(name)} {mass:.4g}" for name, mass in rows if not math.isnan(mass)]
         lines.append(f"  mass by the efforts of each joint alone [kg]: {', '.join(seen)}")
-        lines.append("  a joint that differs has another drive gain, all together another scale")
+        lines.append(
+            "  if one mass differs, the drive gain of its joint is wrong;\n"
+            "  if all masses are wrong by the same factor, all drive gains are wrong"
+        )
     table = _residual_table("efforts without and with it", found.before, found.after)
     parts = [lines, table, *_warnings(found.warnings)]
     return "\n\n".join("\n".join(part) for part in parts) + "\n"
@@ -247,7 +250,7 @@ def _body_table(found: Identification) -> list[str]:
     return [
         "bodies (links that are fixed to each other are one body)",
         *aligned([*rows, ("total", *total, "")]),
-        "  of the prior: variance that the motion leaves; at 100% the mass is the description's",
+        "  of the prior: variance that the motion leaves; at 100% the mass is as described",
     ]
 
 

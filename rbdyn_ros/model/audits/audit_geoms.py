@@ -138,7 +138,7 @@ def _audit_fields(arrays: NamedArrays, audit: Audit) -> None:
     if number.max(initial=0) > MOST_HEIGHTS or number.sum() != len(arrays["field_height"]):
         wrong_array(audit, "field_height", "has another length than rows times columns")
     if np.count_nonzero(arrays["geom_type"] == GeomType.HFIELD) != len(rows):
-        wrong_array(audit, "field_nrow", "is not that of all height fields")
+        wrong_array(audit, "field_nrow", "does not have one number per height field")
 
 
 def _audit_triangles(arrays: NamedArrays, audit: Audit) -> None:
@@ -148,11 +148,11 @@ def _audit_triangles(arrays: NamedArrays, audit: Audit) -> None:
         wrong_array(audit, "trimesh_facenum", f"has a number outside 1 to {MOST_TRIANGLES}")
         return
     if np.count_nonzero(arrays["geom_type"] == GeomType.TRIMESH) != len(triangles):
-        wrong_array(audit, "trimesh_facenum", "is not that of all triangle meshes")
+        wrong_array(audit, "trimesh_facenum", "does not have one number per triangle mesh")
     if corners.sum() != len(arrays["trimesh_vert"]):
-        wrong_array(audit, "trimesh_vertnum", "is not that of all corners")
+        wrong_array(audit, "trimesh_vertnum", "does not add up to the number of corners")
     if triangles.sum() != len(arrays["trimesh_face"]):
-        wrong_array(audit, "trimesh_facenum", "is not that of all triangles")
+        wrong_array(audit, "trimesh_facenum", "does not add up to the number of triangles")
         return
     most, faces = np.repeat(corners, triangles)[:, None], arrays["trimesh_face"]
     if ((faces < 0) | (faces >= most)).any():

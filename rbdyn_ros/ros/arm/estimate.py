@@ -64,7 +64,7 @@ class _Said:
         return (
             f"{found.mass:.4g} +- {found.std[0]:.2g} kg at {x:.3g} {y:.3g} {z:.3g} m +- "
             f"{found.com_std.max():.2g} m, friction {found.friction_scale:.3g} +- "
-            f"{found.std[-1]:.2g} times the declared one, after {self.seconds:.3g} s"
+            f"{found.std[-1]:.2g} times the declared friction, after {self.seconds:.3g} s"
         )
 
 
@@ -259,8 +259,8 @@ class ArmEstimate:
             name = samples.names[worst]
             text = (
                 f"the estimate is not published: at rest, the effort of joint '{name}' differs "
-                f"from it by {found.excess[worst]:.3g} times noise and dry friction, so a brake "
-                "or a contact holds the joint, or its effort is wrong"
+                f"from the estimate by {found.excess[worst]:.3g} times noise and dry friction, so "
+                "a brake or a contact holds the joint, or its effort is wrong"
             )
             self._complain(run, text)
         elif not run.stop.is_set():

@@ -85,8 +85,8 @@ def _arguments() -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument(
             "urdf",
             default_value="",
-            description="Path of a .urdf or .xacro file; if it is not given, the one in "
-            "params_file, else wait for the topic robot_description; '' (two quotes): wait for it "
+            description="Path of a .urdf or .xacro file; if it is not given: the path in "
+            "params_file, or without one the topic robot_description; '' (two quotes): the topic "
             "in any case. With sim, the simulator reads it too.",
         ),
         launching.params_file_argument(CONTROLLER),

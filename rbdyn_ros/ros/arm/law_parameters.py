@@ -58,7 +58,7 @@ LAWS = (
         Parameter("admittance.frame", "", "link that yields to forces in mode admittance, of an "
             "arm that takes positions", setting="admittance_frame"),
         Parameter("admittance.axes", "base", "axes of mass, damping, stiffness and deadband: "
-            "those of the base link, or of admittance.frame", choices=AXES,
+            "the axes of the base link, or of admittance.frame", choices=AXES,
             setting="admittance_axes"),
         _per_axis("mass", "virtual mass", "kg m^2, kg", SMALLEST_MASS),
         _per_axis("damping", "virtual damping", "N m s/rad, N s/m"),

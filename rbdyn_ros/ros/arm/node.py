@@ -204,7 +204,7 @@ class ArmController(process.ManagedNode):
             contact=values.contact_effort,
         )
         if values.simulated_clock and not values.dry_run:
-            text = "simulated_clock: time is that of /clock, and the lag of states is not judged"
+            text = "simulated_clock is true: time comes from /clock; the lag of states is ignored"
             self.get_logger().warning(text)
         excluded = [] if values.joints else [f"  {reason}" for reason in left_out(m)]
         if excluded:

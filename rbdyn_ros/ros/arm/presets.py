@@ -72,8 +72,8 @@ def _fact(kind: Kind) -> Table:
 
 FACTS = (
     Key("takes_efforts", _fact(Flag()), "whether the driver takes efforts", needed=True),
-    Key("firmware", _fact(Name()), "that the driver needs", needed=True),
-    Key("rate", _fact(_Value()), "of the states [Hz]", needed=True),
+    Key("firmware", _fact(Name()), "firmware that the driver needs", needed=True),
+    Key("rate", _fact(_Value()), "rate of the states [Hz]", needed=True),
     Key("measured_effort", _fact(Name()), "what the states report", needed=True),
 )
 PRESET = Table(
@@ -83,8 +83,13 @@ PRESET = Table(
         Key("driver", Name(), "ROS 2 driver of the arms", needed=True),
         Key("joints", List(Name(), "joint", least=1), "names without a prefix", needed=True),
         *FACTS,
-        Key("topics", ByName(_fact(Name()), "fact"), "of the driver", needed=True),
-        Key("parameters", ByName(_fact(_Value()), "fact"), "of the controller", needed=True),
+        Key("topics", ByName(_fact(Name()), "fact"), "topics of the driver", needed=True),
+        Key(
+            "parameters",
+            ByName(_fact(_Value()), "fact"),
+            "parameters of the controller",
+            needed=True,
+        ),
         Key("traps", List(_fact(Name()), "trap"), "usual mistakes", needed=True),
     ),
 )

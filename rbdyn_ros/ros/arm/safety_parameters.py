@@ -56,9 +56,9 @@ SAFETY = (
             "parts could pass each other", "m", 0.001, 1.0),
         Parameter("scene", "", "path of a scene .yaml file: refuse trajectories and poses if the "
             "arm would touch its floor or obstacles during the motion; its robot is the arm in "
-            "its place, and the default of urdf"),
+            "its place, and its robot file is the default of urdf"),
         Parameter("srdf", "", "path of an SRDF with the pairs of links that may touch; empty: "
-            "the one next to urdf, if there is one"),
+            "the SRDF next to urdf, if there is one"),
         Parameter("effort_rate", 1000.0, "largest rate of change of an effort; in proportion "
             "more for effort limits above 150, and five times as much after a fault", "N m/s or "
                 "N/s",

@@ -10,7 +10,7 @@ PARAMETERS = (
     *group(
         "policy",
         Parameter("policy", "", "path of a policy file, or of an export that can be read as one"),
-        Parameter("network", "", "path of the ONNX file; empty: the one that the policy names"),
+        Parameter("network", "", "path of the ONNX file; empty: the file that the policy names"),
         Parameter("joints", (), "joints of an export without names, in the order of the robot's "
             "own interface"),
     ),

@@ -52,8 +52,8 @@ PARAMETERS = (
         Parameter("floating_base", False, "let the root link move freely"),
         Parameter("contact", False, "let links touch each other and a floor at z = 0 with their "
             "<collision> geometry"),
-        Parameter("sensors", "", "path of a YAML file with sensors; empty: those of the robot "
-            "file"),
+        Parameter("sensors", "", "path of a YAML file with sensors; empty: the sensors of the "
+            "robot file"),
         Parameter("actuators", "", "path of a YAML file with the motors, gears and drives of "
             "joints"),
         Parameter("actuator_effort", "torque", "meaning of joint_states.effort for joints with "
@@ -74,8 +74,8 @@ PARAMETERS = (
         Parameter("control_decimation", 1, "timesteps per tick of the loop", "", 1, 1000),
         replace(
             shared_parameters.GRAVITY,
-            doc=f"{shared_parameters.GRAVITY.doc}; by default that of the robot file, if it has "
-            "one",
+            doc=f"{shared_parameters.GRAVITY.doc}; by default the gravity of the robot file, if "
+            "it has one",
         ),
         Parameter("integrator", "implicit_damping", "integration method", choices=INTEGRATORS),
         Parameter("exact_stops", True, "joints below their dry friction stand still, and limits "
@@ -92,7 +92,7 @@ PARAMETERS = (
         Parameter("real_time_factor", 1.0, "simulated time per wall time in time_mode realtime",
             "", 0.01, 100.0, live=True),
         Parameter("lockstep_joints", (), "joints whose commands each tick waits for; empty: all "
-            "joints that accept efforts, or with `box` those of the boxes only"),
+            "joints that accept efforts, or with `box` only joints of the boxes"),
         Parameter("lockstep_timeout", 1.0, "wall time to wait for commands before time runs free; "
             "0: wait forever", "s", 0.0, 1e6),
         Parameter("start_paused", False, "start paused; the service ~/pause starts time"),
@@ -132,7 +132,7 @@ PARAMETERS = (
             "as hardware of ros2_control, reads states and commands joints; empty: none"),
         Parameter("box", (), "control boxes of real arms, to which unmodified clients of their "
             "vendor connect: franka or ur, ur@127.0.0.2, or with the robot of a scene "
-            "left/franka; they replace those of the scene file"),
+            "left/franka; they replace the boxes of the scene file"),
         Parameter("box_anywhere", False, "allow a control box at an address that other machines "
             "reach; it has no password"),
     ),

@@ -85,7 +85,7 @@ _COMMAND = List(Name(), "word", least=1)
 NODE = Table(
     "node",
     (
-        Key("command", _COMMAND, "words of its command line"),
+        Key("command", _COMMAND, "words of the node's command line"),
         Key("package", Name(), "ROS package of the executable, instead of `command`"),
         Key("executable", Name(), "executable of `package`"),
         Key("arguments", List(Name(), "argument"), "arguments of `executable`", default=()),
@@ -104,7 +104,7 @@ CONTROLLER = Table(
     (
         Key("law", OneOf(tuple(LAWS), "unknown-law"), "a law that is compiled"),
         Key("traced", _CODE, "FILE:FUNCTION, which is compiled"),
-        Key("python", _CODE, "FILE:FUNCTION, which every run calls in a process of its own"),
+        Key("python", _CODE, "FILE:FUNCTION, which every run calls in a separate process"),
         Key("node", Owned(NODE, "node"), "a ROS node, which the simulator runs in lock-step"),
         Key("command", _COMMAND, "words of a program that connects to a control box"),
         Key("box", Name(), "the control box of a command: franka, ur, or left/ur of a scene"),
@@ -147,7 +147,10 @@ PAYLOAD = Table(
     (
         Key("link", Name(), "link that carries the payload", needed=True),
         Key("mass", SAMPLED, "mass [kg]", needed=True),
-        *(Key(axis, SAMPLED, "place of its centre of mass, in the link [m]") for axis in AXES),
+        *(
+            Key(axis, SAMPLED, "place of the payload's centre of mass, in the link [m]")
+            for axis in AXES
+        ),
     ),
     owner="payload",
 )

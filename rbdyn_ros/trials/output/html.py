@@ -73,7 +73,7 @@ def _facts(results: Results) -> str:
         f"The trial passes if {wanted}.",
         counted,
         f"Dry friction and limits of joints {stops} (exact_stops).",
-        f"Repeat one: rbdyn trial {trial.path} --seed SEED. Digest of the trial: {trial.digest}.",
+        f"Repeat one run: rbdyn trial {trial.path} --seed SEED. The digest is {trial.digest}.",
     ]
     if verdict.partial:
         facts.insert(0, "These results are partial. Run the trial again to add the other runs.")

@@ -86,7 +86,7 @@ def test_contradicting_wheels_are_reported_as_slip():
     speeds[0] += 1.0
     fit = drive.twist(NONE, speeds)
     assert np.abs(fit.slip).max() > 0.05
-    # relative to the squared distance, so it holds at any rate
+    # the contradiction is relative to the squared distance, so it does not depend on the rate
     assert fit.contradiction() == pytest.approx(drive.twist(NONE, 0.01 * speeds).contradiction())
     assert fit.contradiction() > 1e-3
 
@@ -174,7 +174,7 @@ def test_an_error_of_yaw_becomes_a_sideways_error():
 
 @pytest.mark.parametrize("turn", [0.7, 2e-4, 3e-5, 0.0])
 def test_the_derivatives_of_an_arc_match_small_differences(turn):
-    """The frame is not on the axle. The derivatives are by the pose and by the steps."""
+    """The frame is not on the axle. The derivatives are with respect to the pose and the steps."""
     drive = drive_of(TURTLEBOT3.urdf.replace('<origin xyz="0.0 ', '<origin xyz="0.1 '))
     way, begin, small = np.array([0.4, 0.1, turn]), np.array([0.3, -0.2, 0.9]), 1e-6
 

@@ -90,7 +90,7 @@ BAD = [
     (
         SKID_STEER.urdf,
         {},
-        "cannot be told apart: they can be skid_steer or mecanum; set base.kind",
+        "can be skid_steer or mecanum; set base.kind",
     ),
     (car(), {"kind": "differential"}, "base.kind is 'differential'"),
     (car(), {"names": ["rear_left"]}, "'rear_left', which is not a joint that can be commanded"),

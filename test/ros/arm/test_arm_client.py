@@ -439,7 +439,7 @@ def test_a_real_controller_follows_a_path(simulate, control, peer):
         def follow_long(goal):
             """Move half of the way at once and the rest slowly: simulated time may run ahead.
 
-            With rests in between: a spline through so uneven times would swing into the arm.
+            The points are at rest, because a spline through such uneven times would overshoot.
             """
             points = np.array([place, 0.5 * (place + goal), goal])
             way = Path([0.0, 2.0, 300.0], points, np.zeros_like(points))

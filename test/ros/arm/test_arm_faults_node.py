@@ -253,7 +253,7 @@ def too_fast(pair):
 
 
 def limit_at_speed(pair):
-    """The elbow is at 1.4 rad of 3.14; an inset moves the limit to 0.02 rad from the elbow."""
+    """The elbow is at 1.4 rad, its limit at 3.14 rad; an inset moves the limit to 1.42 rad."""
     assert tighten(pair, position_inset=1.72) == [""]
     assert "1.72" in tighten(pair, position_inset=0.0)[0]
     pair.push("forearm_link", 0.0, 0.0, -60.0)

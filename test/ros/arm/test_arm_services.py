@@ -128,7 +128,7 @@ def test_friction_and_own_gravity_compensation_are_included(peer, robot):
 
 
 def test_a_command_leaves_out_gravity_and_coriolis_forces_that_the_robot_adds(peer, robot):
-    """Gravity and Coriolis forces at the measured velocity."""
+    """The robot adds these forces at its measured velocity."""
     m = rb.load_urdf(find("panda.urdf"))
     robot.arm = Arm(m, robot_compensates_gravity=True, robot_compensates_coriolis=True)
     kind, service = GetInverseDynamics, "get_inverse_dynamics"

@@ -229,7 +229,7 @@ def test_a_dry_run_sends_nothing_beside_both_outputs(simulate, control, peer):
         np.testing.assert_allclose(found, g, atol=1e-6)
     assert list(commands[-1].name) == list(shown[-1].name) == pair.arm.names
     states = {row[0] for row in pair.arm.rows}
-    for found in (commands, shown):  # each has the stamp of the state that it answers
+    for found in (commands, shown):  # each message has the stamp of the state that it answers
         stamps = [message.header.stamp for message in found]
         assert states & {stamp.sec + 1e-9 * stamp.nanosec for stamp in stamps}
     assert not len(commands[-1].position)

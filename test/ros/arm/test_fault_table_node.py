@@ -23,8 +23,8 @@ from rbdyn_ros.control.base.faults import FAULTS
 
 #: Limits that moderate lies reach; without damping the arm does not react to the lies.
 TIGHT = {
-    "position_inset": 1.7,  # the elbow is at 1.4 rad of 3.14
-    "velocity_scale": 0.1,  # of the limit 3.15 rad/s
+    "position_inset": 1.7,  # the elbow is at 1.4 rad, its limit at 3.14 rad
+    "velocity_scale": 0.1,  # the limit is 3.15 rad/s
     "acceleration_limit": 20.0,
     "power_limit": 6.0,  # [W]; the shoulder needs 31 N m
     "tracking_tolerance": 0.002,
@@ -54,13 +54,13 @@ def pulsing(_memory, state, time, joint, speed, length, period):
     """Move a joint and stop it; its positions and velocities agree.
 
     Args:
-        _memory: nothing.
+        _memory: unused.
         state: the true state.
-        time: since the onset [s].
-        joint: its number.
-        speed: the largest [rad/s].
-        length: of a pulse [s].
-        period: of repeated pulses [s].
+        time: time since the onset [s].
+        joint: number of the joint.
+        speed: largest speed [rad/s].
+        length: duration of a pulse [s].
+        period: time from one pulse to the next [s]; inf: a single pulse.
     """
     count, phase = (0, time) if period == np.inf else divmod(time, period)
     x = min(phase / length, 1.0)

@@ -34,21 +34,20 @@ import rbdyn_ros as rb
 FARTHEST, FASTEST = 0.3, 1.2
 #: Rate at which an arm is braked, and at which it coasts in mode gravity [1/s].
 BRAKING, COASTING = 10.0, 5.0
-#: Time that is judged after the onset [s], of the stamps of the arm.
+#: Time after the onset that is judged, by the stamps of the arm [s].
 JUDGED = 1.5
 #: A push is over by this time after the arm began to move [s].
 PUSHED = 0.15
 #: Durations of the parts of a path [s]: speeding up, constant velocity, slowing down.
 PARTS = 0.3, 0.4, 0.3
-#: Rows of the ordinary suite, in one scene, and those of the nightly one, without rows about time.
+#: Rows of the ordinary tests, in one scene, and rows of the nightly tests; none is about time.
 FEW = "nan", "frozen", "second_efforts", "unknown_payload", "controller_restart"
 NIGHTLY = (
     *("infinity", "position_scale", "swapped", "missing"),
     *("second_states", "twin", "payload", "gravity"),
 )
 ORDINARY = "slow_computed_torque"
-#: Faults of a machine that is too slow. Number of times that a row about something else is then
-#: repeated.
+#: Faults of a machine that is too slow, and the number of tries of a row in which they occur.
 OF_TIME, TRIES = ("fault age", "fault latency", "fault clock"), 10
 ROBOT = "ur5_robot.urdf"
 

@@ -149,7 +149,7 @@ class Driver:
         self.commands.append(nanoseconds(command.header.stamp) * 1e-9)
 
     def states_between(self, first, last):
-        """Return the number of states after one time up to another one: a clock of the driver."""
+        """Return the number of states in the interval (first, last] of the driver's clock [s]."""
         return sum(first < stamp <= last for stamp in self.states)
 
     def _run(self):
@@ -164,7 +164,7 @@ class Driver:
 
 
 class Storm:
-    """A helper that starts and stops nodes, each in a namespace of its own."""
+    """A helper that starts and stops nodes, each in its own namespace."""
 
     def __init__(self, peer, folder, domain, seed):
         self.peer, self.folder, self.domain = peer, folder, domain

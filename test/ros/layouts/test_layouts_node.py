@@ -142,7 +142,7 @@ def test_rviz_gets_messages_of_the_publishers(written):
         if description := display.get("Description Topic"):
             assert description["Durability Policy"] == "Transient Local"
         if topic := display.get("Topic"):
-            assert topic["Durability Policy"] == "Volatile"  # others have no history
+            assert topic["Durability Policy"] == "Volatile"  # these topics keep no old messages
     assert rviz["Visualization Manager"]["Global Options"]["Fixed Frame"] == "world"
 
 
@@ -198,7 +198,7 @@ def layout(folder, robot, *words, name="p.json"):
     return (json.loads if name.endswith("json") else yaml.safe_load)(text), done.stderr
 
 
-def test_frames_of_one_of_several_simulators_have_a_prefix(tmp_path):
+def test_a_layout_uses_the_namespace_and_the_frame_prefix(tmp_path):
     words = bundled_robot("pendulum"), "--namespace", "left", "--frame-prefix", "left/"
     foxglove, _ = layout(tmp_path, *words)
     robot = foxglove["configById"]["3D!robot"]["layers"]["robot"]

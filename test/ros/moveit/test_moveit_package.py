@@ -337,7 +337,7 @@ def put(folder, *names):
         (folder / name).write_text(f"solid {k}\nendsolid {k}\n")
 
 
-def test_copies_of_meshes_have_plain_names_of_their_own(tmp_path):
+def test_copies_of_meshes_have_unique_plain_names(tmp_path):
     names = ["w/2/s.stl", "x/m/s.stl", "y/m/s.stl", "z/m_1/s.stl", "p & q/a&b.stl"]
     put(tmp_path, *names)
     path = meshed(tmp_path, *(name.replace("&", "&amp;") for name in names))

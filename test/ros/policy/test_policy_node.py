@@ -13,7 +13,7 @@ from rbdyn_ros.nanoseconds import nanoseconds
 
 pytestmark = robots.needs_robots
 
-#: Time of the walk, and its timestep [s]: that of the learning.
+#: Duration and timestep of the walk [s]; the policy learned with this timestep.
 WALK, STEP = 10.0, 0.005
 #: Commands, and the allowed error of the mean velocity from 2 s on [m/s, m/s, rad/s].
 COMMANDS = [([0.5, 0.0, 0.0], 0.06), ([0.0, 0.0, 0.0], 0.06), ([0.3, 0.0, 0.8], 0.08)]

@@ -36,7 +36,7 @@ def test_a_node_moves_a_motor_and_reports_its_current(simulate, peer, tmp_path):
     for _ in range(20):
         rb.step(m, d)
         currents.add(round(float(d.act[0]), 12))
-    # the command may come into force during the first ticks
+    # the command may take effect during the first ticks
     for _ in range(15):
         assert peer.trigger("simulator/step") == "one tick"
     peer.until(lambda: states[-1].effort[0] > 1.0)

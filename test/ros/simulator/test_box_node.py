@@ -86,7 +86,7 @@ def test_joint_states_of_topics_and_rtde_agree_while_the_view_runs(simulate, pee
     assert found["done"]
 
     def gap():
-        """Return the distance of the joint positions in the last message from those of RTDE."""
+        """Return the largest difference of the joint positions in the last message and in RTDE."""
         return np.abs(np.array(states[-1].position) - found["q"]).max()
 
     # time stops when RTDE reports the arm at rest; the arm is slower than 1e-3 rad/s by then

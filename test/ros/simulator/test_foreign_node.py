@@ -41,7 +41,7 @@ def test_publishers_of_the_same_topics_are_named_once_with_the_remedy(
     beside("localisation").create_publisher(TFMessage, "/tf", 100)
     simulator.wait_for("node /joint_state_publisher publishes /joint_states too: its states")
     simulator.wait_for("node /robot_state_publisher publishes /robot_description and /tf too")
-    simulator.wait_for("node /localisation publishes /tf too; its frames must not be those")
+    simulator.wait_for("node /localisation publishes /tf too; its frames must not be frames")
     assert "publish_tf:=false" in simulator.text()
     # each of the three nodes is named once
     peer.spin(4.0)

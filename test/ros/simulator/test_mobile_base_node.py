@@ -55,7 +55,7 @@ class Stepped(EXAMPLE.Driver):
         self.stamp = nanoseconds(message.header.stamp)
 
     def wait(self):
-        """Step by 40 ms, and wait for the odom in them: an earlier one may still be under way."""
+        """Step by 40 ms, and wait for an odometry of this time: older ones may come first."""
         self.ask(StepSimulation, "step_simulation", steps=40)
         self.time += PERIOD
         self.peer.until(lambda: self.stamp > self.time - PERIOD)
@@ -67,7 +67,7 @@ def nanoseconds(stamp):
 
 
 class Rover:
-    """A base in a simulator, and the truth about it from /tf."""
+    """A base in a simulator, and its true pose from /tf."""
 
     def __init__(self, simulate, peer, urdf, tmp_path, wheels=True, wait=True, **parameters):
         path, scene = tmp_path / "rover.urdf", parameters.pop("scene", "")
@@ -248,7 +248,7 @@ def test_odometry_has_the_frames_of_rep_105_and_a_covariance_that_grows(simulate
 
 WRONG = [
     ({"base.kind": "auto", "floating_base": "false"}, "the robot is fixed to the world"),
-    ({"base.kind": "ackermann"}, "base.kind is 'ackermann', but of the wheels"),
+    ({"base.kind": "ackermann"}, "base.kind is 'ackermann', but a base with"),
     ({"base.kind": "auto", "base.wheels": "[left]"}, "base.wheels has 'left'"),
     ({"base.kind": "auto", "contact": "false"}, "the robot has no wheels"),
 ]

@@ -293,7 +293,7 @@ def test_a_recorded_state_is_a_valid_message_with_all_its_numbers():
         *("geometry_msgs/msg/PoseWithCovariance", "std_msgs/msg/MultiArrayLayout"),
     ],
 )
-def test_definitions_of_installed_types_equal_those_of_rosbags(typename):
+def test_installed_types_have_the_definitions_of_rosbags(typename):
     """Definitions made from message classes equal those of the package rosbags."""
     from rosbags.typesys import get_types_from_msg
 

@@ -74,7 +74,7 @@ def fall(peer, stamps):
     """Let the arm fall for a while, then pause; return the stamp and the position."""
     begin = nanoseconds(stamps.state.header.stamp)
     peer.pause(False)
-    # far enough in time that delayed messages are older
+    # after 200 ticks all delayed messages are older than the pause
     peer.until(lambda: nanoseconds(stamps.state.header.stamp) > begin + 200 * TICK)
     peer.pause(True)
     peer.until_tf(lambda: len(stamps.last()) == 1 and None not in stamps.last())

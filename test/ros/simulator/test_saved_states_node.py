@@ -104,7 +104,8 @@ def test_bad_requests_are_refused(simulate, peer, ask, two_joints):
         assert ask(srv.SaveState, "save_state", name=f"state-{k}").success
     assert "state-3" in refused(srv.LoadState, "load_state", "state_3", "unknown-state")
     refused(srv.SaveState, "save_state", "another", "too-many-states")
-    assert ask(srv.SaveState, "save_state", name="state-3").success  # in place of the older one
+    # saving under the same name replaces the state
+    assert ask(srv.SaveState, "save_state", name="state-3").success
     for name in ("", "a/b", "two words", "x" * 65):
         refused(srv.SaveState, "save_state", name, "bad-name")
     before = peer.trigger("simulator/state_hash")
@@ -113,7 +114,7 @@ def test_bad_requests_are_refused(simulate, peer, ask, two_joints):
 
 
 def test_measurements_after_a_saved_time_are_not_sent_again(simulate, peer, ask, two_joints):
-    """While paused the node repeats the last joint_states, but not those of a later time."""
+    """While paused the node repeats the last joint_states, but no joint_states of a later time."""
     given = ("start_paused:=true", "faults.state_delay:=0.002")
     simulate(two_joints, "--ros-args", *(w for p in given for w in ("-p", p)))
     assert ask(srv.SaveState, "save_state", name="begin").success

@@ -21,7 +21,7 @@ from rbdyn_ros.runtime.loop import Loop
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.share import bundled_robot
 
-# the depth suits several publishers, as in tf2
+# deep enough for several publishers, as in tf2
 ALL_LATCHED = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 PARAMETERS = """

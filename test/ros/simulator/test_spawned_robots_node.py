@@ -84,7 +84,7 @@ def test_a_spawned_robot_is_commanded_in_its_namespace_until_it_is_deleted(
     high, low = done(ask("GetEntityBounds", entity="crane")).bounds.points
     assert (high.z, low.z) == pytest.approx((0.45, -0.05))
 
-    # position, velocity and effort; the names are those of its file
+    # position, velocity and effort; the names come from its file
     goal = JointState(name=["bend", "turn"], position=[0.5, -0.3])
     send = lambda: peer.send(JointState, "crane/joint_commands", goal)  # noqa: E731
     peer.repeat(send, lambda: abs(states[-1].position[0] + 0.3) < 1e-2)

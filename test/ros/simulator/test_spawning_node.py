@@ -226,7 +226,7 @@ def test_invalid_objects_are_refused_and_change_nothing(simulate, peer, ask, spa
         done(spawn(f"example{k}", uri, (3.0 * k + 5.0, 0.0, 1.0)))
     assert len(done(ask("GetEntities")).entities) == 5 + len(uris)
 
-    # a full reset removes them, and the hash is that of the start
+    # a reset of spawned entities removes them, and the hash is the hash at the start
     scope = srv.ResetSimulation.Request
     done(ask("ResetSimulation", scope=scope.SCOPE_SPAWNED))
     assert done(ask("GetEntities")).entities == ["gripper", "cube", "ball", *FIXED]

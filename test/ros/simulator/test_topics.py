@@ -185,8 +185,8 @@ def publishes(simulator):
 def test_a_second_simulator_starts_at_the_time_of_the_first(simulate, peer, two_joints, names):
     """The second simulator begins at the time of the first one, tick 7.
 
-    On a busy machine it may not discover the first, or not hear it, in the time that it waits.
-    Then it reports this and begins at 0. test_clock.py tests the rules without DDS.
+    On a busy machine it may not discover the first simulator in time, or miss its clock. Then it
+    reports this and begins at 0. test_clock.py tests the rules without DDS.
     """
     first, second = names
     simulate(two_joints, *named(first), "-p", "start_paused:=true", clock=True)

@@ -193,7 +193,7 @@ def test_objects_with_joints_can_be_deleted_beside_shared_memory(simulated):
 
 
 def set_faults(sim, **values):
-    """Set parameters of faults; return why they are refused, or an empty string."""
+    """Set parameters of faults; return the reason of their refusal, or an empty string."""
     changes = [Parameter(f"faults.{name}", value=value) for name, value in values.items()]
     result = sim.node.set_parameters_atomically(changes)
     return "" if result.successful else result.reason

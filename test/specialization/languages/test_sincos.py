@@ -82,9 +82,9 @@ def _compiled(width, host):
     """Return the driver's function, and an object that keeps its code alive.
 
     Args:
-        width: lanes.
-        host: whether to compile for this CPU, or for the oldest of its kind, on x86 without FMA
-            and AVX.
+        width: number of lanes.
+        host: whether to compile for this CPU, or else for the oldest CPU of its kind, on x86
+            without FMA and AVX.
     """
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()

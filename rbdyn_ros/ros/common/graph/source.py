@@ -129,7 +129,7 @@ def _check_sha256(m: Model, wanted: str) -> None:
     found = m.sha256()
     if wanted and wanted.lower() != found:
         text = (
-            f"the robot's model_sha256 is {found}; parameter 'required_sha256' is {wanted}. It is "
-            "another robot, or another version of the same one."
+            f"the robot's model_sha256 is {found}; parameter 'required_sha256' is {wanted}. This "
+            "is another robot, or another version of the required robot."
         )
         raise ParameterError(Finding("sha256", text, "error", "required_sha256", None, found))

@@ -80,7 +80,7 @@ class ForeignPublishers:
     def _report(self, name: str, topics: list[str]) -> None:
         given = " and ".join(self._names[topic] for topic in topics)
         if topics == [TF] and name not in self._readers():
-            text = f"node {name} publishes {given} too; its frames must not be those of the robot"
+            text = f"node {name} publishes {given} too; its frames must not be frames of the robot"
             self._logger.info(text)
             return
         text = f"node {name} publishes {given} too: {advice(topics)}. See {PAGE}"

@@ -60,8 +60,8 @@ class SimulatedDriver:
         )
         if not values.effort_includes_gravity and not values.robot_compensates_gravity:
             text = (
-                "effort_includes_gravity is false, but robot_compensates_gravity is too; measured "
-                "efforts leave out gravity only if the robot itself carries it"
+                "effort_includes_gravity and robot_compensates_gravity are both false; measured "
+                "efforts leave out gravity only if the robot itself compensates it"
             )
             raise ParameterError(Finding("driver", text, "error", "effort_includes_gravity"))
         return SimulatedDriver(loop, values) if any(adds) else None

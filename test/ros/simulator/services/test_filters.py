@@ -39,7 +39,7 @@ def test_brackets_can_hold_classes_and_backslashes():
     assert matching("[\\d]", ["7", "d", "\\"]) == ["d", "\\"]
 
 
-#: Python's `re` would need seconds to years for these.
+#: Patterns for which Python's `re` would need seconds to years.
 HOSTILE = [
     "(a+)+$",
     "(a|a)*b",

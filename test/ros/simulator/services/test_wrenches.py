@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""External wrenches: accepted ones, refused ones, and their arrows in RViz."""
+"""External wrenches are accepted or refused, and RViz shows them as arrows."""
 
 import itertools
 from types import SimpleNamespace
@@ -36,7 +36,7 @@ def arm():
 def test_a_wrench_acts_by_the_jacobian(two_joints, link, axes):
     """The joint efforts of the wrench are J^T w, at the given point and in the given axes.
 
-    The tool is turned against the arm that it is fixed to.
+    The tool is fixed to the arm and rotated relative to it.
     """
     m = rb.load_urdf(two_joints)
     d = rb.make_data(m)

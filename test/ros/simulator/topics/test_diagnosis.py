@@ -133,7 +133,8 @@ def test_one_tick_on_the_edge_of_a_short_window_is_ignored():
     ("late", "level"), [(70, Level.OK), (71, Level.WARN), (141, Level.WARN), (142, Level.ERROR)]
 )
 def test_the_limit_of_jitter_is_relative_to_the_period(late, level):
-    # half come at 0, half at `late`: the deviation is late / 2, of the period late / sqrt(2) [us]
+    # half of the ticks come at 0, half at `late`: the deviation of a tick is late / 2, and the
+    # deviation of a period late / sqrt(2) [us]
     assert level_of("loop", window=timing(lateness=[0, late])) == level
     # at a tenth of the rate the limit is ten times as large
     slow = timing(100, lateness=[0, 10 * late], period_ns=10 * MS)

@@ -54,7 +54,7 @@ def test_the_arm_adds_its_compensation_to_efforts_only(carried):
     assert behind.added(goal).effort == [0.5]
 
 
-def test_measured_efforts_leave_out_gravity_if_the_driver_says_so():
+def test_measured_efforts_leave_out_gravity_if_the_driver_excludes_it():
     behind, m, state = driver("gravity", includes=False)
     found = behind.reported(state)
     np.testing.assert_allclose(found[12:], 7.0 - terms(m)["gravity"], rtol=1e-12)

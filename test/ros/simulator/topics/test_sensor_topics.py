@@ -125,7 +125,7 @@ def test_a_subscriber_receives_every_kind_of_sensor(robot, node, peer):
 
 
 def test_field_place_pose_and_effort_have_their_frames_and_stamps(robot, node, peer):
-    """Each is the reading of the Suite for its stamp, on a robot that is bent and moves."""
+    """Each message has the reading of the Suite for its stamp; the robot is bent and moves."""
     m, description = robot
     three = NoiseSpec(stddev=(1.0, 2.0, 3.0))
     specs = [
