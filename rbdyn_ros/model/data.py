@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -201,7 +202,7 @@ def _views(model: Model, buffer: NDArray[np.float64]) -> dict[str, NDArray[Any]]
     return {name: of_kind[kind][place].reshape(shape) for name, kind, place, shape in places}
 
 
-def _places(model: Model) -> list[tuple[str, str, slice, tuple[int, ...]]]:
+def _places(model: Model) -> Sequence[tuple[str, str, slice, tuple[int, ...]]]:
     """Return the name, the kind, the place in the row and the shape of every field."""
     places = []
     for field in DATA_FIELDS:
