@@ -407,6 +407,8 @@ def test_a_wrong_contact_law_fails_the_comparison(monkeypatch, module, name, wro
     for n in range(200):
         b.qfrc_applied[:] = trotting(m, b.qpos, 0.001 * n, phase)
         worst = max(worst, one_step_errors(b).max(initial=0.0))
+        if worst > 10.0 * SAME:
+            break
     assert worst > 10.0 * SAME or by_engine(b).all()
 
 
