@@ -98,6 +98,7 @@ def _group(path):
     return "shared" if path.stem in SHARED else path.stem
 
 
+@cache
 def _is_below(path, folders):
     tests = Path(__file__).parent
     return any(path.is_relative_to(tests / folder) for folder in folders)
@@ -154,7 +155,7 @@ def _leave_out(config, items, those):
 
 def _takes_long(item):
     """Return whether a test starts a node or a browser, or runs a page or an example."""
-    waiting = WAITING | {"shared"} if _is_below(item.path, ["ros"]) else WAITING
+    waiting = WAITING | {"shared"} if _is_below(item.path, ("ros",)) else WAITING
     return _group(item.path) == "shared" or not waiting.isdisjoint(item.fixturenames)
 
 

@@ -114,7 +114,7 @@ def test_a_program_beside_the_clone_imports_the_package(setup_env, monkeypatch, 
     for folder in (clone / "rbdyn_ros", packages):
         folder.mkdir(parents=True)
     (clone / "rbdyn_ros" / "__init__.py").touch()
-    setup_env.install_packages(env, {})
+    setup_env.install_ros(env, {})
     code = f"import site; site.addsitedir({str(packages)!r}); import rbdyn_ros as it; print(it)"
     command = [sys.executable, "-S", "-c", code]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -156,15 +156,18 @@ def fake_steps(setup_env, monkeypatch, tmp_path, **actions):
     return env
 
 
-def test_steps_that_need_only_the_packages_run_at_the_same_time(setup_env, monkeypatch, tmp_path):
-    order, meeting = [], threading.Barrier(3, timeout=60.0)
-    first = {name: lambda name=name: order.append(name) for name in setup_env.FIRST}
-    others = dict.fromkeys(("interfaces", "engine", "tests"), meeting.wait)
-    env = fake_steps(setup_env, monkeypatch, tmp_path, **first, **others)
-    setup_env.set_up(env, None, tuple(first | others))
+def test_the_engine_compiles_while_packages_are_installed(setup_env, monkeypatch, tmp_path):
+    order = []
+    first = {name: lambda name=name: order.append(name) for name in ("environment", "packages")}
+    second = dict.fromkeys(("ros", "engine"), threading.Barrier(2, timeout=60.0).wait)
+    third = ("interfaces", "tests", "contact")
+    third = dict.fromkeys(third, threading.Barrier(3, timeout=60.0).wait)
+    steps = first | second | third
+    env = fake_steps(setup_env, monkeypatch, tmp_path, **steps)
+    setup_env.set_up(env, None, tuple(setup_env.STEPS))
     assert order == ["environment", "packages"]
-    assert setup_env.read_stamps(env).keys() == {"python", *first, *others}
-    setup_env.set_up(env, None, tuple(first | others))
+    assert setup_env.read_stamps(env).keys() == {"python", *steps}
+    setup_env.set_up(env, None, tuple(steps))
     assert len(order) == 2  # all steps are done
 
 

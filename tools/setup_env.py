@@ -21,7 +21,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, Iterator, NamedTuple, NoReturn, Sequence
@@ -81,6 +81,13 @@ poses(m, make_data(m))
 with Mutex():
     stream(np.zeros((0, 2), np.int64), 0, 0, np.zeros(2, np.int64))
 Stop()
+"""
+
+# Compiles the kernels of contact.
+WARM_CONTACT = """
+import rbdyn_ros as rb
+m = rb.load("config/scenes/gripper.yaml")
+rb.step(m, rb.make_data(m))
 """
 
 # Run by a candidate interpreter: prints its version and its missing parts.
@@ -247,8 +254,10 @@ def wanted_stamps(info: Info, ros: str = DEFAULT_ROS, tests: str = TESTS) -> dic
     return {
         "environment": environment,
         "packages": packages,
-        "interfaces": interfaces,
         "engine": packages,  # after a change of the sources the first start compiles
+        "contact": packages,
+        "ros": packages,
+        "interfaces": interfaces,
         "tests": digest(packages, tests),
     }
 
@@ -320,16 +329,22 @@ def locked(path: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def install(env: Environment, extras: str) -> None:
+def install(env: Environment, extras: str = "") -> None:
     """Install this checkout, editable, with some extras; pip writes into the checkout too."""
     # Python compiles the modules when it imports them
     options = ("--progress-bar", "off", "--no-compile")
+    checkout = f"{ROOT}[{extras}]" if extras else ROOT
     with locked(ROOT):
-        run_logged(env, env.python, "-m", "pip", "install", *options, "-e", f"{ROOT}[{extras}]")
+        run_logged(env, env.python, "-m", "pip", "install", *options, "-e", checkout)
 
 
 def install_packages(env: Environment, _info: Info) -> None:
-    """Install the packages that all commands and nodes need."""
+    """Install the packages that the engine needs."""
+    install(env)
+
+
+def install_ros(env: Environment, _info: Info) -> None:
+    """Install ROS 2, and the other packages that commands and nodes need."""
     install(env, f"{ROS[env.ros]},{EXTRAS}")
     for folder in env.folder.glob("lib/python3*/site-packages"):
         # Python would otherwise import the clone as the package in programs next to the clone
@@ -353,16 +368,31 @@ def compile_engine(env: Environment, _info: Info) -> None:
         run_logged(env, env.python, "-c", WARM)
 
 
+def compile_contact(env: Environment, _info: Info) -> None:
+    """Compile the kernels of contact, for which many tests would wait."""
+    with locked(ROOT / "rbdyn_ros"):
+        run_logged(env, env.python, "-c", WARM_CONTACT)
+
+
 STEPS = {
     "environment": ("creating {folder} with Python {0}.{1}", make_environment),
-    "packages": ("installing ROS 2 {ros} and the rest from PyPI (some minutes)", install_packages),
-    "interfaces": ("building message packages that PyPI lacks (about a minute)", build_interfaces),
+    "packages": ("installing the packages of the engine from PyPI", install_packages),
+    "ros": ("installing ROS 2 {ros} and the rest from PyPI (some minutes)", install_ros),
     "engine": ("compiling the engine (about a minute)", compile_engine),
+    "interfaces": ("building message packages that PyPI lacks (about a minute)", build_interfaces),
     "tests": ("installing what tests and benchmarks compare with", install_tests),
+    "contact": ("compiling contact (about a minute)", compile_contact),
 }
-FOR_USERS = ("environment", "packages", "interfaces", "engine")
-#: Steps before all other steps, which need their results and run at the same time.
-FIRST = ("environment", "packages")
+FOR_USERS = ("environment", "packages", "ros", "engine", "interfaces")
+#: The step after which a step begins; all steps whose turn has come run at the same time.
+AFTER = {
+    "packages": "environment",
+    "ros": "packages",
+    "engine": "packages",
+    "interfaces": "ros",
+    "tests": "ros",
+    "contact": "engine",
+}
 
 
 def set_up(env: Environment, asked: str | None, steps: Sequence[str]) -> None:
@@ -380,7 +410,9 @@ def set_up(env: Environment, asked: str | None, steps: Sequence[str]) -> None:
         say(f"Note: {distro} is sourced here and is left alone; {name} has its own ROS 2.")
         say("      To build against yours, use a workspace (README.md, 'ROS 2').")
 
-    def run(step: str) -> str:
+    def run(step: str, before: Future[str] | None) -> str:
+        if before is not None:
+            before.result()
         title, action = STEPS[step]
         number = f"[{todo.index(step) + 1}/{len(todo)}]"
         say(f"{number} {title.format(*info['version'], folder=name, ros=env.ros)}")
@@ -395,12 +427,12 @@ def set_up(env: Environment, asked: str | None, steps: Sequence[str]) -> None:
 
     if "environment" in todo:
         stamps.clear()
-    for step in filter(FIRST.__contains__, todo):
-        note(run(step))
-    with ThreadPoolExecutor() as pool:
-        others = [pool.submit(run, step) for step in todo if step not in FIRST]
+    started: Dict[str, Future[str]] = {}
+    with ThreadPoolExecutor(len(todo)) as pool:
+        for step in todo:
+            started[step] = pool.submit(run, step, started.get(AFTER.get(step, "")))
         try:
-            for done in as_completed(others):
+            for done in as_completed(started.values()):
                 note(done.result())
         except KeyboardInterrupt:
             INTERRUPTED.set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -194,14 +195,21 @@ class _Part:
 
 def _views(model: Model, buffer: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
     """Return every field as a view into the buffer; single numbers with an underscore."""
-    sizes, views = model.__dict__, {}
+    if "data_places" not in model.kept:
+        model.kept["data_places"] = _places(model)
+    of_kind = {"float": buffer, "int": buffer.view(np.int64)}
+    places = model.kept["data_places"]
+    return {name: of_kind[kind][place].reshape(shape) for name, kind, place, shape in places}
+
+
+def _places(model: Model) -> Sequence[tuple[str, str, slice, tuple[int, ...]]]:
+    """Return the name, the kind, the place in the row and the shape of every field."""
+    places = []
     for field in DATA_FIELDS:
-        shape = field.shape(sizes)
-        begin = model.data_offsets[field.name]
-        view = buffer[begin : begin + math.prod(shape)]
-        view = view.view(np.int64) if field.kind == "int" else view
-        views[field.name if shape else f"_{field.name}"] = view.reshape(shape)
-    return views
+        shape, begin = field.shape(vars(model)), model.data_offsets[field.name]
+        name = field.name if shape else f"_{field.name}"
+        places.append((name, field.kind, slice(begin, begin + math.prod(shape)), shape))
+    return places
 
 
 def restored(model: Model, buffer: NDArray[np.float64]) -> Data:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import math
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -466,7 +467,7 @@ def _data_layout(sizes: Mapping[str, int]) -> tuple[dict[str, int], int]:
     end = 0
     for field in DATA_FIELDS:
         offsets[field.name] = offsets[field.inside] if field.inside else end
-        slots = int(np.prod(field.shape(sizes), dtype=np.int64))
+        slots = math.prod(field.shape(sizes))
         end = max(end, offsets[field.name] + (slots + 3) // 4 * 4)
     return offsets, end
 

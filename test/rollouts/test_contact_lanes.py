@@ -115,9 +115,9 @@ def batch(m, nsim, seed=0, **more):
 
 
 @needs_robots
-def test_a_thousand_trotting_robots_step_as_the_engine():
+def test_hundreds_of_trotting_robots_step_as_the_engine():
     m = shared()
-    b, phase = batch(m, 1024)
+    b, phase = batch(m, 256)
     assert b.specialized
     errors, engine = [], 0
     for n in range(400):
@@ -131,9 +131,9 @@ def test_a_thousand_trotting_robots_step_as_the_engine():
     found = np.concatenate(errors)
     assert found.max() < SAME
     assert np.median(found) < 1e-9
-    assert 0 < engine < 0.05 * 400 * 1024
+    assert 0 < engine < 0.05 * 400 * 256
     assert not b.diverged.any()
-    assert b.nunsolved.sum() < 10  # of 409,600 steps; the engine alone has about as many
+    assert b.nunsolved.sum() < 3  # of 102,400 steps; the engine alone has about as many
     assert b.ndropped.sum() == 0
     assert (b.qpos[:, 2] > 0.2).all()
 
@@ -407,6 +407,8 @@ def test_a_wrong_contact_law_fails_the_comparison(monkeypatch, module, name, wro
     for n in range(200):
         b.qfrc_applied[:] = trotting(m, b.qpos, 0.001 * n, phase)
         worst = max(worst, one_step_errors(b).max(initial=0.0))
+        if worst > 10.0 * SAME:
+            break
     assert worst > 10.0 * SAME or by_engine(b).all()
 
 

@@ -483,8 +483,9 @@ def mark(items, tests):
         tests: folder of the tests.
     """
     families = {name: [] for name in ONE_IN | LONG | INSTEAD}
+    files = {path: path.relative_to(tests).as_posix() for path in {item.path for item in items}}
     for item in items:
-        name = f"{item.path.relative_to(tests).as_posix()}::{getattr(item, 'originalname', '')}"
+        name = f"{files[item.path]}::{getattr(item, 'originalname', '')}"
         if name in families and not item.get_closest_marker("nightly"):
             families[name].append(item)
     for name, cases in families.items():
