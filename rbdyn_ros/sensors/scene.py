@@ -57,10 +57,12 @@ class SensorScene:
         for link, mass, com, inertia in payloads:
             if parts.frame_bodyid[parts.frame_id(link)] > 0:
                 parts = with_payload(parts, link, mass, com, inertia)
-        copy_options(parts, plant or m)
+        self._plant = plant or m
+        self._options = repr(self._plant.opt)
+        copy_options(parts, self._plant)
         self._m, self._d, self._divided = parts, api.make_data(parts), divided
         self._nq, self._nv = m.nq, m.nv
-        self._evaluation = Evaluation(plant or m)
+        self._evaluation = Evaluation(self._plant)
         self._has_forces = any(isinstance(spec, FORCE_KINDS) for spec in specs)
         api.kinematics(parts, self._d)
         self._solve()  # compile the kernels before the clock runs
@@ -74,7 +76,11 @@ class SensorScene:
         self._axes = self._d.xmat.reshape(-1, 3, 3)
 
     def enter(self, state: StateLike) -> None:
-        """Fill the Data from a state."""
+        """Fill the Data from a state, with the present options of the simulated Model."""
+        options = repr(self._plant.opt)
+        if options != self._options:
+            copy_options(self._m, self._plant)
+            self._options = options
         d = self._d
         d.time = state.time
         d.qpos[:], d.qvel[:] = state.qpos[: self._nq], state.qvel[: self._nv]

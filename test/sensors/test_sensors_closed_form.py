@@ -76,6 +76,24 @@ def test_a_falling_imu_reads_zero():
     np.testing.assert_allclose([*wrench.force, *wrench.torque], 0.0, atol=1e-12)
 
 
+@pytest.mark.parametrize("blocked", [False, True])
+def test_sensors_follow_the_gravity_of_their_model(arm, blocked):
+    """A robot that falls on the moon reads zero, and an arm at rest reads the moon's gravity."""
+    m = rb.load_urdf(LEG, floating_base=True)
+    specs = [ImuSpec("imu", "sole"), ForceTorqueSpec("ankle", "ankle", "sole")]
+    falling = Suite(m, robot_files.read(LEG), specs, PERIOD)
+    resting = Suite(*arm, [ImuSpec("imu", "base_link"), ImuSpec("tool", "tool_flange")], PERIOD)
+    held = np.full(arm[0].nv, blocked)
+    resting.measure([0], snapshot(arm[0], blocked=held))
+    m.opt.gravity = arm[0].opt.gravity = (0.0, 0.0, -1.62)
+    (_, imu), (_, wrench) = falling.read(snapshot(m, rb.make_data(m)))
+    np.testing.assert_allclose(imu.linear_acceleration, 0.0, atol=1e-12)
+    np.testing.assert_allclose([*wrench.force, *wrench.torque], 0.0, atol=1e-12)
+    (_, base), (_, tool) = resting.read(snapshot(arm[0], blocked=held))
+    np.testing.assert_allclose(base.linear_acceleration, [0.0, 0.0, 1.62], atol=1e-12)
+    np.testing.assert_allclose(tool.linear_acceleration, [0.0, 0.0, -1.62], atol=1e-6)
+
+
 def test_sensors_on_a_turntable_measure_the_centrifugal_force(turntable):
     """The mount is at 0.5 m; the x axis of the tool is along its motion, y towards the axle."""
     m, _ = turntable
