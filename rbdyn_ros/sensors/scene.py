@@ -12,7 +12,7 @@ from rbdyn_ros.dynamics import stages as api
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.tree.rotation import quat_to_mat
-from rbdyn_ros.sensors.division import copy_options, divide
+from rbdyn_ros.sensors.division import check_masses, copy_options, divide
 from rbdyn_ros.sensors.evaluation import Evaluation, StateLike
 from rbdyn_ros.sensors.specs import (
     MEASURED,
@@ -58,6 +58,8 @@ class SensorScene:
             if parts.frame_bodyid[parts.frame_id(link)] > 0:
                 parts = with_payload(parts, link, mass, com, inertia)
         self._plant = plant or m
+        if any(isinstance(spec, FORCE_KINDS) for spec in specs):
+            check_masses(parts, divided.body, self._plant)
         self._options = repr(self._plant.opt)
         copy_options(parts, self._plant)
         self._m, self._d, self._divided = parts, api.make_data(parts), divided

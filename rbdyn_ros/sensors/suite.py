@@ -60,7 +60,8 @@ class Suite:
         notes: messages for the user.
 
     Raises:
-        ModelError: m was not loaded from the description, or there are no shapes for rays.
+        ModelError: m was not loaded from the description, there are no shapes for rays, or a body
+            has other masses in m and in the description, and the Suite has sensors of forces.
     """
 
     def __init__(
@@ -150,7 +151,9 @@ class Suite:
             payloads: all payloads of its links.
 
         Raises:
-            ModelError, ParameterError: the reasons are those of with_payload.
+            ModelError: a link is unknown, or the masses of the plant are not those of the
+                description and the payloads.
+            ParameterError: no rigid body has the numbers of a payload.
         """
         self._scene = SensorScene(self._m, self._description, self.specs, plant, payloads)
 
