@@ -76,6 +76,9 @@ class SensorScene:
         places = zip(parts.frame_bodyid.tolist(), parts.frame_pos, rotations, strict=True)
         self._links = dict(zip(parts.frame_names, places, strict=True))
         self._axes = self._d.xmat.reshape(-1, 3, 3)
+        # the part of each geometry of a link that is fixed to the world, 0 for other geometries
+        fixed = (m.geom_bodyid == 0) & (m.geom_frameid >= 0)
+        self._fixed_part = np.where(fixed, parts.frame_bodyid[m.geom_frameid], 0)
 
     def enter(self, state: StateLike) -> None:
         """Fill the Data from a state, with the present options of the simulated Model."""
@@ -109,11 +112,23 @@ class SensorScene:
         for forces, parts in ((xfrc, divided.outside), (whole.contact, divided.touching)):
             for body in np.flatnonzero(forces.any(axis=1)).tolist():
                 if body > 0:
-                    part = parts[body]
                     force, torque = forces[body, :3], forces[body, 3:]
-                    arm = whole.d.xipos[body] - d.xipos[part]
-                    d.xfrc_applied[part, :3] += force
-                    d.xfrc_applied[part, 3:] += torque + _cross(arm, force)
+                    self._push(parts[body], force, torque, whole.d.xipos[body])
+        if self._fixed_part.any():
+            self._press_fixed_parts()
+
+    def _press_fixed_parts(self) -> None:
+        """Add the contact wrenches on links that are fixed to the world."""
+        d = self._evaluation.d
+        parts = self._fixed_part[d.contact_geom[: d.ncon, 0]]  # only geom1 can be fixed
+        for c in np.flatnonzero(parts).tolist():
+            self._push(parts[c], -d.contact_force[c], -d.contact_torque[c], d.contact_pos[c])
+
+    def _push(self, part: int, force: Array, torque: Array, point: Array) -> None:
+        """Add a force at a point and a torque to xfrc_applied of a part."""
+        xfrc = self._d.xfrc_applied[part]
+        xfrc[:3] += force
+        xfrc[3:] += torque + _cross(point - self._d.xipos[part], force)
 
     def _frame(self, link: str) -> tuple[int, Array, Array]:
         """Return the part to which a link belongs, and the link's origin and axes in the world."""

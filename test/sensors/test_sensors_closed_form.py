@@ -141,6 +141,34 @@ def test_a_sensor_under_the_base_measures_the_weight_of_the_robot():
     np.testing.assert_allclose(shown.torque, [0.0, (0.25 + 1.2) * G, 0.0], atol=1e-12)
 
 
+def test_a_load_cell_weighs_the_cube_on_its_plate():
+    """The plate is fixed to the world. The frame of the cell is turned about the vertical."""
+    turn = 0.3
+    system = (
+        rb.SystemBuilder("scale", base="ground")
+        .body("plate", rb.shapes.box((0.4, 0.4, 0.02), mass=2.0))
+        .joint("cell", "fixed", "ground", "plate", xyz=(0.0, 0.0, 0.5), rpy=(0.0, 0.0, turn))
+        .geometry("top", "plate", rb.Box((0.4, 0.4, 0.02)))
+        .body("cube", rb.shapes.box((0.1, 0.1, 0.1), mass=3.0))
+        .joint("loose", "floating", "ground", "cube")
+        .geometry("cube", "cube", rb.Box((0.1, 0.1, 0.1)))
+    )
+    m = rb.build(system)
+    d = rb.make_data(m)
+    d.qpos[:3] = 0.1, 0.0, 0.56
+    rb.step(m, d, 500)
+    specs = [ForceTorqueSpec("cell", "cell", "plate"), ContactSpec("top", "plate")]
+    suite = Suite(m, system.description(), specs, PERIOD)
+    assert suite.notes == [
+        "sensor 'top' never reports contact: link 'plate' is fixed to the world"
+    ]
+    (_, shown), _ = suite.read(snapshot(m, d))
+    np.testing.assert_allclose(shown.force, [0.0, 0.0, -5.0 * G], atol=1e-6)
+    about = 3.0 * G * 0.1
+    expected = [about * np.sin(turn), about * np.cos(turn), 0.0]
+    np.testing.assert_allclose(shown.torque, expected, atol=1e-6)
+
+
 @pytest.mark.parametrize(("pushes", "share"), [("child", 1.0), ("parent", 0.0)])
 def test_a_push_acts_on_the_declared_side_of_a_fixed_joint(turntable, pushes, share):
     """A push at the centre of mass of arm and tool: at x = (0.25 + 2 0.6) / 3."""
