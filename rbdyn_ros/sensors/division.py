@@ -132,10 +132,11 @@ def _floating_base(m: Model, joints: Collection[Joint]) -> str:
 
 
 def _has_layout(parts: Model, m: Model, cuts: Collection[str]) -> bool:
-    """Return whether the parts have the coordinates and links of the robot."""
+    """Return whether the parts have the coordinates, constraints and links of the robot."""
     names = tuple(name for name in parts.jnt_names if name not in cuts)
-    sizes = (parts.nq, parts.nv, parts.nmimic) == (m.nq, m.nv, m.nmimic)
-    return bool(sizes and names == m.jnt_names and parts.frame_names == m.frame_names)
+    sizes = ("nq", "nv", "nmimic", "nefc")
+    same = all(getattr(parts, size) == getattr(m, size) for size in sizes)
+    return bool(same and names == m.jnt_names and parts.frame_names == m.frame_names)
 
 
 def _part_pushed(parts: Model, part: int, sides: Mapping[int, str]) -> int:

@@ -159,6 +159,13 @@ def test_a_description_of_another_robot_is_refused(robot):
         Suite(robot[0], other, [], 1_000_000)
 
 
+def test_a_model_with_an_attachment_is_refused(robot):
+    m, description = robot
+    attached, _ = rb.attach(m, rb.make_data(m), "tool_flange")
+    with refused(rb.ModelError, "not-its-description"):
+        Suite(attached, description, [], 1_000_000)
+
+
 def test_a_model_with_other_masses_than_its_description_is_refused(robot):
     """Sensors would combine the acceleration of the Model with the masses of the description."""
     m, description = robot
