@@ -110,11 +110,14 @@ def _has_force(d, n):
 
 @inline
 def _is_in_place(d, c, n):
-    """Return whether contact c has the normal and the arms of contact n of the previous list."""
-    before, same = d.contact_before[n], True
+    """Return whether contact c has the normal and the arms of contact n of the previous list.
+
+    A contact with the world has no first arm.
+    """
+    before, moving, same = d.contact_before[n], d.contact_body[c, 0] > 0, True
     for k in range(3):
         same = same and before[3 + k] == d.contact_normal[c, k]
-        same = same and before[6 + k] == d.contact_arm1[c, k]
+        same = same and (not moving or before[6 + k] == d.contact_arm1[c, k])
         same = same and before[9 + k] == d.contact_arm2[c, k]
     return same
 
