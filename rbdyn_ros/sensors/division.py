@@ -15,13 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rbdyn_ros.description.parts.types import Description, Joint, Limit, Trajectory
-from rbdyn_ros.errors import Finding, ModelError
+from rbdyn_ros.errors import Finding, ModelError, exactly, quote
 from rbdyn_ros.model.compile import compile_model
 from rbdyn_ros.model.declared.joints import TYPE_OF_NAME, JointType
 from rbdyn_ros.model.declared.model_fields import REPLACEABLE
 from rbdyn_ros.model.model import Model
 
 _STANDS_STILL = Trajectory((0.0, 1.0), ((0.0,), (0.0,)))
+
+#: Largest difference between equal masses, as a share of the mass.
+SAME = 1e-9
 
 #: Prefixes of the names of Model arrays that a cut does not change.
 _UNCHANGED = ("dof_", "qpos", "spring_", "length_", "gear_")
@@ -35,11 +38,13 @@ class Divided:
         m: the Model of its parts.
         outside: (nbody,) the part on which external wrenches on a body of the robot act.
         touching: (nbody,) the part on which contact wrenches on a body act.
+        body: the body of the robot to which each part belongs.
     """
 
     m: Model
     outside: NDArray[np.int64]
     touching: NDArray[np.int64]
+    body: NDArray[np.int64]
 
 
 def divide(m: Model, description: Description, cuts: Mapping[str, str]) -> Divided:
@@ -76,7 +81,28 @@ def divide(m: Model, description: Description, cuts: Mapping[str, str]) -> Divid
     touching = np.array(
         [_part_touching(m, parts, i, shapes, pushed[i]) for i in range(m.nbody)], np.int64
     )
-    return Divided(parts, pushed, touching)
+    whole = np.zeros(parts.nbody, np.int64)
+    for j, name in enumerate(parts.jnt_names):
+        own = name not in cuts
+        whole[j + 1] = m.jnt_id(name) + 1 if own else whole[parts.body_parentid[j + 1]]
+    return Divided(parts, pushed, touching, whole)
+
+
+def check_masses(parts: Model, body: NDArray[np.int64], m: Model) -> None:
+    """Check that parts, each of a `body` of the robot, have the masses of these bodies in m.
+
+    Raises:
+        ModelError: a body has another mass in m.
+    """
+    found = np.bincount(body, parts.body_mass, m.nbody)
+    for i in range(1, m.nbody):
+        if abs(found[i] - m.body_mass[i]) > SAME * found[i]:
+            text = (
+                f"body {quote(m.body_names[i])} has {exactly(m.body_mass[i])} kg in the Model and "
+                f"{exactly(found[i])} kg in its description and payloads; a Suite measures with "
+                "the masses of the description, and of the payloads given to Suite.use"
+            )
+            raise ModelError(Finding("not-its-description", text, "error", m.body_names[i]))
 
 
 def copy_options(parts: Model, m: Model) -> None:
@@ -106,10 +132,11 @@ def _floating_base(m: Model, joints: Collection[Joint]) -> str:
 
 
 def _has_layout(parts: Model, m: Model, cuts: Collection[str]) -> bool:
-    """Return whether the parts have the coordinates and links of the robot."""
+    """Return whether the parts have the coordinates, constraints and links of the robot."""
     names = tuple(name for name in parts.jnt_names if name not in cuts)
-    sizes = (parts.nq, parts.nv, parts.nmimic) == (m.nq, m.nv, m.nmimic)
-    return bool(sizes and names == m.jnt_names and parts.frame_names == m.frame_names)
+    sizes = ("nq", "nv", "nmimic", "nefc")
+    same = all(getattr(parts, size) == getattr(m, size) for size in sizes)
+    return bool(same and names == m.jnt_names and parts.frame_names == m.frame_names)
 
 
 def _part_pushed(parts: Model, part: int, sides: Mapping[int, str]) -> int:

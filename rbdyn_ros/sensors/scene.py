@@ -12,7 +12,7 @@ from rbdyn_ros.dynamics import stages as api
 from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.model.model import Model
 from rbdyn_ros.model.tree.rotation import quat_to_mat
-from rbdyn_ros.sensors.division import copy_options, divide
+from rbdyn_ros.sensors.division import check_masses, copy_options, divide
 from rbdyn_ros.sensors.evaluation import Evaluation, StateLike
 from rbdyn_ros.sensors.specs import (
     MEASURED,
@@ -57,10 +57,14 @@ class SensorScene:
         for link, mass, com, inertia in payloads:
             if parts.frame_bodyid[parts.frame_id(link)] > 0:
                 parts = with_payload(parts, link, mass, com, inertia)
-        copy_options(parts, plant or m)
+        self._plant = plant or m
+        if any(isinstance(spec, FORCE_KINDS) for spec in specs):
+            check_masses(parts, divided.body, self._plant)
+        self._options = repr(self._plant.opt)
+        copy_options(parts, self._plant)
         self._m, self._d, self._divided = parts, api.make_data(parts), divided
         self._nq, self._nv = m.nq, m.nv
-        self._evaluation = Evaluation(plant or m)
+        self._evaluation = Evaluation(self._plant)
         self._has_forces = any(isinstance(spec, FORCE_KINDS) for spec in specs)
         api.kinematics(parts, self._d)
         self._solve()  # compile the kernels before the clock runs
@@ -72,9 +76,16 @@ class SensorScene:
         places = zip(parts.frame_bodyid.tolist(), parts.frame_pos, rotations, strict=True)
         self._links = dict(zip(parts.frame_names, places, strict=True))
         self._axes = self._d.xmat.reshape(-1, 3, 3)
+        # the part of each geometry of a link that is fixed to the world, 0 for other geometries
+        fixed = (m.geom_bodyid == 0) & (m.geom_frameid >= 0)
+        self._fixed_part = np.where(fixed, parts.frame_bodyid[m.geom_frameid], 0)
 
     def enter(self, state: StateLike) -> None:
-        """Fill the Data from a state."""
+        """Fill the Data from a state, with the present options of the simulated Model."""
+        options = repr(self._plant.opt)
+        if options != self._options:
+            copy_options(self._m, self._plant)
+            self._options = options
         d = self._d
         d.time = state.time
         d.qpos[:], d.qvel[:] = state.qpos[: self._nq], state.qvel[: self._nv]
@@ -101,11 +112,23 @@ class SensorScene:
         for forces, parts in ((xfrc, divided.outside), (whole.contact, divided.touching)):
             for body in np.flatnonzero(forces.any(axis=1)).tolist():
                 if body > 0:
-                    part = parts[body]
                     force, torque = forces[body, :3], forces[body, 3:]
-                    arm = whole.d.xipos[body] - d.xipos[part]
-                    d.xfrc_applied[part, :3] += force
-                    d.xfrc_applied[part, 3:] += torque + _cross(arm, force)
+                    self._push(parts[body], force, torque, whole.d.xipos[body])
+        if self._fixed_part.any():
+            self._press_fixed_parts()
+
+    def _press_fixed_parts(self) -> None:
+        """Add the contact wrenches on links that are fixed to the world."""
+        d = self._evaluation.d
+        parts = self._fixed_part[d.contact_geom[: d.ncon, 0]]  # only geom1 can be fixed
+        for c in np.flatnonzero(parts).tolist():
+            self._push(parts[c], -d.contact_force[c], -d.contact_torque[c], d.contact_pos[c])
+
+    def _push(self, part: int, force: Array, torque: Array, point: Array) -> None:
+        """Add a force at a point and a torque to xfrc_applied of a part."""
+        xfrc = self._d.xfrc_applied[part]
+        xfrc[:3] += force
+        xfrc[3:] += torque + _cross(point - self._d.xipos[part], force)
 
     def _frame(self, link: str) -> tuple[int, Array, Array]:
         """Return the part to which a link belongs, and the link's origin and axes in the world."""

@@ -61,7 +61,8 @@ class Suite:
         notes: messages for the user.
 
     Raises:
-        ModelError: m was not loaded from the description, or there are no shapes for rays.
+        ModelError: m was not loaded from the description, there are no shapes for rays, or a body
+            has other masses in m and in the description, and the Suite has sensors of forces.
     """
 
     def __init__(
@@ -87,12 +88,18 @@ class Suite:
             # this also compiles the kernels before the clock runs
             first = scanner.measure(m.qpos0, np.zeros(m.nv), 0.0, 1)
             self.notes += _enclosed(scanner.sensor, first, scanner.shapes)
-        names = [spec.name for spec in self.specs if isinstance(spec, ContactSpec)]
-        if names and m.ncontact == 0:
+        pressed = [spec for spec in self.specs if isinstance(spec, ContactSpec)]
+        if pressed and m.ncontact == 0:
             self.notes.append(
-                f"sensor '{names[0]}' never reports contact: the robot was loaded without contact "
-                "or has no collision geometries"
+                f"sensor '{pressed[0].name}' never reports contact: the robot was loaded without "
+                "contact or has no collision geometries"
             )
+            pressed = []
+        self.notes += [
+            f"sensor '{spec.name}' never reports contact: link '{spec.link}' is fixed to the world"
+            for spec in pressed
+            if m.frame_bodyid[m.frame_id(spec.link)] == 0
+        ]
 
     def _every(self, spec: Spec) -> int:
         """Return the period of a sensor in ticks; add a note if its rate is rounded."""
@@ -151,7 +158,9 @@ class Suite:
             payloads: all payloads of its links.
 
         Raises:
-            ModelError, ParameterError: the reasons are those of with_payload.
+            ModelError: a link is unknown, or the masses of the plant are not those of the
+                description and the payloads.
+            ParameterError: no rigid body has the numbers of a payload.
         """
         self._scene = SensorScene(self._m, self._description, self.specs, plant, payloads)
 

@@ -156,6 +156,44 @@ def test_a_contact_that_begins_in_a_step_leaves_other_islands_alone():
     assert ends[0].qvel[:60].tobytes() == ends[1].qvel[:60].tobytes()
 
 
+def test_the_force_of_a_contact_that_leaves_the_list_ends():
+    """A ball bounces off a cube, and then the cube meets another ball in the same step.
+
+    The contact that bounces is left to the next step, so its impulse must not stay either: the
+    momentum of each body changes by its contact force.
+    """
+    shapes = rb.Sphere(0.067), rb.Box((0.079, 0.079, 0.079)), rb.Sphere(0.068)
+    masses = np.array([3.6, 0.56, 5.8])
+    places = np.array([
+        [0.04, 0.06, 0.357, 0.883, -0.115, 0.414, -0.191],
+        [0.077, 0.209, 0.366, 0.818, -0.263, -0.448, 0.249],
+        [0.061, 0.209, 0.517, 0.22, -0.695, 0.224, 0.647],
+    ])  # fmt: skip
+    objects = [
+        rb.Object(
+            name,
+            shape,
+            mass=mass,
+            pose=rb.pose((k, 0.0, 5.0)),
+            surface=rb.Surface(friction=1.0, restitution=0.5 if k == 0 else 0.0),
+        )
+        for k, (name, shape, mass) in enumerate(zip("abc", shapes, masses, strict=True))
+    ]
+    m = rb.scene(objects=objects, floor=False)
+    m.opt.timestep, m.opt.gravity = 0.01, (0.0, 0.0, 0.0)
+    d = rb.make_data(m)
+    places[:, 3:] /= np.linalg.norm(places[:, 3:], axis=1, keepdims=True)
+    d.qpos[:] = places.ravel()
+    v = d.qvel.reshape(3, 6)[:, :3]
+    v[:] = [[-0.691, 2.084, 1.783], [2.642, -2.269, 1.884], [1.694, -1.43, -2.049]]
+    before = v.copy()
+    rb.step(m, d)
+    assert d.nunsolved == 0
+    impulses = masses[:, None] * (v - before)
+    assert np.abs(impulses).max() > 1.0
+    np.testing.assert_allclose(impulses, 0.01 * d.cfrc_contact[1:, 3:], rtol=0.0, atol=1e-9)
+
+
 def run(m, d):
     passes = []
     for _ in range(300):

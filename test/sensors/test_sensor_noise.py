@@ -8,6 +8,7 @@ from support.refusals import refused
 
 import rbdyn_ros as rb
 from rbdyn_ros.description.source import read
+from rbdyn_ros.dynamics.payload import with_payload
 from rbdyn_ros.sensors import ContactSpec, ForceTorqueSpec, ImuSpec, NoiseSpec, Suite
 from rbdyn_ros.sensors.noise import Hashed, Noise, variance
 
@@ -156,3 +157,25 @@ def test_a_description_of_another_robot_is_refused(robot):
     other = read("config/robots/pendulum.urdf")
     with refused(rb.ModelError, "not-its-description"):
         Suite(robot[0], other, [], 1_000_000)
+
+
+def test_a_model_with_an_attachment_is_refused(robot):
+    m, description = robot
+    attached, _ = rb.attach(m, rb.make_data(m), "tool_flange")
+    with refused(rb.ModelError, "not-its-description"):
+        Suite(attached, description, [], 1_000_000)
+
+
+def test_a_model_with_other_masses_than_its_description_is_refused(robot):
+    """Sensors would combine the acceleration of the Model with the masses of the description."""
+    m, description = robot
+    specs = [ForceTorqueSpec("wrist", "flange", "tool_flange")]
+    heavy = m.replaced(body_mass=3.0 * m.body_mass)
+    with refused(rb.ModelError, "not-its-description", m.body_names[1]):
+        Suite(heavy, description, specs, 1_000_000)
+    suite = Suite(m, description, specs, 1_000_000)
+    payload = ("tool_flange", 1.0, np.zeros(3), np.zeros(6))
+    loaded = with_payload(m, *payload)
+    suite.use(loaded, [payload])
+    with refused(rb.ModelError, "not-its-description"):
+        suite.use(loaded)

@@ -76,6 +76,24 @@ def test_a_falling_imu_reads_zero():
     np.testing.assert_allclose([*wrench.force, *wrench.torque], 0.0, atol=1e-12)
 
 
+@pytest.mark.parametrize("blocked", [False, True])
+def test_sensors_follow_the_gravity_of_their_model(arm, blocked):
+    """A robot that falls on the moon reads zero, and an arm at rest reads the moon's gravity."""
+    m = rb.load_urdf(LEG, floating_base=True)
+    specs = [ImuSpec("imu", "sole"), ForceTorqueSpec("ankle", "ankle", "sole")]
+    falling = Suite(m, robot_files.read(LEG), specs, PERIOD)
+    resting = Suite(*arm, [ImuSpec("imu", "base_link"), ImuSpec("tool", "tool_flange")], PERIOD)
+    held = np.full(arm[0].nv, blocked)
+    resting.measure([0], snapshot(arm[0], blocked=held))
+    m.opt.gravity = arm[0].opt.gravity = (0.0, 0.0, -1.62)
+    (_, imu), (_, wrench) = falling.read(snapshot(m, rb.make_data(m)))
+    np.testing.assert_allclose(imu.linear_acceleration, 0.0, atol=1e-12)
+    np.testing.assert_allclose([*wrench.force, *wrench.torque], 0.0, atol=1e-12)
+    (_, base), (_, tool) = resting.read(snapshot(arm[0], blocked=held))
+    np.testing.assert_allclose(base.linear_acceleration, [0.0, 0.0, 1.62], atol=1e-12)
+    np.testing.assert_allclose(tool.linear_acceleration, [0.0, 0.0, -1.62], atol=1e-6)
+
+
 def test_sensors_on_a_turntable_measure_the_centrifugal_force(turntable):
     """The mount is at 0.5 m; the x axis of the tool is along its motion, y towards the axle."""
     m, _ = turntable
@@ -121,6 +139,34 @@ def test_a_sensor_under_the_base_measures_the_weight_of_the_robot():
     (shown,) = readings(robot, [spec], snapshot(robot[0]))
     np.testing.assert_allclose(shown.force, [0.0, 0.0, -7.0 * G], atol=1e-12)
     np.testing.assert_allclose(shown.torque, [0.0, (0.25 + 1.2) * G, 0.0], atol=1e-12)
+
+
+def test_a_load_cell_weighs_the_cube_on_its_plate():
+    """The plate is fixed to the world. The frame of the cell is turned about the vertical."""
+    turn = 0.3
+    system = (
+        rb.SystemBuilder("scale", base="ground")
+        .body("plate", rb.shapes.box((0.4, 0.4, 0.02), mass=2.0))
+        .joint("cell", "fixed", "ground", "plate", xyz=(0.0, 0.0, 0.5), rpy=(0.0, 0.0, turn))
+        .geometry("top", "plate", rb.Box((0.4, 0.4, 0.02)))
+        .body("cube", rb.shapes.box((0.1, 0.1, 0.1), mass=3.0))
+        .joint("loose", "floating", "ground", "cube")
+        .geometry("cube", "cube", rb.Box((0.1, 0.1, 0.1)))
+    )
+    m = rb.build(system)
+    d = rb.make_data(m)
+    d.qpos[:3] = 0.1, 0.0, 0.56
+    rb.step(m, d, 500)
+    specs = [ForceTorqueSpec("cell", "cell", "plate"), ContactSpec("top", "plate")]
+    suite = Suite(m, system.description(), specs, PERIOD)
+    assert suite.notes == [
+        "sensor 'top' never reports contact: link 'plate' is fixed to the world"
+    ]
+    (_, shown), _ = suite.read(snapshot(m, d))
+    np.testing.assert_allclose(shown.force, [0.0, 0.0, -5.0 * G], atol=1e-6)
+    about = 3.0 * G * 0.1
+    expected = [about * np.sin(turn), about * np.cos(turn), 0.0]
+    np.testing.assert_allclose(shown.torque, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(("pushes", "share"), [("child", 1.0), ("parent", 0.0)])

@@ -10,12 +10,14 @@ but if the list has the same contacts as before, the old positions are kept, bec
 solved for them.
 
 Contacts keep their forces, and new contacts begin without a force. So Newton's method starts from
-the solution, and factors only the islands that a new contact touches.
+the solution, and factors only the islands that a new contact touches. If a contact with a force
+has moved, or has left the list because it bounces, the forces on the list do not cause the
+accelerations of the solution. Then a pass of dynamics comes first.
 """
 
 from __future__ import annotations
 
-from rbdyn_ros.engine.algebra.spatial import ZERO3, load3, store3
+from rbdyn_ros.engine.algebra.spatial import ZERO3, dot3, load3, store3
 from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.compiler.optional import call_stage
 from rbdyn_ros.engine.contact.points.contact_list import copy_contact, is_asked, may_begin
@@ -28,12 +30,13 @@ from rbdyn_ros.model.declared.contact_arrays import AT_END, AT_START, FEATURES, 
 def list_late_contacts(m, d):
     """List the contacts that begin in the step; return whether there are any.
 
-    The solution for the contacts that were on the list becomes the iterate.
+    The solution for the contacts that were on the list becomes the iterate. Also return whether
+    its forces, on the new list, still cause its accelerations.
     """
     d.contact_phase[0] = AT_END
     if d.ndropped > 0 or not _any_begins(m, d):
         d.contact_phase[0] = AT_START
-        return False
+        return False, False
     keep_iterate(m, d)
     number = d.ncon
     _keep_list(d)
@@ -42,14 +45,14 @@ def list_late_contacts(m, d):
     if d.hits[0] != 0:
         keep_first_hits(m, d)
     d.contact_phase[0] = PREPARE
-    found = _differs(d, number)
+    found, carried = _differs(d, number), False
     if found:
-        _carry_forces(d, number)
+        carried = _carry_forces(d, number)
         call_stage(m.contact_stage, m, d)
     else:
         _take_back(m, d, number)
     d.contact_phase[0] = AT_START
-    return found
+    return found, carried
 
 
 @inline
@@ -78,14 +81,45 @@ def _keep_list(d):
 
 @kernel
 def _carry_forces(d, number):
-    """Write contact_end: the forces of the `number` contacts that were listed, zero for others."""
-    old = 0
+    """Write contact_end: the forces of the `number` contacts that were listed, zero for others.
+
+    Return whether all forces act as before: no contact with a force has moved or left the list.
+    """
+    old, same = 0, True
     for c in range(d.ncon):
         while old < number and d.contact_old[old] < d.contact_key[c]:
+            same = same and not _has_force(d, old)
             old += 1
         listed = old < number and d.contact_old[old] == d.contact_key[c]
         store3(d.contact_end, c, load3(d.contact_step, old) if listed else ZERO3)
         d.contact_end[c, NORMAL] = d.contact_step[old, NORMAL] if listed else 0.0
+        if listed:
+            same = same and (not _has_force(d, old) or _is_in_place(d, c, old))
+            old += 1
+    for n in range(old, number):
+        same = same and not _has_force(d, n)
+    return same
+
+
+@inline
+def _has_force(d, n):
+    """Return whether contact n of the previous list has a force."""
+    f = load3(d.contact_step, n)
+    return d.contact_step[n, NORMAL] != 0.0 or dot3(f, f) != 0.0
+
+
+@inline
+def _is_in_place(d, c, n):
+    """Return whether contact c has the normal and the arms of contact n of the previous list.
+
+    A contact with the world has no first arm.
+    """
+    before, moving, same = d.contact_before[n], d.contact_body[c, 0] > 0, True
+    for k in range(3):
+        same = same and before[3 + k] == d.contact_normal[c, k]
+        same = same and (not moving or before[6 + k] == d.contact_arm1[c, k])
+        same = same and before[9 + k] == d.contact_arm2[c, k]
+    return same
 
 
 @inline

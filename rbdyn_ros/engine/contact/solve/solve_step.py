@@ -109,18 +109,19 @@ def solve_step(m, d):
     linearise_at_start(m, d)
     if stops:
         start_stops(m, d)
-    solved, exact = _solve(m, d, stops, False)
+    solved, exact = _solve(m, d, stops, False, False)
     for _ in range(LATE_LISTS):
         if not exact:
             break
-        if not list_late_contacts(m, d):
+        found, carried = list_late_contacts(m, d)
+        if not found:
             break
         passes += d.solver_niter
         if stops:
             move_stop_iterate(m, d, 1.0)
         follow_arcs(m, d)
         linearise_at_iterate(m, d)
-        solved, exact = _solve(m, d, stops, True)
+        solved, exact = _solve(m, d, stops, True, carried)
     if exact and any_rebounds(d):
         gained = work_of_impacts(m, d)
         if gained > 0.0:
@@ -142,18 +143,20 @@ def solve_step(m, d):
 
 
 @kernel
-def _solve(m, d, stops, moved):
+def _solve(m, d, stops, moved, carried):
     """Find the forces for the contacts on the list.
 
-    `moved` is true if an iterate exists, from which the line search starts. Return whether the
-    forces satisfy the law for the lagged forces, and whether the lagged forces are right.
+    `moved` is true if an iterate exists, from which the line search starts. `carried` is true if
+    the forces contact_end cause its accelerations, so that Newton's method can start from them.
+    Return whether the forces satisfy the law for the lagged forces, and whether the lagged forces
+    are right.
     """
     solved = exact = softer = False
     switches = held = newton = 0
     retry = 0 if m.nskyline > 0 and not stops else MAX_PASSES + 1
     _restart_lagged(d)
     n = d.solver_niter = 0
-    if moved and retry == 0 and newton_applies(m, d):
+    if carried and retry == 0 and newton_applies(m, d):
         if _solved_by_newton(m, d):
             return True, True
         retry, newton = RETRY, d.newton_passes[0]
@@ -248,7 +251,7 @@ def _solve_again(m, d, stops, share):
         move_stop_iterate(m, d, 1.0)
     weaken_rebounds(m, d, share)
     linearise_at_iterate(m, d)
-    return _solve(m, d, stops, True)
+    return _solve(m, d, stops, True, True)
 
 
 @kernel
