@@ -101,19 +101,27 @@ def _is_patch(d, first, end):
 
 @inline
 def _spread(m, d, first, end):
-    total, squares, centre, fast = 0.0, 0.0, ZERO3, IMPACT * m.opt.timestep
+    total, squares, moment, fast = 0.0, 0.0, ZERO3, IMPACT * m.opt.timestep
+    xx = yy = zz = xy = yz = zx = 0.0
+    origin = load3(d.contact_pos, first)
     for c in range(first, end):
         if d.contact_vel[c, NORMAL] < -fast:
             return
         force = first_lagged(d, c, d.contact_vel[c, NORMAL])
         d.contact_lagged[c, 0] = force
         total, squares = total + force, squares + force * force
-        centre = add_scaled3(centre, load3(d.contact_pos, c), force)
+        x, y, z = sub3(load3(d.contact_pos, c), origin)
+        moment = add_scaled3(moment, (x, y, z), force)
+        xx, yy, zz = xx + force * x * x, yy + force * y * y, zz + force * z * z
+        xy, yz, zx = xy + force * x * y, yz + force * y * z, zx + force * z * x
     if squares >= ALMOST_ALL * total * total:
         return
     by_total = 1.0 / total
-    centre = scaled3(centre, by_total)
-    radius = _radius(m, d, first, end, centre, by_total, squares * by_total * by_total)
+    (p, q, r), (x, y, z) = moment, scaled3(moment, by_total)
+    centre = add3(origin, (x, y, z))
+    # S = sum f r r^T - sum f c c^T, with r from the first contact and c the centre
+    spread = (xx - p * x, yy - q * y, zz - r * z, xy - p * y, yz - q * z, zx - r * x)
+    radius = _radius(m, d, first, end, spread, by_total, squares * by_total * by_total)
     if radius == 0.0:
         return
     if d.contact_grip[first, TORSIONAL] > 0.0:
@@ -151,19 +159,15 @@ def _add_spin(d, c, lever, w):
 
 
 @inline
-def _radius(m, d, first, end, centre, by_total, by_number):
+def _radius(m, d, first, end, spread, by_total, by_number):
     """Return the mean distance of the pressure from its centre.
 
     by_total is 1 over the sum of the forces, by_number 1 over the number of equal forces.
 
-    With S the second moments of the corners, 4 det S / (trace S)^2 in their plane is 0 for a line
-    and 1 for a regular polygon.
+    With S = `spread` the second moments of the corners, 4 det S / (trace S)^2 in their plane is 0
+    for a line and 1 for a regular polygon.
     """
-    xx = yy = zz = xy = yz = zx = 0.0
-    for c in range(first, end):
-        force, (x, y, z) = d.contact_lagged[c, 0], sub3(load3(d.contact_pos, c), centre)
-        xx, yy, zz = xx + force * x * x, yy + force * y * y, zz + force * z * z
-        xy, yz, zx = xy + force * x * y, yz + force * y * z, zx + force * z * x
+    xx, yy, zz, xy, yz, zx = spread
     trace = xx + yy + zz
     if trace <= 0.0:
         return 0.0
