@@ -110,7 +110,7 @@ def measure(number: int, seconds: float) -> Fleet:
         output = process.end()
         node.destroy_node()
         rclpy.try_shutdown()
-    overruns = [int(count) for count in re.findall(r"(\d+) overruns", output)]
+    overruns = [int(count) for count in re.findall(r"(\d+) overruns?", output)]
     return Fleet(
         number,
         [_factor(*pair) for pair in zip(stamps, arrivals, strict=True)],

@@ -182,7 +182,7 @@ def _report_messages(terminalreporter):
     new = messages.missing(SEEN)
     if new:
         code, message = new[0]
-        text = f"test/messages.txt lacks {len(new)} messages (make messages writes them), first"
+        text = f"test/messages.txt lacks {len(new)} of the messages (see make messages), first"
         terminalreporter.write_line(f"{text} {code}: {message}")
 
 

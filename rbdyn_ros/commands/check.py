@@ -39,7 +39,7 @@ Examples:
 
 Of a folder each file has a line: whether it loads, loads after repairs, or is refused, and why.
 Exit status: 0 if all robots are sound, 1 if one has an error, also in its appearance, 2 if
---graph cannot be drawn."""
+--graph cannot be drawn or there is no robot file."""
 
 
 def add_check(commands: Commands) -> None:
@@ -116,6 +116,9 @@ def _check_folders(options: argparse.Namespace) -> int:
         return common.report_error("check", text, common.USAGE)
     start = time.perf_counter()
     found = [one for folder in options.files for one in check_folder(folder, options)]
+    if not found:
+        text = f"there is no robot file in {' or '.join(repr(str(f)) for f in options.files)}"
+        return common.report_error("check", text, common.USAGE)
     if options.format == "json":
         print(as_json(found))
     elif options.format == "sarif":

@@ -87,6 +87,8 @@ def _sim(options: argparse.Namespace) -> int:
             check_recordable(options.record)
     with common.refusing("sim", common.USAGE):
         xacro_arguments(options.xacro_args)
+        if options.file is not None:
+            common.robot_of(options, options.file)
     common.run_imports(options.imports)
     shows = _shows(options)
     # start it now: the view imports as many modules as the node, and does so at the same time

@@ -102,9 +102,18 @@ class Loop:
 
     @property
     def holding(self) -> bool:
-        """Return whether a dof is held until its first command, see LoopSettings.held."""
+        """Return whether a dof is held until its first command."""
+        return bool(self.held_dofs.any())
+
+    @property
+    def held_dofs(self) -> Bools:
+        """Return which actuated dofs (nv,) are held until their first command.
+
+        See LoopSettings.held.
+        """
         s = self._shared
-        return bool(s.nheld and (s.dof_held[s.commanded == 0] > 0).any())
+        held: Bools = (s.dof_held > 0) & (s.commanded == 0) & (s.dof_acts != 0.0)
+        return held
 
     @property
     def kept_dofs(self) -> Bools:

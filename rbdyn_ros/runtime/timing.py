@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rbdyn_ros.arrays import Ints
+from rbdyn_ros.errors import counted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,7 +133,7 @@ class Timing:
             f"{self.ticks} ticks, real-time factor {self.real_time_factor:.4f}, wake-up "
             f"lateness p50 {self.p50:.0f} us, p99 {self.p99:.0f} us, worst {self.worst:.0f} us, "
             f"step time p50 {self.step_p50:.0f} us, p99 {self.step_p99:.0f} us, worst "
-            f"{self.step_worst:.0f} us, {self.overruns} overruns"
+            f"{self.step_worst:.0f} us, {counted(self.overruns, 'overrun')}"
         )
 
 

@@ -283,8 +283,8 @@ def _readings(spec: RangingSpec) -> int:
 
 def _nothing(m: Model, sensor: RangingSpec) -> ModelError:
     text = (
-        f"sensor '{sensor.name}' sees the collision geometries, and '{m.name}' has none: give it "
-        "<collision> elements and load it with contact (contact:=true), or give the sensor "
-        "`sees: visual`"
+        f"sensor '{sensor.name}' sees the collision geometries, but '{m.name}' has none; load a "
+        "robot with <collision> elements and with contact (contact:=true), or let the sensor see "
+        "visuals (sees: visual)"
     )
     return ModelError(Finding("no-geometries", text, "error", f"sensor '{sensor.name}'"))

@@ -103,6 +103,12 @@ def test_a_reader_that_fails_does_not_end_the_run(folder, monkeypatch):
     assert done.returncode == 1
 
 
+def test_a_folder_without_a_robot_is_refused(folder):
+    done = run("check", folder(OTHERS))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "there is no robot file in '" in done.stderr
+
+
 def test_sarif_has_the_findings_of_all_files(folder):
     done = run("check", folder({"a.urdf": WITHOUT_LIMIT, "b.urdf": "<robot"}), "--format", "sarif")
     results = json.loads(done.stdout)["runs"][0]["results"]

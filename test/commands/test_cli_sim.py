@@ -17,6 +17,14 @@ from rbdyn_ros.view.live import spawned
 
 
 @pytest.fixture
+def files(tmp_path, monkeypatch):
+    """Make robot files in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("robot.urdf", "arm.urdf.xacro"):
+        (tmp_path / name).touch()
+
+
+@pytest.fixture
 def node(monkeypatch):
     """Replace the node; return the arguments with which the command starts it."""
     called = {}
@@ -50,7 +58,7 @@ def parameters(words):
     return dict(pairs)
 
 
-def test_sim_starts_the_node_with_the_robot_and_the_view(node, viser):
+def test_sim_starts_the_node_with_the_robot_and_the_view(node, viser, files):
     assert run("sim", "robot.urdf").returncode == 0
     assert node["urdf"] == Path("robot.urdf")
     assert node["fallback"] == bundled_robot("seven_dof_arm")
@@ -58,6 +66,13 @@ def test_sim_starts_the_node_with_the_robot_and_the_view(node, viser):
     assert parameters(node["words"]) == {"view": "true", "start": '"shown"'}
     assert node["view"] == "a process"
     assert node["status"] == 0  # Ctrl-C is the normal end of a simulation
+
+
+def test_a_missing_robot_is_refused_before_the_node_starts(node, viser, files):
+    done = run("sim", "robt.urdf")
+    assert done.returncode == 2
+    assert "there is no file 'robt.urdf' (did you mean 'robot.urdf'?)" in done.stderr
+    assert "urdf" not in node
 
 
 def test_options_of_sim_become_parameters_of_the_node(node, viser, tmp_path, monkeypatch):
@@ -85,7 +100,7 @@ def test_options_of_sim_become_parameters_of_the_node(node, viser, tmp_path, mon
         ("--contact", "arm.urdf.xacro", "space:=/left", "--no-view", "prefix:="),
     ],
 )
-def test_xacro_arguments_become_a_parameter(node, viser, words):
+def test_xacro_arguments_become_a_parameter(node, viser, files, words):
     assert run("sim", *words).returncode == 0
     assert node["urdf"] == Path("arm.urdf.xacro")
     given = parameters(node["words"])

@@ -160,6 +160,13 @@ def test_link_targets_exist(page):
             assert (ROOT / page).parent.joinpath(target).exists(), f"{page} links to {target}"
 
 
+def test_the_index_links_to_every_page():
+    pages = [page for page in page_names() if page.count("/") == 2]
+    assert [
+        page for page in pages if page.removeprefix("docs/") not in text_of("docs/index.md")
+    ] == []
+
+
 def prose(page):
     """Return a page without its code blocks."""
     return re.sub(r"^ *```.*?^ *```$", "", text_of(page), flags=re.DOTALL | re.MULTILINE)

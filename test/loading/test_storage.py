@@ -33,6 +33,9 @@ from rbdyn_ros.model.declared.model_fields import (
 )
 from rbdyn_ros.model.geometry.geoms import GeomType
 
+# `everything` starts inside its obstacles
+pytestmark = pytest.mark.filterwarnings("ignore:.*are pressed:RuntimeWarning")
+
 STORED = [field for field in MODEL_FIELDS if not field.derived]
 INTS = [field.name for field in STORED if field.kind == "int"]
 FLOATS = [field.name for field in STORED if field.kind == "float"]

@@ -431,10 +431,9 @@ class NamedMeshes:
         count, first = len(self._missing), next(iter(self._missing.values()))
         names = listing(self._missing, most=3)
         if count == 1:
-            text = f"the mesh {names} cannot be shown, a marker replaces it: it {first.message}"
+            text = f"a marker replaces the mesh {names}, which {first.message}"
         else:
-            text = f"{count} meshes cannot be shown, markers replace them: {names}"
-            text += f"; the first {first.message}"
+            text = f"markers replace {count} meshes: {names}; the first {first.message}"
         if "package_dirs" not in text:
             text += "; pass the folders of other packages in package_dirs"
         return (replace(first, code="missing-meshes", message=text, element=""),)

@@ -223,7 +223,7 @@ class VendorParts:
                 _put_back(x for x in end.children(tag) if _number(x.text) != 1.0)
             _put_back(x for x in end.children("offset") if _number(x.text) != 0.0)
         if len(joints) > 1:
-            text = f"it connects {len(joints)} joints, which move each by itself here"
+            text = f"it connects {len(joints)} joints, which move independently here"
             part.note("not-used", text, "warning", found="<transmission>")
         rotor, ratio = (
             next((x for actuator in actuators for x in actuator.children(tag)), None)

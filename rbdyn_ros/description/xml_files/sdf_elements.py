@@ -18,7 +18,11 @@ _Default = TypeVar("_Default", Vec3, None)
 #: A larger number is not a limit; files write 1e16 for infinity.
 UNLIMITED = 1e16
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
-_NAMED = ("world", "model", "link", "joint", "frame", "collision", "visual", "sensor", "light")
+#: Elements that messages name, instead of the element that contains them.
+_NAMED = (
+    *("world", "model", "link", "joint", "frame", "collision", "visual", "sensor", "light"),
+    "transmission",
+)
 
 
 @dataclass(slots=True)

@@ -40,10 +40,10 @@ NAMES = {"arrowright": "right arrow", "escape": "Esc"}
 LEAST_MOTION = 1e-4
 
 MOUSE = (
-    ("drag a link", "pull it; let go to throw it"),
-    ("Shift and drag", "turn it"),
-    ("click a link", "name it, and choose it for <i>Push</i>"),
-    ("drag beside the robot", "turn the camera; with the right button: move it"),
+    ("drag a link", "Pull it; let go to throw it"),
+    ("Shift and drag", "Turn it"),
+    ("click a link", "Name it, and choose it for <i>Push</i>"),
+    ("drag beside the robot", "Turn the camera; with the right button: move it"),
 )
 
 

@@ -2,7 +2,10 @@
 """The log reports old answers and a commander that stops."""
 
 import copy
+import time
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed")
@@ -11,6 +14,13 @@ pytest.importorskip("diagnostic_msgs.msg", reason="diagnostic_msgs is not instal
 from arm_pair import NEWEST
 from diagnostic_msgs.msg import DiagnosticArray
 from sensor_msgs.msg import JointState
+
+import rbdyn_ros as rb
+from rbdyn_ros.ros.simulator.topics.commanders import CommanderWatch
+from rbdyn_ros.runtime.loop import Loop
+from rbdyn_ros.runtime.settings import FLOATS, LoopSettings
+from rbdyn_ros.runtime.types import EFFORT, Command
+from rbdyn_ros.share import bundled_robot
 
 STOPPED = "commands stopped: node /peer on /joint_commands"
 BACK = "commands are back: node /peer on /joint_commands"
@@ -76,3 +86,23 @@ def a_commander_that_stops(simulator, peer, states):
     simulator.wait_for("braked to rest and held there (on_timeout is 'hold')", 30.0)
     peer.until(lambda: simulator.text().count(STOPPED) == 2)
     assert simulator.text().count(BACK) == 1
+
+
+def test_the_log_counts_the_joints_that_are_still_held():
+    m = rb.load_urdf(bundled_robot("seven_dof_arm"))
+    logged = []
+    node = SimpleNamespace(get_logger=lambda: SimpleNamespace(warning=logged.append))
+    loop = Loop(m, LoopSettings(realtime="off", held=np.full(m.nv, FLOATS)))
+    watch, numbers = CommanderWatch(node, loop), [np.zeros(2)] * 5
+    loop.start()
+    try:
+        loop.orders.command(Command(np.array([1, 3]), np.full(2, EFFORT), *numbers))
+        watch.note_process("a process")
+        give_up = time.monotonic() + 60.0
+        while not logged and time.monotonic() < give_up:
+            time.sleep(0.01)
+            watch.poll(time.monotonic())
+    finally:
+        loop.stop()
+    assert "The joints without a command (2) get no effort" in logged[0]
+    assert logged[0].endswith("; joints that wait for their first command (5) stay held")

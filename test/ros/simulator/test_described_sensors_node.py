@@ -13,9 +13,11 @@ IMU = '<sensor name="imu" type="imu"><pose>0 0 0 0 3.141592653589793 0</pose></s
 BAD = (
     '<sensor name="bad" type="camera"><camera><horizontal_fov>9</horizontal_fov></camera></sensor>'
 )
+SCAN = """<sensor name="scan" type="ray"><ray><range><min>0.1</min><max>5</max></range></ray>
+</sensor>"""
 OTHERS = '<sensor name="mag" type="magnetometer"/><sensor name="gnss" type="navsat"/>'
 WORLD = f"""<sdf version="1.9"><world name="w"><gravity>0 0 -3.7</gravity><model name="post">
-{LINK.format("base", IMU + BAD + OTHERS)}{LINK.format("arm", "")}
+{LINK.format("base", IMU + BAD + SCAN + OTHERS)}{LINK.format("arm", "")}
 <joint name="fix" type="fixed"><parent>world</parent><child>base</child></joint>
 <joint name="j" type="revolute"><parent>base</parent><child>arm</child>
 <axis><xyz>0 0 1</xyz></axis></joint></model></world></sdf>"""
@@ -39,4 +41,5 @@ def test_an_imu_measures_the_gravity_of_its_world(simulate, peer, tmp_path, more
     assert fix.header.frame_id == "post/base"
     assert (fix.latitude, fix.longitude) == pytest.approx((0.0, 0.0), abs=1e-12)
     assert "sensor 'post_bad'" in simulator.text()
+    assert "range sensors of the robot file are left out: sensor 'post_scan'" in simulator.text()
     simulator.end_well()

@@ -50,7 +50,7 @@ from rbdyn_ros.runtime.preparation import TICKS_OF_SERVO, actuated, servo_times
 from rbdyn_ros.runtime.settings import LoopSettings
 from rbdyn_ros.runtime.step_code import StepCode
 from rbdyn_ros.runtime.types import Faults
-from rbdyn_ros.sensors.reader import sensors_of
+from rbdyn_ros.sensors.reader import RAYS, sensors_of
 from rbdyn_ros.sensors.specs import Spec
 
 STARTS_ELSEWHERE = (
@@ -275,11 +275,13 @@ def _open_sensors(
 
     if values.sensors:
         return topics(Path(values.sensors))
-    try:
-        return topics(described)
-    except RbdynError as error:  # for example, pictures cannot be drawn without a graphics library
-        node.get_logger().warning(f"the sensors of the robot file are left out: {error}")
-        return None
+    blind = [spec for spec in described if not isinstance(spec, RAYS)]
+    for specs, kinds in (described, "cameras, lidars and range sensors"), (blind, "other sensors"):
+        try:
+            return topics(specs) if specs else None
+        except RbdynError as error:  # noqa: PERF203 - pictures may lack a graphics library
+            node.get_logger().warning(f"the {kinds} of the robot file are left out: {error}")
+    return None
 
 
 def _described(node: Node, m: Model, given: Source, period_ns: int) -> tuple[Spec, ...]:

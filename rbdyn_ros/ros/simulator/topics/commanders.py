@@ -115,10 +115,10 @@ class CommanderWatch:
         timeout, silence = loop.settings.command_timeout, now - heard
         if silence > timeout:
             self._since = None
-            stale = loop.readout.latest().stale
+            stale, held = loop.readout.latest().stale, int(loop.held_dofs.sum())
             if not self._stopped and stale and loop.readout.command_age() > timeout:
                 self._stopped = True
-                self._node.get_logger().warning(self._stop_text(silence, stale))
+                self._node.get_logger().warning(self._stop_text(silence, stale - held, held))
             return
         if not self._stopped:
             return
@@ -127,11 +127,13 @@ class CommanderWatch:
             self._stopped = False
             self._node.get_logger().info(f"commands are back: {self._who}")
 
-    def _stop_text(self, silence: float, stale: int) -> str:
+    def _stop_text(self, silence: float, stale: int, held: int) -> str:
         policy, who = self._loop.settings.on_timeout, self._who or "a node that has ended"
+        rest = f"; joints that wait for their first command ({held}) stay held" if held else ""
         return (
             f"commands stopped: {who} sent none for {silence:.2f} s. The joints without a command "
-            f"({stale}) {EFFECTS[policy]} (on_timeout is '{policy}') until commands come again"
+            f"({stale}) {EFFECTS[policy]} (on_timeout is '{policy}') until commands come "
+            f"again{rest}"
         )
 
     def _commander(self, topic: str, sender: bytes | None) -> str:
