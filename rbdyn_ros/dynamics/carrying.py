@@ -25,6 +25,8 @@ UNMATCHED = (
     "ngrow",
     "nisland",
     "nnear",
+    "nfree",
+    "nblock",
     "nplace",
     "nfound",
     "naxis",

@@ -113,6 +113,9 @@ def sizes_of(arrays: Mapping[str, NDArray[Any]], nloopdata: int) -> dict[str, in
     found["npath"] = found["nvall"] if found["nskyline"] > 0 else 0
     found["ngrow"] = contacts if found["nskyline"] > 0 else 0
     found["nisland"] = found["nbody"] if found["nskyline"] > 0 else 0
+    free = found["nskyline"] > 0 and found["nflight"] == found["nbody"] - 1
+    found["nfree"] = found["nflight"] if free else 0
+    found["nblock"] = found["nfree"] * (found["nfree"] - 1) // 2
     found["nnear"] = found["nisland"] * (found["nisland"] // WORD_BITS + 1)
     return {name: found[name] for name in SIZES}
 

@@ -87,7 +87,8 @@ def test_two_balls_keep_their_momentum(restitution):
     rb.step(m, d, 100)
     end = momentum(m, d)
     assert d.qvel[0] < 0.0
-    assert end[0] == pytest.approx(start[0], abs=1e-12)
+    # the matrix has h k = 7500 kg beside masses of 1 and 3 kg, so that rounding grows 1e4 times
+    assert end[0] == pytest.approx(start[0], abs=2e-11)
     assert end[1] == pytest.approx(start[1], abs=1e-12)
     if restitution == 1.0:
         assert end[2] == pytest.approx(start[2], rel=1e-11)

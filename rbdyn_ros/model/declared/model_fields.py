@@ -72,6 +72,8 @@ SIZES = {
     "npath": "nvall if moving bodies can touch, else 0",
     "ngrow": "ncontact if moving bodies can touch, else 0",
     "nisland": "nbody if moving bodies can touch, else 0",
+    "nfree": "nflight if moving bodies can touch and no body has another joint, else 0",
+    "nblock": "pairs of the nfree bodies",
     "nnear": "words of a bit for each two bodies if moving bodies can touch, else 0",
     "nu": "actuators",
     "na": "length of act: their states",

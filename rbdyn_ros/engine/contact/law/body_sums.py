@@ -186,6 +186,30 @@ def with_slopes(d, first, end, A):
 
 
 @inline
+def slope_of_point(d, c, h, grows):
+    """Return h C of a contact at a point by columns: its force by each velocity of the point.
+
+    `grows` is the slope of friction by the velocity along the normal.
+    """
+    slope, normal = d.contact_force_slope[c], load3(d.contact_normal, c)
+    along, across, slip = h * slope[ALONG], h * slope[ACROSS], slip_of(slope)
+    x = _column(normal, slip, along - across, h * grows, across, 0)
+    y = _column(normal, slip, along - across, h * grows, across, 1)
+    z = _column(normal, slip, along - across, h * grows, across, 2)
+    return (
+        (x[0] + across, x[1], x[2]),
+        (y[0], y[1] + across, y[2]),
+        (z[0], z[1], z[2] + across),
+    )
+
+
+@inline
+def _column(normal, slip, along, grows, across, n):
+    force = scaled3(normal, along * normal[n])
+    return add_scaled3(force, slip, grows * normal[n] - across * slip[n])
+
+
+@inline
 def of_one_pair(d, a, b):
     """Return whether two contacts are between the same geometries."""
     geoms_a, geoms_b = d.contact_geom[a], d.contact_geom[b]

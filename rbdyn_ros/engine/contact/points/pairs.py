@@ -205,9 +205,8 @@ def _move(m, d, g, h, mover, start, v, w, t, late, fly):
 
 @inline
 def _fly_on(m, d, g, p, R, t, late):
-    body = m.geom_bodyid[g]
-    v, w = velocity_in_step(m, d, body, p, late), turn_rate_in_step(m, d, body, late)
-    q, T = moved_by(p, R, v, w, t)
+    v = velocity_in_step(m, d, m.geom_bodyid[g], p, late)
+    q, T = moved_by(p, R, v, _turn_rate_of_skin(m, d, g, late), t)
     store_pose(d.geom_place, g, q, T)
 
 
@@ -243,8 +242,7 @@ def _search(m, d, pair, g, h, mover, v, w, late, fly, reach, search, here):
 def _velocity_in_flight(m, d, mover, other, start, late):
     """Return the velocities of two geometries in flight at their present positions.
 
-    The result is as in _relative_velocity. The spin of a sphere counts as zero, because it does
-    not change the space that the sphere fills.
+    The result is as in _relative_velocity, without the spin of spheres.
     """
     body, base = m.geom_bodyid[mover], m.geom_bodyid[other]
     v = velocity_in_step(m, d, body, start[0], late)
@@ -256,6 +254,7 @@ def _velocity_in_flight(m, d, mover, other, start, late):
 
 @inline
 def _turn_rate_of_skin(m, d, g, late):
+    """Return a geometry's angular velocity; 0 for a sphere, which fills the same space anyway."""
     if m.geom_type[g] == SPHERE:
         return ZERO3
     return turn_rate_in_step(m, d, m.geom_bodyid[g], late)

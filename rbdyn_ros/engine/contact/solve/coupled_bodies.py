@@ -55,6 +55,9 @@ from rbdyn_ros.engine.tree.skyline import (
 )
 from rbdyn_ros.model.declared.options import FORCE
 
+#: The trees are ordered if elimination fills in more than one block for this many contacts.
+FILLED = 4
+
 
 @optional_stage("coupled_bodies_stage")
 def _by_address(table, row):
@@ -110,10 +113,18 @@ def _solve_with_constraints(m, d):
 
 @kernel
 def begin_coupled(m, d):
-    """Write M and the elimination tree, which are the same in all passes of a step."""
+    """Write M and the elimination tree, which are the same in all passes for a list of contacts.
+
+    Newton's method may have ordered the trees for an earlier list of the step.
+    """
     if d.accelerate_stage == 0 and not are_free(m, d):
         crb(m, d)
-    grow_tree(m, d)
+    if d.ordered[0] == 0:
+        for k in range(m.nv):
+            d.skyline_row[k] = k
+    filled = grow_tree(m, d)
+    if d.ordered[0] == 0 and FILLED * filled > d.nmutual and is_heap(m, d):
+        order_and_grow(m, d)
 
 
 @inline
@@ -123,19 +134,21 @@ def is_heap(m, d):
 
 
 @kernel
-def grow_tree(m, d):
-    """Write skyline_row and the elimination tree.
+def order_and_grow(m, d):
+    """Order the trees for little fill-in until the end of the step."""
+    d.ordered[0] = 1
+    order_trees(m, d)
+    grow_tree(m, d)
 
-    If the trees are reordered, rows differ from dofs.
+
+@kernel
+def grow_tree(m, d):
+    """Write the elimination tree. Write skyline_row first.
+
+    Return the number of blocks that elimination fills in, if all bodies are free.
     """
-    if d.reorders[0] != 0 and is_heap(m, d):
-        order_trees(m, d)
-    else:
-        for k in range(m.nv):
-            d.skyline_row[k] = k
     if are_free(m, d):
-        grow_blocks(m, d)
-        return
+        return grow_blocks(m, d)
     start_tree(m, d)
     c = 0
     while c < d.ncon:
@@ -143,6 +156,7 @@ def grow_tree(m, d):
             _join_paths(m, d, c)
         c = next_bodies(d, c)
     close_tree(m, d)
+    return 0
 
 
 @kernel

@@ -19,15 +19,18 @@ from rbdyn_ros.engine.algebra.symmetric import (
     scaled21,
 )
 from rbdyn_ros.engine.compiler.jit import inline, kernel
-from rbdyn_ros.engine.contact.law.body_sums import MOVING, next_bodies, with_slopes
-from rbdyn_ros.engine.contact.solve.body_blocks import add_slopes, first_row, write_block
+from rbdyn_ros.engine.contact.law.body_sums import (
+    MOVING,
+    is_point,
+    next_bodies,
+    slope_of_point,
+    with_slopes,
+)
+from rbdyn_ros.engine.contact.solve.body_blocks import add_point, add_slopes, block_of, write_block
 from rbdyn_ros.engine.tree.aba import add_contact_slope, applied_bias, implicit_damping
+from rbdyn_ros.engine.tree.block_lu import factor_blocks, load_row, solve_blocks, store_row
 from rbdyn_ros.engine.tree.floating_base import solve_six
-from rbdyn_ros.engine.tree.skyline import factor_three, gather_three, spread_three
 from rbdyn_ros.model.declared.options import IMPLICIT
-
-#: skyline_now of the last row of a body that touches no moving body.
-ALONE = -1
 
 
 @inline
@@ -41,24 +44,27 @@ def accelerate_free_bodies(m, d):
     """Write qacc_step and a from linearised contacts and the elimination tree of skyline."""
     h = m.opt.timestep
     for i in range(1, m.nbody):
-        A, row = inertia_with_damping(m, d, i), first_row(m, d, i)
+        A, b = inertia_with_damping(m, d, i), block_of(m, d, i)
         if d.body_touches[i] != 0:
             A = add_contact_slope(d, i, h, A)
-        if d.body_touches[i] & MOVING:
-            d.skyline_now[row + 5] = 0
-            write_block(d, row, A)
+        d.row_works[6 * b] = d.body_touches[i] & MOVING
+        if d.row_works[6 * b] != 0:
+            write_block(d, b, A)
             write_force(m, d, i)
         else:
-            d.skyline_now[row + 5] = ALONE
-            a = solve_six(m, d, row, A, force_on(m, d, i), 0.0, 0.0)
+            a = solve_six(m, d, 6 * b, A, force_on(m, d, i), 0.0, 0.0)
             spread_acceleration(m, d, i, a, d.a, d.qacc_step)
     c = 0
     while c < d.ncon:
         end = next_bodies(d, c)
         if d.contact_body[c, 0] > 0:
-            _couple(m, d, c, scaled21(with_slopes(d, c, end, ZERO21), h))
+            if end == c + 1 and is_point(d, c):
+                add_point(m, d, c, slope_of_point(d, c, h, 0.0))
+            else:
+                _couple(m, d, c, scaled21(with_slopes(d, c, end, ZERO21), h))
         c = end
-    _solve_blocks(m, d, d.skyline_x)
+    factor_blocks(m, d, True)
+    solve_blocks(m, d, d.skyline_x)
     store6(d.a, 0, ZERO6)
     for i in range(1, m.nbody):
         if d.body_touches[i] & MOVING:
@@ -66,24 +72,9 @@ def accelerate_free_bodies(m, d):
 
 
 @kernel
-def _solve_blocks(m, d, x):
-    """Replace x by the solution for the bodies that touch each other."""
-    for k in range(m.nv - 1, 0, -6):
-        if d.skyline_now[k] != ALONE:
-            factor_three(m, d, k)
-            factor_three(m, d, k - 3)
-            spread_three(d, d.skyline, k, x)
-            spread_three(d, d.skyline, k - 3, x)
-    for k in range(5, m.nv, 6):
-        if d.skyline_now[k] != ALONE:
-            gather_three(d, k - 3, x)
-            gather_three(d, k, x)
-
-
-@kernel
 def _couple(m, d, c, A):
     p, q, r, x, y, z = columns21(A)
-    add_slopes(m, d, c, False, p, q, r, x, y, z)
+    add_slopes(m, d, c, p, q, r, x, y, z)
 
 
 @inline
@@ -152,8 +143,7 @@ def _along(axes, x):
 @inline
 def write_force(m, d, i):
     """Write the force on a body at the start of the step to skyline_x."""
-    k, x, f = first_row(m, d, i), d.skyline_x, force_on(m, d, i)
-    x[k], x[k + 1], x[k + 2], x[k + 3], x[k + 4], x[k + 5] = f
+    store_row(d.skyline_x, 6 * block_of(m, d, i), force_on(m, d, i))
 
 
 @inline
@@ -178,8 +168,7 @@ def _joint_force(d, k):
 @inline
 def write_acceleration(m, d, i, a, qacc):
     """Write the acceleration of a body, from skyline_x, and the accelerations of its dofs."""
-    k, x = first_row(m, d, i), d.skyline_x
-    found = x[k], x[k + 1], x[k + 2], x[k + 3], x[k + 4], x[k + 5]
+    found = load_row(d.skyline_x, 6 * block_of(m, d, i))
     spread_acceleration(m, d, i, found, a, qacc)
 
 

@@ -122,8 +122,10 @@ def mark_islands(m, d, tolerance):
 @kernel
 def mark_rows(m, d):
     """Write row_works."""
-    for k in range(m.nv):
-        d.row_works[d.skyline_row[k]] = 1 if works(d, m.dof_bodyid[k]) else 0
+    for i in range(1, m.nbody):
+        found = 1 if works(d, i) else 0
+        for k in range(m.body_dofadr[i], m.body_dofadr[i] + m.body_dofnum[i]):
+            d.row_works[d.skyline_row[k]] = found
 
 
 @kernel

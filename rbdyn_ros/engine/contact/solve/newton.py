@@ -49,6 +49,7 @@ from rbdyn_ros.engine.contact.law.body_sums import (
     at_point,
     is_point,
     next_bodies,
+    slope_of_point,
     with_slopes,
     with_torque,
     wrench_at,
@@ -68,17 +69,17 @@ from rbdyn_ros.engine.contact.solve.augmented import (
     write_steep,
 )
 from rbdyn_ros.engine.contact.solve.body_blocks import (
+    add_point,
     add_slopes,
-    copy_block,
-    first_row,
+    block_of,
     write_block,
 )
 from rbdyn_ros.engine.contact.solve.convergence import FORCE_TOLERANCE, largest_of
 from rbdyn_ros.engine.contact.solve.coupled_bodies import (
     begin_coupled,
-    grow_tree,
     is_heap,
     list_paths,
+    order_and_grow,
 )
 from rbdyn_ros.engine.contact.solve.free_bodies import (
     are_free,
@@ -108,6 +109,7 @@ from rbdyn_ros.engine.contact.solve.islands import (
 )
 from rbdyn_ros.engine.contact.solve.passes import moved_contact
 from rbdyn_ros.engine.tree.aba import applied_bias, implicit_damping
+from rbdyn_ros.engine.tree.block_lu import factor_blocks, solve_blocks
 from rbdyn_ros.engine.tree.points import moved_point
 from rbdyn_ros.engine.tree.skyline import diagonal_of, place_of
 from rbdyn_ros.engine.tree.skyline_lu import factor_lu, solve_lu
@@ -166,9 +168,8 @@ def solve_by_newton(m, d):
         d.newton_solved[0] = 1 if missing == 0 else 0
         if working == 0 or d.newton_passes[0] == MOST_STEPS:
             break
-        if d.reorders[0] == 0 and is_heap(m, d):
-            d.reorders[0] = 1
-            grow_tree(m, d)
+        if d.ordered[0] == 0 and is_heap(m, d):
+            order_and_grow(m, d)
         d.newton_passes[0] += 1
         mark_rows(m, d)
         _pass(m, d)
@@ -210,14 +211,16 @@ def _pass(m, d):
     _linearise(m, d)
     _fill_matrix(m, d)
     _fill_forces(m, d)
-    factor_lu(m, d)
-    solve_lu(m, d, d.skyline_x)
     store6(d.iterate_a, 0, ZERO6)
     if are_free(m, d):
+        factor_blocks(m, d, False)
+        solve_blocks(m, d, d.skyline_x)
         for i in range(1, m.nbody):
             if works(d, i):
                 write_acceleration(m, d, i, d.iterate_a, d.iterate_qacc)
         return
+    factor_lu(m, d)
+    solve_lu(m, d, d.skyline_x)
     for k in range(m.nv):
         if d.row_works[d.skyline_row[k]] != 0:
             d.iterate_qacc[k] = d.skyline_x[d.skyline_row[k]]
@@ -302,6 +305,12 @@ def _slips(d, c):
     return d.contact_force_slope[c, ALONG] > 0.0 and dot3(slip, slip) > 0.0
 
 
+@inline
+def _growth(d, c):
+    """Return the slope of a contact's friction by its velocity along the normal."""
+    return d.contact_steep[c, 2] * d.contact_force_slope[c, ALONG] if _slips(d, c) else 0.0
+
+
 @kernel
 def _fill_matrix(m, d):
     """Write skyline and skyline_upper of the unsolved islands: M + h B + h J^T C J."""
@@ -309,17 +318,19 @@ def _fill_matrix(m, d):
     if free:
         for i in range(1, m.nbody):
             if works(d, i):
-                write_block(d, first_row(m, d, i), inertia_with_damping(m, d, i))
-                copy_block(d, first_row(m, d, i))
+                write_block(d, block_of(m, d, i), inertia_with_damping(m, d, i))
     else:
         _fill_rows(m, d)
     c = 0
     while c < d.ncon:
         end = next_bodies(d, c)
         if works(d, d.contact_body[c, 1]):
-            if free:
+            alone = end == c + 1 and is_point(d, c)
+            if free and alone:
+                add_point(m, d, c, slope_of_point(d, c, m.opt.timestep, _growth(d, c)))
+            elif free:
                 _add_to_blocks(m, d, c, end)
-            elif end == c + 1 and is_point(d, c):
+            elif alone:
                 _add_point(m, d, c)
             else:
                 _add_contacts(m, d, c, end)
@@ -354,7 +365,7 @@ def _add_point(m, d, c):
     along, across, slip, h = slope[ALONG], slope[ACROSS], slip_of(slope), m.opt.timestep
     if along == 0.0 and across == 0.0:
         return
-    grows = d.contact_steep[c, 2] * along if _slips(d, c) else 0.0
+    grows = _growth(d, c)
     _middle, number = list_paths(m, d, c)
     for n in range(number):
         store3(d.path_axis, n, moved_point(load6(d.path_axis, n), arm))
@@ -405,7 +416,7 @@ def _add_to_blocks(m, d, first, end):
             p, q = add_scaled6(p, grows, closes[0]), add_scaled6(q, grows, closes[1])
             r, x = add_scaled6(r, grows, closes[2]), add_scaled6(x, grows, closes[3])
             y, z = add_scaled6(y, grows, closes[4]), add_scaled6(z, grows, closes[5])
-    add_slopes(m, d, first, True, p, q, r, x, y, z)
+    add_slopes(m, d, first, p, q, r, x, y, z)
 
 
 @kernel
@@ -457,7 +468,7 @@ def _linear_forces(d, c, change, away):
     """Write contact_next: the linearised forces at a change of velocity from the start."""
     slope = d.contact_force_slope[c]
     slip = slip_of(slope)
-    grows = d.contact_steep[c, 2] * slope[ALONG] * away if _slips(d, c) else 0.0
+    grows = _growth(d, c) * away
     f = add_scaled3(change, slip, -dot3(slip, change))
     f = add_scaled3(load3(d.contact_load, c), f, -slope[ACROSS])
     store3(d.contact_next, c, add_scaled3(f, slip, -grows))
@@ -500,11 +511,8 @@ def _move(m, d):
             share = d.island_search[d.body_island[i], BEST_SHARE]
             a = scaled6(load6(d.a, i), 1.0 - share)
             store6(d.a, i, add_scaled6(a, load6(d.iterate_a, i), share))
-    for k in range(m.nv):
-        i = m.dof_bodyid[k]
-        if works(d, i):
-            share = d.island_search[d.body_island[i], BEST_SHARE]
-            d.qacc_step[k] += share * (d.iterate_qacc[k] - d.qacc_step[k])
+            for k in range(m.body_dofadr[i], m.body_dofadr[i] + m.body_dofnum[i]):
+                d.qacc_step[k] += share * (d.iterate_qacc[k] - d.qacc_step[k])
 
 
 @inline

@@ -104,7 +104,7 @@ def solve_step(m, d):
     """Write qacc_step, the acceleration of the step, and the contact forces in it."""
     stops, passes = exact_stops(m, d), 0
     if m.nskyline > 0:
-        d.reorders[0] = 0
+        d.ordered[0] = 0
     follow_arcs(m, d)
     linearise_at_start(m, d)
     if stops:

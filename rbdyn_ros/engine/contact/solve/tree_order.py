@@ -15,11 +15,14 @@ from rbdyn_ros.engine.compiler.jit import inline, kernel
 from rbdyn_ros.engine.contact.law.body_sums import next_bodies
 from rbdyn_ros.model.declared.data_fields import WORD_BITS
 
+#: The last bits of a word.
+BYTE = 255
+
 
 @kernel
 def order_trees(m, d):
     """Write skyline_row, the rows of the dofs; the dofs of a tree stay in their order."""
-    row, i = m.nv, 0
+    row, i, least = m.nv, 0, 0
     _link_touching(m, d)
     for root in range(m.nbody - 1, 0, -1):
         d.tree_degree[root] = -1
@@ -28,9 +31,11 @@ def order_trees(m, d):
             if d.tree_degree[root] == 0:
                 row = _take_rows(d, root, row)
     while True:
-        i = _least_degree(m, d)
+        i = _least_degree(m, d, least)
         if i == 0:
             break
+        # each neighbour loses this tree
+        least = max(d.tree_degree[i] - 1, 0)
         row = _take_rows(d, i, row)
         _join_neighbours(m, d, i)
     for k in range(m.nv):
@@ -86,12 +91,16 @@ def _take_rows(d, i, row):
 
 
 @inline
-def _least_degree(m, d):
-    """Return the last of the trees with the least degree, or 0 if all are ordered."""
-    found, least = 0, m.nbody
-    for i in range(m.nbody - 1, 0, -1):
+def _least_degree(m, d, bound):
+    """Return the last of the trees with the least degree, or 0 if all are ordered.
+
+    No degree is less than `bound`.
+    """
+    found, least, i = 0, m.nbody, m.nbody - 1
+    while i > 0 and least > bound:
         if 0 <= d.tree_degree[i] < least:
             found, least = i, d.tree_degree[i]
+        i -= 1
     return found
 
 
@@ -110,3 +119,6 @@ def _join_neighbours(m, d, i):
                 d.tree_degree[a] = _degree(m, d, a)
             bits >>= 1
             a += 1
+            while bits != 0 and bits & BYTE == 0:
+                bits >>= 8
+                a += 8

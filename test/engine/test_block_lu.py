@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Solve systems of 6 x 6 blocks, and compare with NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rbdyn_ros as rb
+from rbdyn_ros.engine.tree.block_lu import block_start, factor_blocks, list_start, solve_blocks
+
+#: Pairs of bodies that share a block: a chain, a cycle, and a body alone (number 6).
+PAIRS = [(1, 0), (2, 1), (4, 2), (5, 3), (5, 1), (7, 5), (7, 3)]
+#: The blocks that the elimination of bodies 5 and 7 fills in.
+FILLED = [(3, 1)]
+
+
+def balls(number):
+    objects = [
+        rb.Object(f"{n}", rb.Sphere(0.1), mass=1.0, pose=rb.pose((0.3 * n, 0.0, 1.0)))
+        for n in range(number)
+    ]
+    m = rb.scene(objects=objects)
+    return m, rb.make_data(m)
+
+
+def written(d, symmetric, empty=()):
+    """Write random blocks to d; return the whole matrix. The blocks of `empty` are zero."""
+    rng = np.random.default_rng(3)
+    H = np.zeros((48, 48))
+    for b in range(8):
+        block = rng.normal(size=(6, 6)) + 12.0 * np.eye(6)
+        H[6 * b : 6 * b + 6, 6 * b : 6 * b + 6] = block + block.T if symmetric else block
+        d.block_diagonal[b] = H[6 * b : 6 * b + 6, 6 * b : 6 * b + 6].ravel()
+    d.block_number[:] = 0
+    for b, other in PAIRS + FILLED:
+        d.block_near[list_start(b) + d.block_number[b]] = other
+        d.block_number[b] += 1
+        here = slice(block_start(b, other), block_start(b, other) + 36)
+        d.skyline[here] = d.skyline_upper[here] = 0.0
+        if (b, other) in PAIRS and (b, other) not in empty:
+            rows, columns = slice(6 * b, 6 * b + 6), slice(6 * other, 6 * other + 6)
+            H[rows, columns] = rng.normal(size=(6, 6))
+            H[columns, rows] = H[rows, columns].T if symmetric else rng.normal(size=(6, 6))
+            d.skyline[here] = H[rows, columns].ravel()
+            d.skyline_upper[here] = H[columns, rows].T.ravel()
+    return H
+
+
+@pytest.mark.parametrize("empty", [(), ((5, 1), (2, 1))])
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_blocks_are_solved_as_numpy_solves_the_whole_matrix(symmetric, empty):
+    m, d = balls(8)
+    H = written(d, symmetric, empty)
+    d.row_works[:] = 1
+    f = np.random.default_rng(4).normal(size=48)
+    d.skyline_x[:] = f
+    factor_blocks(m, d, symmetric)
+    solve_blocks(m, d, d.skyline_x)
+    assert d.skyline_x == pytest.approx(np.linalg.solve(H, f), abs=1e-13)
+    assert d.block_live[5] == (1 if empty else 2)  # with an empty block only body 3 is near
+
+
+def test_bodies_that_do_not_work_keep_their_numbers():
+    m, d = balls(8)
+    H = written(d, False)
+    works = np.isin(np.arange(8), [0, 1, 2, 3, 4, 5, 7])  # body 6 has no block beside its own
+    d.row_works[:] = np.repeat(works, 6)
+    d.skyline_x[:] = 1.0
+    kept = d.block_diagonal[6].copy()
+    factor_blocks(m, d, False)
+    solve_blocks(m, d, d.skyline_x)
+    rows = np.repeat(works, 6)
+    assert d.skyline_x[rows] == pytest.approx(np.linalg.solve(H, np.ones(48))[rows], abs=1e-13)
+    assert (d.skyline_x[36:42] == 1.0).all()
+    assert (d.block_diagonal[6] == kept).all()
