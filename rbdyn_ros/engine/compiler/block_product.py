@@ -24,7 +24,7 @@ _ORDER = range(5, -1, -1)
 _CONTRACT = ("contract",)  # as in jit.OPTIONS
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def _compiled(context: Any, C: Any, c: Any, A: Any, a: Any, B: Any, b: Any) -> Any:
     def code(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         starts = []
