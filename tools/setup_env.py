@@ -410,7 +410,9 @@ def set_up(env: Environment, asked: str | None, steps: Sequence[str]) -> None:
         say(f"Note: {distro} is sourced here and is left alone; {name} has its own ROS 2.")
         say("      To build against yours, use a workspace (README.md, 'ROS 2').")
 
-    def run(step: str, before: Future[str] | None) -> str:
+    noting = threading.Lock()
+
+    def run(step: str, before: Future[None] | None) -> None:
         if before is not None:
             before.result()
         title, action = STEPS[step]
@@ -419,21 +421,19 @@ def set_up(env: Environment, asked: str | None, steps: Sequence[str]) -> None:
         start = time.monotonic()
         action(env, info)
         say(f"{number} done in {time.monotonic() - start:.0f} s")
-        return step
-
-    def note(step: str) -> None:
-        stamps.update({"python": info["executable"], step: wanted[step]})
-        env.stamp.write_text(json.dumps(stamps, indent=1) + "\n", encoding="ascii")
+        with noting:
+            stamps.update({"python": info["executable"], step: wanted[step]})
+            env.stamp.write_text(json.dumps(stamps, indent=1) + "\n", encoding="ascii")
 
     if "environment" in todo:
         stamps.clear()
-    started: Dict[str, Future[str]] = {}
+    started: Dict[str, Future[None]] = {}
     with ThreadPoolExecutor(len(todo)) as pool:
         for step in todo:
             started[step] = pool.submit(run, step, started.get(AFTER.get(step, "")))
         try:
             for done in as_completed(started.values()):
-                note(done.result())
+                done.result()
         except KeyboardInterrupt:
             INTERRUPTED.set()
             raise

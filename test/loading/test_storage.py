@@ -113,7 +113,8 @@ def assert_equal(a, b):
 
 
 def test_the_example_model_uses_every_feature(m):
-    for size in set(SIZES) - {"ncone", "nflight", "nflighttree", "nflying"}:
+    others = {"ncone", "nflight", "nflighttree", "nflying", "nfree", "nblock"}
+    for size in set(SIZES) - others:
         assert getattr(m, size) > 0, size
     assert m.findings
     assert m.jnt_reversed.any()

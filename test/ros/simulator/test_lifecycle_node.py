@@ -70,9 +70,10 @@ def test_the_simulator_follows_the_lifecycle(simulate, peer, change, two_joints)
 
 def test_a_node_that_cannot_be_configured_ends_cleanly(simulate, peer, change, tmp_path):
     arguments = ("--ros-args", "-p", "autostart:=false")
-    simulator = simulate(tmp_path / "none.urdf", *arguments, wait=False)
+    (tmp_path / "broken.urdf").write_text("<robot>")
+    simulator = simulate(tmp_path / "broken.urdf", *arguments, wait=False)
     simulator.wait_for(WAIT)
     assert change(Transition.TRANSITION_CONFIGURE) == (False, "unconfigured")
-    simulator.wait_for("none.urdf")
+    simulator.wait_for("broken.urdf")
     assert peer.node.count_publishers("joint_states") == 0
     simulator.end_well()
