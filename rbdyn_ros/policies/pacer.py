@@ -16,10 +16,10 @@ BACK = 0.01
 
 @dataclass(slots=True)
 class JointsState:
-    """A state of the joints of a policy, in its order.
+    """A state of the joints of a policy, in the policy's order.
 
     Attributes:
-        stamp: its time [ns].
+        stamp: time of the state [ns].
         position, velocity: measured positions and velocities, (n) [rad or m; per s].
     """
 

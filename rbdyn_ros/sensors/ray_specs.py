@@ -242,7 +242,7 @@ class LidarSpec(RaySpec):
 
 
 def is_planar(spec: LidarSpec) -> bool:
-    """Return whether the rays of a lidar are in the plane of x and y, at equal angles."""
+    """Return whether the rays of a lidar are in the xy plane and evenly spaced."""
     return spec.angles is None and spec.vertical.rays == 1 and spec.vertical.first == 0.0
 
 

@@ -163,7 +163,7 @@ def test_a_contact_that_begins_in_a_step_is_found_once(mu, most):
 
 
 def overlaps(m, d, steps):
-    """Return the largest overlap of balls in a number of steps [m]."""
+    """Simulate a number of steps; return the largest overlap [m] of two balls."""
     first, second = np.triu_indices(m.nbody - 1, 1)
     worst = 0.0
     for _ in range(steps):

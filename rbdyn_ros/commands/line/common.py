@@ -329,7 +329,7 @@ def refusing(command: str, status: int, *, wrong: int | None = None) -> Iterator
     """End the process if the block raises an RbdynError: print it and exit with a status.
 
     Args:
-        command: its name in the message.
+        command: name of the command in the message.
         status: exit status.
         wrong: exit status of a ParameterError; None: `status`.
     """

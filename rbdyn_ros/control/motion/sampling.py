@@ -56,14 +56,14 @@ def _between(nodes, order, i, k, x, h):
 
 @kernel
 def write_peaks(times: Vector, nodes: Cube, order: int, peaks: Matrix) -> None:
-    """Widen the peaks (4, n) to the peaks between the points."""
+    """Update the peaks (4, n) with all segments between the points."""
     for i in range(len(times) - 1):
         raise_peaks(times, nodes, order, i, peaks)
 
 
 @kernel
 def raise_peaks(times, nodes, order, i, peaks):
-    """Widen the peaks (4, n) to the peaks of the segment that begins at point i."""
+    """Update the peaks (4, n) with the segment that begins at point i."""
     h = times[i + 1] - times[i]
     for k in range(peaks.shape[1]):
         low, high = _jerk_roots(nodes, order, i, k, h)

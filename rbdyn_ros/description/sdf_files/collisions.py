@@ -30,8 +30,8 @@ class LinkSolid:
     """A shape of a link.
 
     Attributes:
-        name: name of its geometry.
-        part: its element.
+        name: name of the geometry.
+        part: element of the shape.
         origin: origin of the shape, in the frame of the link.
     """
 

@@ -184,7 +184,10 @@ class SdfElement:
         return default if found is None else found
 
     def numbers(self, count: int, *, infinite: bool = False) -> list[float] | None:
-        """Return the numbers of the text, or None after an error."""
+        """Return the `count` numbers in the text, or report an error and return None.
+
+        Numbers may be infinite only if `infinite` is True.
+        """
         words = self.text.split(maxsplit=count)
         try:
             found = [float(word) for word in words]

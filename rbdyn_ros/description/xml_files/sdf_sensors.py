@@ -131,11 +131,11 @@ class SensorEntries:
         """Add a sensor in a frame of a link.
 
         Args:
-            name: its name in the file.
-            kind: its type in a sensors file.
+            name: name of the sensor in the file.
+            kind: type of the sensor in a sensors file.
             link: name of the link.
             values: values of the other keys.
-            line: line of its element; None: no line.
+            line: line of the sensor's element; None: no line.
             at: pose of its frame in the link; unless both frames are equal, it becomes a link of
                 its own.
         """

@@ -59,8 +59,8 @@ class LinearForce:
 
     Attributes:
         force: the normal force.
-        along: its slope.
-        across: the slope of friction across its direction.
+        along: slope of the normal force.
+        across: slope of friction across the direction of friction.
         coupled: mu times the slope of the normal force if the contact slips, else 0.
         rubbing: friction.
         slip: the direction of friction if the contact slips, else zeros.

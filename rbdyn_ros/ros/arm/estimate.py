@@ -76,8 +76,8 @@ class _EstimateRun:
         blocks: states, which the control thread adds.
         missed: number of states that the control thread left out.
         stop: ends the run.
-        said: its findings.
-        failed: whether it ended by an error.
+        said: findings of the run.
+        failed: whether an error ended the run.
         thread: the thread that estimates; None before it is made.
     """
 

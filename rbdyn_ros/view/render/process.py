@@ -64,7 +64,7 @@ class RenderProcess:
 
     Args:
         m: the robot.
-        looks: its appearance.
+        looks: appearance of the robot.
         cameras: each draws a picture at once, so that its first picture in use is not slower than
             later pictures.
         shapes: the shapes visible to each depth camera.

@@ -23,7 +23,7 @@ class SimulatedGripper:
     """Moves a gripper of a loop. Any thread may use it.
 
     Args:
-        gripper: its joint.
+        gripper: joint of the gripper.
         loop: loop of the robot.
         stamps: stamps of the ticks of the loop.
     """
@@ -43,7 +43,7 @@ class SimulatedGripper:
         return self._place[1]
 
     def move(self, goal: GripperGoal) -> int:
-        """Move to a goal until the next command of its joint; return its number."""
+        """Start to move to a goal, which the next command replaces; return the goal's number."""
         with self._lock:
             return self._order(goal)
 
