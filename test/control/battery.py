@@ -181,7 +181,7 @@ def lighten_tool(loop, time):
 
 
 def tilt_gravity(loop, time):
-    """Tilt the base by 5 degrees."""
+    """Tilt the base by 5 degrees at the start."""
     if time == 0.0:
         loop.plant.opt.gravity = mounted_gravity((np.radians(5.0), 0.0, 0.0))
 

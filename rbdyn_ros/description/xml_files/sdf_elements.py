@@ -119,7 +119,7 @@ class SdfElement:
         self.document.used.discard(id(self.element))
 
     def attribute(self, name: str, default: str = "") -> str:
-        """Return an attribute."""
+        """Return an attribute without spaces around it, or the default if it is missing."""
         self.document.used.add((id(self.element), name))
         return self.element.get(name, default).strip()
 

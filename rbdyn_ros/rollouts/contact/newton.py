@@ -80,7 +80,7 @@ class LinearForce:
 
 
 def read_lines(row: Any, pairs: Sequence[Pair]) -> list[LinearForce]:
-    """Return linearisations from their columns."""
+    """Return the linearised force of each pair, from a row of all their `columns`."""
     found, at = [], 0
     for n in (pair.parts for pair in pairs):
         end = at + 4 + 2 * n

@@ -293,7 +293,7 @@ class ArmEstimate:
 
 
 def _others(arm: Arm, link: str) -> dict[str, Any]:
-    """Return the payloads of other links."""
+    """Return the payloads of the arm on all links but this link."""
     return {name: payload for name, payload in arm.payloads.items() if name != link}
 
 

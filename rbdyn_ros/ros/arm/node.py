@@ -253,7 +253,7 @@ class ArmController(process.ManagedNode):
 
         for name, act in services.items():
             serve(self, Trigger, f"~/{name}", partial(on_request, act))
-        # in a thread of its own: the start-up test takes seconds, in which the arm can be disarmed
+        # arming has a separate thread, because the arm can be disarmed during the start-up test
         self._arming.service(Trigger, "arm", answered(partial(on_request, arm)))
         self._arming.start()
 
