@@ -112,7 +112,7 @@ def repeat(trial: Trial, seed: int, watch: Watcher | None = None) -> Run:
 
 
 def results(trial: Trial, runs: dict[int, Run], interrupted: bool = False) -> Results:
-    """Return the results of runs by seed, without runs whose seeds the trial does not have."""
+    """Judge runs, given by seed, and return the results, without seeds that the trial lacks."""
     found = tuple(runs[seed] for seed in trial.seeds if seed in runs)
     return Results(trial, found, judge(trial, found), interrupted)
 

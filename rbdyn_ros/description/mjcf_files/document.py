@@ -57,7 +57,7 @@ class MjcfDocument:
     def item(
         self, element: Element, owner: str, defaults: Mapping[str, str] | None = None
     ) -> "Item":
-        """Return an element for reading; it counts as read."""
+        """Return an element for reading, which counts as read; defaults None: no defaults."""
         self.seen.add(id(element))
         return Item(self, element, owner, defaults or {})
 

@@ -76,7 +76,7 @@ def refuse(
     found: str = "",
     allowed: str = "",
 ) -> NoReturn:
-    """Raise a DescriptionError with a single finding about the document as a whole."""
+    """Raise a DescriptionError with one finding about the whole document; line None: no line."""
     raise DescriptionError(Finding(code, message, line=line, found=found, allowed=allowed), source)
 
 

@@ -131,7 +131,7 @@ class SdfElement:
                 yield self.part(child)
 
     def part(self, child: Element) -> "SdfElement":
-        """Return a child for reading; it counts as read."""
+        """Return a child for reading. The child then counts as read."""
         self.document.used.add(id(child))
         owner, name = self.owner, child.get("name", "").strip()
         if child.tag in _NAMED:

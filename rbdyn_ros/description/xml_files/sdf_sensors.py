@@ -223,7 +223,7 @@ def _vector_noise(part: SdfElement, *path: str) -> dict[str, Any]:
 
 
 def _noise(owner: SdfElement | None) -> dict[str, float]:
-    """Return the noise of a number; its bias is the sum of both means in SDF."""
+    """Return the noise of a number; the bias is the sum of both means in SDF."""
     noise = None if owner is None else owner.child("noise")
     if noise is None or (noise.attribute("type") or noise.word("type")) == "none":
         return {}

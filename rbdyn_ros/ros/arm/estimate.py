@@ -131,7 +131,7 @@ class ArmEstimate:
             run.missed += 1
 
     def close(self) -> None:
-        """End the thread; it does not start again."""
+        """End the thread, which does not start again."""
         with self._lock:
             self._closed, run = True, self._run
         if run is not None and run.thread is not None:
@@ -177,7 +177,7 @@ class ArmEstimate:
             return before.said.text
 
     def _begun(self, before: _EstimateRun | None) -> _EstimateRun:
-        """Start a run and return it; its thread waits for the end of the last run's thread."""
+        """Start a run and return the run, whose thread waits for the last run's thread to end."""
         run = _EstimateRun(self._new_blocks())
         last = None if before is None else before.thread
         args = run, last

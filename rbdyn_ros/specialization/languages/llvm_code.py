@@ -92,7 +92,7 @@ class Module:
 
 
 class _BlockWriter:
-    """Writes the function of one block; its last argument holds the values that blocks share."""
+    """Writes the function of one block; the last argument holds the values that blocks share."""
 
     def __init__(
         self, module: Module, program: Program, blocks: Blocks, places: ArrayAccess, name: str

@@ -36,7 +36,7 @@ class SimulatedGripper:
 
     @property
     def _dof(self) -> int:
-        """The dof of the gripper; its number changes when objects come or go."""
+        """The dof of the gripper, whose number changes when objects come or go."""
         m = self._loop.m
         if self._place[0] is not m:
             self._place = m, int(m.jnt_dofadr[m.jnt_names.index(self.gripper.joint)])
