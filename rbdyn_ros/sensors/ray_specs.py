@@ -34,7 +34,7 @@ _ANGLES = "azimuth and elevation of each ray, up to one full turn"
 
 @dataclass(frozen=True, slots=True)
 class Fan:
-    """Rays at equal angles, with a ray at each end; the ends of a full turn are one ray.
+    """Evenly spaced rays, with a ray at each end; the ends of a full turn are one ray.
 
     Attributes:
         first: angle of the first ray [rad].

@@ -375,7 +375,7 @@ def write_worst(page=GUIDE):
 
 
 def main(judged=judged, allowed=allowed, possible=lambda _: True):
-    """Run the possible cases; `judged` and `allowed` are functions like those of this module."""
+    """Run the possible cases. Callers may replace the functions `judged` and `allowed`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--docs", action="store_true", help="write the table of worst cases")
     parser.add_argument("--robots", default=f"{FILES[0]},{SEVEN}")

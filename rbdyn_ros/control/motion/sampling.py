@@ -121,7 +121,7 @@ def _turn(nodes, order, i, k, h, low, high, peaks):
 
 @kernel
 def _zero(nodes, order, i, k, h, row, low, high):
-    """Return where the velocity (row 1) or the acceleration (row 2) changes its sign."""
+    """Return the x, low to high, at which the velocity (row 1) or acceleration (row 2) is zero."""
     rising = _between(nodes, order, i, k, low, h)[row] > 0.0
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)

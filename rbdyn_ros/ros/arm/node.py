@@ -229,7 +229,7 @@ class ArmController(process.ManagedNode):
             twin.rehearse(mode)
 
     def _open_triggers(self, controller: TrajectoryController) -> None:
-        """Offer the services without arguments, which return the status or a reason for refusal."""
+        """Offer the services without arguments: they return the status or a reason for refusal."""
         self._arming = ActionThread(self, "arming", "a request to arm")
 
         def arm() -> None:

@@ -33,7 +33,7 @@ class Fact:
     """One statement about a driver.
 
     Attributes:
-        value: what is stated.
+        value: the stated value.
         source: address of the document with this value.
         note: how the value is meant.
     """

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contacts of geometries with the convex edges and corners of terrain.
 
-An edge or a corner touches at its point that is deepest in the geometry. An edge between triangles
-of one plane is not convex, and an edge counts only for normals between those of its triangles.
+The contact of an edge or corner is at the point that is deepest in the geometry. An edge between
+triangles of one plane is not convex. An edge counts only for normals between the normals of its
+triangles.
 Each edge or corner is tested at the time at which the geometry touches it on its path in the step
 (approach.py).
 """
