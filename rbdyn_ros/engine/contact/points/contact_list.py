@@ -179,7 +179,8 @@ def turn_rate_in_step(m, d, body, late):
 def paths(d):
     """Return the number of paths on which geometries may touch.
 
-    The first path has the velocities at the start of the step, the second those at the end.
+    The first path has the velocities at the start of the step, the second has the velocities at
+    the end of the step.
     """
     return 2 if d.contact_phase[0] == AT_END else 1
 
