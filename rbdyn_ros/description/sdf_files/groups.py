@@ -29,7 +29,7 @@ from rbdyn_ros.description.sdf_files.models import SdfTree
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 from rbdyn_ros.description.xml_files.sdf_sensors import SensorEntries
 
-#: Names in messages of the shapes that never move.
+#: Names of the shapes that never move, for messages.
 _STILL = {Plane: "plane", HeightField: "height field", TriangleMesh: "triangle mesh"}
 
 

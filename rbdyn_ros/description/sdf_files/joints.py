@@ -12,7 +12,7 @@ from rbdyn_ros.description.sdf_files.frames import MODEL_FRAME, Frame, FramePlac
 from rbdyn_ros.description.xml_files.sdf_elements import UNLIMITED, SdfElement
 from rbdyn_ros.errors import listing, quote
 
-#: Names in this library of SDF's types of joints.
+#: Names of SDF's joint types in this library.
 TYPES = {
     "revolute": "revolute",
     "continuous": "continuous",
