@@ -12,7 +12,7 @@ from rbdyn_ros.control_box.ur.robot import STEP, UrRobot
 from rbdyn_ros.control_box.ur.splines import SplineMove
 from rbdyn_ros.control_box.ur.statements import stop
 
-#: Deceleration of the program [rad/s^2], and the longest wait for its end [s].
+#: Deceleration by the program [rad/s^2], and the longest wait until the arm rests [s].
 STOP_A, LONGEST_STOP = 4.0, 2.0
 #: Acceleration while a spline waits for its next point [rad/s^2].
 COAST_A = 40.0
