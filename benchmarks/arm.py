@@ -178,7 +178,7 @@ def controlled(robot: str, *parameters: str) -> Iterator[User]:
 
 
 def _measured(robot: str, rate: int, drawn: dict[str, Any]) -> str:
-    """Return the cells of a row."""
+    """Measure a robot at a rate; return the cells of its row and add curves to `drawn`."""
     import rbdyn_ros as rb
 
     m = rb.load_urdf(_path_of(robot))

@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def _thrown(m: rb.Model, seed: int) -> rb.Data:
-    """Return the start of a fall."""
+    """Return a Data at the start of a fall, with a random rotation and posture."""
     rng, d = np.random.default_rng(seed), rb.make_data(m)
     turn = rng.normal(size=4)
     d.qpos[2] += HEIGHT

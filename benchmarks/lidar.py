@@ -84,7 +84,7 @@ def _lines(what: str, sensors: str) -> list[str]:
 
 
 def _measure() -> list[tuple[bool, float, float, float, int, int]]:
-    """Return for each window: subscribed, lateness p50, p99 and worst, messages, dropped."""
+    """Return, for each window: subscribed, lateness p50, p99 and worst, messages, dropped."""
     import rclpy
     from rclpy.qos import qos_profile_sensor_data
     from sensor_msgs.msg import Image, PointCloud2

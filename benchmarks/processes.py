@@ -46,7 +46,7 @@ class NodeProcess:
         self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log)
 
     def wait(self, robots: int, timeout: float = 180.0) -> None:
-        """Return when the node has started the given number of robots."""
+        """Wait until the node has started the given number of robots."""
         give_up = time.monotonic() + timeout
         while self.output().count(self._started) < robots:
             if self._process.poll() is not None or time.monotonic() > give_up:
@@ -154,7 +154,7 @@ def _ignore(_message: object) -> None:
 
 
 def wait_for(condition: Callable[[], object], timeout: float, what: str) -> None:
-    """Return when a condition holds; raise RuntimeError after the timeout [s]."""
+    """Wait until a condition holds; raise RuntimeError after the timeout [s]."""
     give_up = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > give_up:

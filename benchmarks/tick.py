@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The control tick: from a state of an armed arm to its efforts, without ROS.
+"""Measure the control tick, from a state of an armed arm to the efforts, without ROS.
 
     python -m benchmarks.tick
 
 A simulated arm and a controller run in one process, at 1 kHz of simulated time. Each run times
-2,000 answers; the arm itself is not timed. A table shows each percentile's lowest value of RUNS
-runs, because other work of the machine can only add time.
+2,000 ticks of the controller, without the simulation of the arm. A table shows the lowest value
+that a percentile has in RUNS runs, because other work of the machine can only add time.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Loop:
         self.controller.try_arm(self._now)
 
     def run(self, states: int) -> Any:
-        """Return the times of the answers to some states [us]."""
+        """Return the times [us] of the controller for a number of states."""
         times = [self._tick() for _ in range(states)]
         fault = self.controller.fault
         if fault is not None:
@@ -79,7 +79,7 @@ class Loop:
         return 1e-3 * np.array(times)
 
     def _tick(self) -> int:
-        """Answer a state, and move the arm; return the time of the answer [ns]."""
+        """Run the controller for a state, then move the arm; return the controller's time [ns]."""
         d = self._d
         q, v, tau = d.qpos.copy(), d.qvel.copy(), d.qfrc_applied.copy()
         begin = time.perf_counter_ns()

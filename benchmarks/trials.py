@@ -92,7 +92,7 @@ def processor_time() -> float:
 
 
 def read(folder: str, controller: str, runs: int) -> Trial:
-    """Return the trial of a controller."""
+    """Write a trial of a controller to a folder and return it with a number of runs."""
     path = Path(folder, "trial.yaml")
     path.write_text(TRIAL.replace("CONTROLLER", controller), encoding="utf-8")
     return trials.with_runs(trials.load(path), runs)

@@ -10,6 +10,6 @@ from rbdyn_ros.measuring.turns import median_ratio
 
 
 def row(label: str, ours: Sequence[float], theirs: Sequence[float]) -> str:
-    """Return a row of a Markdown table."""
+    """Return a row of a Markdown table: a label, both medians, and the ratio theirs / ours."""
     a, b = statistics.median(ours), statistics.median(theirs)
     return f"| {label} | {a:.2f} | {b:.2f} | {median_ratio(theirs, ours):.2f} |"

@@ -90,7 +90,7 @@ class Watcher(Controller):
 
 
 def node(seconds: float, way: str) -> Turn:
-    """Start the node, with or without a view, and act as its controller."""
+    """Run the node as `way` says, act as its controller for some time, return measurements."""
     view = VIEW if way != next(iter(WAYS)) else ("view:=false",)
     urdf = f"urdf:={path_of('UR5')}"
     with running_node(urdf, "stats_rate:=1.0", *RATES, *view) as process:

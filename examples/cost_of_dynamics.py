@@ -85,7 +85,10 @@ def seconds(call):
 
 
 def measure(most):
-    """Return links and seconds of each algorithm, up to the length at which it becomes slow."""
+    """Return, for each algorithm, the lengths of the chains [links] and the run times [s].
+
+    The chains have up to `most` links. A slow algorithm is not run with longer chains.
+    """
     for call in algorithms(chain(2)).values():
         call()  # the first call compiles
     costs, links = {}, 2

@@ -4,11 +4,11 @@
     python examples/rotating_box.py [--out FOLDER]
 
 Introduction to Humanoid Robotics, section 6.1: a box of 0.1 x 0.4 x 0.9 m and 36 kg starts with
-(1, 1, 1) rad/s. The book integrates with Euler's method and steps of 20 ms, the engine with
-Runge-Kutta's and steps of 1 ms while the box also falls. After 5 s:
+(1, 1, 1) rad/s. The book integrates with Euler's method and steps of 20 ms. The engine uses the
+Runge-Kutta method and steps of 1 ms, and gravity acts on its box. After 5 s:
 
     angular velocity [rad/s]: engine (0.6740, 1.6774, -0.4078), Euler (1.5180, 0.4592, 0.8471)
-    angular momentum is off by 8e-14, Euler's by 6e-02
+    angular momentum is off by 8e-14, with Euler's method by 6e-02
     energy of the whole fall is off by 1e-13
 """
 
@@ -90,8 +90,8 @@ def main():
     turning_off, euler_off = off(energy_of_turning(w, L)), off(energy_of_turning(w_euler, L_euler))
     fall_off = np.abs(total - total[0]).max() / kinetic[-1]
     print(f"angular velocity [rad/s]: engine {vector(w[-1])}, Euler {vector(w_euler[-1])}")
-    print(f"angular momentum is off by {off(L):.0e}, Euler's by {off(L_euler):.0e}")
-    print(f"energy of turning is off by {turning_off:.0e}, Euler's by {euler_off:.0e}")
+    print(f"angular momentum is off by {off(L):.0e}, with Euler's method by {off(L_euler):.0e}")
+    print(f"energy of turning is off by {turning_off:.0e}, with Euler's method by {euler_off:.0e}")
     print(f"energy of the whole fall is off by {fall_off:.0e}")
 
     draw(folder / "rotating_box.png", time, (w, L), (w_euler, L_euler))

@@ -78,7 +78,7 @@ class ActuatorsDocument:
         return audit.errors
 
     def _with(self, numbers: Mapping[Place, float], lines: Mapping[Place, int]) -> YamlTable:
-        """Return the content with other numbers."""
+        """Return the content with new numbers, at the line numbers in `lines`, if any."""
         whole = self.table
         for place, value in numbers.items():
             joint, key = place

@@ -82,7 +82,7 @@ def identifier(name: str) -> str:
 
 
 def unique(names: Iterable[str]) -> list[str]:
-    """Return an identifier for each name; they differ by more than upper and lower case."""
+    """Return an identifier for each name; identifiers differ by more than upper and lower case."""
     taken: set[str] = set()
     found = []
     for name in names:

@@ -91,7 +91,7 @@ def _sim(options: argparse.Namespace) -> int:
             common.robot_of(options, options.file)
     common.run_imports(options.imports)
     shows = _shows(options)
-    # start it now: the view imports as many modules as the node, and does so at the same time
+    # start the view now, so that it imports its modules while the node imports its own
     spawned = spawn() if shows else None
     try:
         from rbdyn_ros.ros.simulator import node as simulator

@@ -72,7 +72,7 @@ class ControlLoop:
         self._returned = np.zeros(len(self.names))
         self.period = math.nan  # time between states [s]
         self._wrong: Fault | None = None  # the fault of the newest state
-        self._strangers: Sequence[str] = ()  # the joints of a message without a joint of the arm
+        self._strangers: Sequence[str] = ()  # names in a message about other joints only
         self.rivals: Fault | None = None
         self.ignored = self.failed_test = ""
         self.untested: list[str] = []

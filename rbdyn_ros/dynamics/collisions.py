@@ -195,7 +195,7 @@ def named_distance(m: Model, g: int, h: int, row: Array) -> Distance:
 
 
 def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
-    """Return for each pair 1 if it overlaps at qpos0 within one robot, and all these overlaps."""
+    """Return a flag of each pair, 1 if it overlaps at qpos0 within a robot, and the overlaps."""
     kept: tuple[Ints, Sequence[Distance]] | None = m.kept.get("start_overlaps")
     if kept is None:
         d = make_data(m)

@@ -44,7 +44,7 @@ NOBODY = object()
 
 
 class Substitute:
-    """Base of objects that replace a Model in calls; their functions take only a Data."""
+    """Base of objects that replace a Model in calls and whose functions take only a Data."""
 
     model: Model
 
@@ -76,7 +76,7 @@ class Entry:
 
 
 def handles(m: Model, d: Data) -> tuple[Any, Any]:
-    """Return the arguments of an Entry for m and d; they are valid as long as both exist."""
+    """Return the arguments of an Entry for m and d, which are valid as long as m and d exist."""
     return (m, d) if DISABLED else (d.model_address, d.address)
 
 
@@ -225,7 +225,7 @@ def is_vector(vector: object, n: int, written: bool) -> bool:
 
 
 def check_vector(vector: object, n: int, written: bool = False, name: str = "") -> None:
-    """Raise ModelError unless a kernel can read (or write) `vector` as an array of n floats."""
+    """Raise ModelError unless a kernel can read (if `written`: write) `vector` as n floats."""
     if not is_vector(vector, n, written):
         kind = "writable, contiguous" if written else "contiguous"
         start = f"{name}: " if name else ""

@@ -101,7 +101,7 @@ def obstacle_shapes(m: Model) -> list[RayShape]:
 
 
 def some_geometries(m: Model, numbers: Iterable[int]) -> list[RayShape]:
-    """Return some geometries of a Model."""
+    """Return the shapes of the geometries of a Model that have these numbers."""
     return [_geometry(m, g) for g in numbers]
 
 

@@ -70,7 +70,10 @@ def load_state(m: Model, d: Data, saved: SavedState) -> None:
 
 
 def _check_state(saved: object) -> None:
-    """Raise ParameterError unless `saved`, which may be from a file, has a SavedState's types."""
+    """Raise ParameterError unless `saved` is a SavedState with fields of the right types.
+
+    A state that was read from a file may have fields of any type.
+    """
     if not isinstance(saved, SavedState):
         text = f"load_state: expected a result of save_state, got {shown(saved)}"
         raise ParameterError(Finding("not-a-state", text, "error", "saved"))

@@ -254,7 +254,7 @@ def advance(m: Model, d: Data, nstep: int) -> None:
     if not complete:
         _forward_at_start(m, d)
     if m.nvall > m.nv:
-        expand(m, d)  # at the new state, like qpos
+        expand(m, d)  # all coordinates are then at the new state, like qpos
 
 
 @kernel

@@ -207,7 +207,7 @@ class BatchEnv(VectorEnv):  # type: ignore[misc, type-arg, unused-ignore]
             infos |= {"diverged": diverged, "_diverged": diverged.copy()}
         over = terminated | truncated
         if self.autoreset_mode == AutoresetMode.SAME_STEP and over.any():
-            # in the form of gymnasium's own vector environments
+            # gymnasium's vector environments return the last results in this form
             last = np.full(self.num_envs, None, object)
             for k in np.flatnonzero(over):
                 last[k] = self._seen[k].copy()

@@ -158,7 +158,7 @@ def _repair(model: Model) -> tuple[Model, Array, Bools, list[int]]:
 
 
 def _of_joint(m: Model, sizes: Array) -> Array:
-    """Return for each dof the largest size among the dofs of its joint."""
+    """Return, for each dof, the largest size among the dofs of its joint."""
     largest = np.zeros(m.njnt)
     np.maximum.at(largest, m.dof_jntid, sizes)
     found: Array = largest[m.dof_jntid]

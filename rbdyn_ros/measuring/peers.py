@@ -74,7 +74,7 @@ def _line(error: Exception) -> str:
 
 
 def mujoco_model(urdf: str, floating_base: bool = False, timestep: float = 0.001) -> Any:
-    """Return the fastest MuJoCo model of a robot: fixed links fused, no contact or constraint."""
+    """Return the fastest MuJoCo model of a URDF: fixed links fused, no contact or constraint."""
     import mujoco
 
     # otherwise MuJoCo writes a log to the working directory

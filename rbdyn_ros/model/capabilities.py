@@ -71,7 +71,7 @@ def without_implicit_step(m: Any) -> str:
 
 
 def _odd_joints(m: Any) -> dict[str, Any]:
-    """Return for each kind of joint without analytic derivatives whether the Model has one."""
+    """Return whether the Model has joints of each kind without analytic derivatives."""
     changing = np.isin(m.jnt_type, (JointType.RACK_PINION, JointType.USER))
     several = (m.jnt_reversed == 1) & (m.jnt_dofnum > 1)
     return {

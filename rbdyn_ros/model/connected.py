@@ -13,7 +13,7 @@ from rbdyn_ros.model.model import Model
 
 
 def connected_trees(m: Model) -> Ints:
-    """Return for each body the first root body of its group of connected trees (nbody,).
+    """Return, for each body, the first root body of the connected trees it belongs to (nbody,).
 
     Loop joints, lengths, rolling, gears and mimic joints connect trees. The world (0) connects
     nothing.

@@ -43,6 +43,6 @@ def fingerprint(m: Any) -> str:
         if field.name == "geom_touches":
             if (values == 1).all():
                 continue
-            digest.update(b"geom_touches")  # the bytes may equal those of push_geom
+            digest.update(b"geom_touches")  # push_geom may have the same bytes
         digest.update(values.tobytes())
     return digest.hexdigest()

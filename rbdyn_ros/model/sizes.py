@@ -26,7 +26,7 @@ MOST_LAGGED = 16  # lagged forces that Newton's method moves together
 #: Largest matrix, in entries of its triangle, of a Model whose moving bodies push each other.
 MAX_SKYLINE = 8_000_000
 
-#: For each of these sizes, the array whose length it is.
+#: For each of these sizes, an array of this length.
 _LENGTHS = {
     "nq": "qpos0",
     "nv": "dof_bodyid",

@@ -16,10 +16,10 @@ BACK = 0.01
 
 @dataclass(slots=True)
 class JointsState:
-    """A state of the joints of a policy, in its order.
+    """A state of the joints of a policy, in the policy's order.
 
     Attributes:
-        stamp: its time [ns].
+        stamp: time of the state [ns].
         position, velocity: measured positions and velocities, (n) [rad or m; per s].
     """
 
@@ -97,8 +97,7 @@ class Pacer:
         waiting = self._waiting
         waits = waiting is not None and 0 < state.stamp - waiting.stamp <= self._timeout
         if waits or not self._is_due(state.stamp):
-            # the first state of an action still waits, so that a late state of the base can match
-            # it
+            # the first state of an action still waits for a late state of the base
             return state if self._actions > 0 and near else None
         if self._base_stamp < state.stamp:
             self._waiting = state

@@ -192,7 +192,7 @@ def _has_summary(rest: Iterator[tuple[Any, int]]) -> bool:
 
 
 def _parts(chunk: Any, at: int) -> list[Any]:
-    """Return a chunk's records, or raise DamagedError; its sizes are checked before unpacking."""
+    """Return the records of a chunk, whose sizes are checked before, or raise DamagedError."""
     from mcap.stream_reader import CRCValidationError, breakup_chunk
 
     where = f"the chunk at byte {at}"

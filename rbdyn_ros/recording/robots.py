@@ -27,11 +27,11 @@ def robot_of(
     widths: tuple[int, int] | None,
     floating: bool,
 ) -> tuple[Model, list[str]]:
-    """Return the robot of a recording, and notes about its source.
+    """Return the robot of a recording, and notes about the source of the robot.
 
     Args:
         source: the recording.
-        attached: its attachments.
+        attached: attachments of the robot.
         space: namespace of the robot.
         urdf: text of robot_description, or "".
         robot: robot given by the user, or None.

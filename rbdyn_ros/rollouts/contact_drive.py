@@ -334,7 +334,7 @@ def _pack(plan, header, row, lane):
 
 @kernel
 def _take_engine(plan, header, row, lane):
-    """Do the engine's step of a lane; its results are copied after the other lanes have moved."""
+    """Do the engine's step of a lane; the results are copied after the other lanes have moved."""
     pairs, segments, _points, _axes, _stops, _fields, _guarded = tables_of(plan, row)
     width, engine, at = plan.width, header[ENGINE_AT], _kept_row(plan, header, row, lane)
     lanes, theirs = floats_at(row, plan.slots * width), floats_at(engine, plan.engine_slots)

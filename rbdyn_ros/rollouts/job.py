@@ -88,7 +88,7 @@ class Robots:
 
     @classmethod
     def new(cls, count: int, kept: Ints) -> Robots:
-        """Return robots that have not diverged."""
+        """Return `count` robots that have not diverged, with the memory `kept`."""
         return cls(np.zeros(count, np.int64), np.zeros(count, np.bool_), kept)
 
 

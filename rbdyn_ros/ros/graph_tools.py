@@ -93,7 +93,7 @@ class RosGraph:
         return future.result()
 
     def _no_service(self, name: str, kind: type) -> str:
-        """Return why a service is not available; `kind` is the type of this node's client."""
+        """Return a reason why a service is not available; `kind` is the type of our client."""
         known = dict(self.node.get_service_names_and_types())
         asked = f"{kind.__module__.split('.')[0]}/srv/{kind.__name__}"
         others = [each for each in known.pop(name, ()) if each != asked]

@@ -286,7 +286,7 @@ def _carried_fault(joint: int, match: Match) -> int:
 
 
 def warm(m: Model, specialize: bool = False) -> None:
-    """Compile the loop, or load it from the cache, and run it for some ticks."""
+    """Compile the loop (specialised if asked for) or load it from the cache; run some ticks."""
     rehearsal = Loop(m, LoopSettings(realtime="off", on_timeout="hold", specialize=specialize))
     rehearsal.compile()
     try:

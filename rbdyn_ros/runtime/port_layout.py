@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 #: Bytes "RBDYNSHM", and the version of this layout; every change of this file makes a new version.
 MAGIC, VERSION = int.from_bytes(b"RBDYNSHM", "little"), 2
-#: Bytes of a name, with its zero.
+#: Bytes of a name, with the terminating zero.
 NAME = 128
 #: Numbers with a larger magnitude are refused.
 LARGEST = 1e9

@@ -41,8 +41,8 @@ class SavedLoop:
     """The state of a loop between two ticks.
 
     Attributes:
-        memory: its numbers.
-        delayed: whether it has the messages under way.
+        memory: numbers of the loop.
+        delayed: whether `memory` has the messages under way.
         orders: the orders that were sent before.
         faults: the faults of the loop at that tick.
     """

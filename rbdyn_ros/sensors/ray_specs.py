@@ -34,7 +34,7 @@ _ANGLES = "azimuth and elevation of each ray, up to one full turn"
 
 @dataclass(frozen=True, slots=True)
 class Fan:
-    """Rays at equal angles, with a ray at each end; the ends of a full turn are one ray.
+    """Evenly spaced rays, with a ray at each end; the ends of a full turn are one ray.
 
     Attributes:
         first: angle of the first ray [rad].
@@ -242,7 +242,7 @@ class LidarSpec(RaySpec):
 
 
 def is_planar(spec: LidarSpec) -> bool:
-    """Return whether the rays of a lidar are in the plane of x and y, at equal angles."""
+    """Return whether the rays of a lidar are in the xy plane and evenly spaced."""
     return spec.angles is None and spec.vertical.rays == 1 and spec.vertical.first == 0.0
 
 

@@ -31,12 +31,12 @@ Payload = tuple[str, float, ArrayLike, ArrayLike]
 
 
 class SensorScene:
-    """Computes the measured quantities of a robot from its states, in its own Data.
+    """Computes the measured quantities of a robot from its states, in a separate Data.
 
     Args:
         m: the robot as it was loaded.
         description: the description from which the robot was loaded.
-        specs: its sensors.
+        specs: sensors of the robot.
         plant: the simulated Model, which has the same layout; None: m.
         payloads: payloads of its links that are not in the description.
     """

@@ -51,7 +51,7 @@ class Suite:
     Args:
         m: the robot as it was loaded.
         description: the description from which the robot was loaded.
-        specs: its sensors.
+        specs: sensors of the robot.
         period_ns: duration of a tick [ns].
         seed: seed of the noise.
         visuals: returns the shapes for sensors whose `sees` is visual; None: there are no such

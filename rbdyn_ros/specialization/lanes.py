@@ -102,10 +102,10 @@ class LaneMemory:
         self.slots, self.width = slots, width
 
     def load(self, builder: ir.IRBuilder, given: Any, array: str, place: int) -> Any:
-        """Return W numbers."""
+        """Return the numbers that W robots have at a place of an array."""
         start = (self.slots[array] + place) * self.width
         return load(builder, given[0], start, self.width)
 
     def store(self, builder: ir.IRBuilder, given: Any, array: str, place: int, x: Any) -> None:
-        """Write W numbers."""
+        """Write the numbers x of W robots to a place of an array."""
         store(builder, given[0], (self.slots[array] + place) * self.width, x)

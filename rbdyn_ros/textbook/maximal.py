@@ -156,7 +156,7 @@ def _loop_joints(s: System, q: Array, qd: Array) -> Iterator[Joint]:
 
 
 def _connections(bodies: int, joints: Sequence[Joint]) -> scipy.sparse.csc_matrix:
-    """Return P (eq 3.69); its unit matrices become changes of coordinates from F_s to a body."""
+    """Return P (eq 3.69); the unit matrices become changes of coordinates from F_s to a body."""
     P: list[list[scipy.sparse.csc_matrix | None]] = [[None] * len(joints) for _ in range(bodies)]
     for j, joint in enumerate(joints):
         if joint.s > 0:

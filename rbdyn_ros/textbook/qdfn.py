@@ -13,7 +13,7 @@ from rbdyn_ros.textbook.spatial import quat_turn
 
 
 def qdfn(kind: JointType, q: Array, alpha: Array) -> Array:
-    """Return qdot, (nq,), of one joint; its polarity does not matter."""
+    """Return qdot, (nq,), of one joint; the polarity of the joint does not matter."""
     if kind == JointType.BALL:
         return euler_parameter_rates(q, alpha)
     if kind == JointType.FREE:

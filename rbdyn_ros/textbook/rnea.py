@@ -34,7 +34,7 @@ class NewtonEuler:
 def rnea(
     s: System, q: Array, qd: Array, qdd: Array, f_ext: Sequence[Array] | None = None
 ) -> Array:
-    """Return tau that causes qdd; arguments as in newton_euler."""
+    """Return the joint forces that cause qdd; the arguments are those of newton_euler."""
     return newton_euler(s, q, qd, qdd, f_ext).tau
 
 

@@ -53,7 +53,7 @@ def run(
     fresh: bool = False,
     progress: Callable[[Sequence[Run]], None] | None = None,
 ) -> Results:
-    """Simulate the runs of a trial that are not in its results yet, and judge all runs.
+    """Simulate the runs of a trial that have no results yet, judge all runs, return the results.
 
     A run depends neither on the number of processes nor on other runs. After Ctrl-C the results
     hold the runs that were ready.
@@ -63,9 +63,9 @@ def run(
         out: folder of the results; a later call with the same trial and folder adds the missing
             runs. None: nothing is written.
         workers: number of processes; None: one for each core.
-        ray: address of a Ray cluster that simulates the runs instead: 'auto' or True (of this
-            machine), HOST:PORT of `ray start`, or ray://HOST:PORT. It belongs on a trusted
-            network. None: this machine simulates them.
+        ray: address of a Ray cluster that simulates the runs: 'auto' or True for the cluster of
+            this machine, HOST:PORT of `ray start`, or ray://HOST:PORT. The cluster must be on a
+            trusted network. None: this machine simulates the runs, without Ray.
         fresh: whether to delete earlier results in the folder.
         progress: called with the runs that have become ready; None: no calls.
 
@@ -112,7 +112,7 @@ def repeat(trial: Trial, seed: int, watch: Watcher | None = None) -> Run:
 
 
 def results(trial: Trial, runs: dict[int, Run], interrupted: bool = False) -> Results:
-    """Return the results of runs by seed, without runs whose seeds the trial does not have."""
+    """Judge runs, given by seed, and return the results, without seeds that the trial lacks."""
     found = tuple(runs[seed] for seed in trial.seeds if seed in runs)
     return Results(trial, found, judge(trial, found), interrupted)
 

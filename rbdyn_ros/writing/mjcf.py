@@ -100,7 +100,7 @@ _MASSLESS = "MuJoCo accepts no moving body without mass"
 
 
 def _hollow(robot: WrittenRobot) -> dict[str, Branch]:
-    """Return the massless links that only connect two joints; their joints share a body."""
+    """Return the massless links that only connect two joints, which share a body in MJCF."""
     described = robot.description
     used = {part.link for part in described.geometries} | {part.link for part in robot.visuals}
     used |= {link for spring in described.springs for link in (spring.link1, spring.link2)}

@@ -82,12 +82,12 @@ def arranged(
     *,
     any_direction: bool = False,
 ) -> WrittenRobot:
-    """Return the robot in the order of its tree.
+    """Return the robot with links and joints in the order of the tree.
 
     Args:
         description: the robot.
-        visuals: its visible shapes.
-        floats: whether its base moves freely.
+        visuals: visible shapes of the robot.
+        floats: whether the robot's base moves freely.
         form: the format, for messages.
         any_direction: whether joints of the format may point towards the base.
 

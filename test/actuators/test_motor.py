@@ -121,7 +121,7 @@ def test_sliding_friction_is_on_the_stribeck_curve(one, speed):
 def test_a_motor_breaks_away_at_its_static_friction(one):
     static = 0.5
     m = rb.with_actuators(one, [rb.ActuatorSpec("j", lugre=(1e4, 0.0, 0.3, static, 0.1))])
-    m.opt.timestep = 2e-4  # the sliding speed is that of the previous step
+    m.opt.timestep = 2e-4  # the friction uses the sliding speed of the previous step
     d, friction = rb.make_data(m), []
     while d.qvel[0] < 0.5:
         d.qfrc_applied[0] = 0.1 * d.time  # the bristles follow this slow ramp

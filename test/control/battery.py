@@ -181,7 +181,7 @@ def lighten_tool(loop, time):
 
 
 def tilt_gravity(loop, time):
-    """Tilt the base by 5 degrees."""
+    """Tilt the base by 5 degrees at the start."""
     if time == 0.0:
         loop.plant.opt.gravity = mounted_gravity((np.radians(5.0), 0.0, 0.0))
 
@@ -375,7 +375,7 @@ def write_worst(page=GUIDE):
 
 
 def main(judged=judged, allowed=allowed, possible=lambda _: True):
-    """Run the possible cases; `judged` and `allowed` are functions like those of this module."""
+    """Run the possible cases. Callers may replace the functions `judged` and `allowed`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--docs", action="store_true", help="write the table of worst cases")
     parser.add_argument("--robots", default=f"{FILES[0]},{SEVEN}")

@@ -102,7 +102,7 @@ def test_a_rotated_base_and_rotated_gravity_cancel(file):
     """Rotating the world with the base changes nothing, but rotating only the base does."""
     m, (q, _v, _a) = model(file), state(file)
     rpy = (0.3, -0.7, 1.1)
-    turn = Rotation.from_euler("xyz", rpy)  # about fixed axes, as in URDF
+    turn = Rotation.from_euler("xyz", rpy)  # the axes are fixed, as in URDF
     upright, both = Arm(m), Arm(m, turn.apply([0.0, 0.0, -9.81]), rpy)
     g = upright.gravity_effort(q, np.empty(m.nv))
     np.testing.assert_allclose(both.gravity_effort(q, np.empty(m.nv)), g, atol=1e-12)

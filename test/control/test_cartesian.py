@@ -342,7 +342,7 @@ def test_a_rehearsal_ends_where_the_arm_rests(file, stiffness, ratio, null, monk
 
 
 def efforts_along(law, start, way, steps):
-    """Return the efforts at consecutive states."""
+    """Return the efforts of a law at `steps` states, from start - way to start + way."""
     n = len(start)
     posture, qvel = start + 0.4, np.linspace(0.5, -1.0, n)
     pose = moved(law.pose(start), [0.1, 0.2, -0.1], [0.05, 0.02, -0.04])

@@ -97,7 +97,7 @@ def test_a_path_may_replace_another_in_motion():
         (Path([-5.0, 1.0], [Q, Q + 0.7]), "path"),  # at time 0 this path is also too far away
         (Path([0.0, 1.0], np.zeros((2, 1))), "path"),
         (Path([0.0, 1.0], np.zeros((2, 7))), "path"),
-        (Path([1e-3], [Q + 3.0], np.zeros((1, 6))), "path"),  # too fast
+        (Path([1e-3], [Q + 3.0], np.zeros((1, 6))), "path"),  # the path is too fast
         (Path([5e-324], [Q + 3.0], np.zeros((1, 6))), "bad-argument"),  # infinitely fast
         (Path([0.0, 0.1], [Q, Q + 1.0]), "path"),
     ],

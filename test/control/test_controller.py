@@ -89,7 +89,7 @@ def test_modes_change_without_a_bump(before, mode):
 
 
 def test_a_fault_during_a_bumpless_start_ends_the_start():
-    """A fault ends the blending: the difference to the old law must not delay braking."""
+    """A fault ends the blending: the rest of the old law's effort must not delay braking."""
     loop = armed(gravity_damping=0.0, tracking_tolerance=0.01)
     loop.kick(2.0, 0)
     loop.run(0.01)

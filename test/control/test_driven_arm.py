@@ -25,7 +25,7 @@ from rbdyn_ros.ros.arm.presets import preset_files, presets_in
 
 UR5, PANDA = FILES[0], FILES[1]
 Q = np.array(BENT[UR5])
-#: A preset of each driver of efforts, and the URDF of its arm.
+#: A preset for each driver that takes efforts, and the URDF of the arm.
 DRIVERS = {"ur5e": UR5, "fr3": PANDA, "rizon4": PANDA}
 SPEED = np.array([0.8, -0.9, 1.1, 0.7, -1.0, 0.6])
 MOVED = {"robot_compensates_coriolis": True}

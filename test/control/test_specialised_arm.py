@@ -70,7 +70,7 @@ def test_specialised_laws_include_payloads_friction_and_own_gravity(file):
         agree(law, light, m.nv, file)
         before = light.effort.copy()
         law.use(loaded)
-        light.use(other)  # as the node does for a payload
+        light.use(other)  # the node does the same for a payload
         for found in (light, heavy):
             found._compute = None
             agree(law, found, m.nv, file)

@@ -23,7 +23,7 @@ def points(p, n):
 @pytest.mark.parametrize(
     ("way", "v", "a", "duration"),
     [
-        (1.0, 10.0, 4.0, 2.0 * np.sqrt(1.0 / 4.0)),  # too short to reach the velocity
+        (1.0, 10.0, 4.0, 2.0 * np.sqrt(1.0 / 4.0)),  # the way is too short to reach v
         (3.0, 1.0, 2.0, 3.0 / 1.0 + 1.0 / 2.0),  # a trapezoid
         (-3.0, 1.0, 2.0, 3.5),
     ],

@@ -126,7 +126,7 @@ def test_a_box_that_waits_for_a_command_can_be_closed(said, patience):
 def test_a_stop_or_a_reset_ends_the_wait_for_a_command(said, reset):
     with boxed_panda(said, patience=math.inf) as arm, RawClient(address()) as client:
         client.ask(Request.SET_COLLISION_BEHAVIOR, np.full(52, 1e5).tobytes())
-        client.turn(600, speed=0.6)  # far from the start, so that a reset is a jump
+        client.turn(600, speed=0.6)  # the arm moves far, so that a reset is a jump
         client.command(client.move())
         robot = arm.boxes.all[0].robot
         until(lambda: robot.awaits)

@@ -11,7 +11,7 @@ LINKS = '<link name="a"/><link name="b"/>'
 
 
 def model(body, version="1.11"):
-    """Return a model; its body begins on line 2."""
+    """Return a model whose body begins on line 2."""
     return f'<sdf version="{version}"><model name="m">\n{body}\n</model></sdf>'
 
 

@@ -141,7 +141,7 @@ def test_assemble_violates_limits_if_the_loop_cannot_close_otherwise():
     m = rb.build(elbow(2.5, 3.0))
     qpos = rb.assemble(m, (0.0, 2.6))
     assert gap(m, qpos) <= 1e-12
-    # by the law of cosines, as two bars of 0.3 m span 0.4 m
+    # law of cosines: two bars of 0.3 m span 0.4 m
     assert np.cos(qpos[1]) == pytest.approx((0.4**2 - 2 * 0.3**2) / (2 * 0.3**2), abs=1e-10)
 
 

@@ -198,7 +198,7 @@ def test_forces_on_bodies_are_in_the_derivatives():
 
 
 def pushes(m, d):
-    """Return J^T xfrc_applied."""
+    """Return the joint forces J^T xfrc_applied of the wrenches on the bodies."""
     qfrc = np.zeros(m.nv)
     rb.kinematics(m, d)
     for i, name in enumerate(m.body_names[1:], start=1):

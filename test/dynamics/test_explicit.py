@@ -46,7 +46,7 @@ def four_bar_model():
 def four_bar(y, yd, q, G, g):
     """Solve A e^(i t1) + B e^(i t2) = D + C e^(i t3) for angles, and its derivative for rates."""
     t1, w1 = y[0], yd[0]
-    tip = A * np.exp(1j * t1) - D  # from the rocker's hinge
+    tip = A * np.exp(1j * t1) - D  # position relative to the rocker's hinge
     r = abs(tip)
     t3 = np.angle(tip) - np.arccos((r * r + C * C - B * B) / (2.0 * r * C))
     t2 = np.angle(C * np.exp(1j * t3) - tip)

@@ -265,7 +265,7 @@ def test_a_stored_model_gives_the_same_near_pairs(arm, tmp_path):
     assert [a.distance for a in one] == [b.distance for b in two]
 
 
-#: Value of `--poses` from which on all robots are tested.
+#: Least value of `--poses` with which all robots are tested.
 MANY = 10
 
 FEW = ("panda.urdf", "go2.urdf", "icub.urdf", "talos_full_v2_box.urdf")

@@ -76,7 +76,7 @@ def compare_frame(case, m, d, mm, md, body):
 
 
 def own_frame(m, body):
-    """Return the frame of the link that a body's joint moves; its other frames have an offset."""
+    """Return the frame of the link that a body's joint moves; other frames have an offset."""
     return next(
         name
         for name, owner, pos, quat in zip(

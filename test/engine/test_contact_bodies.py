@@ -163,7 +163,7 @@ def test_a_contact_that_begins_in_a_step_is_found_once(mu, most):
 
 
 def overlaps(m, d, steps):
-    """Return the largest overlap of balls in a number of steps [m]."""
+    """Simulate a number of steps; return the largest overlap [m] of two balls."""
     first, second = np.triu_indices(m.nbody - 1, 1)
     worst = 0.0
     for _ in range(steps):
@@ -235,8 +235,8 @@ def test_a_pile_of_balls_hardly_overlaps():
         x = d.qpos.reshape(-1, 7)[:, :3]
         gaps = np.linalg.norm(x[first] - x[second], axis=1) - 0.2
         squares.append((np.minimum(np.concatenate((gaps, x[:, 2] - 0.1)), 0.0) ** 2).sum())
-        # the reported forces balance, and no ball spins; with contact points that
-        # differed from those of the impact balls spun at 4.9 rad/s
+        # the reported forces balance, and no ball spins; balls spun at 4.9 rad/s if the contact
+        # points differed from the points of impact
         accelerations = (velocities - before)[:, :3] / 0.01 + (0.0, 0.0, G)
         missing = abs(10.0 * accelerations - d.cfrc_contact[1:, 3:]).max()
         assert missing < 1e-9 * max(1.0, abs(d.cfrc_contact).max())

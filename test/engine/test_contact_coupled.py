@@ -171,7 +171,7 @@ def test_one_pass_solves_a_push_that_moves_no_contact():
     rb.step(m, d)
     assert d.nmutual > 0
     assert d.solver_niter == 1
-    pushed = d.contact_force[:4].sum(axis=0)  # by the floor, on the first cube
+    pushed = d.contact_force[:4].sum(axis=0)  # the floor's force on the first cube
     # D = 10 m / h: friction holds 10/11 of the push in the first step
     assert pushed == pytest.approx((-0.5 * 10 / 11, 0.3 * 10 / 11, G + 2.0), abs=1e-3)
 

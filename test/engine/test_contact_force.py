@@ -195,7 +195,7 @@ def test_forces_rotate_with_the_scene(seed):
     linear, angular = np.array([0.3, -0.2, -0.1]), (0.3, -1.0, 0.5)
     here = touching.placed(level, pos, turn, linear, angular)
     there = touching.placed(tilted, shift + R.apply(pos), R * turn, R.apply(linear), angular)
-    rb.inverse(level, here)  # at zero acceleration
+    rb.inverse(level, here)  # qacc is zero
     rb.inverse(tilted, there)
     assert here.ncon == there.ncon == 3
     n = here.ncon

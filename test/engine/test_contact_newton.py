@@ -232,7 +232,7 @@ def star():
     """Return four balls that touch a fifth ball between them, and no other ball."""
     sides = [(0.21, 0.0), (-0.21, 0.0), (0.0, 0.21), (0.0, -0.21), (0.0, 0.0)]
     m, d = thrown(heap([((x, y, 0.1), (0.0, 0.0, 0.0)) for x, y in sides], rb.Sphere(0.1)))
-    d.qpos.reshape(5, 7)[:, :2] *= 0.1999 / 0.21  # they are 0.1 mm deep in the fifth ball
+    d.qpos.reshape(5, 7)[:, :2] *= 0.1999 / 0.21  # all overlap the fifth ball by 0.1 mm
     rb.forward(m, d)
     return m, d
 

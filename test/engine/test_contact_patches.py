@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Friction of lines and faces equals that of even pressure: spin, wheels, tracks, tipping."""
+"""Friction of lines and faces equals friction at even pressure: spin, wheels, tracks, tipping."""
 
 import numpy as np
 import pytest

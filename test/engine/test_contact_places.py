@@ -156,7 +156,7 @@ def test_a_capsule_lies_across_an_edge_of_a_block():
     m = scene(CAPSULE, OBSTACLES["block"])
     away = np.array([1.0, 0.0, 1.0]) / np.sqrt(2.0)
     edge = np.array([0.15, 0.05, 0.1])
-    slide = np.array([0.02, 0.0, -0.02])  # from the nearest point to the capsule's middle
+    slide = np.array([0.02, 0.0, -0.02])  # vector from the nearest point to the capsule's middle
     turn, _ = Rotation.align_vectors([[1.0, 0.0, -1.0]], [[0.0, 0.0, 1.0]])
     found = meet(m, edge + slide + 0.049 * away, turn)
     # the search tilts the axis by LEVEL_SLOPE, so positions have errors of this order, and depths

@@ -93,10 +93,10 @@ def test_two_stiffnesses_act_in_series(first, second, k, b):
     """Each damper acts on its spring's share of the deflection."""
     for pair in ((first, second), (second, first)):
         m, d = thrown_at_each_other(*pair)
-        m.opt.timestep = 1e-9  # the deflection while the ball rests
+        m.opt.timestep = 1e-9  # the deflection hardly changes in such a short step
         d.qvel[0] = d.qvel[6] = 0.0
         d.qpos[7] = 0.199
-        rb.inverse(m, d)  # at zero acceleration
+        rb.inverse(m, d)  # qacc is zero
         assert d.contact_force[0, 0] == pytest.approx(1e-3 * k, rel=1e-9)
         d.qvel[0] = 0.1
         rb.inverse(m, d)

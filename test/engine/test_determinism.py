@@ -133,7 +133,7 @@ def test_reset_clears_all_memory_of_a_data(model):
 
 @pytest.fixture
 def allocations():
-    """Yield a function that counts arrays allocated by compiled code; it is checked first."""
+    """Yield a function, checked first, that counts the arrays that compiled code allocates."""
     runtime.memsys_enable_stats()
     count = runtime.memsys_get_stats_alloc
     before = count()

@@ -39,7 +39,7 @@ def system(kind, motion=None, reverse=False):
     if motion is not None:
         builder.drive("given", motion)
     m = rb.build(builder)
-    m.opt.integrator = "euler"  # with explicit damping, as in the partitioned equations
+    m.opt.integrator = "euler"  # damping is explicit, as in the partitioned equations
     return m
 
 

@@ -168,7 +168,7 @@ def test_a_position_is_reached_in_one_step(system, integrator):
         target = start + 1e-3 * (n + 1)
         rb.set_drive(m, d, j, "position", target)
         rb.step(m, d)
-        # with constraints their position correction also moves this joint a little
+        # the position correction of constraints also moves this joint a little
         assert d.qpos[q] == pytest.approx(target, abs=1e-6 if m.nefc else 1e-15)
         speed = (target - start) / m.opt.timestep
         assert d.qvel[v] == pytest.approx(speed, rel=1e-3 if m.nefc else 1e-9)

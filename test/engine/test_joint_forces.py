@@ -325,7 +325,7 @@ def test_an_unbalanced_rotor_loads_its_bearings():
         assert d.jnt_force[0, :3] == pytest.approx(moment, rel=1e-12, abs=1e-10)
         assert d.jnt_force[0, 3:] == pytest.approx(force, rel=1e-12, abs=1e-10)
         assert d.jnt_bearing[0] == pytest.approx(d.jnt_force[0], abs=1e-10)
-        # in the axes of the stand the force turns with the rotor
+        # the force, in the axes of the stand, turns with the rotor
         R = d.xmat[1].reshape(3, 3)
         towards = R @ d.jnt_force[0, 3:]
         assert towards == pytest.approx(
@@ -369,7 +369,7 @@ def test_loop_forces_agree_with_maximal_coordinates(seed):
     assert np.abs(d.efc_pos).max() < 1e-9
     f_J = maximal(System.of(m), d.qpos, d.qvel, d.qfrc_applied).f_J
     for j in range(m.njnt):
-        # in the textbook: the force of the parent on the body that the joint carries, in its frame
+        # f_J of the textbook is the force of the parent on the joint's body, in the body frame
         body = j + 1
         R, p = d.xmat[body].reshape(3, 3), d.xpos[body]
         about = d.subtree_com[m.body_rootid[body]]

@@ -132,7 +132,7 @@ def test_real_robots_agree_with_the_projection(name):
     path = robots.find(name)
     m = rb.load_urdf(path, strict=False)
     x = Reduced(m, rb.load_urdf(path, strict=False, mimic=False))
-    for opt in (m.opt, x.free.opt):  # with explicit damping and friction
+    for opt in (m.opt, x.free.opt):  # damping and friction are explicit
         opt.integrator, opt.exact_stops = "euler", False
     assert m.nmimic == ROBOTS[name] == x.free.nv - m.nv
     d = rb.make_data(m)

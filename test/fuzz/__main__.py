@@ -111,7 +111,7 @@ def _start(name: str, seconds: float, seed: int, unchecked: bool) -> int:
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)
         arguments = name, str(seconds), str(seed), str(folder)
-        if name in COMPILED:  # the kernels of the target differ from those of this process
+        if name in COMPILED:  # the target's kernels differ from the kernels of this process
             os.execve(sys.executable, _command(*arguments), _environment(name, unchecked))
         sys.stdout = os.fdopen(1, "w")  # pytest may have replaced sys.stdout
         worker.main(*arguments)

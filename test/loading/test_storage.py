@@ -202,7 +202,7 @@ def test_an_unregistered_motion_is_refused(saved, monkeypatch):
 
 def test_registered_functions_of_another_size_are_refused(saved):
     try:
-        del MOTIONS["storage_swing"], JOINT_SPECS["storage_twist"]  # as in another process
+        del MOTIONS["storage_swing"], JOINT_SPECS["storage_twist"]  # another process lacks both
         rb.register_motion("storage_swing", nv=2)(swing)
         assert found(saved) == [("bad-array", "jnt_motion_name")]
         rb.register_joint("storage_twist", nv=2)(twist)

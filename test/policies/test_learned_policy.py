@@ -150,7 +150,7 @@ def test_an_action_needs_joint_and_base_states_of_the_same_time(tmp_path):
     assert pacer.take_joints(joints(5)) is None
     assert pacer.take_base(4_000_000, UPRIGHT) is None
     assert pacer.take_base(5_000_000, UPRIGHT).stamp == 5_000_000
-    assert pacer.take_joints(joints(6)) is not None  # at the time of the base, between two actions
+    assert pacer.take_joints(joints(6)) is not None  # its state is as new as the base's
     assert pacer.take_joints(joints(106)) is None  # the state of the base is too old
     pacer.take_base(107_000_000, UPRIGHT)
     assert pacer.take_joints(joints(107)) is not None
@@ -211,7 +211,7 @@ def test_a_velocity_command_expires(tmp_path):
     seen = []
     for now in range(0, 1000, 50):
         if now == 200:
-            pacer.set_command(np.array([0.3, 0.1, 0.0]))  # after the state at 150 ms
+            pacer.set_command(np.array([0.3, 0.1, 0.0]))  # the state at 150 ms came before
         pacer.take_joints(joints(now))
         pacer.take_base(now * 1_000_000, UPRIGHT)
         seen.append(policy.target[0])

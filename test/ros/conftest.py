@@ -324,7 +324,7 @@ def control(request, tmp_path, domain):
 
 @pytest.fixture
 def policy_node(tmp_path, domain):
-    """Start policy nodes: policy_node(path, *arguments); they end with the test."""
+    """Start policy nodes, which end with the test: policy_node(path, *arguments)."""
     started = []
 
     def start(path, *arguments):
@@ -339,7 +339,7 @@ def policy_node(tmp_path, domain):
 
 @pytest.fixture
 def command(domain):
-    """Start commanders: command(joints, end, *options); they end with the test."""
+    """Start commanders, which end with the test: command(joints, end, *options)."""
     started = []
 
     def start(*arguments):

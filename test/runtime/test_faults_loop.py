@@ -219,7 +219,7 @@ def test_a_stuck_joint_acts_like_a_fixed_joint(start):
 
 def test_faults_begin_and_end_while_the_loop_runs(start):
     m = bundled_arm()
-    m.opt.gravity[:] = 0.0  # at rest without a servo, which would follow the encoders
+    m.opt.gravity[:] = 0.0  # the arm rests without a servo, which would follow the encoders
     loop = start(m)
     for numbers in ({"encoder_bias": 0.5, "state_delay": 5 * H}, {}):
         faulty(loop, **numbers)

@@ -53,7 +53,7 @@ def test_a_grip_command_does_not_expire_and_the_next_command_replaces_it(start):
     assert states[-1].stale == 0
     loop.orders.command(commanded(0, EFFORT, effort=20.0))
     assert walk(loop, 10)[-1].effort[0] == 20.0  # the limit of the grip has ended with it
-    assert walk(loop, 100)[-1].effort[0] == 0.0  # and this command has expired
+    assert walk(loop, 100)[-1].effort[0] == 0.0  # this command has expired, too
 
 
 def test_a_position_after_a_grip_has_the_effort_of_the_joint(start):

@@ -50,7 +50,7 @@ def test_a_robot_stands_on_its_feet_in_the_stance_of_its_srdf():
     assert qpos[m.jnt_qposadr[m.jnt_id("FL_hip_joint")]] == 0.0675
     calves = [m.jnt_qposadr[m.jnt_id(f"{leg}_calf_joint")] for leg in ("FL", "FR", "RL", "RR")]
     assert qpos[calves].tolist() == [-1.44] * 4
-    assert qpos[2] == pytest.approx(0.335, abs=1e-3)  # as in the SRDF
+    assert qpos[2] == pytest.approx(0.335, abs=1e-3)  # this is the value in the SRDF
     assert held_at(m, qpos).text == STANDING
     assert not bundled_arm().nkey
     assert in_stance(bundled_arm(), POSE, {}) is POSE

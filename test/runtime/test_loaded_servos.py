@@ -266,7 +266,7 @@ def test_in_hold_a_joint_with_backlash_stays_where_it_is(start):
 
 
 def elastic(damping, play=0.0):
-    """Return the rail behind a gear whose rotor weighs 0.01 kg; it oscillates with 700 rad/s."""
+    """Return the rail behind a gear whose rotor of 0.01 kg oscillates with 700 rad/s."""
     gear = {"gear": 10.0, "armature": 1e-4, "stiffness": 5000.0, "gear_damping": damping}
     return rb.with_actuators(rail(), [rb.ActuatorSpec("x", **gear, backlash=play)])
 
@@ -431,7 +431,7 @@ def test_a_joint_at_its_effort_limit_does_not_slow_other_joints(start):
     for force in (0.0, -20.0):
         loop = start(rb.build(b), **WALKING)
         loop.orders.command(commanded([0, 1], POSITION, 0.0))
-        push(loop, 1, (force, 0.0, 0.0))  # more than the joint can carry
+        push(loop, 1, (force, 0.0, 0.0))  # the force is more than the joint can carry
         walk(loop, 100)
         loop.orders.command(commanded(1, POSITION, 0.2))
         ends.append(walk(loop, 100)[-1].qpos[1])

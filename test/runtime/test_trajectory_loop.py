@@ -136,7 +136,7 @@ def test_a_command_ends_a_trajectory_for_its_dof(start):
     loop.orders.track(smooth([0, 4], [0.5, 0.5]))
     walk(loop, 100)
     loop.orders.command(commanded(0, EFFORT, effort=0.25))
-    states = walk(loop, 1000)  # for the servo the motion of the other joint is a load
+    states = walk(loop, 1000)  # the motion of the other joint is a load for the servo
     assert {s.effort[0] for s in states} == {0.25}
     assert states[0].tracking
     assert not states[-1].tracking
@@ -170,7 +170,7 @@ def test_a_stopped_trajectory_holds_its_last_reference(start, how):
     assert led > 0.1
     loop.orders.stop_tracking() if how == "stop" else loop.orders.track(smooth([5], 0.1))
     last = walk(loop, 600)[-1]
-    assert last.qpos[2] == pytest.approx(led, abs=2e-3)  # at most a tick further
+    assert last.qpos[2] == pytest.approx(led, abs=2e-3)  # it moves for at most one more tick
     assert last.stale == (6 if how == "stop" else 5)
 
 

@@ -93,7 +93,7 @@ def instructions(text):
 
 
 #: By processor, the registers and instructions in Numba's code and in ours, and the width.
-#: A processor takes 10 s. znver3 is left out, because its row would equal that of x86-64-v3.
+#: A processor takes 10 s. znver3 is left out, because its row would equal the row of x86-64-v3.
 EXPECTED = {
     "generic": (set(), set(), 2),
     "x86-64-v3": ({"ymm", "fma"}, {"ymm", "fma"}, 4),

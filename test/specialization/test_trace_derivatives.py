@@ -188,7 +188,7 @@ def in_motion(name):
     d = rb.make_data(m)
     if name in ROBOTS:
         states.randomise(m, d, 2)
-        # far from rest because of dry friction; away from both ends of a finger's short range
+        # dry friction has no smooth derivative near zero velocity, so all joints move
         d.qvel = np.where(d.qvel < 0.0, -1.0, 1.0) * (0.5 + np.abs(d.qvel))
     else:
         forests.randomise(m, d, 1)

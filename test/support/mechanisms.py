@@ -331,7 +331,7 @@ def ball(radius=0.1, tilt=0.0, spinning_floor=None):
 
 
 def disk(radius=0.1):
-    """Return a thin disk of 1 kg that rolls on the ground; its axis is y of its frame."""
+    """Return a thin disk of 1 kg that rolls on the ground about the y axis of its frame."""
     across, along = radius**2 / 4.0, radius**2 / 2.0
     thin = rb.Inertial(1.0, rb.pose(), (across, along, across, 0.0, 0.0, 0.0))
     return (

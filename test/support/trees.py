@@ -55,7 +55,7 @@ def auto_tree(
         massless: numbers of links without inertia.
         damping: largest viscous damping.
         reversals: share of the joints whose predecessor is the link farther from the base.
-        offsets: share of the joints whose frame differs from that of the farther link.
+        offsets: share of the joints whose frame differs from the frame of the farther link.
     """
     rng = np.random.default_rng([seed, nb])
     # a generator of its own, so that simple trees stay as they were

@@ -66,11 +66,11 @@ def open_browser():
 
 @contextlib.contextmanager
 def open_page(browser, address, server=None, size=None, scale=1.0, **like):
-    """Yield a connected page of a view; wait until a `server` in this process knows it.
+    """Yield a page of a view. If `server` is given, wait until the page is its client.
 
-    Each side of a point of the page has `scale` pixels: a page that need not be sharp is drawn
-    faster with fewer pixels. `like` describes the browser to Playwright, such as a phone. The
-    messages of the page's console that are errors are in `page.complaints`.
+    A CSS pixel is `scale` device pixels wide: a page that need not be sharp is drawn faster with
+    fewer pixels. `like` describes the browser to Playwright, such as a phone. The list
+    `page.complaints` has the page's uncaught JavaScript errors.
     """
     context = browser.new_context(viewport=size or SIZE, device_scale_factor=scale, **like)
     context.set_default_timeout(PATIENCE_MS)

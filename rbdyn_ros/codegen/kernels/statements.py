@@ -108,7 +108,7 @@ class KernelBody:
     def _braces(
         self, head: str, nodes: list[ast.stmt], variables: Mapping[str, Text] = {}
     ) -> Iterator[str]:
-        """Yield a block in braces; its variables are local to it."""
+        """Yield a block in braces, whose variables are local."""
         self._scopes.append(dict(variables))
         yield f"{head} {{"
         yield from (f"  {line}" for line in self._block(nodes))

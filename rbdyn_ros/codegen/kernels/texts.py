@@ -25,7 +25,7 @@ class Text:
 
     Attributes:
         text: the C++ code.
-        kind: its type: a number of NUMBERS, an array of ARRAYS, MODEL, DATA, or "tuple".
+        kind: type of the expression: one of NUMBERS or ARRAYS, MODEL, DATA, or "tuple".
         binds: how tightly its operator binds, see ATOM.
         parts: types of the entries of a tuple.
     """
@@ -89,8 +89,8 @@ class Signature:
     """The signature of a kernel in C++.
 
     Attributes:
-        name: its name, with its namespace.
-        kinds: types of its arguments.
+        name: name of the kernel, with its namespace.
+        kinds: types of the arguments.
         result: type of its result: a number of NUMBERS, "None", or "tuple".
         parts: types of the entries of a tuple.
         written: indices of the arguments whose arrays it writes.

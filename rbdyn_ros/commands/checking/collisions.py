@@ -80,7 +80,7 @@ def check_options(options: argparse.Namespace) -> None:
 
 
 def wanted_contact(options: argparse.Namespace) -> "bool | Contact":
-    """Return the argument `contact` of the readers: sampling needs geometries, but no floor."""
+    """Return the argument `contact` for reading the robot; sampling needs only geometries."""
     from rbdyn_ros.description.parts.geometries import Contact
 
     geometries = Contact(obstacles=(), self_collision=False) if is_sampling(options) else False

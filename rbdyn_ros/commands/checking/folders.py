@@ -29,7 +29,7 @@ class FileVerdict:
     """The outcome of a file.
 
     Attributes:
-        file: its path.
+        file: path of the file.
         verdict: LOADS, REPAIRED, or REFUSES.
         seconds: duration of the last try [s].
         reason: the first error of a strict reader; empty if it loads.

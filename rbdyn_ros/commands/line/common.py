@@ -158,7 +158,7 @@ def add_import(command: argparse.ArgumentParser) -> None:
 
 
 def run_imports(paths: Sequence[Path]) -> None:
-    """Run Python files of the user; their exceptions are not caught."""
+    """Run Python files of the user; exceptions in these files are not caught."""
     for path in paths:
         if not path.is_file():
             sys.exit(f"rbdyn --import: there is no file '{path}'{nearest_file(path)}")
@@ -329,7 +329,7 @@ def refusing(command: str, status: int, *, wrong: int | None = None) -> Iterator
     """End the process if the block raises an RbdynError: print it and exit with a status.
 
     Args:
-        command: its name in the message.
+        command: name of the command in the message.
         status: exit status.
         wrong: exit status of a ParameterError; None: `status`.
     """

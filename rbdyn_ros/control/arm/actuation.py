@@ -105,7 +105,10 @@ def applied(
 def hold(
     m: Model, d: Data, bare: Model, own: Data, a: Actuation, qpos: Vector, effort: Vector
 ) -> None:
-    """Write the commands that hold the arm; m and d are the robot with its payloads."""
+    """Write the efforts that hold the arm at qpos, less the gravity that the robot compensates.
+
+    m and d are the robot with its payloads; bare and own are its Model and Data without payloads.
+    """
     for k in range(m.nv):
         d.qpos[k] = qpos[k]
     gravity_term(m, d, effort)

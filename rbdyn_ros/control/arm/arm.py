@@ -230,7 +230,7 @@ class Arm:
         return effort
 
     def _vector(self, given: Array, written: bool = False) -> Array:
-        """Return an array (nv,) for kernels; raise ParameterError for any other value."""
+        """Return an array (nv,) for kernels, not a copy if `written`, or raise ParameterError."""
         n = self.m.nv
         own = given if written else np.ascontiguousarray(given, np.float64)
         if not is_vector(own, n, written):

@@ -2,8 +2,8 @@
 """The velocity by which an arm is braked after a fault: the median of three.
 
     measured   the velocity of the newest state
-    moved      the change of the positions over the last WINDOW, divided by its time
-    due        the velocity REACH before, and what the efforts sent have changed since then
+    moved      the change of the positions over the last WINDOW, per time
+    due        the velocity REACH before, plus the change by the efforts sent since then
 
 So a single wrong source is outvoted: velocities of a wrong sign or scale, positions that drift, a
 clock at another rate, a model without the payload. If states repeat, `measured` is the old

@@ -40,7 +40,7 @@ def cartesian_impedance(
 
     Args:
         m: the robot.
-        d: its state.
+        d: state of the robot.
         frame: number of the frame.
         ratio: damping ratio.
         poses: (2, 4, 3) desired pose; the present pose is written.

@@ -56,14 +56,14 @@ def _between(nodes, order, i, k, x, h):
 
 @kernel
 def write_peaks(times: Vector, nodes: Cube, order: int, peaks: Matrix) -> None:
-    """Widen the peaks (4, n) to the peaks between the points."""
+    """Update the peaks (4, n) with all segments between the points."""
     for i in range(len(times) - 1):
         raise_peaks(times, nodes, order, i, peaks)
 
 
 @kernel
 def raise_peaks(times, nodes, order, i, peaks):
-    """Widen the peaks (4, n) to the peaks of the segment that begins at point i."""
+    """Update the peaks (4, n) with the segment that begins at point i."""
     h = times[i + 1] - times[i]
     for k in range(peaks.shape[1]):
         low, high = _jerk_roots(nodes, order, i, k, h)
@@ -121,7 +121,7 @@ def _turn(nodes, order, i, k, h, low, high, peaks):
 
 @kernel
 def _zero(nodes, order, i, k, h, row, low, high):
-    """Return where the velocity (row 1) or the acceleration (row 2) changes its sign."""
+    """Return the x, low to high, at which the velocity (row 1) or acceleration (row 2) is zero."""
     rising = _between(nodes, order, i, k, low, h)[row] > 0.0
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)

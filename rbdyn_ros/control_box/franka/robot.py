@@ -347,7 +347,7 @@ class RobotServer(BoxedRobot, FrankaServer):
         return CycleState(self.arm, self.sensing, self.settings, self._joints, self._motion)
 
     def packet(self) -> bytes:
-        """Return the next packet; it repeats the last state unless `observe` was called before."""
+        """Return the next packet, with the last state again unless `observe` was called before."""
         self._number += 1
         count = len(self._received)
         rate = sum(self._received) / count if count else 0.0

@@ -123,7 +123,7 @@ class CommandQueue(ArmProgram):
         return [lambda _: stop(3.0, of_tool=True), lambda r: line_move(r, T, 0.25, 1.2)]
 
     def do(self, r: UrRobot, steps: list[Step], asynchronous: bool = False) -> None:
-        """Do steps one after the other, starting at rest; they replace the earlier steps."""
+        """Do steps one after the other, starting at rest; the steps replace all earlier steps."""
         self._drop(r)
         self._asynchronous = asynchronous
         moves = r.motion is not None or bool(r.joints.v.any())

@@ -274,7 +274,7 @@ class SpeedJoints(Streamed):
     """
 
     def take(self, speed: Array, a: float, lasts: float) -> None:
-        """Store a command."""
+        """Store a command that lasts for a time [s]; 0: until the next command."""
         self.speed, self.a = np.array(speed), a
         self.last(lasts)
 
@@ -331,7 +331,7 @@ class ServoJoints(Streamed):
     """
 
     def take(self, target: Array, lasts: float, lookahead: float, gain: float) -> None:
-        """Store a command."""
+        """Store a command that lasts for a time [s]; 0: until the next command."""
         self.target, self.lookahead, self.gain = np.array(target), lookahead, gain
         self.last(lasts)
 

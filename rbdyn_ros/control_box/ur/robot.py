@@ -136,7 +136,7 @@ class UrRobot(BoxedRobot):
         self._second, self._sentences = -1, 0
 
     def say(self, text: str, always: bool = False) -> None:
-        """Log a message as `note` does, and send it to clients."""
+        """Log a message as `note` does, also with `always`, and send the message to clients."""
         text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
         self.note(text, always)
         if len(self.messages) < MOST_MESSAGES:

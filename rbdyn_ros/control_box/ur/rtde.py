@@ -92,7 +92,7 @@ class Owners:
         return self._by_name.get(name, client) is client
 
     def take(self, names: list[str], client: object) -> None:
-        """Let a client write inputs."""
+        """Reserve the inputs with these names for a client."""
         self._by_name |= dict.fromkeys(names, client)
 
     def has(self, name: str) -> bool:

@@ -73,8 +73,8 @@ class Call:
 
     Attributes:
         name: name of the function.
-        values: its arguments without names, which are numbers, texts or arrays (n,).
-        named: its arguments by name.
+        values: arguments without names: numbers, texts or arrays (n,).
+        named: the other arguments, by name.
         is_pose: whether the first argument is a pose.
     """
 

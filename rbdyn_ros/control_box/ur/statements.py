@@ -39,10 +39,10 @@ def joint_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) 
 
 
 def line_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -> moves.Move:
-    """Return movel to a pose (4, 4), with speed and acceleration or in a time [s].
+    """Return a movel to a pose (4, 4) at a speed v and acceleration a, or in t [s] if t > 0.
 
     Raises:
-        ValueError: speed or acceleration is out of range, or no joints have this pose.
+        ValueError: the speed or acceleration is out of range, or the arm cannot reach the pose.
     """
     if not t > 0.0:
         _check_speed(v, a)
@@ -53,7 +53,7 @@ def line_move(robot: UrRobot, goal: Array, v: float, a: float, t: float = 0.0) -
 def arc_move(
     robot: UrRobot, via: Array, goal: Array, v: float, a: float, fixed: bool
 ) -> moves.Move:
-    """Return movec through a pose (4, 4) to another pose.
+    """Return a movec through a pose (4, 4) to another pose; for `fixed` see ArcMove.
 
     Raises:
         ValueError: for the reasons of line_move, or the points are on a line.
@@ -65,10 +65,10 @@ def arc_move(
 
 
 def joints(robot: UrRobot, T: Array, near: Array | None = None) -> Array:
-    """Return joints (6,) that have a pose (4, 4), near given joints; None: the present joints.
+    """Return joint positions (6,) at a pose (4, 4), near `near`; None: near the present positions.
 
     Raises:
-        ValueError: no joints have this pose.
+        ValueError: the arm cannot reach the pose.
     """
     found = robot.arm.solve(T, robot.joints.x if near is None else near, robot.F_T)
     if found is None:

@@ -12,7 +12,7 @@ from rbdyn_ros.control_box.ur.robot import STEP, UrRobot
 from rbdyn_ros.control_box.ur.splines import SplineMove
 from rbdyn_ros.control_box.ur.statements import stop
 
-#: Deceleration of the program [rad/s^2], and the longest wait for its end [s].
+#: Deceleration by the program [rad/s^2], and the longest wait until the arm rests [s].
 STOP_A, LONGEST_STOP = 4.0, 2.0
 #: Acceleration while a spline waits for its next point [rad/s^2].
 COAST_A = 40.0
@@ -27,7 +27,7 @@ Flow = Generator[None, None, None]
 
 
 def halting(r: UrRobot, a: float = STOP_A, of_tool: bool = False) -> Flow:
-    """Brake, and wait until the arm rests, except for motion by force mode."""
+    """Brake by `a`, of the tool or the joints, and wait until the arm rests but for force mode."""
     if r.motion is None:
         return
     motion, until = stop(a, of_tool), r.clock + LONGEST_STOP

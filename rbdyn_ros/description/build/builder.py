@@ -45,7 +45,7 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
         """Begin a system.
 
         Args:
-            system: its name.
+            system: name of the system.
             base: the body that is fixed to the world (or floats); it needs no call of `body`.
 
         Raises:
@@ -64,8 +64,8 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
         """Add a body, or set the inertial of the base.
 
         Args:
-            body: its name.
-            inertial: its mass distribution, for example from rb.shapes; None: massless.
+            body: name of the body.
+            inertial: mass distribution of the body, for example from rb.shapes; None: massless.
 
         Raises:
             ParameterError: the name is empty, or the inertial is neither an Inertial nor None.
@@ -95,10 +95,10 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
         """Add a joint from a parent (predecessor) to a child (successor).
 
         Args:
-            joint: its name.
+            joint: name of the joint.
             joint_type: a name in joint_types.JOINT_SPECS.
-            parent: its predecessor body.
-            child: its successor body.
+            parent: the predecessor body.
+            child: the successor body.
             xyz: origin of the joint frame in the parent frame [m]; None: zeros.
             rpy: roll, pitch and yaw of the joint frame in the parent frame [rad]; None: zeros.
             origin: pose X_P of the joint frame, instead of xyz and rpy; None: these are used.
@@ -132,10 +132,10 @@ class SystemBuilder(ConstraintBuilder, GeometryBuilder):
         """Add a joint that closes a loop; it is never part of the spanning tree.
 
         Args:
-            joint: its name.
+            joint: name of the joint.
             joint_type: a name in joint_types.JOINT_SPECS; `fixed` welds.
-            predecessor: its predecessor body.
-            successor: its successor body.
+            predecessor: the predecessor body.
+            successor: the successor body.
             X_P: joint frame in the frame of the predecessor.
             X_S: joint frame in the frame of the successor.
             **properties: as for `joint`.

@@ -35,7 +35,7 @@ class ConstraintBuilder:
         """Keep two points at a fixed distance, like a massless rod with ball joints at its ends.
 
         Args:
-            rod: its name.
+            rod: name of the rod.
             link1: body of the first point.
             link2: body of the second point.
             length: length of the rod [m], above 0; for coinciding points use `point`.
@@ -60,8 +60,8 @@ class ConstraintBuilder:
         """Keep the length of a line through points of bodies: a taut band.
 
         Args:
-            band: its name.
-            points: in their order along the band, each a body and a point in its frame [m].
+            band: name of the band.
+            points: in their order along the band, each a body and a point in the body frame [m].
             length: length of the whole band [m].
             closed: whether the band returns to the first point.
             radius: radius of equal disks around these points that a closed band goes around [m].
@@ -90,7 +90,7 @@ class ConstraintBuilder:
         """Keep a weighted sum of joint positions equal to an offset.
 
         Args:
-            gear: its name.
+            gear: name of the gear.
             terms: a factor for each joint, such as {"sun": 1.0, "planet": 2.5}; or triples
                 (joint, coordinate, factor) for joints with several coordinates.
             offset: the constant sum.

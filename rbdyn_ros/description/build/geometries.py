@@ -37,11 +37,11 @@ class GeometryBuilder:
         """Add a contact shape to a body.
 
         Args:
-            geometry: its name.
-            body: the body it is fixed to.
+            geometry: name of the shape.
+            body: the body to which the shape is fixed.
             shape: a Sphere, Box, Cylinder, Capsule or Points.
             origin: frame of the shape in the body frame.
-            surface: its contact properties; None: a default Surface.
+            surface: contact properties of the shape; None: a default Surface.
             filter: contact filter; None: the geometry touches everything.
 
         Raises:
@@ -91,7 +91,7 @@ class GeometryBuilder:
         """Add an obstacle to the world.
 
         Args:
-            obstacle: its name.
+            obstacle: name of the obstacle.
             shape: a Plane, Sphere, Box, Cylinder, Capsule, Points, HeightField or TriangleMesh.
             origin: frame of the shape in the world; z of a plane points out of the solid.
             friction: coefficient of friction; a contact has the smaller coefficient of its two

@@ -168,7 +168,7 @@ def _audit_range(limit: Limit, at: Subject) -> None:
 
 
 def _audit_angle(limit: Limit, joint: Joint, at: Subject) -> Limit:
-    """Return the limit of the angle from the zero position; its lower bound is 0."""
+    """Return the limit of the angle from the zero position; the lower bound is 0."""
     upper = limit.upper
     if limit.lower not in (0.0, -math.inf):
         message = (

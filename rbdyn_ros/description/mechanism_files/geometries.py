@@ -122,7 +122,7 @@ FLOOR_TABLE = Owned(table("floor", _HEIGHT, FRICTION), "the floor")
 
 
 def read_geometries(section: Given, meshes: Meshes) -> list[Geometry]:
-    """Return the geometries of the section."""
+    """Return the geometries of the section that have no errors."""
     geometries = []
     for name, line in section.lines.items():
         given = section.get(name)

@@ -42,7 +42,7 @@ class Look:
         link: name of a link of the Model.
         origin: origin of the shape, in the frame of the link.
         files: finds the mesh.
-        at: its element.
+        at: element of the shape.
         color: red, green, blue and opacity; None without a color.
         texture: path of an image, or None.
     """

@@ -39,7 +39,7 @@ MIN_LENGTH = 1e-6  # shortest allowed size of a mesh [m]
 FARTHEST = BOUNDS["contact length"].high  # largest allowed coordinate of a vertex [m]
 LARGEST = 1e100  # larger numbers are refused: squares must stay finite
 
-#: Part of its volume by which the hull of a convex mesh may be larger.
+#: The hull of a convex mesh may exceed the mesh by this part of the mesh's volume.
 SAME_VOLUME = 1e-6
 
 _Shape = TypeVar("_Shape")

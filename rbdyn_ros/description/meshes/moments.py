@@ -9,7 +9,7 @@ from rbdyn_ros.description.meshes.hulls import hull_moments
 
 #: Vertices nearer to each other than this part of the size of a mesh are merged.
 _SAME = 1e-7
-#: Volume [m^3], centre (3,) [m], and second moments (3, 3) about it [m^5].
+#: Volume [m^3], centre (3,) [m], and second moments (3, 3) about the centre [m^5].
 Moments = tuple[float, Array, Array]
 
 

@@ -36,7 +36,7 @@ def triangulated(data: bytes) -> bytes:
 
 
 class _Triangles:
-    """Divides faces into triangles; `starts` are the places of the vertices in the document."""
+    """Divides faces into triangles; `starts` are the byte offsets of the vertices."""
 
     def __init__(self, points: Array, starts: Array) -> None:
         self._points, self._starts, self._work = points, starts, 0

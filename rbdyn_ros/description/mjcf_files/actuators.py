@@ -53,7 +53,7 @@ class _ServoReader:
         self.servos = list[Servo]()
 
     def read(self, element: Element, classes: Classes) -> None:
-        """Add the servo of an actuator."""
+        """Read an actuator; add its servo, or a finding if it is not supported."""
         name = element.get("name") or free_name(f"{element.tag}{len(self._names)}", self._names)
         owner = f"actuator {quote(name)}"
         first = self._document.item(element, owner)

@@ -57,7 +57,7 @@ class MjcfDocument:
     def item(
         self, element: Element, owner: str, defaults: Mapping[str, str] | None = None
     ) -> "Item":
-        """Return an element for reading; it counts as read."""
+        """Return an element for reading, which counts as read; defaults None: no defaults."""
         self.seen.add(id(element))
         return Item(self, element, owner, defaults or {})
 
@@ -252,7 +252,7 @@ class Item:
         return name in self.element.attrib or name in self.defaults
 
     def text(self, name: str, default: str = "") -> str:
-        """Return an attribute."""
+        """Return an attribute of the element or of its class, or the default if both lack it."""
         self._use(name)
         own, below = self.element.attrib.get(name), self.defaults.get(name, default)
         return below if own is None else overlaid(name, own, below)
@@ -308,14 +308,14 @@ class Item:
         return [*found, *defaults[len(found) :]]
 
     def number(self, name: str, default: float = 0.0) -> float:
-        """Return one number."""
+        """Return an attribute that is one number, or the default if it is missing or wrong."""
         found = self.numbers(name, 1)
         return found[0] if found else default
 
     def vector(
         self, name: str, default: tuple[float, float, float] = (0.0, 0.0, 0.0)
     ) -> tuple[float, float, float]:
-        """Return three numbers."""
+        """Return an attribute that is three numbers, or the default if it is missing or wrong."""
         found = self.numbers(name, 3)
         return (found[0], found[1], found[2]) if found else default
 
@@ -328,11 +328,11 @@ class Item:
         return default
 
     def flag(self, name: str, default: bool) -> bool:
-        """Return true or false."""
+        """Return whether an attribute says true, or the default if it is missing or wrong."""
         return _FLAGS[self.choice(name, tuple(_FLAGS), str(default).lower())]
 
     def choice(self, name: str, allowed: tuple[str, ...], default: str) -> str:
-        """Return one of some words."""
+        """Return an attribute that is an allowed word, or the default if missing or wrong."""
         text = self.text(name, default)
         if text in allowed:
             return text

@@ -47,7 +47,7 @@ class Geom:
     Attributes:
         name: may be empty.
         sizes: as MuJoCo's: radius, half lengths [m].
-        at: its frame in the body.
+        at: frame of the geom in the body.
         mesh: mesh of a geom of kind mesh, or mesh to which the shape is fitted; None: no mesh.
         group: group of its appearance.
         filter: which other geoms it touches.

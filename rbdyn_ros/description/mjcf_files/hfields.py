@@ -23,7 +23,7 @@ from rbdyn_ros.errors import DescriptionError, counted, quote
 #: A file with another suffix has the numbers of rows and columns and then the heights, 4 bytes
 #: each.
 _HEAD = 8
-#: The largest height before it is scaled; differences stay finite.
+#: Largest height before scaling, with which differences stay finite.
 _MOST = 1e300
 
 

@@ -32,12 +32,12 @@ def read_looks(
     Args:
         data: the document.
         source: its name, for messages.
-        folder: folder of its includes; None: it is a text.
-        files: finds its meshes.
+        folder: folder of the included files; None: the document is a text.
+        files: finds the meshes.
         audit: receives findings.
 
     Raises:
-        DescriptionError: it is not MJCF.
+        DescriptionError: the document is not MJCF.
     """
     document = parsed(data, source, folder, audit)
     classes, settings = Classes(document), read_settings(document)

@@ -30,7 +30,7 @@ class MeshAsset:
     """A <mesh> of the assets.
 
     Attributes:
-        file: its path from the folder of the model; empty if the element has vertices.
+        file: path of the mesh from the folder of the model; empty if the element has vertices.
         at: the frame of the file in the frame of the geom.
     """
 

@@ -47,7 +47,7 @@ class JointSpec:
         return len(self.coordinates) or self.velocities
 
 
-#: Every type by its name; register_joint adds to it.
+#: All joint types by name; register_joint adds types.
 JOINT_SPECS: dict[str, JointSpec] = {
     "revolute": JointSpec(axes=1, coordinates=("rad",)),
     "continuous": JointSpec(axes=1, coordinates=("rad",)),

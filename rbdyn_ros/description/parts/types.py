@@ -178,11 +178,11 @@ class Spring:
     """A spring and damper between two points, each fixed to a link; it acts along their line.
 
     Attributes:
-        link1, link2: the links it connects.
-        point1, point2: its ends, each in the frame of its link [m].
+        link1, link2: the links that the spring connects.
+        point1, point2: ends of the spring, each in the frame of its link [m].
         stiffness: force per elongation [N/m].
         damping: force per speed of elongation [N s/m].
-        length: its length at rest [m].
+        length: length of the spring at rest [m].
     """
 
     name: str

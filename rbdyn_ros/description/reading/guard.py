@@ -30,7 +30,7 @@ _BYTE_ORDER_MARKS = (
 )
 # Codecs of Python that are not encodings of documents; some are slow on hostile input.
 _NOT_FOR_DOCUMENTS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined"}
-#: An attribute up to its first tab or line break; may also match text.
+#: An attribute up to its first tab or line break. The pattern may also match text.
 _BROKEN = re.compile(r"""=\s*(?:"[^"<\t\r\n]*|'[^'<\t\r\n]*)[\t\r\n]""")
 _ATTRIBUTE = re.compile(rb"""\s+([^\s=<>"'/]+)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
 _NUMERIC = re.compile(rb"[-+.0-9eE\s]*")
@@ -76,7 +76,7 @@ def refuse(
     found: str = "",
     allowed: str = "",
 ) -> NoReturn:
-    """Raise a DescriptionError with a single finding about the document as a whole."""
+    """Raise a DescriptionError with one finding about the whole document; line None: no line."""
     raise DescriptionError(Finding(code, message, line=line, found=found, allowed=allowed), source)
 
 

@@ -49,7 +49,7 @@ class RobotFile:
         package_dirs: Sequence[str | Path] = (),
         xacro_args: Mapping[str, object] | None = None,
     ) -> "RobotFile":
-        """Return the file with more folders, and with arguments that replace its own."""
+        """Return the file with more folders and xacro arguments, which replace old arguments."""
         dirs = (*self.package_dirs, *folders(package_dirs))
         return RobotFile(self.path, {**self.xacro_args, **texts_of(xacro_args)}, dirs)
 

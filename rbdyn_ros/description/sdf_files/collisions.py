@@ -30,8 +30,8 @@ class LinkSolid:
     """A shape of a link.
 
     Attributes:
-        name: name of its geometry.
-        part: its element.
+        name: name of the geometry.
+        part: element of the shape.
         origin: origin of the shape, in the frame of the link.
     """
 
@@ -154,7 +154,7 @@ class SolidReader:
         return MeshFiles(part.document.folder, self._package_dirs)
 
     def _meshes_of(self, part: SdfElement) -> Meshes:
-        """Return the mesh reader of a collision; it divides meshes if the file requests this."""
+        """Return the mesh reader of a collision. It divides meshes if the file requests this."""
         divided = part.child("geometry", "mesh")
         wish = "" if divided is None else divided.attribute("optimization")
         if divided is not None:

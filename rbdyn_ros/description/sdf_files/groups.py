@@ -29,7 +29,7 @@ from rbdyn_ros.description.sdf_files.models import SdfTree
 from rbdyn_ros.description.xml_files.sdf_elements import SdfElement
 from rbdyn_ros.description.xml_files.sdf_sensors import SensorEntries
 
-#: Names in messages of the shapes that never move.
+#: Names of the shapes that never move, for messages.
 _STILL = {Plane: "plane", HeightField: "height field", TriangleMesh: "triangle mesh"}
 
 
@@ -39,13 +39,13 @@ class SdfGroup:
 
     Attributes:
         name: name of the model, or of the root link if the model has several groups.
-        description: its names have no prefix with the name of the model.
+        description: the group; the names have no prefix with the name of the model.
         model: the name of the model.
         root: the name of the root link in the description.
-        at: pose of its root link in the world.
+        at: pose of the root link in the world.
         is_static: whether no link moves.
-        floats: whether no joint connects it to the world.
-        members: its links, by their names in the description.
+        floats: whether no joint connects the group to the world.
+        members: frame of each link, by the name of the link in the description.
     """
 
     name: str

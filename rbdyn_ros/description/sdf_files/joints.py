@@ -12,7 +12,7 @@ from rbdyn_ros.description.sdf_files.frames import MODEL_FRAME, Frame, FramePlac
 from rbdyn_ros.description.xml_files.sdf_elements import UNLIMITED, SdfElement
 from rbdyn_ros.errors import listing, quote
 
-#: Names in this library of SDF's types of joints.
+#: Names of SDF's joint types in this library.
 TYPES = {
     "revolute": "revolute",
     "continuous": "continuous",
@@ -213,8 +213,7 @@ def _bounded(value: float) -> float:
 def _passive(axes: list[SdfElement | None]) -> dict[str, Any]:
     """Return damping, friction, spring and start of a joint.
 
-    Damping, friction and stiffness are those of the first axis; each axis has a rest and a start
-    of its own.
+    The first axis gives damping, friction and stiffness. Each axis has its own rest and start.
     """
     dynamics = [_dynamics(axis) for axis in axes]
     first, *others = (each[:3] for each in dynamics)

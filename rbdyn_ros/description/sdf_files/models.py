@@ -165,10 +165,10 @@ class _ModelReader:
         """Read a model into a scope; the parts of a model alone have no prefix.
 
         Args:
-            part: its element.
+            part: element of the model.
             given: the include that has the pose, or the same element.
-            outer: the scope around it.
-            merges: whether its parts become parts of the scope around it.
+            outer: the scope around the model.
+            merges: whether the parts of the model become parts of the outer scope.
         """
         if outer.depth == DEEPEST_MODEL:
             part.error("too-deep", f"the models are nested more than {DEEPEST_MODEL} deep")

@@ -100,7 +100,7 @@ def _ellipsoid(part: SdfElement) -> Placed:
 
 
 def _cone(part: SdfElement) -> Placed:
-    """Return a cone whose tip points along z; its middle is the origin."""
+    """Return a cone whose tip points along z and whose middle is the origin."""
     radius, length = cone_of(part)
     base = [(radius * math.cos(a), radius * math.sin(a), -length / 2) for a in _angles(60)]
     _approximated(part, len(base) + 1)

@@ -108,7 +108,7 @@ class Pruner:
         self.unused = counter() if unused is None else unused
 
     def clean(self, element: Element, owner: str, parent: Element | None = None) -> bool:
-        """Prune an element and its children; return False if it must be dropped."""
+        """Prune an element and its children; return False if the element must be dropped."""
         spec = self.schema[element.tag]
         if (kind := _OWNERS.get(element.tag)) is not None:
             name = element.get("name", "")

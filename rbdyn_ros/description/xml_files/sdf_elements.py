@@ -119,7 +119,7 @@ class SdfElement:
         self.document.used.discard(id(self.element))
 
     def attribute(self, name: str, default: str = "") -> str:
-        """Return an attribute."""
+        """Return an attribute without spaces around it, or the default if it is missing."""
         self.document.used.add((id(self.element), name))
         return self.element.get(name, default).strip()
 
@@ -131,7 +131,7 @@ class SdfElement:
                 yield self.part(child)
 
     def part(self, child: Element) -> "SdfElement":
-        """Return a child for reading; it counts as read."""
+        """Return a child for reading. The child then counts as read."""
         self.document.used.add(id(child))
         owner, name = self.owner, child.get("name", "").strip()
         if child.tag in _NAMED:
@@ -184,7 +184,10 @@ class SdfElement:
         return default if found is None else found
 
     def numbers(self, count: int, *, infinite: bool = False) -> list[float] | None:
-        """Return the numbers of the text, or None after an error."""
+        """Return the `count` numbers in the text, or report an error and return None.
+
+        Numbers may be infinite only if `infinite` is True.
+        """
         words = self.text.split(maxsplit=count)
         try:
             found = [float(word) for word in words]

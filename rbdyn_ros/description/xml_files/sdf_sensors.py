@@ -131,11 +131,11 @@ class SensorEntries:
         """Add a sensor in a frame of a link.
 
         Args:
-            name: its name in the file.
-            kind: its type in a sensors file.
+            name: name of the sensor in the file.
+            kind: type of the sensor in a sensors file.
             link: name of the link.
             values: values of the other keys.
-            line: line of its element; None: no line.
+            line: line of the sensor's element; None: no line.
             at: pose of its frame in the link; unless both frames are equal, it becomes a link of
                 its own.
         """
@@ -223,7 +223,7 @@ def _vector_noise(part: SdfElement, *path: str) -> dict[str, Any]:
 
 
 def _noise(owner: SdfElement | None) -> dict[str, float]:
-    """Return the noise of a number; its bias is the sum of both means in SDF."""
+    """Return the noise of a number; the bias is the sum of both means in SDF."""
     noise = None if owner is None else owner.child("noise")
     if noise is None or (noise.attribute("type") or noise.word("type")) == "none":
         return {}

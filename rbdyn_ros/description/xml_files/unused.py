@@ -31,9 +31,9 @@ class Unused:
         """Count an element or attribute.
 
         Args:
-            what: its kind, for the message.
+            what: kind of the element or attribute, for the message.
             line: line of the word.
-            word: its name, which has the reason.
+            word: name of the element or attribute; the reasons are given by name.
         """
         what = what[:LONGEST_KIND]
         self._counts[what] += 1

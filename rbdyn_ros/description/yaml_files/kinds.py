@@ -34,7 +34,7 @@ def is_nothing(node: Node | None) -> bool:
 
 
 def number_in(node: Node, *, infinite: bool = False) -> float | None:
-    """Return the number in a node, or None."""
+    """Return the number in a node, or None; only with `infinite` may the number be infinite."""
     if not isinstance(node, Scalar) or node.quoted:
         return None
     if infinite and node.text.lower() in _INFINITE:
@@ -451,7 +451,7 @@ class OrNothing(Kind):
 
 @dataclass(frozen=True)
 class Owned(Kind):
-    """A value that is an element of the file; its errors name it."""
+    """A value that is an element of the file; errors name the element."""
 
     kind: Kind
     owner: str

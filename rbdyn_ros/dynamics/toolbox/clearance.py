@@ -85,7 +85,7 @@ class Near(NamedTuple):
 
 
 def _carriers(m: Model, dofs: Ints) -> Bools:
-    """Return a mask (nbody, njnt): whether the joint carries the body and may move.
+    """Return a mask (nbody, njnt): whether the joint carries the body and moves with the dofs.
 
     A mimic joint moves with its leader, but moves other bodies.
     """

@@ -71,7 +71,7 @@ class fills:  # noqa: N801  a decorator
         return cast("F", functools.update_wrapper(run, stub))
 
     def of_body(self, stub: F) -> F:
-        """Make a function of (m, d, body) as `fills` does; `body` is 0 by default."""
+        """Make a function of (m, d, body=0) return a new array, as `fills` does."""
         call, shape, empty = self.call, self.shape, np.empty
 
         def run(m: Model, d: Any, body: str | int = 0) -> Any:
@@ -92,7 +92,7 @@ class fills:  # noqa: N801  a decorator
         return cast("F", functools.update_wrapper(run, stub))
 
     def of_frame(self, stub: F) -> F:
-        """Make a function of (m, d, frame, reference) as `fills` does."""
+        """Make a function of (m, d, frame, reference) return a new array, as `fills` does."""
         call, shape, empty = self.call, self.shape, np.empty
 
         def run(m: Model, d: Any, frame: str | int, reference: str = "local_world_aligned") -> Any:

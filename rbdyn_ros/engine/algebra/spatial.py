@@ -235,7 +235,7 @@ def unit_quat(w, x, y, z):
 
 @inline
 def quat_at(qpos, q):
-    # quaternions of the state have unit length, those of a user may not
+    # only quaternions of the state have unit length for certain, a user's may not
     return unit_quat(qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3])
 
 

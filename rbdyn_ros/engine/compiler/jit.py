@@ -156,7 +156,7 @@ class Kernel:
 
     @functools.cached_property
     def linked(self) -> Any:
-        """The dispatcher for calls from other kernels; it has no machine code, see linking.py."""
+        """The dispatcher for calls from other kernels, without machine code; see linking.py."""
         return _dispatcher(self.py_func, self._options, self._directory, True)
 
 
@@ -203,7 +203,7 @@ def callback(function: Callable[P, R], signature: Any, directory: str) -> CFunc:
 def _keep_in(
     directory: str, compiled: Any, function: Callable[..., Any], linked: bool = False
 ) -> None:
-    """Make Numba keep the code of a function in a directory; if it is "", nothing is kept."""
+    """Make Numba keep the code of a function in a directory; "" keeps nothing."""
     if directory and Path(function.__code__.co_filename).is_file():
         folder = str(Path(directory, LINKED)) if linked else directory
         compiled._cache = KernelCache(function, folder, linked)

@@ -274,7 +274,7 @@ def _reversed_velocity(m, d, j, v):
 
 @inline
 def carried_from(m, j):
-    """Return the first dof of joint j from which on the axes are fixed in the successor."""
+    """Return the dof of joint j at which the axes that are fixed in the successor begin."""
     kind = m.jnt_type[j]
     if kind == FREE:
         return 3

@@ -131,7 +131,7 @@ def _best_place(boxes, order, first, end, axis, least, scale):
         b = _bin(_centre(boxes, order[n], axis), least, scale)
         count[b, 0] += 1
         _join(bins, b, boxes, order[n])
-    # beyond: cost of a bin and all later bins
+    # `beyond` has the cost of each bin together with all later bins
     total, beyond = stack_floats(1, 6), stack_floats(BINS, 1)
     _clear(total, 0)
     number = 0

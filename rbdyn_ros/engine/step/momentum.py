@@ -80,8 +80,8 @@ def _keep_momentum(m, d, root, h):
     a, b, c = inertia_columns(about)
     w = solved3(a, b, c, missed)
     v = sub3(scaled3(sub3(push, now), 1.0 / mass), cross3(w, r))
-    # from world axes to the axes of the free joint's velocities: the parent's for the linear part,
-    # its own for the angular part
+    # turn the changes from world axes to the axes of the free joint's velocities: the linear
+    # velocity is in parent axes, the angular velocity in body axes
     linear = transposed(load9(m.body_mat, root))
     angular = transposed(load9(d.chain_xmat, root))
     k, q = m.body_dofadr[root], m.jnt_qposadr[root - 1]

@@ -116,7 +116,7 @@ def _is_zero(H, n):
 
 @kernel
 def _factor_diagonal(D):
-    """Replace a block by L and U, with the inverses of the diagonal of U; that of L has ones.
+    """Replace a block by L and U. The diagonal holds the inverses of U's; the diagonal of L is 1.
 
     The last row is eliminated first, so L has numbers above its diagonal, and U below.
     """

@@ -45,7 +45,7 @@ class Findings:
 
 
 def _with_number(spec: ActuatorSpec, key: str, value: float) -> ActuatorSpec:
-    """Return the actuator with another number."""
+    """Return the actuator with a new value of the number that has this key."""
     if key == "motorconst":
         return replace(spec, motorconst=(value, value), motorconst_error=0.0)
     if key.startswith("lugre."):

@@ -113,7 +113,7 @@ def _angles(motion: Motion, motors: Mapping[str, ArrayLike]) -> dict[str, Array]
 
 
 def alone(motion: Motion, i: int) -> Motion:
-    """Return the motion of one joint."""
+    """Return the part of a motion that concerns its i-th joint."""
     fast, one = motion.fast_qvel, slice(i, i + 1)
     return Motion(
         (motion.names[i],),

@@ -30,7 +30,7 @@ class Log:
         name: name of the program.
         delimiter: mark between columns.
         time: column of time.
-        time_unit: its unit [s].
+        time_unit: unit of the times in this column [s].
         position, velocity, effort: columns of a joint [rad, rad/s, N m].
         current: column of its current [A] if the log has no efforts, or "".
         joints: endings of the names of the joints, in order.
@@ -105,8 +105,8 @@ def read_log(
 
     Args:
         path: the log.
-        log: its kind.
-        header: its columns.
+        log: kind of the log.
+        header: columns of the log.
         names: joints to read; joints that the log lacks are left out.
         gains: torque of the log's joints per current [N m/A], for a log without efforts; None: no
             gains.

@@ -149,7 +149,7 @@ class FitOfMotion:
     report: Progress
 
     def unknowns(self, kinds: Sequence[str], at: Linearised | None = None) -> Unknowns:
-        """Return the unknowns of some kinds."""
+        """Return the unknowns of some kinds, linearised at `at`; None: at no Model."""
         known = self.dofs, self.friction, self.smoothing
         return unknowns_of(self.m, self.motion, *known, kinds, self.rest, at)
 

@@ -35,7 +35,7 @@ SEEN = 0.02
 SURE = 3.0
 #: Largest standard deviations of a payload's centre of mass [m] and moments by mass [m^2].
 FAR, SPREAD = 0.05, 0.01
-#: Number of names that a warning lists.
+#: Maximum number of names in a warning.
 MOST_NAMED = 8
 #: Terms that a patched URDF lacks.
 NOT_HELD = "without rotors, offsets and Stribeck friction, which a URDF cannot hold"

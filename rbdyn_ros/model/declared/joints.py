@@ -63,11 +63,12 @@ class JointKind:
 
     Attributes:
         qpos0: neutral position; its length is the joint's share of qpos.
-        newframe: for each dof, 1 if cdof_dot uses the velocity reached just before the dof, 0 if
-            it uses the velocity of the dof before (the three axes of a ball rotate together).
+        newframe: for each dof, 1 if its cdof_dot uses the body velocity due to all dofs before it,
+            0 if it uses the same velocity as the dof before it. So a 1 followed by zeros is a set
+            of axes that rotate together, such as the three axes of a ball.
         quat: index of a quaternion in the joint's share of qpos, or -1.
         flat: whether the velocities are the derivatives of the positions.
-        carried: first dof from which on all axes are fixed in the successor.
+        carried: the axes of this dof and of all later dofs are fixed in the successor.
     """
 
     qpos0: tuple[float, ...]

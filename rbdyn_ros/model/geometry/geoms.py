@@ -167,7 +167,7 @@ def _parts(description: Description, frames: Frames) -> list[Part]:
 
 
 def _robots(description: Description) -> dict[str, int]:
-    """Return for each link the number of its robot in `description.robots`, or NO_ROBOT."""
+    """Return the number of each link's robot in `description.robots`, or NO_ROBOT."""
     numbers = {root: k for k, root in enumerate(description.robots)}
     spanning = span(description)
     found = {spanning.base: numbers.get(spanning.base, NO_ROBOT)}

@@ -143,7 +143,7 @@ def _of_mesh(vertices: Array, faces: Ints) -> dict[str, Array]:
 
 
 def _opposite(ends: Ints, count: int) -> Ints:
-    """Return for each edge (n, 2) of a triangle the same edge of the adjacent triangle, or -1.
+    """Return, for each edge (n, 2) of a triangle, the same edge of the adjacent triangle, or -1.
 
     An edge of more than two triangles, or of two triangles with the same direction, is a border.
     """

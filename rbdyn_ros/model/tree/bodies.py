@@ -80,7 +80,7 @@ def frame_arrays(tree: Tree) -> Arrays:
 
 
 def spring_arrays(springs: Sequence[Spring], tree: Tree) -> Arrays:
-    """Return the fields spring_*."""
+    """Return the fields spring_* of the Model, with the ends of the springs in body frames."""
     ends = [
         (
             tree.frames[spring.link1].then(Pose(spring.point1)),

@@ -64,7 +64,7 @@ def _dofs_on_way(arrays: NamedArrays, body: int) -> list[tuple[int, int, float]]
 
 
 def _elimination_tree(arrays: NamedArrays, nv: int) -> Ints:
-    """Return for each dof its parent: the last dof before it in its row after elimination."""
+    """Return the parent of each dof: the last dof before it in its row after elimination."""
     met: list[set[int]] = [set() for _ in range(nv)]
     below = np.zeros(len(arrays["body_parentid"]), bool)  # bodies below a mimic joint
     below[arrays["mimic_jntid"] + 1] = True

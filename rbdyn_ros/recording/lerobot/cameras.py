@@ -33,8 +33,8 @@ class Camera:
     """A camera of a recording.
 
     Attributes:
-        topic: topic of its pictures.
-        name: its name in the dataset, without slashes.
+        topic: topic of the pictures.
+        name: name of the camera in the dataset, without slashes.
         height, width: size of the pictures [pixel].
         stamps: times at which the pictures were measured [ns], in the order of the recording.
         before: number of pictures that were recorded before time was last reset.

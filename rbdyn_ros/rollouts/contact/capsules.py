@@ -25,8 +25,8 @@ from rbdyn_ros.specialization.symbolic import Objects
 
 Place = dict[str, Any]
 
-#: A capsule lies flat if its ends are at the same height up to this difference [m]. Their friction
-#: then has the same velocity, up to what the step adds to the angular velocity.
+#: A capsule lies flat if its ends are at the same height up to this difference [m]. Both ends then
+#: slide at the same velocity, apart from the change of the angular velocity in the step.
 LEVEL = 3e-7
 
 

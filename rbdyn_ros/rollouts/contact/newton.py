@@ -59,8 +59,8 @@ class LinearForce:
 
     Attributes:
         force: the normal force.
-        along: its slope.
-        across: the slope of friction across its direction.
+        along: slope of the normal force.
+        across: slope of friction across the direction of friction.
         coupled: mu times the slope of the normal force if the contact slips, else 0.
         rubbing: friction.
         slip: the direction of friction if the contact slips, else zeros.
@@ -80,7 +80,7 @@ class LinearForce:
 
 
 def read_lines(row: Any, pairs: Sequence[Pair]) -> list[LinearForce]:
-    """Return linearisations from their columns."""
+    """Return the linearised force of each pair, from a row of all their `columns`."""
     found, at = [], 0
     for n in (pair.parts for pair in pairs):
         end = at + 4 + 2 * n

@@ -76,8 +76,8 @@ class _EstimateRun:
         blocks: states, which the control thread adds.
         missed: number of states that the control thread left out.
         stop: ends the run.
-        said: its findings.
-        failed: whether it ended by an error.
+        said: findings of the run.
+        failed: whether an error ended the run.
         thread: the thread that estimates; None before it is made.
     """
 
@@ -131,7 +131,7 @@ class ArmEstimate:
             run.missed += 1
 
     def close(self) -> None:
-        """End the thread; it does not start again."""
+        """End the thread, which does not start again."""
         with self._lock:
             self._closed, run = True, self._run
         if run is not None and run.thread is not None:
@@ -177,7 +177,7 @@ class ArmEstimate:
             return before.said.text
 
     def _begun(self, before: _EstimateRun | None) -> _EstimateRun:
-        """Start a run and return it; its thread waits for the end of the last run's thread."""
+        """Start a run and return the run, whose thread waits for the last run's thread to end."""
         run = _EstimateRun(self._new_blocks())
         last = None if before is None else before.thread
         args = run, last
@@ -293,7 +293,7 @@ class ArmEstimate:
 
 
 def _others(arm: Arm, link: str) -> dict[str, Any]:
-    """Return the payloads of other links."""
+    """Return the payloads of the arm on all links but this link."""
     return {name: payload for name, payload in arm.payloads.items() if name != link}
 
 

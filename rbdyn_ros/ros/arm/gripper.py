@@ -22,11 +22,11 @@ OLD = 0.5
 class ArmGripper:
     """Sends goals on gripper_commands while the arm is armed. Any thread may use it.
 
-    Any message of joint_states with a finite position of its joint counts as a measurement.
+    A message of joint_states with a finite position of the gripper's joint is a measurement.
 
     Args:
         node: node that publishes and subscribes.
-        gripper: its joint.
+        gripper: joint of the gripper.
         controller: controller of the arm.
         now: returns the time that ages of the arm count [ns]; for any thread.
         reliability: reliability of the subscription to joint_states.

@@ -229,7 +229,7 @@ class ArmController(process.ManagedNode):
             twin.rehearse(mode)
 
     def _open_triggers(self, controller: TrajectoryController) -> None:
-        """Offer the services without arguments; their message is the status or the refusal."""
+        """Offer the services without arguments: they return the status or a reason for refusal."""
         self._arming = ActionThread(self, "arming", "a request to arm")
 
         def arm() -> None:
@@ -253,7 +253,7 @@ class ArmController(process.ManagedNode):
 
         for name, act in services.items():
             serve(self, Trigger, f"~/{name}", partial(on_request, act))
-        # in a thread of its own: the start-up test takes seconds, in which the arm can be disarmed
+        # arming has a separate thread, because the arm can be disarmed during the start-up test
         self._arming.service(Trigger, "arm", answered(partial(on_request, arm)))
         self._arming.start()
 

@@ -110,7 +110,7 @@ def gate_settings(values: SimpleNamespace, simulated: bool) -> GateSettings:
 
 
 def settings(values: SimpleNamespace) -> ControlSettings:
-    """Return the settings of the controller."""
+    """Return the settings of the controller from the values of the node's parameters."""
     return ControlSettings(**_chosen(values, ControlSettings))
 
 

@@ -33,7 +33,7 @@ class Fact:
     """One statement about a driver.
 
     Attributes:
-        value: what is stated.
+        value: the stated value.
         source: address of the document with this value.
         note: how the value is meant.
     """
@@ -101,8 +101,8 @@ class ArmPreset:
 
     Attributes:
         name: name of the arm.
-        driver: its ROS 2 driver.
-        joints: names of its joints, without a prefix.
+        driver: the ROS 2 driver.
+        joints: names of the joints, without a prefix.
         facts: takes_efforts, firmware, rate [Hz], measured_effort.
         topics: names of the driver's topics by the names of this controller's topics.
         parameters: parameters of the controller.

@@ -179,7 +179,7 @@ class ArmTopics:
         """Return whether an answer is too late: no state has come since a pause."""
         if self.time.simulated:
             return False
-        newest, fresh = self._paused  # stamps may also have jumped back
+        newest, fresh = self._paused  # at a time before `newest`, the stamps have jumped back
         old = newest <= self._controller.gate.measured.time < fresh
         return old or steady_ns() - steady > self._timeout
 

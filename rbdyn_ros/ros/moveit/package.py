@@ -56,7 +56,7 @@ class MoveItPackage:
         name: name of the package.
         urdf: text of the robot.
         meshes: finds the meshes of the robot.
-        semantics: its groups, states and pairs of links.
+        semantics: groups, states and pairs of links of the robot.
     """
 
     name: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings of a program that runs the simulator node inside itself, besides its parameters."""
+"""Settings, besides the node's parameters, of a program that runs the simulator in itself."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

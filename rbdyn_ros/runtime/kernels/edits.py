@@ -51,7 +51,7 @@ def perform(m: Model, d: Data, still: Data, s: Shared) -> bool:
     elif kind == LOAD:
         _load(s)
     elif kind == RELEASE:
-        read_commands(s)  # so that commands sent before this edit end, too
+        read_commands(s)  # commands that were sent before this edit must end, too
         release(s, s.edit[SCOPE] == HELD)
     elif kind == LET_GO:
         let_go(s)

@@ -34,7 +34,7 @@ def scramble(word: int) -> int:
 
 @kernel
 def uniform(seed: int, tick: int, purpose: int, k: int) -> float:
-    """Return a number in [0, 1)."""
+    """Return a number in [0, 1), which depends only on the arguments."""
     word = scramble(scramble(scramble(seed) ^ tick) ^ (purpose * 2**40 + k))
     return float((word >> 11) & _TOP53) * 2.0**-53
 

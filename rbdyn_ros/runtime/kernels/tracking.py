@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The trajectory in progress: polynomials between its points; its joints hold the last point."""
+"""The trajectory in progress: polynomials between points. The joints hold the last point."""
 
 from __future__ import annotations
 

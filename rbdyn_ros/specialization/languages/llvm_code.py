@@ -30,10 +30,10 @@ class ArrayAccess(Protocol):
     arguments: Sequence[ir.Type]
 
     def load(self, builder: ir.IRBuilder, given: Any, array: str, place: int) -> Any:
-        """Return an entry of an array."""
+        """Return the entry of an array at a place; `given` are the arguments of the function."""
 
     def store(self, builder: ir.IRBuilder, given: Any, array: str, place: int, x: Any) -> None:
-        """Write an entry of an array."""
+        """Write x to the entry of an array at a place."""
 
 
 class Module:
@@ -92,7 +92,7 @@ class Module:
 
 
 class _BlockWriter:
-    """Writes the function of one block; its last argument holds the values that blocks share."""
+    """Writes the function of one block; the last argument holds the values that blocks share."""
 
     def __init__(
         self, module: Module, program: Program, blocks: Blocks, places: ArrayAccess, name: str
@@ -264,7 +264,7 @@ def load(builder: ir.IRBuilder, memory: Any, start: int, count: int) -> Any:
 
 
 def store(builder: ir.IRBuilder, memory: Any, start: int, value: Any) -> None:
-    """Write a number or a vector."""
+    """Write a number or a vector to memory from the index `start` on."""
     first = builder.gep(memory, [INT32(start)])
     builder.store(value, builder.bitcast(first, value.type.as_pointer()), align=8)
 

@@ -199,7 +199,7 @@ def sincos_text(width: int) -> str:
 
 
 def _sincos(width: int) -> str:
-    """Return the text of the function for all lanes; it calls another for angles > LARGEST."""
+    """Return the text of the function for all lanes; it calls another function above LARGEST."""
     V, I, B = (_vector(entry, width) for entry in ("double", "i64", "i1"))
     lines = []
     for line in OPERATIONS.split("\n")[1:-1]:

@@ -51,7 +51,7 @@ def _instructions(program: Program) -> int:
 
 
 def uneven(m: Model) -> dict[str, set[int]]:
-    """Return for each array of a Model the indices of numbers that a trace must not simplify.
+    """Return, for each array of a Model, the indices of numbers that a trace must not simplify.
 
     A trace drops operations with zero, one and minus one. If limbs differ in such a number, for
     example 1e-11 on the right and 0 on the left, the operations that depend on it do not match.
@@ -86,7 +86,10 @@ def _uneven(m: Model, limbs: Limbs) -> dict[str, set[int]]:
 
 
 def _differ(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return for each row whether a trace would simplify operations with only some entries."""
+    """Return, for each row of one number per limb, whether they differ and one is 0, 1 or -1.
+
+    Then a trace would drop operations in only some of the limbs.
+    """
     simple = np.isin(rows, (0.0, 1.0, -1.0)).any(axis=1)
     different = (rows != rows[:, :1]).any(axis=1)
     return np.asarray(simple & different)
@@ -127,7 +130,7 @@ def _subtree(children: Sequence[Sequence[int]], body: int) -> list[int]:
 
 
 def _places(m: Model, limbs: Limbs) -> Places:
-    """Return for each array and index of the first limb the indices of the other limbs."""
+    """Return, for each array and each index of the first limb, the indices of the other limbs."""
     rows = {
         "nbody": [np.array(lane) for lane in limbs],
         "njnt": [np.array(lane) - 1 for lane in limbs],

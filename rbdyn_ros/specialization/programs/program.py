@@ -36,7 +36,7 @@ class Program:
         return tuple((o[1], o[2], n) for n, o in enumerate(self.operations) if o[0] == "input")
 
     def lengths(self) -> dict[str, int]:
-        """Return for each array the length of the part that is read or written."""
+        """Return, for each array, the length of the part that the program reads or writes."""
         longest: dict[str, int] = {}
         for array, place, _ in self.inputs + self.outputs:
             longest[array] = max(longest.get(array, 0), place + 1)

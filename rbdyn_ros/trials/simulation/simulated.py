@@ -167,7 +167,7 @@ class HistoryWatcher:
         self._row += 1
 
     def history(self, i: int, seed: int, values: dict[str, float]) -> History:
-        """Return the history of a run."""
+        """Return the history of run i, which has this seed and these sampled values."""
         return history(self._trial, self.rows[:, i], 1, seed, values)
 
 

@@ -122,7 +122,7 @@ class Clock:
         tell(self._server, event, self._simulated.reset())
 
     def change_speed(self, event: Any, faster: bool) -> None:
-        """Ask for the next offered speed."""
+        """Ask for the next faster or slower offered speed; show a reason if it is refused."""
         speed = next_speed(self.speed, faster)
         if not (reason := self._simulated.set_speed(speed)):
             self.speed = speed

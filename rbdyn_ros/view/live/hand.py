@@ -212,7 +212,7 @@ class Hand:
 
 
 def rotation(vector: Array) -> Array:
-    """Return the matrix (3, 3) of a rotation vector; its angle is limited to MOST_TURN."""
+    """Return the matrix (3, 3) of a rotation vector, whose angle is limited to MOST_TURN."""
     angle = float(np.linalg.norm(vector))
     axis = vector / max(angle, 1e-12)
     half = 0.5 * min(angle, MOST_TURN)

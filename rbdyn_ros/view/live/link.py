@@ -108,8 +108,8 @@ class Cast:
         description: description of the robot.
         floating_base: as for rb.load.
         strict: as for rb.load.
-        text: URDF, for its appearance; "" for another file format.
-        path: its file; None if it was given as text.
+        text: URDF, for the robot's appearance; "" for another file format.
+        path: file of the robot; None if the robot was given as text.
         package_dirs: folders to search for the packages of its meshes.
         imports: Python files of the user that register its joint types and motions.
         timestep: duration of a tick [s].

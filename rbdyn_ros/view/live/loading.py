@@ -34,8 +34,8 @@ def moved(cast: Cast, before: Model, looks: Appearance) -> tuple[Model, Appearan
 
     Args:
         cast: the robot.
-        before: its last Model.
-        looks: its first appearance.
+        before: last Model of the robot.
+        looks: first appearance of the robot.
 
     Raises:
         RbdynError: the Model cannot be made.

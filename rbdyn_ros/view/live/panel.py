@@ -177,9 +177,9 @@ class LiveRobot:
         clock: measures the speed of time.
 
     Attributes:
-        label: its name in the view.
-        folder: its folder in the panel.
-        findings: warnings about its appearance.
+        label: name of the robot in the view.
+        folder: folder of the robot in the panel.
+        findings: warnings about the robot's appearance.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ def start_view(
         port: see open_server.
         address: see open_server.
         say: called from another thread with the address, a warning, or the reason of a failure.
-        spawned: its process, which ends with the view; None: a new process, see spawn.
+        spawned: process of the view, which ends with the view; None: a new process, see spawn.
 
     Raises:
         ParameterError: viser is not installed.

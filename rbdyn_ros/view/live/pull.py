@@ -88,7 +88,7 @@ class HandSpring:
         """Return the pull from a point of a link to a goal.
 
         Args:
-            link: its name.
+            link: name of the link.
             point: (3,) in the frame of the link [m].
             goal: (3,) position in the world [m], or (9,) orientation of the link, row by row.
             duration: duration of the pull [s].

@@ -58,11 +58,11 @@ class Watched:
     """Makes Instants from the states of a loop; not thread-safe.
 
     Args:
-        loop: to watch.
+        loop: loop to watch.
 
     Attributes:
         m: Model of the last instant.
-        world: its number, see Instant.
+        world: number of the world, see Instant.
     """
 
     def __init__(self, loop: Loop) -> None:

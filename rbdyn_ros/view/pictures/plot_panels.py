@@ -54,7 +54,7 @@ def dashes(quantity: str) -> Any:
 
 
 def _roomy(axes: "Axes") -> None:
-    """Enlarge the range of an almost constant curve."""
+    """Widen the y limits of the axes if all their curves are almost constant."""
     low, high = axes.get_ylim()
     middle = 0.5 * low + 0.5 * high
     least = 1e-6 * max(1.0, abs(middle))

@@ -21,7 +21,7 @@ BENT = 1e-4
 FAR = 5.0
 #: Pixels around the picture, for second differences.
 PAD = 2
-#: The picture without distortion has at most this many times the columns and rows.
+#: Largest ratio of the widths, and of the heights, of the undistorted and distorted pictures.
 LARGER = 2
 
 

@@ -114,7 +114,7 @@ def _floors(programs: Programs, scene: Scene) -> list[Drawable]:
 def put_triangles(
     programs: Programs, corners: Array, faces: NDArray[np.int32], places: Places | None = None
 ) -> tuple[Any, Any]:
-    """Upload triangles to the graphics card; return them for the picture and for the shadow."""
+    """Upload triangles to the graphics card; return the objects for the picture and the shadow."""
     context = programs.context
     rows = np.concatenate([corners, vertex_normals(corners, faces)], axis=1).astype(np.float32)
     form, names, skip = "3f 3f", ["at", "across"], 12

@@ -22,7 +22,7 @@ class Lens:
 
     Attributes:
         size: columns and rows of the wide picture.
-        matrix: its intrinsics.
+        matrix: intrinsics of the wide picture.
     """
 
     def __init__(self, context: Any, camera: CameraSpec) -> None:

@@ -33,7 +33,7 @@ from rbdyn_ros.view.render.renderer import Renderer
 #: Program of the process; it is isolated from its working directory and imports from our paths.
 CHILD = """
 import os, sys
-os.nice(int(sys.argv[2]))  # before threads are started, which keep theirs
+os.nice(int(sys.argv[2]))  # running threads would keep their niceness
 from multiprocessing.connection import Connection
 pipe = Connection(int(sys.argv[1]))
 sys.path[:] = pipe.recv()
@@ -64,7 +64,7 @@ class RenderProcess:
 
     Args:
         m: the robot.
-        looks: its appearance.
+        looks: appearance of the robot.
         cameras: each draws a picture at once, so that its first picture in use is not slower than
             later pictures.
         shapes: the shapes visible to each depth camera.

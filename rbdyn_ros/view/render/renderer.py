@@ -53,7 +53,7 @@ class Renderer(OffScreen):
 
     Args:
         m: the robot.
-        looks: its appearance.
+        looks: appearance of the robot.
 
     Raises:
         ModelError: the appearance is another robot's.

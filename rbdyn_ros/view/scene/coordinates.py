@@ -37,8 +37,8 @@ class Coordinate:
 
     Attributes:
         joint: number of the joint.
-        entry: its index in qpos; -1 for an angle of a quaternion.
-        word: its name among the coordinates of the joint; "" if there is only one.
+        entry: index of the number in qpos; -1 for an angle of a quaternion.
+        word: name of the number among the coordinates of the joint; "" if there is only one.
         unit: "rad" or "m".
         low, high: range of the slider.
     """

@@ -20,7 +20,7 @@ class Lamp:
     """A light on a body.
 
     Attributes:
-        body: its number.
+        body: number of the body.
         pos, direction: (3,) in the body.
         light: light of the file.
     """

@@ -47,8 +47,8 @@ class Part:
 
     Attributes:
         body: number of the body; 0 is the world.
-        surface: its triangles, in its own frame.
-        pos: origin of that frame in the body [m].
+        surface: triangles, in the frame of the surface.
+        pos: origin of this frame in the body [m].
         quat: orientation in the body, wxyz.
         color: red, green, blue and opacity, 0 to 1.
         scale: scale along the axes of its frame.

@@ -81,7 +81,7 @@ class Scene:
 
     Args:
         m: the robot.
-        looks: its appearance.
+        looks: appearance of the robot.
 
     Attributes:
         size: diagonal of its bounding box at qpos0 [m], which scales all marks.

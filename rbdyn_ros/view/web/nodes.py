@@ -197,7 +197,7 @@ class Nodes:
             self._follow(at)
 
     def show(self, layer: str, visible: bool) -> None:
-        """Show or hide a layer; its nodes are created when it is first shown."""
+        """Show or hide a layer, whose nodes are created when the layer is first shown."""
         with self._lock, self._server.atomic():
             if visible and layer not in self._layers:
                 self._layers[layer] = self._make(layer)

@@ -40,7 +40,7 @@ class Show:
     Args:
         server: server from open_server.
         m: the robot.
-        looks: its appearance.
+        looks: appearance of the robot.
         name: name of its part of the scene, unique among robots; "" for the name of the robot.
         dragged: called when a body is dragged, see Nodes; None: bodies cannot be dragged.
 
@@ -90,7 +90,7 @@ class Show:
 
         Args:
             m: the Model with these objects.
-            looks: its appearance.
+            looks: appearance of the robot.
         """
         if self.picked and self.picked not in m.body_names:
             self._click(self.picked)

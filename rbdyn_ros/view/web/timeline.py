@@ -29,7 +29,7 @@ class Timeline:
 
     Args:
         show: the robot.
-        run: its recording.
+        run: recording of the robot.
 
     Attributes:
         player: the playback position.
@@ -129,7 +129,7 @@ class RunCharts:
 
     Args:
         show: the robot.
-        run: its recording.
+        run: recording of the robot.
     """
 
     def __init__(self, show: Show, run: RecordedRun) -> None:

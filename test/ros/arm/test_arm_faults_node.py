@@ -241,7 +241,7 @@ def far_from_its_target(pair):
 
 
 def too_fast(pair):
-    """Limits are tightened to 0.1 of 3.15 rad/s; they cannot be relaxed."""
+    """Push the arm beyond a limit tightened to 0.1 of 3.15 rad/s, which cannot be relaxed."""
     assert tighten(pair, velocity_scale=0.1, effort_scale=0.9) == ["", ""]
     relaxed, higher = tighten(pair, velocity_scale=0.5, effort_scale=1.0)
     assert "0.1" in relaxed

@@ -57,7 +57,7 @@ def test_limits_are_refused_with_the_allowed_range(name, wrong):
 
 def test_the_largest_allowed_limits_of_acceleration_and_latency_are_bounded():
     rows = {p.name: p for p in PARAMETERS}
-    # in 5 ms, over which changes are measured, a velocity may change by 5 rad/s; a lag never
+    # changes of a velocity are measured over 5 ms, in which 5 rad/s are allowed; a latency never
     # exceeds state_timeout
     assert rows["acceleration_limit"].high == 1000.0
     assert rows["latency_limit"].high == 0.1

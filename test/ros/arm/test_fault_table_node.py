@@ -86,7 +86,7 @@ def told(lie, mode="gravity"):
 
 
 def follow(pair, seconds, way):
-    """Let the last joint move."""
+    """Send a trajectory that moves the last joint by `way` [rad] in some seconds."""
     points = []
     for at, place in ((0.0, 0.0), (seconds, way)):
         goal = pair.arm.position.copy()

@@ -156,7 +156,7 @@ def test_a_second_signal_during_a_handler_does_not_block_the_process():
     assert done.returncode == 0
 
 
-#: A program that keeps Python's lock for longer than the test waits, as C++ or LLVM may.
+#: A program that holds the GIL for longer than the test waits, as C++ or LLVM may.
 HELD = """
 import ctypes, os, subprocess, sys
 from rbdyn_ros.ros.common.lifecycle import process

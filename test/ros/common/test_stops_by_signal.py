@@ -346,7 +346,7 @@ def shutting_down(storm):
 def armed(storm):
     with armed_arm(storm, state_timeout=1.0, simulated_clock="true") as driver:
         first, stalled = storm.stop("armed")
-        time.sleep(0.02)  # for messages under way
+        time.sleep(0.02)  # messages may be under way
         late = driver.states_between(first, max(driver.commands))
         assert late <= LAST_EFFORT + RATE * stalled, (late, stalled)
         assert "shut down while armed" in storm.text() or TEXT in storm.text()

@@ -81,7 +81,7 @@ def old_answers(simulator, peer, states):
 def a_commander_that_stops(simulator, peer, states):
     publisher = peer.publisher(JointState, "joint_commands")
     command = JointState(name=["lift", "turn"], effort=[0.0, 0.0])
-    simulator.wait_for(STOPPED, 30.0)  # after the answers above
+    simulator.wait_for(STOPPED, 30.0)  # the answers above have ended
     peer.insist(publisher, command, lambda: BACK in simulator.text())
     simulator.wait_for("braked to rest and held there (on_timeout is 'hold')", 30.0)
     peer.until(lambda: simulator.text().count(STOPPED) == 2)

@@ -147,7 +147,7 @@ def test_subscribers_read_scans_clouds_and_ranges(room, node, peer):
     assert points["ring"][:, 0].tolist() == [0, 1, 2, 3]
     np.testing.assert_allclose(points["time"][0], 0.1 * np.arange(360) / 360, rtol=1e-6)
     ahead = points[2, 170:190]
-    x = ahead["x"] + 0.6 - 1.5 * (0.1 - ahead["time"])  # in the room
+    x = ahead["x"] + 0.6 - 1.5 * (0.1 - ahead["time"])  # x in the room
     np.testing.assert_allclose(x, 5.0, atol=1.5 * 0.1 / 64)
     assert nanoseconds(top.header.stamp) + 100 * TICK in states
 

@@ -294,7 +294,7 @@ def test_a_recorded_state_is_a_valid_message_with_all_its_numbers():
     ],
 )
 def test_installed_types_have_the_definitions_of_rosbags(typename):
-    """Definitions made from message classes equal those of the package rosbags."""
+    """Definitions made from message classes equal the definitions in the package rosbags."""
     from rosbags.typesys import get_types_from_msg
 
     ours = get_types_from_msg(definition(typename), typename)[typename][1]

@@ -123,4 +123,4 @@ def test_messages_of_one_stamp_agree_and_precede_their_clock(simulate, peer, two
         np.testing.assert_allclose(arm[:3, 3], rb.frame_pose(m, d, "arm")[0], atol=1e-12)
         np.testing.assert_allclose(arm[:3, :3], rb.frame_pose(m, d, "arm")[1], atol=1e-12)
     assert abs(sent["joint_states"][ticks[-1] * TICK][1].position[1]) > 1e-4
-    simulator.end_well()  # while it is paused
+    simulator.end_well()  # the simulator is paused

@@ -143,7 +143,7 @@ def test_no_similar_limbs_are_found_in_a_chain():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_limbs_of_random_trees_give_the_same_bits(seed):
-    """By chance, siblings have the same types of joints; their constants are unrelated."""
+    """Some sibling links have the same joint types by chance, but unrelated constants."""
     m = trees.build(trees.auto_tree(14, 3.0, seed=seed))
     plain = specialised.program_of(m, "step")
     packed = side_by_side(m, plain, 8)

@@ -13,7 +13,7 @@ h / pi, and h / (2 pi) between two moving bodies. k is at least so large that it
 of the tree at the depth DEEPEST. The force of a spring in a step is computed in one_sided.py; its
 stiffness there is bounded by geom_mass0 alone.
 
-A contact with restitution e whose closing speed exceeds that of four steps of free fall leaves
+A contact with restitution e that closes faster than after four steps of free fall leaves
 with e times this speed: slope is nearly rigid, and push leads to that velocity. A contact that
 separates that fast can close again with e times its speed before it presses: with e = 1 and no
 friction the forces of a step then do no work, for any number of contacts. For friction see

@@ -75,7 +75,7 @@ def pair_number(m, g, o):
 def bodies_of_pair(m, pair):
     """Return the bodies of the pair with the number `pair`, or -1 if the number is not valid.
 
-    Pairs with obstacles come first, then those of push_geom, then those with height fields.
+    Pairs with obstacles come first, then the pairs of push_geom, then pairs with height fields.
     """
     obstacles, others = m.ngeomlink * m.nobstacle, pair - m.ngeomlink * m.nobstacle
     if others >= 0 and others < m.npush:
@@ -179,7 +179,8 @@ def turn_rate_in_step(m, d, body, late):
 def paths(d):
     """Return the number of paths on which geometries may touch.
 
-    The first is at the velocities of the start of the step, the second at those of its end.
+    The first path has the velocities at the start of the step, the second has the velocities at
+    the end of the step.
     """
     return 2 if d.contact_phase[0] == AT_END else 1
 

@@ -173,9 +173,10 @@ def _list_on_mesh(m, d, g, o, x, feature, reach):
 
 @inline
 def _name(m, d, o, normal, first):
-    """Return a number for a normal that differs from those of the corner's earlier contacts.
+    """Return a number for a normal; earlier contacts of the corner have other numbers.
 
-    It is the main direction, plus DIRECTIONS for each earlier contact with this main direction.
+    The number is the main direction, plus DIRECTIONS for each earlier contact with this
+    direction.
     """
     name, back = _direction(normal), transposed(load9(m.geom_mat, o))
     for c in range(first, d.ncon):

@@ -35,7 +35,7 @@ def first_last(at, reach, half, cell, number):
 
 @inline
 def corner_of(m, o, grid, r, c):
-    """Return a corner of a field."""
+    """Return the corner in row r and column c of a height field."""
     adr, _rows, columns, cell_x, cell_y = grid
     x, y = c * cell_x - m.geom_size[o, 0], r * cell_y - m.geom_size[o, 1]
     return x, y, m.field_height[adr + r * columns + c]
@@ -109,7 +109,7 @@ def begin_grid(m, o, centre, half, walk):
 
 @inline
 def next_in_grid(m, o, walk):
-    """Return the next triangle, or -1."""
+    """Return the next triangle of a walk over a height field, or -1 at the end."""
     _adr, _rows, columns, _cell_x, _cell_y = grid_of(m, o)
     r, c, side = walk[ROW, 0], walk[COLUMN, 0], walk[SIDE, 0]
     if r >= walk[LAST_ROW, 0] or c >= walk[LAST_COLUMN, 0]:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contacts of geometries with the convex edges and corners of terrain.
 
-An edge or a corner touches at its point that is deepest in the geometry. An edge between triangles
-of one plane is not convex, and an edge counts only for normals between those of its triangles.
+The contact of an edge or corner is at the point that is deepest in the geometry. An edge between
+triangles of one plane is not convex. An edge counts only for normals between the normals of its
+triangles.
 Each edge or corner is tested at the time at which the geometry touches it on its path in the step
 (approach.py).
 """
@@ -59,8 +60,8 @@ from rbdyn_ros.model.geometry import triangle_meshes
 from rbdyn_ros.model.geometry.height_fields import PEAK
 
 MAX_TANGENTS, HALVE_EVERY = 60, 4  # most steps of a search; every fourth one is a bisection
-BESIDE_POINT = 1e-6  # step to both sides of the nearest point of an edge, as a part of its length
-NO_END = 1e-3  # an edge point nearer to an end than this part belongs to the corner there
+BESIDE_POINT = 1e-6  # step to both sides of an edge's nearest point, as a part of the edge length
+NO_END = 1e-3  # an edge point within this part of the length from a corner belongs to the corner
 END_MARGIN = 1e-3  # the ends of a common line are moved inwards by this part of its length
 POINT_LENGTH = 0.02  # a common line shorter than this part of the edge counts as one point
 CONE_SLACK = 1e-6  # a normal may be outside the normals of an edge by this angle [rad]

@@ -74,7 +74,7 @@ class ActionThread:
 
         Args:
             kind: type of the action.
-            name: its name below the name of the node.
+            name: name of the action, below the name of the node.
             execute: maps a goal handle to the result.
             accept: maps a goal request to its response.
         """

@@ -28,7 +28,11 @@ class GripperPort(Protocol):
     gripper: Gripper
 
     def move(self, goal: GripperGoal) -> int:
-        """Move to a goal until the next goal; return its number. Raises RbdynError to refuse."""
+        """Start to move to a goal, which replaces the last goal; return the number of this goal.
+
+        Raises:
+            RbdynError: the goal is refused.
+        """
 
     def hold(self, number: int) -> None:
         """Stay at the present position, if the goal of this number is still the newest."""

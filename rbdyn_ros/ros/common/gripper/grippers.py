@@ -303,7 +303,7 @@ def _joint_of(m: Model, name: str, preset: GripperPreset) -> str:
 
 
 def _reason_not(m: Model, j: int) -> str:
-    """Return why joint j cannot move a gripper, as words after the joint's name, or ""."""
+    """Return a reason why joint j cannot move a gripper, to follow the joint's name, or ""."""
     if m.jnt_mimic[j] >= 0:
         leader = m.jnt_names[m.jnt_mimic[j]]
         return f"mimics joint {quote(str(leader))}; name that joint"

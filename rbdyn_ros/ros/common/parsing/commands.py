@@ -32,9 +32,10 @@ class MimicJoint:
     """A mimic joint with an actuator.
 
     Attributes:
-        leader: name of its leader.
+        leader: name of the leader.
         dof: dof of the leader.
-        ratio: its velocity divided by the leader's. Its effort times the ratio acts on the dof.
+        ratio: velocity of the joint divided by the leader's velocity. The joint's effort times
+            this ratio acts on the dof of the leader.
     """
 
     leader: str

@@ -147,7 +147,7 @@ class TrajectoryParser:
 
 
 def _first(wrong: NDArray[np.bool_]) -> list[tuple[int, ...]]:
-    """Return a list of the index of the first true entry; it is empty if no entry is true."""
+    """Return a list with the index of the first true entry, or an empty list if none is true."""
     return [tuple(map(int, place)) for place in np.argwhere(wrong)[:1]]
 
 

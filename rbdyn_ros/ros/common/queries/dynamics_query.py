@@ -232,7 +232,7 @@ def named_joints(m: Model, names: Sequence[str]) -> SingleJoints:
 
 
 def _why_not(m: Model, name: str) -> str:
-    """Return why a joint does not have a single coordinate of its own, or "" without a reason."""
+    """Return a reason why a joint does not have a single coordinate of its own, or ""."""
     j = m.jnt_names.index(name)
     if m.jnt_dofnum[j] != 1:
         return f"has {m.jnt_dofnum[j]} coordinates; joints need exactly one here"

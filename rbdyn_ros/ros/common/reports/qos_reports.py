@@ -51,21 +51,21 @@ _POLICIES: dict[int, tuple[_Test, _Test, str, str]] = {
 
 
 def for_subscription(node: Node, topic: str) -> SubscriptionEventCallbacks:
-    """Return the `event_callbacks` for `node.create_subscription`.
+    """Return the `event_callbacks` for `node.create_subscription`: they log incompatible QoS.
 
     Args:
         node: node that subscribes, and logs.
-        topic: its name, as given to the subscription.
+        topic: name of the topic, as given to the subscription.
     """
     return SubscriptionEventCallbacks(incompatible_qos=_Report(node, topic, publishes=False))
 
 
 def for_publisher(node: Node, topic: str) -> PublisherEventCallbacks:
-    """Return the `event_callbacks` for `node.create_publisher`.
+    """Return the `event_callbacks` for `node.create_publisher`: they log incompatible QoS.
 
     Args:
         node: node that publishes, and logs.
-        topic: its name, as given to the publisher.
+        topic: name of the topic, as given to the publisher.
     """
     return PublisherEventCallbacks(incompatible_qos=_Report(node, topic, publishes=True))
 

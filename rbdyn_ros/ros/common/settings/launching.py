@@ -136,10 +136,10 @@ def node(
     strong: Mapping[str, Any],
     remappings: Iterable[tuple[str, str]] = (),
 ) -> Node:
-    """Return a node of this package; its end ends the launch.
+    """Return a node of this package; the launch ends when the node ends.
 
     Args:
-        of: its executable.
+        of: executable of the node.
         namespace: namespace of the node.
         weak: parameters that the file overrides.
         file: path of a YAML file with parameters, or empty.

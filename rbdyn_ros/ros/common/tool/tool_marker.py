@@ -168,7 +168,7 @@ class ToolMarker:
         return response
 
     def _marker(self) -> Any:
-        """Return the marker with a handle along and about each axis."""
+        """Return the marker, with handles to move along each axis and to rotate about it."""
         marker = self._msg.InteractiveMarker(name=NAME, scale=SCALE, description="tool")
         marker.header.frame_id = self._frame
         self._fill(marker.pose)

@@ -52,7 +52,7 @@ class UnitreeRecord:
     """A message of fixed size whose last field is `crc`.
 
     Args:
-        kind: its class.
+        kind: class of the message.
 
     Attributes:
         places: the index of each number in a row, by name, such as `motor_state[3].q`.

@@ -37,12 +37,12 @@ class Claim:
     """The topics that a simulator publishes.
 
     Attributes:
-        since: when it began, on the clock of its computer [ns].
+        since: when the simulator began, on the clock of its computer [ns].
         token: distinguishes simulators that began at the same time.
-        node: its full name.
+        node: full name of the simulator node.
         helper: full name of the node that announces the claim.
         topics: topics that only one simulator may publish.
-        frames: frames of its transforms, each with its topic.
+        frames: frames of the published transforms, each with its topic.
     """
 
     since: int

@@ -119,7 +119,7 @@ class ClockClaim:
         return sorted((others - Counter(self._claims.later(topic))).elements())
 
     def _listen(self, listener: Listener) -> None:
-        """Wait for the time; its publisher may just have been discovered."""
+        """Wait for a message of /clock; the publisher may just have been discovered."""
         give_up = time.monotonic() + DISCOVERY + AUDIBLE
         while self._heard is None and time.monotonic() < give_up:
             listener.spin(0.1)

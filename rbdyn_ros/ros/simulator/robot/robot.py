@@ -129,7 +129,7 @@ class Robot:
         setup: setup of a simulator inside another program, or None.
 
     Attributes:
-        given: its source, after `load`.
+        given: source of the robot, after `load`.
         world, begin: its present world and its world at the start, after `load`.
         period_ns: duration of a tick [ns], after `load`.
         commands: the parser of its commands, after `load`.

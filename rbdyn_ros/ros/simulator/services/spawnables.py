@@ -124,7 +124,7 @@ def entity_of(name: str, uri: str, text: str, pose: Pose) -> Object | geometries
         name: name of the entity.
         uri: URI of the resource, see the module.
         text: text of a URDF, SDF or MJCF, used if the URI is empty.
-        pose: its pose in the world.
+        pose: pose of the entity in the world.
 
     Raises:
         ResultError: the resource is refused.

@@ -69,10 +69,10 @@ class Stepping:
         return message
 
     def _advance(self, steps: int, at_once: int, go_on: Callable[[int], bool]) -> None:
-        """Make steps, unless another request is doing so.
+        """Make steps, unless another request is making steps.
 
         Args:
-            steps: their number.
+            steps: number of steps.
             at_once: number of steps between two checks for interruptions.
             go_on: called with the number of steps done; returns False to cancel.
 

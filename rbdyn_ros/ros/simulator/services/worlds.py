@@ -148,7 +148,7 @@ def _resource(message: Any) -> Any:
 
 
 def _fill(message: Any, file: WorldFile) -> None:
-    """Fill in a WorldResource."""
+    """Fill in a WorldResource from a file."""
     message.name, message.description, message.tags = file.name, file.about, list(file.tags)
     resource = _resource(message)
     resource.uri, resource.resource_string = file.uri, file.text

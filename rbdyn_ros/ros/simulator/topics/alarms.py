@@ -117,7 +117,7 @@ class Alarms:
             self._logger.error("an inertia is not positive: the motion is wrong; see rbdyn check")
 
     def _remedy(self, m: Model, locked: bool) -> str:
-        """Return the remedy for a fault."""
+        """Return the advice after a state diverged; locked: the joints were locked."""
         call = f"Call {self._reset_name}"
         if locked or m.not_implicit or m.opt.integrator not in ("euler", "implicit_damping"):
             return call

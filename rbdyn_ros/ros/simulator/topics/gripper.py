@@ -23,7 +23,7 @@ class SimulatedGripper:
     """Moves a gripper of a loop. Any thread may use it.
 
     Args:
-        gripper: its joint.
+        gripper: joint of the gripper.
         loop: loop of the robot.
         stamps: stamps of the ticks of the loop.
     """
@@ -36,14 +36,14 @@ class SimulatedGripper:
 
     @property
     def _dof(self) -> int:
-        """The dof of the gripper; its number changes when objects come or go."""
+        """The dof of the gripper, whose number changes when objects come or go."""
         m = self._loop.m
         if self._place[0] is not m:
             self._place = m, int(m.jnt_dofadr[m.jnt_names.index(self.gripper.joint)])
         return self._place[1]
 
     def move(self, goal: GripperGoal) -> int:
-        """Move to a goal until the next command of its joint; return its number."""
+        """Start to move to a goal, which the next command replaces; return the goal's number."""
         with self._lock:
             return self._order(goal)
 

@@ -81,8 +81,8 @@ class Reception:
         """Subscribe to another topic of commands.
 
         Args:
-            kind: type of its messages.
-            topic: its name.
+            kind: type of the messages.
+            topic: name of the topic.
             parse: returns the command of a message, or raises RbdynError.
         """
         self._subscribe(kind, topic, lambda one: self._give(parse(one, self._commands), None))

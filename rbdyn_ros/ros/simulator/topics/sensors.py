@@ -246,7 +246,7 @@ class _NumbersTopic:
 
     Args:
         node: node that publishes.
-        topic: its name.
+        topic: name of the topic.
         message: message with marks for `Prepared`, one mark for each number.
         count: how many numbers it has.
     """

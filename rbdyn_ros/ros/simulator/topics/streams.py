@@ -40,7 +40,7 @@ def stream_topic(
 
     Args:
         publisher: publisher of the topic.
-        prepared: its message.
+        prepared: message of the topic.
         every: period [ticks].
         picks: indices of its numbers in the row of a state.
         of_measurement: whether its stamp is the stamp of the measurement.

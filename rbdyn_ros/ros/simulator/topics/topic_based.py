@@ -47,7 +47,7 @@ class TopicBasedParser:
             raise ParameterError(filter(None, findings))
 
     def _finding(self, kind: str, names: Sequence[str]) -> Finding | None:
-        """Return why these joints cannot have a command interface of this kind, or None."""
+        """Return an error if these joints cannot have command interfaces of this kind, or None."""
         parameter = f"topic_based_{kind}_joints"
         try:
             self._check_interface(kind, names)

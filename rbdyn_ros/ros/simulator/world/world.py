@@ -42,7 +42,7 @@ class SpawnedRobot:
     Attributes:
         namespace: namespace of its topics, with all parents.
         urdf: the text of its URDF, or empty.
-        pose: its pose in the world if it is fixed there; None: its base floats.
+        pose: pose of the robot in the world if it is fixed there; None: its base floats.
     """
 
     namespace: str
@@ -56,8 +56,8 @@ class WorldFile:
 
     Attributes:
         name: name of the world.
-        uri: URI of its file, or empty.
-        text: its content if there is no file; empty: there is a file.
+        uri: URI of the file, or empty.
+        text: content of the world if there is no file; empty: there is a file.
         about: a description for people; empty: no description.
         tags: words by which worlds are chosen.
     """
@@ -88,7 +88,7 @@ class World:
     Attributes:
         loose: the robot and its objects, without attachments.
         floating: whether the Model adds a floating joint at the root of the description.
-        m: its Model, without payloads.
+        m: Model of the world, without payloads.
         start: (nq,) position after a reset.
         strict: as for load_urdf.
         package_dirs: as for load_urdf.

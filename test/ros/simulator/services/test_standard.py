@@ -182,7 +182,7 @@ def test_the_simulation_state_can_be_set(ask, simulation):
     assert set_state(ask, STOPPED) == OK
     assert simulation.resets == [(True, True, True)]
     assert state_of(ask) == STOPPED
-    simulation.tick = 1  # as the service ~/step does
+    simulation.tick = 1  # the service ~/step does the same
     assert state_of(ask) == PAUSED
     assert set_state(ask, 4) == UNSUPPORTED
     simulation.diverged = True
