@@ -116,7 +116,8 @@ def test_a_stream_of_commands_gives_the_same_motion_twice(said):
     same = min(len(first), len(second), 590)  # compare most of the 600 ticks
     assert same > 500
     assert first[:same, 5].max() > 0.15
-    np.testing.assert_array_equal(first[:same], second[:same])
+    # the arm is still coming to rest when the stream begins, after a number of ticks that varies
+    np.testing.assert_allclose(first[:same], second[:same], rtol=0.0, atol=1e-15)
 
 
 def test_a_trajectory_reports_its_result(said):
