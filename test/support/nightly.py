@@ -331,7 +331,7 @@ LONG = {
     "engine/test_closed_inverse.py::test_two_motors_move_a_five_bar": ["1", "2"],
     "engine/test_contact_coupled.py::test_inverse_reverses_forward": ["panda"],
     "engine/test_contact_coupled.py::test_accelerations_agree_with_a_dense_solve": ["panda"],
-    "engine/test_contact_coupled.py::test_without_opt_passive_contact_forces_remain": ["panda"],
+    "engine/test_contact_coupled.py::test_contact_forces_remain_without_opt_passive": ["panda"],
     "specialization/test_processors.py::"
     "test_specialised_code_gives_the_same_bits_on_every_processor": [
         "x86-64-v3",
