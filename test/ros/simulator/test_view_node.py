@@ -218,7 +218,7 @@ def test_the_node_simulates_without_a_view(simulate, peer, two_joints):
 
 
 @needs_viser
-def test_the_end_of_the_view_is_logged_and_the_node_goes_on(simulate, peer, two_joints):
+def test_the_end_of_the_view_is_logged_and_the_node_continues(simulate, peer, two_joints):
     simulator = simulate(two_joints, "--ros-args", *VIEW)
     address_in(simulator)
     (view,) = views_of(simulator)
