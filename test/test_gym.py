@@ -74,7 +74,7 @@ def test_episodes_equal_gymnasiums_vector_env(m, mode):
     assert envs.metadata["autoreset_mode"] is mode
 
 
-def test_without_autoreset_the_caller_resets(m):
+def test_the_caller_resets_without_autoreset(m):
     envs = Fall(m, 3, nstep=NSTEP, horizon=2, autoreset_mode="Disabled")
     envs.reset(seed=1)
     envs.batch.qvel[1, 0] = 0.0
@@ -215,7 +215,7 @@ def test_close_releases_the_robots(m):
     envs.close()
 
 
-def test_without_gymnasium_the_error_names_the_package_to_install():
+def test_the_error_without_gymnasium_names_the_package_to_install():
     code = "import sys; sys.modules['gymnasium'] = None; import rbdyn_ros.gym"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=False

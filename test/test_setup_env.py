@@ -171,7 +171,7 @@ def test_the_engine_compiles_while_packages_are_installed(setup_env, monkeypatch
     assert len(order) == 2  # all steps are done
 
 
-def test_after_a_failed_step_only_missing_steps_run_again(setup_env, monkeypatch, tmp_path):
+def test_only_missing_steps_run_again_after_a_failed_step(setup_env, monkeypatch, tmp_path):
     ran = []
     act = {name: lambda name=name: ran.append(name) for name in ("environment", "packages")}
     act["tests"] = lambda: setup_env.fail("the step failed")

@@ -52,9 +52,9 @@ def without_derivatives(m: Any) -> tuple[str, str]:
         **_odd_joints(m),
     }
     passive = {
-        "springs between points (with opt.passive)": m.nspring > 0,
-        "springs in turning joints (with opt.passive)": curved[m.jnt_stiffness > 0.0].any(),
-        "limits of ball joints (with opt.passive)": curved[m.jnt_limited == 1].any(),
+        "springs between points while opt.passive is True": m.nspring > 0,
+        "springs in turning joints while opt.passive is True": curved[m.jnt_stiffness > 0.0].any(),
+        "limits of ball joints while opt.passive is True": curved[m.jnt_limited == 1].any(),
     }
     return _first(motion), _first(passive)
 

@@ -354,7 +354,7 @@ def struck(k):
 
 
 @pytest.mark.parametrize("motion", [growing, faster, not_resting, moved_away, struck])
-def test_after_a_failed_brake_the_efforts_end_as_in_arm_controller(code, motion):
+def test_efforts_end_after_a_failed_brake_as_in_arm_controller(code, motion):
     """The last efforts hold the arm; no other efforts follow."""
     m, settings = code.package.code.m, settings_of()
     ending = Stopping(Arm(m), settings, code.package.limits)
@@ -610,7 +610,7 @@ def test_a_refused_mode_does_not_change_the_gains_of_the_present_mode(code):
     np.testing.assert_array_equal(*efforts)
 
 
-def test_after_a_fault_efforts_change_faster(code):
+def test_efforts_change_faster_after_a_fault(code):
     native = started(code)
     native.update(BENT, np.r_[2.3, np.zeros(6)], H)
     before = native.effort.copy()

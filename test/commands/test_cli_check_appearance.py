@@ -54,7 +54,7 @@ def test_a_missing_visual_mesh_is_a_warning_in_the_report(check):
     assert "missing-meshes" in [f["code"] for f in report["findings"]]
 
 
-def test_with_repair_a_broken_element_is_only_a_warning(check):
+def test_a_broken_element_is_only_a_warning_with_repair(check):
     status, report, _ = check(robot(BAD.format("visual", "visual")), "--repair")
     severities = {f["severity"] for f in report["findings"] if f["code"] == "missing-attribute"}
     assert (status, severities) == (0, {"warning"})

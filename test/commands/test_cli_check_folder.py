@@ -67,7 +67,7 @@ def test_each_file_has_a_verdict_and_its_reason(folder):
     assert done.returncode == 1
 
 
-def test_with_repair_a_repaired_file_is_sound(folder):
+def test_a_repaired_file_is_sound_with_repair(folder):
     files = folder({"a.urdf": WITHOUT_LIMIT})
     assert run("check", files).returncode == 1
     assert run("check", files, "--repair").returncode == 0

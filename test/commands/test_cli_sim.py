@@ -133,7 +133,7 @@ def test_no_view_starts_with_the_option_no_view(node, viser):
     assert done.stderr == ""
 
 
-def test_without_viser_there_is_no_view(node, viser):
+def test_there_is_no_view_without_viser(node, viser):
     viser(False)
     done = run("sim")
     assert done.returncode == 0

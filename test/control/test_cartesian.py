@@ -392,7 +392,7 @@ def test_the_law_works_for_an_arm_with_four_joints(seed):
     np.testing.assert_allclose(effort, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_without_frame_stiffness_the_joints_hold_the_posture():
+def test_the_joints_hold_the_posture_without_frame_stiffness():
     m = four_joints()
     arm = Arm(m)
     law = CartesianImpedance(arm, "l4", 0.0, 1.0, 7.0, 2.0)
@@ -443,7 +443,7 @@ def test_commands_add_friction_and_subtract_gravity_that_the_robot_compensates()
     np.testing.assert_allclose(law(qpos, qvel, pose, qpos), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_after_a_change_of_payload_the_law_equals_a_new_law_with_this_payload():
+def test_the_law_after_a_change_of_payload_equals_a_new_law():
     m, frame = model(SEVEN), "tool_flange"
     arm = Arm(m)
     loaded = arm.with_payload(frame, 3.0, (0.02, 0.0, 0.1))

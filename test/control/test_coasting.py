@@ -39,7 +39,7 @@ def test_a_light_arm_slows_down_gently_while_states_are_missing(mode):
     assert loop.controller.fault is None
 
 
-def test_after_a_short_loss_of_states_the_law_and_its_path_continue():
+def test_the_law_and_its_path_continue_after_a_short_loss_of_states():
     loop = moving(Case("loss", "computed_torque", 0.2, PANDA))
     without_states(loop, 0.06)
     assert loop.controller._blind.s.coasts

@@ -217,7 +217,7 @@ def test_an_armed_arm_accepts_only_confirmed_payloads_and_only_at_rest():
     assert not loop.controller.arm.payloads
 
 
-def test_after_a_tracking_fault_an_unknown_payload_is_held():
+def test_an_unknown_payload_is_held_after_a_tracking_fault():
     """The brake also carries the load that the feedback carried; the model alone would drop the
     arm.
     """

@@ -25,7 +25,7 @@ each_mode = pytest.mark.parametrize("mode", ACTING)
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_in_mode_gravity_the_arm_floats_yields_and_comes_to_rest(file):
+def test_the_arm_in_mode_gravity_floats_yields_and_comes_to_rest(file):
     loop = armed(file)
     start = loop.d.qpos.copy()
     still = loop.run(10.0)
@@ -43,13 +43,13 @@ def test_in_mode_gravity_the_arm_floats_yields_and_comes_to_rest(file):
 
 
 @pytest.mark.parametrize("mounting", [(0.0, np.pi / 2, 0.0), (np.pi, 0.0, 0.0)])
-def test_in_mode_gravity_a_mounted_arm_floats(mounting):
+def test_a_mounted_arm_in_mode_gravity_floats(mounting):
     loop = armed(mounting=mounting)
     trace = loop.run(2.0)
     assert np.abs(trace.qpos - Q).max() < 1e-3
 
 
-def test_in_mode_gravity_a_robot_with_its_own_compensation_floats():
+def test_a_robot_with_its_own_compensation_floats_in_mode_gravity():
     loop = armed(arm={"robot_compensates_gravity": True})
     trace = loop.run(2.0)
     assert np.abs(trace.qpos - Q).max() < 1e-3
@@ -178,7 +178,7 @@ def test_a_low_rate_of_states_prevents_arming():
         loop.controller.try_arm(loop.now)
 
 
-def test_after_a_stall_of_the_sender_arming_needs_clear_fault():
+def test_arming_needs_clear_fault_after_a_stall_of_the_sender():
     loop = ClosedLoop(model(), mode="hold")
     loop.run(0.5)
     loop.now += 500 * MS

@@ -66,7 +66,7 @@ def test_an_arm_brakes_until_it_rests_and_holds_there():
     assert (np.sign(back - arm.gravity_effort(Q + 0.01, np.empty(6)))[:3] < 0).all()
 
 
-def test_after_a_second_of_braking_the_arm_is_held_anyway():
+def test_an_arm_that_still_moves_after_a_second_of_braking_is_held():
     _, end = ending()
     for _ in range(999):
         see(end, Q, np.full(6, 0.2), 0.001)
@@ -117,7 +117,7 @@ def struck(k):
         (struck, 150),
     ],
 )
-def test_after_a_failed_brake_the_last_efforts_hold_the_arm_and_silence_follows(motion, count):
+def test_the_last_efforts_after_a_failed_brake_hold_the_arm_before_silence(motion, count):
     """`count` states are answered; the next answer is the last and holds the arm."""
     arm, end = ending()
     for k in range(count + 3):
@@ -191,7 +191,7 @@ def test_no_state_is_answered_after_minutes_without_calls(mode):
     assert "not called in time" in loop.controller.status()
 
 
-def test_after_a_short_pause_of_the_calls_the_arm_brakes_blindly():
+def test_the_arm_brakes_blindly_after_a_short_pause_of_the_calls():
     loop = armed()
     loop.now += 200 * MS
     assert loop.controller.on_watch(loop.now) is not None
@@ -300,7 +300,7 @@ def test_missing_states_end_in_silence():
     assert 0.1 <= sent[-1] * 1e-3 <= 0.15
 
 
-def test_after_a_short_loss_of_states_the_arm_is_held():
+def test_the_arm_is_held_after_a_short_loss_of_states():
     loop = moving(blind_time=0.2)
     loop.publish = False
     trace = loop.run(0.2)

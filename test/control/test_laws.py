@@ -67,7 +67,7 @@ def test_laws_include_friction_and_the_robots_gravity_compensation(file):
         np.testing.assert_allclose(law(arm, K, D)(q, v, target), bare + more - g, atol=1e-9)
 
 
-def test_after_a_change_of_payload_a_law_equals_a_new_law_with_this_payload():
+def test_a_law_after_a_change_of_payload_equals_a_new_law():
     m, (q, v, _a) = model(), state(FILES[0])
     light, heavy = Arm(m), Arm(m).with_payload("tool0", 4.0, (0.1, 0.0, 0.1))
     target = wanted(m.nv)

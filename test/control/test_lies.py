@@ -239,7 +239,7 @@ def test_late_and_slow_measured_efforts_are_not_a_freeze(late, slow):
 
 
 @pytest.mark.parametrize("effort", [0.0, np.nan])
-def test_without_measured_efforts_no_freeze_is_found(effort):
+def test_no_freeze_is_found_without_measured_efforts(effort):
     loop = armed(mode="impedance", settle=0.3, **STIFF)
     loop.gate.use(replace(loop.gate.limits, contact=0.5))
     tick = loop.tick

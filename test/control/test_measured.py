@@ -205,7 +205,7 @@ def test_a_huge_message_is_refused_in_linear_time():
     assert names.copied <= len(names)
 
 
-def test_before_the_first_message_joints_are_within_their_limits():
+def test_joints_are_within_their_limits_before_the_first_message():
     seen = measured()
     assert seen.arrival is None
     assert seen.qpos[3] == pytest.approx(

@@ -96,7 +96,7 @@ def test_forces_within_the_deadband_and_the_weight_of_the_tool_move_nothing():
     np.testing.assert_allclose(arm.pose()[0], place, atol=1e-9)
 
 
-def test_at_the_end_of_its_reach_the_mass_does_not_wind_up():
+def test_the_mass_does_not_wind_up_while_the_arm_is_stretched():
     """The arm is pushed outwards for a long time, and moves back as soon as it is pulled back."""
     arm = PositionedArm("admittance", **FREE).armed()
     force = np.array([30.0, 20.0, 0.0])
@@ -144,7 +144,7 @@ def moving():
     return arm
 
 
-def test_without_states_the_positions_come_to_rest():
+def test_the_positions_come_to_rest_without_states():
     arm = moving()
     speed, steps, last = np.abs(arm.d.qvel).max(), [], arm.answer
     for _ in range(100):
@@ -207,7 +207,7 @@ def test_wrenches_with_unknown_links_or_impossible_numbers_are_refused():
 
 @pytest.mark.parametrize("mode", ["tracking", "admittance"])
 @pytest.mark.parametrize("pause", [0.02, 0.06, 0.075])
-def test_after_a_pause_of_the_states_the_positions_go_on_within_the_limits(mode, pause):
+def test_positions_continue_within_the_limits_after_a_pause_of_the_states(mode, pause):
     """The driver reaches the next position within its own cycle."""
     arm = PositionedArm(mode, **LAW).armed()
     q, fastest = arm.d.qpos.copy(), arm.gate.limits.velocity

@@ -222,7 +222,7 @@ def test_the_test_of_a_position_arm_can_be_switched_off():
     assert arm.controller.armed
 
 
-def test_during_the_test_a_mode_that_the_arm_does_not_have_is_refused():
+def test_a_mode_that_the_arm_does_not_have_is_refused_during_the_test():
     arm = Servoed().armed()
     assert arm.controller.testing
     with refused(RbdynError, "mode"):

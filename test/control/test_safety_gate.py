@@ -240,7 +240,7 @@ def test_effort_times_velocity_above_the_power_limit_is_a_fault():
     assert code(send(qvel=np.full(N, 0.9))) == "power"
 
 
-def test_after_invalid_states_a_joint_may_have_moved_farther():
+def test_a_joint_may_have_moved_farther_after_invalid_states():
     send = admitting()
     bad = at(0, np.nan)
     for _ in range(50):
@@ -445,7 +445,7 @@ def test_efforts_change_by_the_effort_rate_at_most(dt):
         before = now
 
 
-def test_after_a_pause_efforts_change_by_one_longest_step_at_most():
+def test_efforts_change_by_one_longest_step_at_most_after_a_pause():
     gate = releasing()
     gate.release(ZERO, ZERO, 1e-3)
     assert np.abs(gate.release(ur5_limits().effort, ZERO, 60.0)).max() == pytest.approx(

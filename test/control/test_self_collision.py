@@ -327,7 +327,7 @@ def test_a_stream_of_targets_stops_at_the_wall():
     assert 0.01 - RESOLUTION < min(one.distance for one in rb.collisions(m, d, 0.5)) < 0.03
 
 
-def test_without_the_check_of_links_only_collisions_with_the_world_are_found():
+def test_only_collisions_with_the_world_are_found_without_the_check_of_links():
     _, checker = in_room(links=False)
     checker.check([line((0.0, 0.0, 0.0), (0.0, -2.3, -2.3))], np.zeros(3))
     with refused(RbdynError, "scene-collision"):

@@ -28,7 +28,7 @@ def points(p, n):
         (-3.0, 1.0, 2.0, 3.5),
     ],
 )
-def test_without_a_jerk_limit_the_velocity_is_a_trapezoid(way, v, a, duration):
+def test_the_velocity_without_a_jerk_limit_is_a_trapezoid(way, v, a, duration):
     p = time_optimal([[0.0], [way]], v, a)
     assert p.duration == pytest.approx(duration, rel=1e-12)
     velocity, acceleration = p.peaks()
@@ -45,7 +45,7 @@ def test_without_a_jerk_limit_the_velocity_is_a_trapezoid(way, v, a, duration):
         (10.0, 1.0, 2.0, 8.0, 10.0 / 1.0 + 1.0 / 2.0 + 2.0 / 8.0),
     ],
 )
-def test_with_a_jerk_limit_the_velocity_is_an_s_curve(way, v, a, j, duration):
+def test_the_velocity_with_a_jerk_limit_is_an_s_curve(way, v, a, j, duration):
     p = time_optimal([[2.0], [2.0 + way]], v, a, j)
     assert p.duration == pytest.approx(duration, rel=1e-12)
     rows = sampled(p, np.linspace(0.0, p.duration * (1 - 1e-12), 4001))

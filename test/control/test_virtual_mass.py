@@ -22,7 +22,7 @@ def run(body, duration, force=FORCE):
     return np.array(found)
 
 
-def test_without_a_spring_the_speed_rises_to_force_over_damping():
+def test_the_speed_of_a_mass_without_a_spring_rises_to_force_over_damping():
     m, d = 2.0, 10.0
     rows = run(one(m, d, 0.0), 2.0)
     t = DT * np.arange(1, len(rows) + 1)
@@ -36,7 +36,7 @@ def test_without_a_spring_the_speed_rises_to_force_over_damping():
 
 
 @pytest.mark.parametrize("ratio", [0.2, 1.0, 3.0])
-def test_on_a_spring_a_virtual_mass_rests_at_force_over_stiffness(ratio):
+def test_a_virtual_mass_on_a_spring_rests_at_force_over_stiffness(ratio):
     m, k = 2.0, 200.0
     d, w = 2.0 * ratio * np.sqrt(k * m), np.sqrt(k / m)
     rows = run(one(m, d, k), 16.0)

@@ -190,7 +190,7 @@ def test_foreign_and_broken_datagrams_do_not_count_as_commands(said):
         assert client.answer() == b"\x00"
 
 
-def test_in_real_time_the_box_processes_every_tick(said):
+def test_the_box_processes_every_tick_in_real_time(said):
     with boxed_panda(said, time_mode="realtime") as arm, RawClient(address()) as client:
         until(lambda: arm.loop.readout.latest().tick > 100)
         box, gaps = arm.boxes.all[0], []

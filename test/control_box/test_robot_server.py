@@ -567,7 +567,7 @@ def test_the_next_client_gets_no_answer_to_a_recovery_of_the_previous_client(rig
     assert rig.server.answers() == b""
 
 
-def test_after_lost_cycles_a_torque_may_change_by_more_than_the_limit_of_a_cycle(rig):
+def test_a_torque_may_change_by_more_than_the_limit_of_a_cycle_after_lost_cycles(rig):
     rig.move()
     rig.cycle(tau_J_d=np.zeros(7))
     rig.cycle()

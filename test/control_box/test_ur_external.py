@@ -310,7 +310,7 @@ def test_movej_has_the_commanded_speed_and_acceleration(bench):
     assert len(path) * DT == pytest.approx(0.5 / 0.4 + 0.4 / 1.6, abs=5 * DT)
 
 
-def test_points_of_every_kind_reach_their_goals(bench):
+def test_the_arm_reaches_trajectory_points_of_every_kind(bench):
     arm, near = bench.robot.arm, np.add(HOME, [0.2, 0.1, -0.1, 0.1, 0.1, 0.1])
     pose = pose_of(arm.tool_pose(near, np.eye(4)))
     for kind in ("MOVEJ_POSE", "MOVEL", "MOVEL_JOINT", "MOVEP", "OPTIMOVEJ", "OPTIMOVEL"):
@@ -458,7 +458,7 @@ def test_remaining_points_of_a_cancelled_trajectory_are_dropped(bench):
     assert path.max(axis=0) == pytest.approx(HOME + 0.01)
 
 
-def test_after_a_late_point_a_spline_begins_where_the_arm_is(bench):
+def test_a_spline_after_a_late_point_begins_where_the_arm_is(bench):
     bench.reverse.request(action("TRAJECTORY_MODE_STREAM_START", timeout=0.0))
     bench.points.request(point("SPLINE", HOME + 0.05, [0.2] * 6, time=0.5, form=CUBIC))
     bench.cycle(503)  # the arm continues at its speed

@@ -317,7 +317,7 @@ def test_a_refused_connection_is_tried_again(monkeypatch):
     end.close()
 
 
-def test_after_a_reboot_no_client_is_called(monkeypatch):
+def test_no_client_is_called_after_a_reboot(monkeypatch):
     monkeypatch.setattr("rbdyn_ros.control_box.sockets.DIAL_AGAIN", 0.0)
     with socket.create_server((address(), 0)) as server:
         where = server.getsockname()

@@ -72,7 +72,7 @@ def test_a_fork_keeps_the_room_between_its_prongs(robot, scale, size):
     assert sum(hull.volume for hull in hulls) == pytest.approx(7.0 * abs(np.prod(size)), rel=0.05)
 
 
-def test_without_decomposition_a_mesh_is_one_hull(robot):
+def test_a_mesh_without_decomposition_is_one_hull(robot):
     (one,) = read(robot(fork()), contact=True).geometries
     assert ConvexHull(np.array(one.shape.points)).volume == pytest.approx(9.0)
 
@@ -156,7 +156,7 @@ def test_a_bad_scale_is_reported_once(robot, scale):
     assert len(caught.value.findings) == 1
 
 
-def test_without_coacd_the_error_names_the_package(robot, monkeypatch):
+def test_the_error_without_coacd_names_the_package(robot, monkeypatch):
     monkeypatch.setitem(sys.modules, "coacd", None)
     for strict in (True, False):
         with refused(rb.DescriptionError, "coacd-missing", "link 'tool'", found="m.obj"):

@@ -213,7 +213,7 @@ def test_ranges_limit_joints_as_in_mujoco(write, autolimits, word, given):
     assert ranges == (theirs.actuator_ctrllimited[0], theirs.actuator_forcelimited[0])
 
 
-def test_of_two_different_effort_limits_of_a_joint_the_smaller_is_used(write):
+def test_the_smaller_of_two_effort_limits_of_a_joint_is_used(write):
     text = body("<geom size='1'/>").replace("axis", "actuatorfrcrange='-1 5' axis")
     described = mjcf.read(write(text))
     assert described.joints[0].limit.effort == 1.0
@@ -492,7 +492,7 @@ def test_an_actuator_with_gear_0_keeps_its_place_in_the_controls(write):
     assert m.jnt_effort[0] == 2.0
 
 
-def test_without_contact_no_mesh_is_opened(write):
+def test_no_mesh_is_opened_without_contact(write):
     asset = '<asset><mesh name="gone" file="gone.stl"/></asset>'
     given = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/><geom type="mesh" mesh="gone"/>'
     path = write(body(given, asset))

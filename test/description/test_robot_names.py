@@ -24,7 +24,7 @@ def test_a_name_finds_a_robot_of_example_robot_data(name, file):
 
 
 @needs_robots
-def test_a_name_of_two_files_is_the_name_of_their_folder():
+def test_two_files_with_one_name_are_named_after_their_folders():
     assert robot_by_name("anymal_b_simple") != robot_by_name("anymal_c_simple")
     with refused(rb.ParameterError, "unknown-robot"):
         robot_by_name("anymal")

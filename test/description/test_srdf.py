@@ -101,7 +101,7 @@ def test_an_srdf_argument_of_a_wrong_type_is_refused(bad):
         load(bad)
 
 
-def test_without_contact_no_pair_is_excluded():
+def test_no_pair_is_excluded_without_contact():
     assert rb.load_urdf(URDF, srdf=srdf()).findings == rb.load_urdf(URDF).findings
 
 

@@ -113,7 +113,7 @@ def test_a_misplaced_word_that_moves_the_robot_is_refused(form):
     assert any(place in finding.message for finding in caught.value.findings)
 
 
-def test_without_strict_a_misplaced_word_is_ignored_with_a_warning():
+def test_a_misplaced_word_is_ignored_with_a_warning_without_strict():
     text, place = LOST["damping of the joint"]
     with refused(DescriptionError, "misplaced", "joint 'j'", line=1, found="damping"):
         read_text(text)

@@ -453,7 +453,7 @@ def test_a_range_with_nan_changes_nothing(ends):
 
 
 @pytest.mark.parametrize("inside", ["<kp>1e5</kp>", "<mu1/>", "<mu1>nan</mu1>"])
-def test_without_a_usable_mu1_the_default_friction_is_kept(inside):
+def test_the_default_friction_is_kept_without_a_usable_mu1(inside):
     found = read_text(robot(robot=f'<gazebo reference="b">{inside}</gazebo>'), contact=True)
     assert found.geometries[1].surface.friction == Surface().friction
 

@@ -228,9 +228,13 @@ ALWAYS = {
     "reversed joints of several degrees of freedom": reversed_tree,
 }
 PASSIVE = {
-    "springs between points (with opt.passive)": sprung,
-    "springs in turning joints (with opt.passive)": lambda: chain("spherical", stiffness=2.0),
-    "limits of ball joints (with opt.passive)": lambda: chain("spherical", limit=Limit(0.0, 0.5)),
+    "springs between points while opt.passive is True": sprung,
+    "springs in turning joints while opt.passive is True": lambda: chain(
+        "spherical", stiffness=2.0
+    ),
+    "limits of ball joints while opt.passive is True": lambda: chain(
+        "spherical", limit=Limit(0.0, 0.5)
+    ),
 }
 DERIVATIVES = ("inverse_derivatives", "forward_derivatives", "linearise")
 

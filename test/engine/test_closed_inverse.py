@@ -118,7 +118,7 @@ def _light_delta():
 
 @pytest.mark.parametrize("name", START)
 @pytest.mark.parametrize("seed", range(2))
-def test_if_all_joints_are_actuated_their_forces_have_the_least_norm(name, seed):
+def test_forces_have_the_least_norm_if_all_joints_are_actuated(name, seed):
     how = {"passive": False} if name == "five_bar" else {}
     m = rb.build(getattr(mechanisms, name)(**how))
     d = moving(m, seed, **START[name])

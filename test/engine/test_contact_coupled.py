@@ -177,7 +177,7 @@ def test_one_pass_solves_a_push_that_moves_no_contact():
 
 
 @each_kind
-def test_without_opt_passive_contact_forces_remain(kind):
+def test_contact_forces_remain_without_opt_passive(kind):
     m, d = touching_one(kind)
     m.opt.passive = False
     rb.forward(m, d)

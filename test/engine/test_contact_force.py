@@ -85,7 +85,7 @@ def test_no_spring_is_faster_than_a_third_of_a_step(h):
     assert force(m, 0.01)[2] == pytest.approx(MASS / (h / np.pi * Z) ** 2 * 0.01, rel=1e-12)
 
 
-def test_by_default_a_contact_is_nearly_rigid():
+def test_a_contact_is_nearly_rigid_by_default():
     m = rb.build(touching.free(touching.POINT, MASS))
     k = WEIGHT / touching.sunk(m.opt.timestep)
     assert force(m, 1e-6)[2] == pytest.approx(k * 1e-6, rel=1e-12)

@@ -29,7 +29,7 @@ def test_the_memory_of_friction_carries_a_box_on_a_slope():
     assert d.stick_force[:4].sum(axis=0) == pytest.approx(load, rel=1e-9)
 
 
-def test_without_its_memory_a_box_would_slip():
+def test_a_box_would_slip_without_the_memory_of_friction():
     m, d = resting()
     forgetful = d.copy()
     forgetful.nstick = 0

@@ -37,7 +37,7 @@ def places(number, shift=0.0):
     return list(zip(at, turns, strict=True))
 
 
-def test_tumbling_cubes_take_few_passes():
+def test_tumbling_cubes_need_few_solver_iterations():
     """A solver with lagged forces needed 10 passes a step."""
     m, d = thrown(heap(places(10), rb.Box((0.2, 0.2, 0.2))))
     passes = []
@@ -48,7 +48,7 @@ def test_tumbling_cubes_take_few_passes():
     assert np.mean(passes) < 6.0
 
 
-def test_light_balls_under_a_heavy_lid_take_few_passes():
+def test_light_balls_under_a_heavy_lid_need_few_solver_iterations():
     """With the same r = 10 m / h for all contacts, the solver needed 10 passes a step."""
     at = 0.205 * np.indices((3, 3, 3)).reshape(3, -1).T + (0.0, 0.0, 0.101)
     at += np.random.default_rng(3).uniform(0.0, 0.004, at.shape)
@@ -361,7 +361,7 @@ def cup_of_balls(number):
     return m, d
 
 
-def test_balls_that_fall_into_a_cup_take_few_passes():
+def test_balls_that_fall_into_a_cup_need_few_solver_iterations():
     """Without rounding off the law a step needed 25 passes, and 4 steps were not solved."""
     m, d = cup_of_balls(36)
     passes = []

@@ -42,7 +42,7 @@ def test_an_impact_returns_its_share_of_the_speed(e, shape, h):
     assert abs(after[3:]).max() < 1e-9
 
 
-def test_without_restitution_nothing_bounces():
+def test_a_cube_without_restitution_does_not_bounce():
     m = rb.build(touching.free(touching.CUBE, 2.0))
     d = touching.placed(m, (0, 0, 0.6))
     highest = -np.inf
@@ -66,7 +66,7 @@ def thrown_at_each_other(first, second):
     return m, d
 
 
-def test_if_two_time_constants_are_equal_the_larger_damping_acts():
+def test_the_larger_damping_acts_if_two_time_constants_are_equal():
     weak, strong = ({"time_constant": 0.02, "damping_ratio": z} for z in (0.1, 1.0))
 
     def speeds(first, second):

@@ -174,7 +174,7 @@ def test_a_position_is_reached_in_one_step(system, integrator):
         assert d.qvel[v] == pytest.approx(speed, rel=1e-3 if m.nefc else 1e-9)
 
 
-def test_without_a_target_a_joint_keeps_its_motion():
+def test_a_joint_without_a_target_keeps_its_motion():
     m, d = moving("tree", 4)
     present = d.qpos[1], d.qvel[2]
     rb.set_drive(m, d, 0, "acceleration")

@@ -71,7 +71,7 @@ def test_a_long_chain_read_from_a_urdf_equals_the_built_chain(model):
     assert np.array_equal(other.body_mass, model.body_mass)
 
 
-def test_the_matrix_is_available_just_below_the_size_limit():
+def test_the_mass_matrix_is_available_just_below_the_size_limit():
     n = 1500  # 1500 * 1501 / 2 = 1,125,750 entries
     m = rb.build(chain(n))
     d = rb.make_data(m)

@@ -158,7 +158,7 @@ def test_a_robot_pressed_against_its_limit_stays_near_it():
     assert abs(d.qvel[0]) < 1e-9
 
 
-def test_inside_the_limits_there_is_no_force():
+def test_there_is_no_force_inside_the_limits():
     m = limited((0.02, 1.0))
     for q in (-0.5, -0.1, 0.0, 0.4999, 0.5):
         d = rb.make_data(m)
@@ -167,7 +167,7 @@ def test_inside_the_limits_there_is_no_force():
         assert d.qfrc_passive[0] == 0.0, q
 
 
-def test_without_opt_passive_passive_forces_are_zero():
+def test_passive_forces_are_zero_without_opt_passive():
     m = trees.build(trees.auto_tree(5, damping=1.0, seed=1))
     m = m.replaced(
         dof_frictionloss=np.ones(m.nv), jnt_limited=np.ones(m.njnt),

@@ -167,7 +167,7 @@ def test_a_spring_of_length_zero_exerts_no_force():
     assert np.isfinite(d.buffer).all()
 
 
-def test_without_opt_passive_springs_exert_no_force():
+def test_springs_exert_no_force_without_opt_passive():
     m = ours()
     m.opt.passive = False
     d = rb.make_data(m)

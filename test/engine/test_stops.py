@@ -472,7 +472,7 @@ def test_a_joint_without_its_memory_of_friction_stands_still_again():
     assert d.stick_qfrc[0] == pytest.approx(-LOAD, rel=1e-9)
 
 
-def test_without_opt_passive_neither_friction_nor_limits_act():
+def test_friction_and_limits_do_not_act_without_opt_passive():
     m = pendulum(kind="revolute", limit=(-0.5, 0.0), friction=2.0 * LOAD)
     m.opt.passive = False
     d = rb.make_data(m)

@@ -57,7 +57,7 @@ def test_rotor_inertia_of_the_arm_counts_once():
     assert found.mass == pytest.approx(2.0, abs=1e-8)
 
 
-def test_without_a_payload_its_mass_is_nearly_zero():
+def test_the_identified_mass_without_a_payload_is_nearly_zero():
     m = load("ur5_robot.urdf")
     found = identify_payload(m, recorded(m, rubbing(m), seed=3), "tool0")
     assert 0.0 < found.mass < 1e-6

@@ -62,7 +62,7 @@ def test_parameters_are_within_three_standard_deviations(kind, capsys):
         assert typical[10] > 5.0
 
 
-def test_at_rest_only_the_wrench_is_identified():
+def test_only_the_wrench_is_identified_at_rest():
     """Joints at rest measure m g and two moments about the flange, not the height."""
     m, friction = arm()
     seen = states(LOAD, 1.0, 8.0, 0, 0.0, friction=False)

@@ -45,7 +45,7 @@ def test_every_parameter_is_an_argument_and_has_a_description(file):
 
 
 @pytest.mark.parametrize(("file", "mode"), MODES.items())
-def test_for_a_real_arm_only_the_controller_starts_in_a_dry_run(launch_file, file, mode):
+def test_a_launch_for_a_real_arm_starts_only_the_controller_in_a_dry_run(launch_file, file, mode):
     """dry_run is not set: it is true in the node."""
     started = launch_file(file, f"urdf:={ARM}")
     told = started.told()
@@ -121,7 +121,7 @@ def test_lockstep_joints_are_the_joints_of_the_controller(launch_file):
 
 
 @pytest.mark.parametrize("given", ["output:=effort_commands", "arm:=ur5e", "urdf:=''"])
-def test_without_stamps_or_known_joints_the_time_mode_is_not_lockstep(launch_file, given):
+def test_the_time_mode_without_stamps_or_known_joints_is_not_lockstep(launch_file, given):
     told = launch_file(GRAVITY, "sim:=true", given).told(2)
     assert "time_mode" not in told["/simulator"]["parameters"]
 

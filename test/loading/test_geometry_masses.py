@@ -101,7 +101,7 @@ def test_masses_agree_with_jacobians(name):
         assert m.geom_mass0[g] == pytest.approx(3 / traces.mean(), rel=1e-6)
 
 
-def test_with_too_many_dofs_geometries_have_the_mass_of_their_bodies(monkeypatch):
+def test_geometries_of_a_model_with_too_many_dofs_have_the_mass_of_the_body(monkeypatch):
     joints = (Joint("j", "floating", "base", "a"), Joint("k", "floating", "a", "b"))
     m = system(("a", "b"), joints, dot("g", "b", (1.0, 0.0, 0.0)))
     assert m.geom_mass0[0] < 2.0

@@ -135,7 +135,7 @@ def test_a_robot_is_put_onto_its_floor_from_any_height(height):
     assert on_floor(m, qpos)[2] == pytest.approx(0.75, abs=1e-6)
 
 
-def test_without_a_floor_a_robot_stays_where_it_is():
+def test_a_robot_without_a_floor_stays_where_it_is():
     m = rb.build(ball(), floating_base=False)
     assert (on_floor(m, m.qpos0) == m.qpos0).all()
 

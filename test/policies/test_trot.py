@@ -87,8 +87,8 @@ def quiet(count, monkeypatch):
     return envs
 
 
-def test_observations_of_learning_and_policy_are_equal(policy, monkeypatch):
-    """The Batch of the task walks by its own observations; actions equal the policy's."""
+def test_the_task_and_the_policy_compute_the_same_actions(policy, monkeypatch):
+    """The robots walk by the task's observations; the policy commands the same targets."""
     commands = np.array([command for command, _ in COMMANDS.values()])
     envs = quiet(3, monkeypatch)
     envs.phase[:], envs.command[:] = 0.0, commands

@@ -269,7 +269,7 @@ def test_a_base_whose_transform_does_not_change_is_fixed(tmp_path):
         read_run(mcap(tmp_path / "run.mcap", rows))
 
 
-def test_a_part_of_a_recording_can_be_read_by_its_times(tmp_path):
+def test_a_part_of_a_recording_is_read_between_two_times(tmp_path):
     moved(rb.load_urdf(TWO), 1000, tmp_path / "run.mcap")
     whole = read_run(tmp_path / "run.mcap")
     part = read_run(tmp_path / "run.mcap", start=0.25, end=0.5)

@@ -107,7 +107,7 @@ def test_a_quick_compilation_shows_no_bar(listening):
     assert "kernels" not in screen.getvalue()
 
 
-def test_without_a_terminal_there_is_no_bar(listening):
+def test_there_is_no_bar_without_a_terminal(listening):
     stream = io.StringIO()
     listening(stream)
     kernels()[0](1.0)

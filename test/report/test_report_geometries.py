@@ -83,7 +83,7 @@ def test_json_contains_geometries():
     assert printed["obstacles"][1]["pos"] == [1.0, 0.0, 0.0]
 
 
-def test_without_geometries_there_is_no_table():
+def test_there_is_no_table_without_geometries():
     plain = Description("r", DESCRIPTION.links, DESCRIPTION.joints)
     m = rb.build(plain)
     assert "touch" not in str(report(plain, m))

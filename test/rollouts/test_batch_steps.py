@@ -169,7 +169,7 @@ def test_a_closed_loop_runs_on_the_engine():
     assert_equal(b, one_by_one)
 
 
-def test_without_specialisation_a_batch_has_the_bits_of_step_with_exact_stops():
+def test_a_batch_without_specialisation_has_the_bits_of_step_with_exact_stops():
     m = arm().replaced()
     assert m.opt.exact_stops
     assert filled(m, 3).specialized

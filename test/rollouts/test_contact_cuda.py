@@ -112,7 +112,7 @@ def test_a_diverged_robot_does_not_go_to_the_engine_repeatedly(gpu):
     assert np.flatnonzero(b.diverged).tolist() == [3]
 
 
-def test_robots_go_on_after_ctrl_c(gpu, monkeypatch):
+def test_robots_continue_after_ctrl_c(gpu, monkeypatch):
     """Each robot has done some steps, as its time shows, and goes on with the same bits."""
     b = thrown(rod(), number=24)
     g, run, calls = copied(b), Cpu.run, []

@@ -35,7 +35,7 @@ MOVES = re.compile(
 
 FLOATS = "test_the_gravity_node_floats_and_comes_to_rest"
 POSITIONS = "test_published_positions_are_reached"
-UNCOMMANDED = "test_without_commands_no_effort_acts"
+UNCOMMANDED = "test_no_effort_acts_without_commands"
 #: The test of each command, by the beginning of the command; the longest match counts. A test is
 #: a name in this file, or a file and a name.
 WATCHED = {
@@ -257,7 +257,7 @@ def test_published_positions_are_reached(simulate, peer):
     simulator.end_well()
 
 
-def test_without_commands_no_effort_acts(simulate, peer):
+def test_no_effort_acts_without_commands(simulate, peer):
     simulator = simulate()
     arm = Watched(peer)
     peer.until(lambda: len(arm.rows) > 100)

@@ -109,7 +109,7 @@ def test_a_lossy_channel_loses_its_share(start):
     assert [state.measured_tick < 0 for state in walk(again, 300)] == lost[:300].tolist()
 
 
-def test_after_a_lost_command_the_last_received_command_stays_in_force(start):
+def test_the_last_received_command_stays_in_force_after_a_lost_command(start):
     loop = start(rail(), **WALKING, seed=7)
     faulty(loop, command_drop=0.5)
     acted = efforts_of_a_staircase(loop, 400)

@@ -141,7 +141,7 @@ def test_the_first_command_ends_the_brakes(start):
     assert not walk(loop, 10)[-1].effort.any()
 
 
-def test_without_a_floor_a_root_floats_until_the_first_command(start):
+def test_a_root_floats_without_a_floor_until_the_first_command(start):
     m, qpos = walker(contact=False)
     loop = held(start, m, qpos)
     assert np.abs(walk(loop, 500)[-1].qpos - qpos).max() < 1e-9

@@ -238,7 +238,7 @@ def test_hold_does_not_push_a_joint_on_after_a_push_stopped_it(start):
     assert states[-1].qpos[0] == pytest.approx(stopped, abs=1e-3)
 
 
-def test_in_hold_a_joint_slips_under_more_than_its_effort_and_does_not_snap_back(start):
+def test_a_joint_in_hold_slips_under_more_than_its_effort_and_does_not_snap_back(start):
     m = rail(limit=rb.Limit(effort=20.0, velocity=0.5))
     loop = start(m, **PAUSING, on_timeout="hold")
     walk(loop, 100)
@@ -251,7 +251,7 @@ def test_in_hold_a_joint_slips_under_more_than_its_effort_and_does_not_snap_back
     assert abs(states[-1].qvel[0]) < 1e-6
 
 
-def test_in_hold_a_joint_with_backlash_stays_where_it_is(start):
+def test_a_joint_with_backlash_is_held_in_place(start):
     play = 0.01
     spec = rb.ActuatorSpec(
         "x", gear=10.0, armature=1e-4, stiffness=5000.0, gear_damping=20.0, backlash=play

@@ -163,7 +163,7 @@ def test_two_commanders_share_the_joints(start):
     assert efforts == {(0.5,) * 3 + (-0.25,) * 4}
 
 
-def test_after_a_timeout_time_runs_freely_until_the_next_command(start):
+def test_time_runs_freely_after_a_timeout_until_the_next_command(start):
     loop = begin_locked(start, lockstep_timeout=0.05, command_timeout=0.02)
     wait_until(lambda: loop.readout.lockstep_timeouts == 1 and loop.time.tick > 5)
     assert not loop.time.waiting

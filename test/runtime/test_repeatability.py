@@ -37,7 +37,7 @@ def test_the_loop_moves_exactly_like_step_with_any_decimation(start, decimation)
     assert loop.period_ns == decimation * 1_000_000
 
 
-def test_in_mode_fast_every_state_is_read_once_in_order(start):
+def test_every_state_is_read_once_in_order_in_mode_fast(start):
     loop = start(bundled_arm(), **WALKING | {"start_paused": False})
     ticks = []
     while not ticks or ticks[-1] < 2000:

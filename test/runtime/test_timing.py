@@ -68,7 +68,7 @@ def test_the_histograms_of_a_timing_are_copies():
     assert found.histogram[5] == found.step_histogram[5] == 1
 
 
-def test_without_run_time_the_factor_is_zero():
+def test_the_factor_without_run_time_is_zero():
     assert timing([], ticks=0).real_time_factor == 0.0
 
 

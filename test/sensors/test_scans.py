@@ -256,7 +256,7 @@ def test_an_unknown_link_is_refused():
 
 
 @pytest.mark.parametrize("kind", [LidarSpec, RangeSpec, DepthSpec])
-def test_a_sensor_inside_a_housing_is_named_with_the_link(kind):
+def test_a_note_names_the_link_that_encloses_a_sensor(kind):
     system = builder()
     more = {"width": 5, "height": 4, "field_of_view": 1.0} if kind is DepthSpec else {}
     notes = []

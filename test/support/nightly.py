@@ -331,7 +331,7 @@ LONG = {
     "engine/test_closed_inverse.py::test_two_motors_move_a_five_bar": ["1", "2"],
     "engine/test_contact_coupled.py::test_inverse_reverses_forward": ["panda"],
     "engine/test_contact_coupled.py::test_accelerations_agree_with_a_dense_solve": ["panda"],
-    "engine/test_contact_coupled.py::test_without_opt_passive_contact_forces_remain": ["panda"],
+    "engine/test_contact_coupled.py::test_contact_forces_remain_without_opt_passive": ["panda"],
     "specialization/test_processors.py::"
     "test_specialised_code_gives_the_same_bits_on_every_processor": [
         "x86-64-v3",
@@ -385,7 +385,7 @@ INSTEAD = {
         "test_the_tool_follows_a_line_in_the_loop_then_brakes_and_holds",
     "ros/simulator/test_lockstep_node.py::test_time_runs_freely_while_the_commander_is_silent":
         "runtime/test_lockstep_loop.py::"
-        "test_after_a_timeout_time_runs_freely_until_the_next_command",
+        "test_time_runs_freely_after_a_timeout_until_the_next_command",
     "ros/simulator/test_so101_node.py::test_the_arm_picks_the_cube_and_a_dataset_records_it":
         "ros/moveit/test_pick_node.py::test_the_cube_is_lifted",
     "ros/simulator/test_start_and_end.py::test_ctrl_c_ends_a_simulator_that_compiles":

@@ -51,7 +51,7 @@ def test_lambda_is_the_solution_of_least_norm(x):
     close(found.lam, np.linalg.lstsq(x.K.T, tau_c, rcond=1e-10)[0])
 
 
-def test_a_regular_system_agrees_with_the_matrix_of_the_book():
+def test_a_nonsingular_system_has_the_solution_of_the_textbook_equation():
     x = system(3, 3)
     A = np.block([[x.H, x.K.T], [x.K, np.zeros((3, 3))]])
     solution = np.linalg.solve(A, np.concatenate([x.tau - x.C, x.k]))

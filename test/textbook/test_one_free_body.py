@@ -244,7 +244,7 @@ def test_the_motion_of_a_free_body_agrees_with_the_engine(seed):
     assert errors[0] / errors[1] == pytest.approx(2.0, abs=0.1)
 
 
-def test_without_force_momentum_is_conserved_to_the_order_of_the_step():
+def test_momentum_without_force_is_conserved_to_the_order_of_the_step():
     _, body, rng = random_body(3)
     x0 = random_state(rng)
     start = np.concatenate(momentum(body, x0))

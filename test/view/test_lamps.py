@@ -97,7 +97,7 @@ def test_parallel_light_of_a_picture_falls_with_the_cosine_of_its_angle(drawn):
     assert at(slanted, 0.0, 0.0) - at(dark, 0.0, 0.0) == pytest.approx(0.8 * added, rel=0.05)
 
 
-def test_without_lights_the_sun_of_the_renderer_shines(tmp_path):
+def test_the_sun_of_the_renderer_shines_without_lights(tmp_path):
     m = rb.load("seven_dof_arm")
     bodies = [np.eye(4)] * m.nbody
     assert (lighting([], bodies).sun == WHITE).all()

@@ -435,7 +435,7 @@ def test_a_pull_is_renewed_and_ends_with_the_button(m, hand):
     assert not made.held
 
 
-def test_with_shift_a_drag_turns_the_link_with_the_cursor(m, hand):
+def test_a_drag_with_shift_turns_the_link_with_the_cursor(m, hand):
     """The camera looks along -x: a drag to its right, along y, turns about z."""
     made, _, pulled, _, _ = hand
     position, R = made._show.pose("hand")

@@ -123,7 +123,7 @@ def test_pictures_show_the_body_of_the_camera_unless_it_is_excluded(cubes):
 
 
 @needs_renderer
-def test_without_an_appearance_boxes_of_inertia_are_drawn(cubes):
+def test_boxes_of_inertia_are_drawn_without_an_appearance(cubes):
     d = rb.make_data(cubes)
     empty = rb.render(cubes, d, camera(exclude=("red",)))
     boxes = rb.render(cubes, d, camera())

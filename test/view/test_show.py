@@ -658,7 +658,7 @@ def test_a_refusal_of_the_command_is_one_line(tmp_path, words, status, named):
     worded("rbdyn", err.removesuffix("\n"))
 
 
-def test_without_viser_the_error_names_the_extra(monkeypatch):
+def test_the_error_without_viser_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "viser", None)
     with refused(rb.ParameterError, "no-view-extra"):
         open_server(0)

@@ -365,7 +365,7 @@ def test_an_error_in_a_file_of_the_user_is_reported(shown, tmp_path):
     assert message.endswith("LookupError('no such cam')")
 
 
-def test_without_viser_there_is_a_hint(monkeypatch):
+def test_there_is_a_hint_without_viser(monkeypatch):
     monkeypatch.setattr(spawned.importlib.util, "find_spec", lambda _: None)
     with refused(rb.ParameterError, spawned.MISSING):
         start_view([], Echo())

@@ -134,7 +134,8 @@ def _audit_fixed(joint: Joint, at: Subject) -> Joint:
         ignored.insert(0, "axis2")
     if ignored:
         found = ", ".join(ignored)
-        at.note("fixed-joint", f"a fixed joint does not move; ignored: {found}", found=found)
+        message = f"a fixed joint does not move, so these have no effect: {found}"
+        at.note("fixed-joint", message, found=found)
     if not ignored and joint.limit is None and joint.axis == DEFAULT_AXIS:
         return joint
     return replace(

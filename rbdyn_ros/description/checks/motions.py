@@ -49,7 +49,8 @@ def audit_motion(joint: Joint, spec: JointSpec, at: Subject) -> Joint:
         message = "the name of its motion function is empty"
         at.error("bad-motion", message, allowed="a name")
     if joint.mimic is not None:
-        message = f"has a prescribed motion and cannot mimic {quote(joint.mimic.joint)}"
+        leader = quote(joint.mimic.joint)
+        message = f"the joint has a prescribed motion, so it cannot mimic {leader}"
         at.error("motion-mimic", message, found=joint.mimic.joint)
     joint = replace(joint, motion=motion, mimic=None)
     ignored = [
@@ -59,7 +60,8 @@ def audit_motion(joint: Joint, spec: JointSpec, at: Subject) -> Joint:
     ]
     if ignored:
         found = ", ".join(ignored)
-        at.note("driven", f"has a prescribed motion; ignored: {found}", found=found)
+        message = f"the joint has a prescribed motion, so these have no effect: {found}"
+        at.note("driven", message, found=found)
     return replace(joint, **{name: _WITHOUT_EFFECT[name] for name in ignored})
 
 

@@ -54,7 +54,7 @@ BY_NUMBER = (
 )  # fmt: skip
 PART = WithKey(
     tuple(key.name for key in BY_NUMBER),
-    Table("link without a shape", BY_NUMBER),
+    Table("table of mass and inertia", BY_NUMBER),
     Table("link", SHAPES),
 )
 LINKS = ByName(

@@ -92,7 +92,7 @@ class _ServoReader:
         if tendon:
             if tendon not in self._tendons:
                 if not self._document.audit.partial:
-                    message = f"the tendon {quote(tendon)} is not read"
+                    message = f"no fixed tendon named {quote(tendon)} was read"
                     item.repair("unknown-tendon", message, _LEFT_OUT, found=tendon)
                 return ()
             found = self._tendons[tendon]

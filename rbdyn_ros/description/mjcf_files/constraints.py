@@ -231,7 +231,8 @@ class _CouplingReader:
         tendons = self.couplings.tendons
         if line is None or not all(one in tendons for one in names):
             if line is not None and not self._document.audit.partial:
-                message = f"a tendon of {' and '.join(map(quote, names))} is not read"
+                missing = " or ".join(quote(one) for one in names if one not in tendons)
+                message = f"no fixed tendon named {missing} was read"
                 item.repair("unknown-tendon", message, _LEFT_OUT)
             return
         constant, ratio = line

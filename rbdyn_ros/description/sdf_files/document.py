@@ -11,7 +11,7 @@ from rbdyn_ros.description.reading.guard import Element
 from rbdyn_ros.description.xml_files.sdf_elements import SdfFile, Version
 from rbdyn_ros.errors import DescriptionError, Finding, quote
 
-IS_WORLD = "it is a world, not one robot; the command `rbdyn sim WORLD.sdf` simulates it"
+IS_WORLD = "the SDF describes a world, not a robot; the command `rbdyn sim WORLD.sdf` simulates it"
 OLDEST, NEWEST = (1, 4), (1, 12)
 _BEGIN, _END = "<!--", "-->"
 

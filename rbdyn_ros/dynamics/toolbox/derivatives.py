@@ -59,7 +59,7 @@ def forward_derivatives(m: Model, d: Data) -> tuple[Array, Array, Array]:
     _check(m, "forward_derivatives")
     # this takes a third of the time of any()
     if d.accelerate_stage and np.count_nonzero(d.drive_mode):
-        raise _none("forward_derivatives", m, "drive modes of joints (set_drive)")
+        raise _none("forward_derivatives", m, "joints in drive mode (set_drive)")
     out = np.empty((3, m.nv, m.nv))
     _forward(m, d, out)
     return out[0], out[1], out[2]
@@ -136,5 +136,5 @@ def _check(m: Model, function: str) -> None:
 
 
 def _none(function: str, m: Model, reason: str) -> ModelError:
-    text = f"{function}: there is no analytic derivative of {reason}, which '{m.name}' has"
+    text = f"{function}: '{m.name}' has no analytic derivatives, because it has {reason}"
     return ModelError(Finding("no-derivative", text, "error", function))

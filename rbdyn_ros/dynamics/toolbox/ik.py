@@ -293,7 +293,10 @@ def _moving_dofs(m: Model, frame: int, fixed: tuple[str, ...]) -> Ints:
         name = quote(m.frame_names[frame])
         text = f"ik: no joint moves the frame {name}; choose a frame behind a moving joint"
         if is_carried:
-            text = f"ik: all joints that move the frame {name} are in fixed; leave one of them out"
+            text = (
+                f"ik: the argument fixed names all joints that move the frame {name}; leave at "
+                "least one joint out"
+            )
         raise ModelError(Finding("frame-cannot-move", text, "error", m.frame_names[frame]))
     return np.flatnonzero(moves)
 

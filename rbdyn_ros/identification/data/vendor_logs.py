@@ -123,7 +123,7 @@ def read_log(
     if not places:
         text = (
             f"a log of {log.name} has joints that end with {', '.join(log.joints)}; the robot "
-            f"has none, its first joint is {quote(names[0])}; map names with --map"
+            f"has no such joints (its first joint is {quote(names[0])}); map names with --map"
         )
         raise recording_error("other-joints", text, str(path))
     twice = next((k for k in places.values() if [j for _, j in pairs].count(k) > 1), None)

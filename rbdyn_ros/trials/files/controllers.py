@@ -120,7 +120,7 @@ def _client(given: Given, folder_: Path) -> UserProgram | None:
     """Return the client of a control box, or None after an error."""
     if "box" not in given:
         if "box" not in given.lines:
-            given.error("missing-key", "", "it has no key 'box', which is franka or ur")
+            given.error("missing-key", "", "it has no key 'box'; allowed values are franka and ur")
         return None
     words, box, folder = given["command"], given["box"], str(folder_.resolve())
     try:

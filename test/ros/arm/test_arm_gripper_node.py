@@ -51,7 +51,7 @@ def pair(simulate, control, peer):
     )
 
 
-def test_the_gripper_moves_with_an_armed_arm_only(pair, peer):
+def test_the_gripper_moves_only_while_the_arm_is_armed(pair, peer):
     hand = Hand(peer)
     assert not hand.send(0.04).accepted
     pair.controller.wait_for("refused a goal of gripper_cmd: the arm is not armed")

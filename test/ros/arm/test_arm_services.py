@@ -355,7 +355,7 @@ def test_a_refusal_has_the_hash_of_the_model_but_no_state(peer, robot):
     assert len(answer.name) == len(answer.effort) == answer.stamp.sec == 0
 
 
-def test_without_rbdyn_interfaces_only_the_topic_works(peer, held, monkeypatch, capfd):
+def test_only_the_topic_works_without_rbdyn_interfaces(peer, held, monkeypatch, capfd):
     def missing():
         raise ImportError("rbdyn_interfaces")
 
@@ -423,7 +423,7 @@ def test_bad_requests_are_refused(held, query, fields, code, element):
     assert np.isfinite(queries.gravity_effort(asked).effort).all()
 
 
-def test_before_the_first_state_all_positions_are_needed(held):
+def test_all_positions_are_needed_before_the_first_state(held):
     held.known = False
     queries, names = ArmQueries(held), list(held.arm.names)
     with refused(RbdynError, ARM, ""):

@@ -128,7 +128,7 @@ def test_efforts_of_brakes_are_not_published(running):
     assert not published
 
 
-def test_the_end_of_a_run_does_not_wait_for_its_computation(running, monkeypatch):
+def test_ending_a_run_does_not_wait_for_a_slow_update(running, monkeypatch):
     """Disarming in the same thread does not wait; a new run begins after the old run."""
     computes, go_on, update = threading.Event(), threading.Event(), OnlinePayload.update
 

@@ -195,7 +195,7 @@ def test_a_new_goal_aborts_the_previous_goal(arm, goals):
     assert goals.result(handles[-1]).status == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_of_many_goals_at_the_same_time_one_succeeds_and_the_others_abort(peer, arm, goals):
+def test_one_of_many_goals_at_the_same_time_succeeds_and_the_others_abort(peer, arm, goals):
     sent = [goals.client.send_goal_async(there([1.0, 0.1 * k])) for k in range(8)]
     peer.until(lambda: all(future.done() for future in sent))
     handles = [future.result() for future in sent]
@@ -321,7 +321,7 @@ def test_a_refused_goal_does_not_change_the_current_goal(arm, goals):
     assert goals.result(handle).status == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_the_reason_of_a_refused_trajectory_is_returned_and_logged(arm, goals, capfd):
+def test_the_reason_for_refusing_a_trajectory_is_returned_and_logged(arm, goals, capfd):
     arm.why = "joint 'lift' is beyond its limit"
     assert reason(goals, there([1.0, 0.5])) == "joint 'lift' is beyond its limit"
     assert "joint 'lift' is beyond its limit" in "".join(capfd.readouterr())
@@ -352,7 +352,7 @@ def test_an_exception_of_one_goal_does_not_affect_the_next(arm, goals, capfd):
     assert goals.result(handle).status == GoalStatus.STATUS_SUCCEEDED
 
 
-def test_without_control_msgs_the_action_is_off(peer, arm, monkeypatch, capfd):
+def test_the_action_is_off_without_control_msgs(peer, arm, monkeypatch, capfd):
     def missing(name):
         raise ImportError(name)
 

@@ -77,7 +77,7 @@ def test_the_hand_of_the_panda_has_its_width_and_force():
 
 
 @needs_robots
-def test_without_a_preset_width_and_force_are_not_known():
+def test_width_and_force_are_unknown_without_a_preset():
     (finger,) = grippers_of(rb.load_urdf(find("panda.urdf")), values("panda_finger_joint1"))
     assert math.isnan(finger.width(0.04))
     assert math.isnan(finger.force(1.0))

@@ -10,7 +10,7 @@ STAYS = "another simulator, node /simulator, began on /joint_states; it gives wa
 FRAMES = "publishes transforms of the same frames"
 
 
-def test_of_two_simulators_that_start_together_one_stays(simulate, peer, two_joints):
+def test_one_of_two_simulators_that_start_together_stays(simulate, peer, two_joints):
     started = [simulate(two_joints, wait=False, clock=True) for _ in range(2)]
 
     def ended():

@@ -36,7 +36,7 @@ def test_a_quadruped_lies_down_on_the_floor(simulate, peer):
     assert simulator.end() == 0
 
 
-def test_without_contact_a_robot_falls_through_the_floor(simulate, peer):
+def test_a_robot_without_contact_falls_through_the_floor(simulate, peer):
     simulate(find("go2.urdf"), "--ros-args", "-p", "floating_base:=true")
     odometry = peer.collect(Odometry, "odom")
     peer.until(lambda: odometry and odometry[-1].pose.pose.position.z < -1.0)

@@ -57,7 +57,7 @@ def test_the_node_ends_during_a_service(simulate, peer):
     assert "Traceback" not in simulator.text()
 
 
-def test_before_activation_services_answer_and_nothing_moves(simulate, peer):
+def test_services_answer_before_activation_and_nothing_moves(simulate, peer):
     lifecycle = pytest.importorskip("lifecycle_msgs.srv", reason="it is not installed")
     simulator = simulate("--ros-args", "-p", "autostart:=false", wait=False)
     simulator.wait_for("waiting for the lifecycle transition configure")

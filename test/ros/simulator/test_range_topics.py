@@ -213,7 +213,7 @@ def test_an_error_in_the_thread_is_raised_where_states_are_published(room):
     work.close()
 
 
-def test_in_simulated_time_nothing_is_dropped_and_latency_is_exact(room):
+def test_no_reading_is_dropped_in_simulated_time_and_latency_is_exact(room):
     slow, work = Slow(latency=0.003), SensorWork(TICK, threaded=False)
     slow.go.set()
     arrived = {}

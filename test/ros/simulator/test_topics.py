@@ -202,7 +202,7 @@ def test_a_second_simulator_starts_at_the_time_of_the_first(simulate, peer, two_
         peer.until(lambda: peer.node.count_publishers("/clock") == 1)
 
 
-def test_of_two_robots_that_start_together_the_first_in_order_of_names_publishes_the_clock(
+def test_the_first_by_name_of_two_robots_that_start_together_publishes_the_clock(
     simulate, peer, two_joints
 ):
     left, right = (

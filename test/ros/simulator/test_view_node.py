@@ -207,7 +207,7 @@ def command_of(pid):
 
 
 @needs_viser
-def test_without_a_view_the_node_simulates(simulate, peer, two_joints):
+def test_the_node_simulates_without_a_view(simulate, peer, two_joints):
     given = "-p", "view:=true", "-p", "view_address:=203.0.113.7"
     simulator = simulate(two_joints, "--ros-args", *given)
     simulator.wait_for("the view could not start: the view cannot listen on 203.0.113.7")
@@ -218,7 +218,7 @@ def test_without_a_view_the_node_simulates(simulate, peer, two_joints):
 
 
 @needs_viser
-def test_the_end_of_the_view_is_logged_and_the_node_goes_on(simulate, peer, two_joints):
+def test_the_end_of_the_view_is_logged_and_the_node_continues(simulate, peer, two_joints):
     simulator = simulate(two_joints, "--ros-args", *VIEW)
     address_in(simulator)
     (view,) = views_of(simulator)
@@ -461,7 +461,7 @@ def test_the_view_shows_the_start_before_the_simulation_runs():
         assert "has not started yet" in refusal
 
 
-def test_after_a_release_the_timeout_policy_takes_over_at_once():
+def test_the_timeout_policy_takes_over_at_once_after_a_release():
     """Commands would expire after 100 s; gravity compensation holds the joint instead."""
     robot = DrivenRobot(on_timeout="gravity")
     simulated = viewed(robot)

@@ -98,7 +98,7 @@ def test_a_world_is_loaded_whole_and_reset_returns_to_it(simulate, peer, ask, lo
     assert "table" in done(ask("GetEntities")).entities
 
 
-def test_without_a_world_the_simulation_cannot_be_started(simulate, peer, ask, load):
+def test_a_simulation_without_a_world_cannot_be_started(simulate, peer, ask, load):
     own = pytest.importorskip("rbdyn_interfaces.srv")
     simulate("--scene", SCENE, "--paused", "--ros-args", "-p", "on_timeout:=hold")
     states = peer.hear(JointState, "joint_states")

@@ -109,7 +109,7 @@ class Simulation:
         while not all(time.ready for time in self._times):
             if clock.monotonic() > give_up:
                 missing = listing([name for r in self.robots for name in r.loop.unanswered])
-                raise refusal(f"lock-step waits for commands of this tick for {missing}")
+                raise refusal(f"lock-step waits until {missing} get commands for this tick")
             clock.sleep(2e-3)
 
     def step(self, ticks: int) -> None:

@@ -17,7 +17,7 @@ FEATURE_UNSUPPORTED, NOT_FOUND, OPERATION_FAILED = 0, 2, 4
 #: has the code.
 OWN_WORDS = {
     "xacro-request": NOT_FOR_OTHERS,
-    "is-world": "it is a world, not one robot; spawn its models one by one",
+    "is-world": "the SDF describes a world, not a robot; spawn its models one by one",
 }
 
 #: Fills in the response of a service; raises RbdynError to refuse the request.

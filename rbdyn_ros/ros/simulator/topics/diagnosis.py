@@ -236,14 +236,13 @@ def _state(o: Observation) -> Status:
         ),
         _warning(
             word == "waiting" and o.window.ticks == 0,
-            f"time waits for the commands of tick {o.tick} for {listing(o.unanswered)} since the "
-            "last report",
+            f"no tick ran since the last report: time waits until {listing(o.unanswered)} get "
+            f"commands for tick {o.tick}",
         ),
         _warning(
             o.new.dropped > 0,
             f"dropped {counted(o.new.dropped, 'reading')} of lidars, range sensors or cameras "
-            "since "
-            "the last report: the thread that computes them is too slow",
+            "since the last report: the thread that computes them is too slow",
         ),
     ]
     values: dict[str, object] = {

@@ -13,7 +13,7 @@ ONE = Claim(5, "a", "/simulator", "/_simulator_claims", ("/joint_states",), ("to
 
 
 @pytest.mark.parametrize(("since", "token"), [(6, "a"), (5, "b")])
-def test_of_two_claims_one_is_before_the_other(since, token):
+def test_one_of_two_claims_is_before_the_other(since, token):
     other = Claim(since, token, ONE.node, ONE.helper)
     assert ONE.is_before(other)
     assert not other.is_before(ONE)

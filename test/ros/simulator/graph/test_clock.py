@@ -34,6 +34,6 @@ def test_a_node_that_receives_the_time_of_another_does_not_publish(other):
 
 
 @pytest.mark.parametrize(("other", "expected"), [("/first", False), ("/then", True)])
-def test_of_several_silent_nodes_the_first_by_name_publishes(other, expected):
+def test_the_first_by_name_of_several_silent_nodes_publishes(other, expected):
     assert decides([other], waited=DISCOVERY + AUDIBLE - 0.1) is None
     assert decides([other], waited=DISCOVERY + AUDIBLE) is expected

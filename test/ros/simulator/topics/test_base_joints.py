@@ -58,7 +58,7 @@ def test_an_arc_is_no_tighter_than_the_steering_allows(axis, turn):
     assert twists[-1][0] == pytest.approx(0.5)
 
 
-def test_at_rest_the_wheels_stay_turned():
+def test_the_wheels_stay_turned_at_rest():
     rover = Car(1)
     before = rover.drive((0.5, 0.0, 0.2), 200)[1][-1]
     twists, goals = rover.drive((0.0, 0.0, 0.0), 200)

@@ -63,7 +63,7 @@ def test_measured_efforts_leave_out_gravity_if_the_driver_excludes_it():
     assert np.array_equal(behind.reported(state), state.measured)
 
 
-def test_without_compensation_there_is_no_driver_and_efforts_include_gravity():
+def test_efforts_include_gravity_without_a_driver_that_compensates():
     assert driver()[0] is None
     with refused(ParameterError, "driver", "effort_includes_gravity"):
         driver("friction", includes=False)
@@ -73,6 +73,6 @@ def test_without_compensation_there_is_no_driver_and_efforts_include_gravity():
     ("asked", "carries", "found"),
     [("zero", True, "gravity"), ("zero", False, "zero"), ("hold", True, "hold")],
 )
-def test_without_commands_an_arm_still_compensates_gravity(asked, carries, found):
+def test_an_arm_without_commands_still_compensates_gravity(asked, carries, found):
     values = SimpleNamespace(on_timeout=asked, robot_compensates_gravity=carries)
     assert policy_of(values) == found

@@ -225,7 +225,7 @@ def test_a_reset_while_a_state_is_published_is_harmless(held):
     assert held.said[-1] == "moving"
 
 
-def test_without_measured_values_the_joints_keep_their_velocities(held):
+def test_joints_without_measured_values_keep_their_velocities(held):
     """Dead reckoning: the counted positions move on by the commanded velocities."""
     held.stream(100, 0.0, 0.0, 0.1)
     state = held.run(1)[-1]
