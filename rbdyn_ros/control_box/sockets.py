@@ -209,7 +209,7 @@ class End(ABC):
 
 
 class Peers(End, Generic[S]):
-    """Several connections, each with a session of its own. Only one thread may use it.
+    """Several connections, each with its own session. Only one thread may use these methods.
 
     Args:
         name: name of the server in messages.

@@ -234,7 +234,7 @@ def step_code(
     known: dict[Any, Any] = vars(m).setdefault("rollout_code", {})
     key = (specialize, repr(m.opt), m.opt.gravity.tobytes(), tuple(given), *places.items())
     key += (law.key,) if law else ()
-    repeats = law is None or law.key is not None  # a function of the user may change
+    repeats = law is None or law.key is not None  # a user's function may change between calls
     if repeats and (key, observed) in known:
         found: Step = known[key, observed]
         return found

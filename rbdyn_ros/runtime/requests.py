@@ -19,7 +19,7 @@ PATIENCE = 30.0
 
 
 class Requests:
-    """Sends requests to the loop and waits for it. Any thread may use it.
+    """Sends requests to the loop and waits for its replies. Any thread may use these methods.
 
     Args:
         s: shared with the loop.

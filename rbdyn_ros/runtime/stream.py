@@ -91,7 +91,7 @@ class StateStream:
 
     @property
     def place(self) -> int:
-        """Address of a word with the address of the loop's row, for `stream`."""
+        """Address of the word that holds the address of the loop's row; `stream` needs it."""
         return int(self._shared.place.ctypes.data)
 
     @property

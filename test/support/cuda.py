@@ -106,7 +106,7 @@ def _check_apart(*given):
 
 
 def _asarray(x):
-    """Return a copy of numbers; like CuPy refuse objects."""
+    """Return a copy as an array; refuse objects, as CuPy does."""
     if np.array(x).dtype == object:
         raise ValueError("a GPU has no objects")
     return np.array(x).view(Apart)

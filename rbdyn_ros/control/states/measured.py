@@ -195,12 +195,14 @@ class Measured:
 
 @kernel
 def store(s: ArmLoopState, given: Matrix, at: Ints, to: Ints) -> bool:
-    """Store a state, clipped to s.bounds; return False for NaN or a number beyond LARGEST.
+    """Store a measured state, clipped to s.bounds.
+
+    Return False if a position or velocity is NaN, or if any number is beyond LARGEST.
 
     Args:
         s: the state.
-        given: rows of positions, velocities and efforts (NaN: not measured).
-        at: indices in these rows for the degrees of freedom `to`; all other joints rest.
+        given: rows of positions, velocities and efforts. An effort that was not measured is NaN.
+        at: columns of `given` for the degrees of freedom `to`; the velocities of others become 0.
         to: see `at`.
     """
     measured = False

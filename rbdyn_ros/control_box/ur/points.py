@@ -183,7 +183,7 @@ def spline(
     if reason := too_fast(start[0], p.target, p.time):
         raise ValueError(reason)
     end = np.array([p.target, p.second, p.third])
-    if len(start) < order:  # a cubic spline ends without an acceleration
+    if len(start) < order:  # the end of a cubic spline has no acceleration
         start = np.array([*start, np.zeros(6)])
     over = 0.0 if before is None else before.over
     return SplineMove(start[:order], end[:order], p.time, last, over)

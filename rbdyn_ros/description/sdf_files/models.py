@@ -116,7 +116,7 @@ class _ModelReader:
             return
         if found.tag == "light":
             placed = part if part.child("pose") is not None else found
-            found.put_back()  # the reader of looks reads lights
+            found.put_back()  # looks.py reads the light later
             part.relative_to()
             scope.lights.append((found, placed))
         else:

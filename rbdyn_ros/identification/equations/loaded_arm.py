@@ -137,7 +137,7 @@ class TwoMotions:
         return Equations(R, count)
 
     def robots(self, x: Array) -> tuple[Model, Model, Friction, Array]:
-        """Return the arm without and with the payload, friction and offsets of a solution."""
+        """Return the arm without and with the payload, then its friction and its offsets."""
         u, size = self.first, 10 * (self.first.m.nbody - 1)
         friction, armature, offset = u.found(x[size + 10 :])
         _, tilt = u.by_load(x[size + 10 :])

@@ -33,7 +33,7 @@ ALONG = 0.5
 SEEN = 0.02
 #: Number of standard deviations above which a payload is significant.
 SURE = 3.0
-#: Largest standard deviations of a payload's centre of mass [m] and moments by mass [m^2].
+#: Largest standard deviations of a payload's centre of mass [m] and inertia / mass [m^2].
 FAR, SPREAD = 0.05, 0.01
 #: Maximum number of names in a warning.
 MOST_NAMED = 8

@@ -300,7 +300,7 @@ class Simulator(RecordedTopics, process.ManagedNode):
             robot.loop.stop()
         if self._publisher is not None:
             self._publisher.stop()
-        # close it first, so that it is complete even if the rest hangs
+        # the recording is closed first, so that it is complete even if the rest hangs
         if self._recording is not None:
             self.allow(writer.PATIENCE + LEAVING)  # a slow disk needs time for the backlog
             summary, complete = self._recording.close()

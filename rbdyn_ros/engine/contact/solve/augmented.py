@@ -121,10 +121,10 @@ def _disc(d, c, u, across, pressing, e):
 
 @inline
 def grip_slopes(d, c, u, across, pressing, e):
-    """Return the slopes of the friction of p, for contacts that are not viscous.
+    """Return how friction depends on the velocity u and on p, for contacts that are not viscous.
 
-    With t the direction of the slip, friction is (memory - D u) a / D across t, and b - k (t . u)
-    + rate p along t. Return a, k, t, rate, and b - k (t . u) + rate p.
+    D is the penalty, and t the direction of the slip. Across t friction is (memory - D u) a / D,
+    along t it is f = b - k (t . u) + rate p. Return a, k, t, rate and f.
     """
     wanted, length, radius, reach, slips = _disc(d, c, u, across, pressing, e)
     if reach == 0.0:

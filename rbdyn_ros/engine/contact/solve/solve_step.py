@@ -256,7 +256,7 @@ def _solve_again(m, d, stops, share):
 
 @kernel
 def _solved_by_newton(m, d):
-    """Return whether Newton's method solves the step. If not, its end becomes the iterate."""
+    """Return whether Newton's method solves the step. If not, its last iterate is kept."""
     _restart_lagged(d)
     call_stage(m.newton_stage, m, d)
     d.solver_niter = d.newton_passes[0]
