@@ -6,7 +6,7 @@ elimination fills in: skyline_next is the elimination tree, in which every colum
 ancestor of k. A row is stored as far as skyline_first, the last ancestor that can be nonzero. So
 separate branches and trees cost the same as alone.
 
-A dof k has the row skyline_row, which is k except in Newton's method
+A dof k has the row skyline_row, which is k unless the trees are ordered
 (contact/solve/tree_order.py). Row k of the lower triangle ends with the diagonal at skyline[k (k +
 3) / 2]; the n-th ancestor of k is n entries before the diagonal. So an ancestor's row holds the
 same columns in the same order.

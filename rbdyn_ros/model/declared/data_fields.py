@@ -384,7 +384,12 @@ DATA_FIELDS = (
     Field("iterate_a", ("ntouch", 6), "a of the iterate", stage="integrate"),
     Field("iterate_qacc", ("niterate",), "qacc_step of the iterate", stage="integrate"),
     # scratch of contacts between moving bodies
-    Field("skyline", ("nskyline",), "H of the step, lower triangle by rows", stage="integrate"),
+    Field(
+        "skyline",
+        ("nskyline",),
+        "H of the step, lower triangle by rows or blocks",
+        stage="integrate",
+    ),
     Field("skyline_upper", ("nskyline",), "its upper triangle by columns", stage="integrate"),
     Field("skyline_first", ("npath",), "first column of its rows", "int", "integrate"),
     Field("skyline_next", ("npath",), "the next dof in its elimination tree", "int", "integrate"),

@@ -91,7 +91,7 @@ def add_slopes(m, d, c, p, q, r, x, y, z):
     and X^T S X.
     """
     two = block_of(m, d, d.contact_body[c, 1])
-    _add(d.block_diagonal[two], 0, _transposed(p, q, r, x, y, z))
+    _add(d.block_diagonal[two], 0, _transposed(p, q, r, x, y, z), 1.0)
     if d.contact_body[c, 0] > 0:
         one = block_of(m, d, d.contact_body[c, 0])
         way = sub3(load3(d.contact_arm1, c), load3(d.contact_arm2, c))  # from body 1 to body 2
@@ -102,7 +102,7 @@ def add_slopes(m, d, c, p, q, r, x, y, z):
         r = add_scaled6(add_scaled6(r, x, -b), y, a)
         _subtract(d, two, one, (p, q, r, x, y, z))
         P, Q, R, X, Y, Z = _all_there(way, p, q, r, x, y, z)
-        _add(d.block_diagonal[one], 0, _transposed(P, Q, R, X, Y, Z))
+        _add(d.block_diagonal[one], 0, _transposed(P, Q, R, X, Y, Z), 1.0)
 
 
 @inline
@@ -110,13 +110,13 @@ def add_point(m, d, c, K):
     """Add the slope of a contact at a point: K has the force by each velocity of the point."""
     two, arm2 = block_of(m, d, d.contact_body[c, 1]), load3(d.contact_arm2, c)
     by2 = _by_motion(K, arm2)
-    _add(d.block_diagonal[two], 0, _transposed(*_wrenches(arm2, by2)))
+    _add(d.block_diagonal[two], 0, _transposed(*_wrenches(arm2, by2)), 1.0)
     if d.contact_body[c, 0] > 0:
         one, arm1 = block_of(m, d, d.contact_body[c, 0]), load3(d.contact_arm1, c)
         by1 = _by_motion(K, arm1)
         _subtract(d, one, two, _wrenches(arm1, by2))
         _subtract(d, two, one, _wrenches(arm2, by1))
-        _add(d.block_diagonal[one], 0, _transposed(*_wrenches(arm1, by1)))
+        _add(d.block_diagonal[one], 0, _transposed(*_wrenches(arm1, by1)), 1.0)
 
 
 @inline
@@ -170,33 +170,22 @@ def _transposed(p, q, r, x, y, z):
 @inline
 def _subtract(d, b, other, columns):
     """Subtract six columns from the block in the rows of b and the columns of another body."""
-    p, q, r, x, y, z = columns
     if b > other:
-        _subtract_rows(d.skyline, block_start(b, other), _transposed(p, q, r, x, y, z))
+        _add(d.skyline, block_start(b, other), _transposed(*columns), -1.0)
     else:
-        _subtract_rows(d.skyline_upper, block_start(other, b), (p, q, r, x, y, z))
+        _add(d.skyline_upper, block_start(other, b), columns, -1.0)
 
 
 @inline
-def _subtract_rows(H, n, rows):
+def _add(H, n, rows, sign):
+    """Add six rows, times `sign`, to the block that begins at n."""
     p, q, r, x, y, z = rows
-    _add_row(H, n, p, -1.0)
-    _add_row(H, n + 6, q, -1.0)
-    _add_row(H, n + 12, r, -1.0)
-    _add_row(H, n + 18, x, -1.0)
-    _add_row(H, n + 24, y, -1.0)
-    _add_row(H, n + 30, z, -1.0)
-
-
-@inline
-def _add(H, n, rows):
-    p, q, r, x, y, z = rows
-    _add_row(H, n, p, 1.0)
-    _add_row(H, n + 6, q, 1.0)
-    _add_row(H, n + 12, r, 1.0)
-    _add_row(H, n + 18, x, 1.0)
-    _add_row(H, n + 24, y, 1.0)
-    _add_row(H, n + 30, z, 1.0)
+    _add_row(H, n, p, sign)
+    _add_row(H, n + 6, q, sign)
+    _add_row(H, n + 12, r, sign)
+    _add_row(H, n + 18, x, sign)
+    _add_row(H, n + 24, y, sign)
+    _add_row(H, n + 30, z, sign)
 
 
 @inline

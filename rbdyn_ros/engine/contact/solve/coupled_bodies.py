@@ -115,7 +115,7 @@ def _solve_with_constraints(m, d):
 def begin_coupled(m, d):
     """Write M and the elimination tree, which are the same in all passes for a list of contacts.
 
-    Newton's method may have ordered the trees for an earlier list of the step.
+    If the trees are ordered, they keep their order for later lists of the step.
     """
     if d.accelerate_stage == 0 and not are_free(m, d):
         crb(m, d)
