@@ -210,7 +210,11 @@ def test_the_level_follows_from_the_age_and_number_of_commands(changes, level):
         ({"paused": True, "waiting": True}, Level.OK, "paused"),
         ({"waiting": True}, Level.OK, "waiting"),
         ({"new": EventCounts(dropped=2)}, Level.WARN, "2 readings"),
-        ({"waiting": True, "window": timing(0, 0)}, Level.WARN, "tick 5000 for 'pole', 'cart'"),
+        (
+            {"waiting": True, "window": timing(0, 0)},
+            Level.WARN,
+            "'pole', 'cart' get commands for tick 5000",
+        ),
     ],
 )
 def test_the_level_follows_from_the_state_of_the_simulation(changes, level, word):
