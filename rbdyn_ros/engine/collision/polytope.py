@@ -125,7 +125,7 @@ def _toggled(edges, count, i, j):
 
 @kernel
 def facing_corners(P, P_names, planes, faces, count, level, deepest, S, names):
-    """Write to S and names the face nearest to the deepest point of A - B, as a simplex.
+    """Return the corners of the face nearest to the deepest point of A - B; S, names are scratch.
 
     Only faces up to the distance `level` from the origin count: a flat side of A - B can consist
     of several faces, and another side can be equally deep.
