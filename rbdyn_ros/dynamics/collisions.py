@@ -195,10 +195,7 @@ def named_distance(m: Model, g: int, h: int, row: Array) -> Distance:
 
 
 def _overlaps(m: Model) -> tuple[Ints, Sequence[Distance]]:
-    """Return a flag for each pair, 1 if it belongs to one robot and overlaps at qpos0.
-
-    And the overlaps.
-    """
+    """Return flags of pairs, 1 for an overlap at qpos0 within a robot, and the overlaps."""
     kept: tuple[Ints, Sequence[Distance]] | None = m.kept.get("start_overlaps")
     if kept is None:
         d = make_data(m)
