@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled loops over the runs of a shard: measured states, commands and measures.
+"""Kernels that loop over the runs of a shard: measured states, commands and measures.
 
-Arrays have a column for each run, (entries, runs). Random numbers are functions of the run's seed,
-the timestep and the purpose, as in the loop of the simulator.
+Arrays have a column for each run, (entries, runs). Random numbers depend only on the run's seed,
+the timestep and the purpose, as in the simulator's loop.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ def observe(
 
     Args:
         k: the timestep.
-        wanted: whether the controller reads the state; if not, the state is only stored.
+        wanted: whether the controller reads the state; False: the state is only stored.
         seeds: (n,), seeds of the runs.
-        delay: (n,), age of the measured state in timesteps; before the start this is the start
-            state.
+        delay: (n,), age of the measured state in timesteps; the state at the start also stands for
+            earlier times.
         position_noise: (n,), standard deviation of the noise of positions.
         velocity_noise: (n,), standard deviation of the noise of velocities.
         qpos: (nq, n).
@@ -124,9 +124,9 @@ def act(k, every, seeds, delay, drop, scale, largest, commands, ring, held, bad,
         every: timesteps from one command to the next.
         seeds: (n,), seeds of the runs.
         delay: (n,), delay of the channel in timesteps.
-        drop: (n,), probability that a command is lost; then the last command that arrived
+        drop: (n,), probability that a command is lost; the last command that arrived then
             continues to act.
-        scale: (n,), effort per commanded effort.
+        scale: (n,), ratio of effort to commanded effort.
         largest: (nv,), the effort limits; 0 where there is no actuator.
         commands: (nv, n).
         ring: (depth, nv, n), the commands of the latest timesteps.
@@ -170,8 +170,8 @@ def score(k, qpos, qvel, qfrc, target, goal, band, limits, joints, base, total, 
         joints: (2, nj), entries of the joints in qpos and qvel.
         base: first entry of a floating base in qpos, or -1.
         total: accumulators, (len(ACCUMULATORS), n).
-        over: (2, nj, n), side from which a joint starts, 1 or -1, and how far it has passed the
-            goal.
+        over: (2, nj, n), side of the goal on which a joint starts (1 or -1), and how far it has
+            passed the goal.
     """
     runs = qpos.shape[1]
     for j in range(joints.shape[1]):
@@ -195,6 +195,7 @@ def score(k, qpos, qvel, qfrc, target, goal, band, limits, joints, base, total, 
         for i in range(runs):
             total[LOWEST_BASE, i] = min(total[LOWEST_BASE, i], qpos[base + 2, i])
             x, y = qpos[base + 4, i], qpos[base + 5, i]
-            upright = 1.0 - 2.0 * (x * x + y * y)  # cosine between the z axes
+            # cosine of the angle between the z axes of base and world
+            upright = 1.0 - 2.0 * (x * x + y * y)
             tilt = math.acos(min(max(upright, -1.0), 1.0))
             total[LARGEST_TILT, i] = max(total[LARGEST_TILT, i], tilt)
