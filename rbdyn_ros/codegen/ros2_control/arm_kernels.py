@@ -534,7 +534,8 @@ def follow_target(
 def move_target(b: BlindState, s: ArmLoopState, c: ArmState) -> None:
     """Move the target by the time since the last state."""
     dt = min(s.step, s.state_timeout)
-    for i in range(len(s.dofs)):  # the time in which the target may move if it follows references
+    # during dt a target may move at its velocity limit, but only if it follows references
+    for i in range(len(s.dofs)):
         passed = s.limits[VELOCITY, i] * dt
         c.ahead[i] = max(c.ahead[i], 0.0 if c.follows > 0 else passed) - passed
     if c.mode == GRAVITY:
