@@ -52,7 +52,7 @@ def with_actuators(m: Model, actuators: str | Path | Iterable[ActuatorSpec]) -> 
 
     Args:
         m: the Model without actuators, which does not change.
-        actuators: path of an actuators file, or what read_actuators returns.
+        actuators: path of an actuators file, or the actuators that read_actuators returns.
 
     Raises:
         DescriptionError: with all errors of the file, each with its line.

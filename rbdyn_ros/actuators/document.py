@@ -100,5 +100,5 @@ def _changed(table: YamlTable, path: tuple[str, ...], value: float, line: int | 
 
 
 def _replaced(table: YamlTable, key: str, node: Scalar | YamlTable, line: int) -> YamlTable:
-    """Return a table with another value of a key."""
+    """Return a table with a new value for a key."""
     return YamlTable(table.line, {**table.nodes, key: node}, {**table.lines, key: line})

@@ -106,7 +106,7 @@ def distance(m: Model, d: Data, geom1: str | int, geom2: str | int) -> Distance:
 
 
 def _number(m: Model, geom: str | int) -> int:
-    if type(geom) is str and geom in m.geom_numbers:  # this path is fast, and usual
+    if type(geom) is str and geom in m.geom_numbers:  # the usual case, on a fast path
         return m.geom_numbers[geom]
     return number_of("geometry", m.geom_numbers, m.geom_names, geom)
 

@@ -52,7 +52,7 @@ from rbdyn_ros.engine.tree.kinematics import com_pos, kinematics, poses
 from rbdyn_ros.engine.tree.loads import subtract_xfrc
 from rbdyn_ros.engine.tree.rne import body_accelerations, rne, rne_acc
 
-#: Warnings of a step, in addition to those of too_much.py: a joint came near its singularity;
+#: Warnings of a step, besides the warnings in too_much.py: a joint came near its singularity;
 #: contact forces often do not converge; contacts did not fit in the list. The first two are given
 #: once.
 SINGULAR, UNSOLVED, DROPPED = 1, 2, 4
@@ -77,7 +77,7 @@ def fwd_position(m: Model, d: Data) -> None:
 
 @kernel
 def fwd_velocity(m: Model, d: Data) -> None:
-    """Compute what depends on qvel: com_vel, passive, bias_force, contacts, constraint, rne."""
+    """Run the stages that need qvel: com_vel, passive, bias_force, contacts, constraint, rne."""
     velocity_stages(m, d)
     rne(m, d)
 

@@ -42,9 +42,9 @@ def needed_stages(m: Any) -> frozenset[str]:
 
 
 def without_derivatives(m: Any) -> tuple[str, str]:
-    """Return the first part of a Model that has no analytic derivatives, or '' if there is none.
+    """Return the parts without derivatives, in the motion and in the passive forces.
 
-    Returns two texts: for the motion, and for the passive forces.
+    Each text names the first such part; '' if all parts have analytic derivatives.
     """
     turning = [kind for kind, row in JOINT_KINDS.items() if not row.flat]
     curved = np.isin(m.jnt_type, turning)

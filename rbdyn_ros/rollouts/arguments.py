@@ -64,7 +64,7 @@ def control(given: ArrayLike | None, nstep: int, width: int | None) -> Array:
 def _numbers(name: str, given: ArrayLike) -> Array:
     """Return an array of floats: float64 arrays as they are, unchecked.
 
-    Others as a finite copy.
+    Return any other object as a copy, which must be finite.
     """
     masked = isinstance(given, np.ma.MaskedArray)
     if isinstance(given, np.ndarray) and given.dtype == np.float64 and not masked:

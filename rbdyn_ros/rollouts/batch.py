@@ -73,7 +73,7 @@ class Batch:
     converge, or its other geometries come near the ground, the engine's own step advances the
     robot.
 
-    An array is live: the next call reads what was written to it, and writes its results to it. For
+    An array is live: the next call reads the numbers in it and writes results to it. For
     each entry of a field the numbers of all robots are adjacent in memory, as vector registers
     need them. So `b.qpos` is the transpose of a C-contiguous array (nq, nsim), which NumPy, torch
     and JAX share without a copy (DLPack). Arrays stay valid after the Batch is deleted.

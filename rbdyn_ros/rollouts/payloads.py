@@ -69,7 +69,7 @@ def _lumped(
     both = own + load
     share = np.divide(load, both, out=np.zeros_like(load), where=both > 0.0)
     # the inertia of two bodies about their common centre of mass is the sum of both inertias plus
-    # that of the reduced mass at their distance
+    # the inertia of the reduced mass at their distance
     apart = place - own_place
     square = np.einsum("ni,ni->n", apart, apart)[:, None, None] * np.eye(3)
     steiner = (own * share)[:, None, None] * (square - apart[:, :, None] * apart[:, None, :])

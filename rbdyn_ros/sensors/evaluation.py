@@ -2,7 +2,7 @@
 """Evaluate a state by rb.forward, with the efforts and external forces that acted in it.
 
 All readings of a state use the acceleration and forces of this evaluation, as MuJoCo's sensordata
-use those of mj_forward.
+use the results of mj_forward.
 """
 
 from typing import Protocol

@@ -174,7 +174,7 @@ def run_traced(
 ) -> dict[str, Objects]:
     """Return the outputs of a function, traced in an existing graph.
 
-    The arguments are those of traced.
+    The arguments are as for `traced`.
     """
     function = FUNCTIONS[function] if isinstance(function, str) else function
     if tracing.model.nu > 0:

@@ -219,7 +219,7 @@ class MeasureLimit:
 
 @dataclass(frozen=True)
 class Rule:
-    """The rule of the verdict.
+    """The rule that decides the verdict.
 
     Attributes:
         pass_rate: share of runs that must pass, with confidence; None: all runs must pass.

@@ -55,7 +55,7 @@ class Translation:
     def signature(self, kernel: Any) -> texts.Signature | None:
         """Return the signature of a kernel, after translating it once.
 
-        None for other functions.
+        Return None for other functions.
         """
         function = _python_of(kernel)
         if function is None:

@@ -97,7 +97,7 @@ REFUSALS = {
 class ArmState(Record):
     """The memory of these kernels.
 
-    Angles are in rad and lengths in m; velocities and efforts have the units that follow.
+    Angles are in rad and lengths in m; velocities and efforts have the corresponding units.
     """
 
     FIELDS: ClassVar[tuple[Field, ...]] = (

@@ -32,7 +32,7 @@ UNBOUNDED, WITHIN, EQUAL = 1e30, 0, 5
 #: Allowed violation of a bound by a step [rad or m].
 TOLERANCE = 1e-9
 SOLVED = 1
-#: Messages about the reason why no step exists.
+#: The reasons why no step exists, for messages.
 NOT_CLOSED = (
     "no step keeps the closed loops closed within the limits; give a configuration whose loops "
     "are closed, see rb.assemble"

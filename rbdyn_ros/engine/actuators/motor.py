@@ -3,7 +3,7 @@
 
 The drive converts the command to a current i and limits this current. It applies the voltage R i +
 Ke w that would keep this current, within its largest voltage. The current follows with the time
-constant L / R: L di/dt = V - R i - Ke w. Speeds w are those of the motor. Source: MuJoCo's dcmotor
+constant L / R: L di/dt = V - R i - Ke w. w is the speed of the motor. Source: MuJoCo's dcmotor
 (documentation, XML reference, actuator/dcmotor, input "ff").
 
 Within a step the voltage is constant, so the current decays exponentially towards a current that

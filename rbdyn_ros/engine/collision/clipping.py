@@ -42,7 +42,7 @@ def part_above(
 ):
     """Write the corners of the part of the face `top` above the face `base`.
 
-    Return their number.
+    Return the number of corners.
     """
     P, Q = stack_floats(ROOM, 3), stack_floats(ROOM, 3)
     codes, other_codes = stack_ints(ROOM, 2), stack_ints(ROOM, 2)

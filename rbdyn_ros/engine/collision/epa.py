@@ -159,7 +159,7 @@ def _refined_from_face(m, a, b, R, t, v, S, names, n, most, F, pairs):
 
 @kernel
 def _is_solved(names, corners, i, j, pairs, count):
-    """Return whether a solution has corner i of A, corner j of B, and all features of a face."""
+    """Return whether a solution uses corner i of A, corner j of B, and all features of a face."""
     solved = _has(pairs, count, 0, i) and _has(pairs, count, 1, j)
     for k in corners:
         solved = solved and _has(pairs, count, 0, names[k, 0])

@@ -68,7 +68,7 @@ def _of_box(half, v, corners, names):
     along = v[0] if k == 0 else (v[1] if k == 1 else v[2])
     sign = 1.0 if along >= 0.0 else -1.0
     for n in range(4):
-        # counterclockwise seen from outside, because the axes k, k + 1, k + 2 are right-handed
+        # anticlockwise seen from outside, because the axes k, k + 1, k + 2 are right-handed
         a = 1.0 if n == 0 or n == 3 else -1.0
         b = sign * (1.0 if n < 2 else -1.0)
         s = (

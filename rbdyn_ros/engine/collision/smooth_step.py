@@ -127,7 +127,7 @@ def _of_two(F, v, e, f, slope, curve):
 def _of_three(F, v, e, f, slope, curve):
     """Return 3 and the step for three pairs, or 2 if their points are on a line.
 
-    Change the weights.
+    The weights in F change as well.
     """
     xx, xy, yy = curve
     w, z = sub3(load3(F, 1), load3(F, 0)), sub3(load3(F, 2), load3(F, 0))

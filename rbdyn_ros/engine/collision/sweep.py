@@ -86,7 +86,7 @@ def sweep(m, count, place, order, pairs, first, number_of, found):
         count: number of geometries to sweep; these are the first geometries.
         place: the rows of the geometries, see `place_geom` and `bound`.
         order: numbers of the geometries, in the order of the last call. If a number is out of
-            range, or all are zero, the sort starts anew.
+            range, or all are zero, the sort starts from the beginning.
         pairs: (n, 2), pairs of geometries, the lower number first, in ascending order.
         first: for each geometry, its first pair with a later geometry.
         number_of: for each geometry, how many pairs it has with later geometries.

@@ -91,7 +91,7 @@ def _selects_number(index: types.Type, array: types.Array) -> bool:
 
 
 def mark(builder: Any, access: Any, kind: str, constant: bool) -> None:
-    """Tell LLVM that an access overlaps none of another kind, and that constants never change.
+    """Tell LLVM that an access overlaps no access of another kind, and constants never change.
 
     Memory that a kernel reads as two kinds, such as the rows of rollouts, must therefore be in
     arrays of Numba's own type, which are not marked.

@@ -28,8 +28,7 @@ from rbdyn_ros.engine.tree.loads import add_to_drive, relieve_drives
 #: Rows of joints without actuator whose relative lengths differ by less than this count as equal,
 #: so that rounding errors do not decide between them. Constraints may be unable to carry all
 #: demanded forces, as for a floating robot with an object in its hand. Then the forces of the last
-#: joints are carried: those of the object, which comes after the robot. The rest stays at the
-#: robot's root.
+#: joints, which belong to the object, are carried, and the rest stays at the robot's root.
 TIE = 1e-9
 
 

@@ -40,7 +40,7 @@ FREE = int(JointClass.FREE)
 
 @kernel
 def smooth_stages(m, d):
-    """Compute what the articulated-body algorithm needs from qpos and qvel."""
+    """Run the stages on qpos and qvel that the articulated-body algorithm needs."""
     poses(m, d)
     com_pos(m, d)
     if d.accelerate_stage != 0:

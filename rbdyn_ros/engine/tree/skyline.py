@@ -84,7 +84,7 @@ def take_triangle(m, d):
 def are_three(d, k):
     """Return whether dof k and the two dofs before it are a chain whose rows begin in one column.
 
-    Such rows, as those of a free body, are eliminated together, because a few long loops are
+    Such rows, for example of a free body, are eliminated together, because a few long loops are
     faster than many short loops.
     """
     first = d.skyline_first[k]

@@ -131,7 +131,7 @@ def _subtree(children: Sequence[Sequence[int]], body: int) -> list[int]:
 
 
 def _places(m: Model, limbs: Limbs) -> Places:
-    """Return, for each array and each index of the first limb, the indices of the other limbs."""
+    """Return, for each array and index of the first limb, the matching indices of other limbs."""
     rows = {
         "nbody": [np.array(lane) for lane in limbs],
         "njnt": [np.array(lane) - 1 for lane in limbs],

@@ -55,8 +55,8 @@ def observe(
             earlier times.
         position_noise: (n,), standard deviation of the noise of positions.
         velocity_noise: (n,), standard deviation of the noise of velocities.
-        qpos: (nq, n).
-        qvel: (nv, n).
+        qpos: (nq, n), positions of the runs.
+        qvel: (nv, n), velocities of the runs.
         ring: (depth, nq + nv, n), the latest states.
         joints: (2, nj), entries of qpos and qvel that encoders measure.
         seen: (nq + nv, n), receives qpos and qvel.
@@ -92,10 +92,10 @@ def call_law(address, at, memory, time, seen, reference, slots, commands):
     Args:
         address: address of the code.
         at: address of the memory of the code.
-        memory: (slots, W).
+        memory: (slots, W), the memory of the code, W runs at a time.
         time: time of the state [s].
-        seen: (nq + nv, n).
-        reference: (width,).
+        seen: (nq + nv, n), the measured states.
+        reference: (width,), the reference of the timestep.
         slots: slots of the state, the reference, the commands and the time, in this order.
         commands: (nv, n), receives the commands.
     """
@@ -128,7 +128,7 @@ def act(k, every, seeds, delay, drop, scale, largest, commands, ring, held, bad,
             continues to act.
         scale: (n,), ratio of effort to commanded effort.
         largest: (nv,), the effort limits; 0 where there is no actuator.
-        commands: (nv, n).
+        commands: (nv, n), the new commands of the controller.
         ring: (depth, nv, n), the commands of the latest timesteps.
         held: (nv, n), the commands that arrived last.
         bad: (n,), set to 1 where a command is not finite.
@@ -161,7 +161,7 @@ def score(k, qpos, qvel, qfrc, target, goal, band, limits, joints, base, total, 
     Args:
         k: the timestep that ended.
         qpos: (nq, n), positions at the end of the timestep.
-        qvel: (nv, n).
+        qvel: (nv, n), velocities at the end of the timestep.
         qfrc: (nv, n), efforts during the timestep.
         target: (nj,), reference of the joints.
         goal: (nj,), reference at the end of the run.

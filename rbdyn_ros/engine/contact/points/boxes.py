@@ -124,7 +124,7 @@ def _best_face(t, C, own, other):
 def _best_edges(t, C, own, other, least):
     """Return the number of the edge pair with the largest distance: 3 * own axis + other axis.
 
-    The distance is returned, too; pairs with a distance of at most `least` are left out.
+    The distance is returned too. Pairs with a distance of at most `least` are left out.
     """
     best, x, y, z = (0, -np.inf), (C[0], C[1], C[2]), (C[3], C[4], C[5]), (C[6], C[7], C[8])
     best = _of_one_edge(best, 0, x, y, z, t[1], t[2], own[1], own[2], other, least)
@@ -230,8 +230,8 @@ def _facing(clip, names, t, C, other, k, sign, u, v):
 def _clip(old, names, number, half_u, half_v):
     """Clip a polygon to |u| <= half_u, |v| <= half_v; return its number of corners.
 
-    A corner is stored with two names: its own, and that of the edge that begins at it. Edges 0 to
-    3 belong to the face, and edges 4 to 7 are made by cuts along the sides.
+    A corner is stored with two names: its own, and the name of the edge that begins there. Edges 0
+    to 3 belong to the face, and edges 4 to 7 are made by cuts along the sides.
     """
     new, new_names = stack_floats(BOX_POINTS, 3), stack_ints(BOX_POINTS, 2)
     for side in range(4):

@@ -256,7 +256,7 @@ def _velocity_in_flight(m, d, mover, other, start, late):
 def _turn_rate_of_skin(m, d, g, late):
     """Return a geometry's angular velocity.
 
-    0 for a sphere, whose rotation does not move its surface.
+    It is 0 for a sphere, whose rotation does not move its surface.
     """
     if m.geom_type[g] == SPHERE:
         return ZERO3

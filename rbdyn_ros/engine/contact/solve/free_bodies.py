@@ -167,7 +167,7 @@ def _joint_force(d, k):
 
 @inline
 def write_acceleration(m, d, i, a, qacc):
-    """Write the acceleration of a body to `a`, from skyline_x, and those of its dofs to qacc."""
+    """Write a body's acceleration, from skyline_x, to `a`, and its dofs' accelerations to qacc."""
     found = load_row(d.skyline_x, 6 * block_of(m, d, i))
     spread_acceleration(m, d, i, found, a, qacc)
 

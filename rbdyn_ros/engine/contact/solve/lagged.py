@@ -48,7 +48,7 @@ def move_lagged(d):
 def approach_lagged(d):
     """Move contact_lagged by a part of contact_gap.
 
-    Used if contacts alternate between two states.
+    This is used if contacts alternate between two states.
     """
     for c in range(d.ncon):
         d.contact_lagged[c, 1] = d.contact_lagged[c, 0]
