@@ -165,10 +165,8 @@ def _arrays(m: Model, specs: Sequence[ActuatorSpec]) -> dict[str, Any]:
     for spec, steps in zip(specs, delays, strict=True):
         if steps is None or not 0 <= steps <= MAX_DELAY:
             text = f"the delay of joint '{spec.joint}' is {exactly(spec.delay)} s; allowed is a "
-            text += (
-                f"multiple of the timestep {exactly(m.opt.timestep)} s, at most {MAX_DELAY} of "
-            )
-            text += "them"
+            text += f"multiple of the timestep {exactly(m.opt.timestep)} s, at most {MAX_DELAY} "
+            text += "timesteps"
             raise _refused(spec.joint, text)
     return {
         **arrays,

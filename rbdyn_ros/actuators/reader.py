@@ -171,7 +171,7 @@ def _check_together(given: Given, m: Model) -> None:
     steps = delay_steps(given.get("delay", 0.0), m.opt.timestep)
     if steps is None or steps > MAX_DELAY:
         step = exactly(m.opt.timestep)
-        given.wrong("delay", f"a multiple of the timestep {step} s, at most {MAX_DELAY} of them")
+        given.wrong("delay", f"a multiple of the timestep {step} s, at most {MAX_DELAY} timesteps")
     tables = ("saturation", "lugre")
     given.sound = given.sound and all(given[key].sound for key in tables if key in given)
 

@@ -94,7 +94,7 @@ def c_functions(m: Model, wanted: Wanted) -> list[CFunction]:
         text = (
             "inverse dynamics of a robot with actuators are not available; use the Model without"
         )
-        raise _refused(m, f"{text} them")
+        raise _refused(m, f"{text} actuators")
     found = []
     for name in wanted.functions:
         if name != "jacobian":

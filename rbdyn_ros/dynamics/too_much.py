@@ -136,9 +136,9 @@ def _stiff_joint(m: Model) -> str:
     inertia = m.dof_inertia0[dof]
     return (
         f"the spring of joint '{m.jnt_names[m.dof_jntid[dof]]}' has the stiffness {k[dof]:.4g}, "
-        f"and with the inertia {inertia:.4g} a timestep of {h:g} s resolves "
-        f"{inertia / h**2:.4g}; beyond four times as much the motion grows without bound. Take a "
-        f"timestep of {math.sqrt(inertia / k[dof]):.2g} s, or a softer spring"
+        f"and with the inertia {inertia:.4g} a timestep of {h:g} s resolves at most "
+        f"{inertia / h**2:.4g}; above four times this number the motion grows without bound. "
+        f"Take a timestep of {math.sqrt(inertia / k[dof]):.2g} s, or a softer spring"
     )
 
 
@@ -148,8 +148,8 @@ def _stiff_limit(m: Model) -> str:
     t, ratio = m.jnt_solref[j]
     return (
         f"the limit of joint '{m.jnt_names[j]}' has jnt_solref {t:g} s and {ratio:g}: their "
-        f"product is less than the timestep of {m.opt.timestep:g} s, so it is more damped. Take a "
-        f"timestep of {t * ratio:.2g} s"
+        f"product is less than the timestep of {m.opt.timestep:g} s, so the limit is damped more. "
+        f"Take a timestep of {t * ratio:.2g} s"
     )
 
 
@@ -201,7 +201,7 @@ def _growing(m: Model, d: Data) -> str | None:
     gains = m.dof_inertia0 * (d.qvel**2 - before.qvel**2)
     body = m.body_names[m.dof_bodyid[int(np.argmax(gains))]]
     return (
-        f"the energy of the motion grew from {kinetic_energy(m, before):.3g} J to "
+        f"the kinetic energy grew from {kinetic_energy(m, before):.3g} J to "
         f"{kinetic_energy(m, now):.3g} J in a timestep of {h:g} s, most of it at body '{body}', "
         "and no force, spring or fall explains it. Take shorter timesteps, or another "
         "m.opt.integrator: implicit_damping for stiff damping, implicit_midpoint or rk4 for "

@@ -268,7 +268,7 @@ def kernels_of(
     except ModelError as error:
         if error.code != "not-traceable":
             raise
-        text = f"{error}; a GPU has no code for it, device='cpu' runs it in the engine's own code"
+        text = f"{error}; a GPU has no code for it, but device='cpu' runs the engine's own code"
         raise ModelError(Finding("not-traceable", text, "error", m.name)) from None
     seen = [name for name in OBSERVED_OUTPUTS if name in bound]
     outputs = observer_program(model, tuple(own.items()), seen)
@@ -284,7 +284,7 @@ def _with_contact(
     """
     found = touching(m)
     if found.loops:
-        text = f"'{m.name}' cannot be specialised: it has contacts not only with planes"
+        text = f"'{m.name}' cannot be specialised: it has contacts that are not with planes"
         raise ModelError(Finding("not-traceable", text, "error", m.name))
     programs, stops = contact_programs(m, own, None, given, found)
     # the last entry is 1 if the engine's memory is newer

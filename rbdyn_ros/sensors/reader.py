@@ -268,7 +268,7 @@ class _Sensors:
         if "pushes" in given.lines and joint.type != "fixed":
             message = (
                 f"'pushes' is allowed for a fixed joint only; joint {quote(joint.name)} is "
-                f"{joint.type}, so it is known on which side an external force acts"
+                f"{joint.type}, so the side on which an external force acts is known"
             )
             code = "pushes-at-moving-joint"
             given.error(code, "pushes", message, found=joint.type, allowed="fixed")
