@@ -217,8 +217,9 @@ def _open(m: Model, error: Array, tolerance: float) -> list[Finding]:
         gap = float(np.abs(error[rows]).max(initial=0.0))
         if gap > tolerance:
             text = (
-                f"{kind} '{name}' cannot be closed from here: an error of {gap:.3g} m or rad remains; "
-                "start from a configuration nearer to the assembled one, or correct the geometry"
+                f"{kind} '{name}' cannot be closed from here: an error of {gap:.3g} m or rad "
+                "remains; start from a configuration nearer to the assembled one, or correct the "
+                "geometry"
             )
             findings.append(Finding("cannot-close", text, "error", f"{kind} '{name}'"))
     return findings

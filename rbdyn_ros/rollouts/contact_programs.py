@@ -172,7 +172,7 @@ def _touch(m: Model, tracing: Tracing, shelf: Shelf, d: Any, places: Touching) -
 
 
 def _at_start(tracing: Tracing, law: RolloutLaw | None, given: Collection[str]) -> Any:
-    """Return a Data at the start of a step."""
+    """Return a symbolic Data at the start of a step."""
     made: list[Any] = []
 
     def run() -> dict[str, Any]:

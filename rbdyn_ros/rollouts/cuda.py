@@ -79,7 +79,7 @@ class Cuda:
         return self._gpu.arrays.asarray(value)
 
     def on_host(self, values: Any) -> Any:
-        """Return an array as an array of NumPy."""
+        """Return an array as a NumPy array."""
         return self._gpu.on_host(values)
 
     def chosen(self, ids: Any) -> Any:

@@ -33,7 +33,7 @@ class Device(Protocol):
         """Convert a value so that it can be assigned to an array of this device."""
 
     def on_host(self, values: Array) -> Array:
-        """Return an array as an array of NumPy."""
+        """Return an array as a NumPy array."""
 
     def check_own(self, name: str) -> None:
         """Check that each robot can have its own values of a field of the Model.

@@ -62,7 +62,7 @@ class Gpu:
             raise bad_argument("nsim", text) from None
 
     def on_host(self, values: Any) -> Any:
-        """Return an array as an array of NumPy."""
+        """Return an array as a NumPy array."""
         return self.arrays.asnumpy(values)
 
     def compiled(self, text: str, names: Sequence[str]) -> list[Launch]:

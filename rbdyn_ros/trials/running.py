@@ -40,7 +40,7 @@ class Results:
 
     @property
     def passed(self) -> bool:
-        """Return whether all runs are there and the trial has passed."""
+        """Return whether the trial has passed and no run is missing."""
         return self.verdict.passed
 
 

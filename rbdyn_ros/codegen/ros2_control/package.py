@@ -38,7 +38,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True)
 class ControlPackage:
-    """A package of ros2_control.
+    """A ros2_control package for one robot.
 
     Args:
         name: name of the package.

@@ -72,7 +72,7 @@ class Verdict:
 
     @property
     def passed(self) -> bool:
-        """Return whether all runs are there and the trial has passed."""
+        """Return whether the trial has passed and no run is missing."""
         return self.decision == PASSED
 
     @property

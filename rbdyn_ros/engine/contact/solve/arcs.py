@@ -91,7 +91,7 @@ def _arc(m, d, body):
 
 @inline
 def _is_straight(arc):
-    """Return whether a body moves straight up to rounding errors, or is at rest."""
+    """Return whether a body is at rest or moves straight, apart from rounding errors."""
     a, turning, w = arc
     return dot3(a, a) + dot3(turning, turning) < STRAIGHT * STRAIGHT and dot3(w, w) < STRAIGHT
 
